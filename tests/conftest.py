@@ -4,12 +4,14 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import ModuleType
 
 import aiohttp
 import pytest
 
 from gateway import logs
 from gateway.embedded.servers import Embedded
+from tests.support import gateway_process
 from tests.support.asking import toml
 from tests.support.gateways import InProcessGateway, StartGateway, start_in_process
 from tests.support.ocr_running import TIMEOUT as OCR_TIMEOUT
@@ -23,12 +25,18 @@ SHARED_FIXTURES = {"ocr_url", "gateway", "imports", "wheel", "said", "engine"}
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups for `pytest -n 2 --dist loadgroup`: tests that share such a fixture run in one process; all others are
-    distributed one by one."""
+    distributed one by one. Tests of a module that starts gateways in processes of their own are slow."""
     for item in items:
+        if isinstance(item, pytest.Function) and _starts_processes(item.module):
+            item.add_marker(pytest.mark.slow)
         names = item.fixturenames if isinstance(item, pytest.Function) else []
         for name in sorted(SHARED_FIXTURES.intersection(names)):
             place = "" if name == "ocr_url" else f" of {item.path.stem}"
             item.add_marker(pytest.mark.xdist_group(name + place))
+
+
+def _starts_processes(module: ModuleType) -> bool:
+    return any(getattr(each, "__module__", None) == gateway_process.__name__ for each in vars(module).values())
 
 
 @pytest.fixture(autouse=True)

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import orjson
 
-from gateway import logs, schemas
+from gateway import logs
 from gateway.access.audit import AuditLog
+from gateway.access.key_document import first_problem
 from gateway.access.key_table import KeyTable
 from gateway.access.private_files import locked, write_private
 from gateway.domain import KEY_LIMITS, SCOPES, Caller, Json, is_scope
@@ -191,7 +192,7 @@ class KeyFile(KeyRegistry):
             raise InvalidRequest(
                 f"{self.path} is not JSON; restore it, or move it aside and create keys anew"
             ) from None
-        for problem in schemas.Checker(schemas.load("keys")).check(document, limit=1):
+        if problem := first_problem(document):
             raise InvalidRequest(f"{self.path}: {problem}")
         return [KeyRecord(**{**each, "scopes": tuple(each["scopes"])}) for each in document["keys"]]
 
@@ -249,6 +250,10 @@ class KeyStore:
         if self._clock() - self._checked_at >= _CHECK_INTERVAL_S:
             self._refresh()
         return self._table.has(key_id)
+
+    def caller_of(self, key_id: str) -> Caller | None:
+        """The caller of a known key, by its id; None where there is none."""
+        return self._table.caller_of(key_id)
 
     def names(self) -> Mapping[str, str]:
         """The name of each key by its id, as of the last look at the file."""

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from gateway.access.prices import NANO, PriceList, Used
 from gateway.access.rate_limits import LimitState
 from gateway.config.server_settings import Limits
-from gateway.domain import Caller, Json
+from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import BudgetSpent, NoPrice
 from gateway.shared_state.port import Amount, Counters
 
@@ -237,6 +237,13 @@ class Budgets:
     def _spend_limit(self, caller: Caller) -> int:
         limit = self._defaults.spend_per_month if caller.spend_per_month is None else caller.spend_per_month
         return math.floor(limit * NANO)
+
+
+def count_cut_off(stats: RequestStats, reservation: Reservation) -> None:
+    """What a request has used that was called off before anybody had counted: its input, and a token for every event
+    that was sent of the answer."""
+    if stats.attempts and not (stats.input_tokens or stats.output_tokens):
+        stats.input_tokens, stats.output_tokens = reservation.input_tokens, stats.sent_events
 
 
 def estimated_tokens(body: Any) -> int:

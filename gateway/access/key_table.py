@@ -51,6 +51,7 @@ class KeyTable:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._by_digest: dict[bytes, tuple[bytes, Caller, int | None]] = {}
+        self._by_id: dict[str, Caller] = {}
         self._ids: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
@@ -60,6 +61,10 @@ class KeyTable:
     def has(self, key_id: str) -> bool:
         """Whether there is a key with this id, expired or not."""
         return key_id in self._ids
+
+    def caller_of(self, key_id: str) -> Caller | None:
+        """The caller of the key with this id, expired or not; None where there is none."""
+        return self._by_id.get(key_id)
 
     def names(self) -> Mapping[str, str]:
         """The name of each key by its id."""
@@ -80,7 +85,8 @@ class KeyTable:
         """Hold these keys and no others. Ids that came and went are logged, except when there were none before."""
         before = self._ids
         self._by_digest = {entry[0]: entry for entry in entries}
-        self._ids = frozenset(caller.key_id for _, caller, _ in self._by_digest.values())
+        self._by_id = {caller.key_id: caller for _, caller, _ in self._by_digest.values()}
+        self._ids = frozenset(self._by_id)
         if before and before != self._ids:
             added, removed = sorted(self._ids - before), sorted(before - self._ids)
             logs.event("keys_changed", added=added[:_MAX_LOGGED], removed=removed[:_MAX_LOGGED])

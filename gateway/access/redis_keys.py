@@ -24,9 +24,10 @@ from pathlib import Path
 
 import orjson
 
-from gateway import logs, schemas
+from gateway import logs
 from gateway.access.api_keys import KeyRecord, KeyRegistry, record_to_json
 from gateway.access.audit import AuditLog
+from gateway.access.key_document import first_problem
 from gateway.access.key_table import KeyTable
 from gateway.domain import Caller, Json
 from gateway.errors import EngineMissing, InvalidRequest, StateUnavailable, Unauthenticated
@@ -105,7 +106,7 @@ def records_of(rows: dict[bytes, bytes]) -> list[KeyRecord]:
         document: Json = {"version": 1, "keys": [orjson.loads(row) for row in rows.values()]}
     except orjson.JSONDecodeError:
         raise InvalidRequest(f"{KEYS} in Redis holds what is not JSON; import the keys anew") from None
-    for problem in schemas.Checker(schemas.load("keys")).check(document, limit=1):
+    if problem := first_problem(document):
         raise InvalidRequest(f"{KEYS} in Redis: {problem}")
     records = [KeyRecord(**{**each, "scopes": tuple(each["scopes"])}) for each in document["keys"]]
     return sorted(records, key=lambda record: (record.created, record.id))
@@ -172,6 +173,10 @@ class RedisKeyStore:
     def is_live(self, key_id: str) -> bool:
         """Whether there is a key with this id, expired or not, as far as is known."""
         return self._table.has(key_id)
+
+    def caller_of(self, key_id: str) -> Caller | None:
+        """The caller of a known key, by its id; None where there is none."""
+        return self._table.caller_of(key_id)
 
     def names(self) -> Mapping[str, str]:
         """The name of each key by its id, as far as is known."""

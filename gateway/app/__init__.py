@@ -12,6 +12,7 @@ from functools import partial
 
 from aiohttp import web
 
+from gateway.access.own_use import OwnUse
 from gateway.app.embedding import local_embedder, passage_vectors
 from gateway.app.models import completion_service, guardrail, image_loader, ocr_service
 from gateway.app.routes import Handlers, admin_rows, endpoint_table
@@ -55,6 +56,7 @@ from gateway.web.handlers.ops import OpsPages
 from gateway.web.handlers.responses import ResponsesHandler
 from gateway.web.in_flight import InFlight
 from gateway.web.request_log import Recorder
+from gateway.web.server.certificate_watch import CertificateWatch
 from gateway.web.server.chain import application, same_application
 from gateway.web.state import SERVER_STATE, ServerState
 
@@ -77,7 +79,8 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     sanitizer = Sanitizer(config.sanitize, judge)
     pool = parse_pool(config, resources)
     ocr = ocr_service(config, completions, image_loader(config, fetcher, resources), PooledPictures(pool))
-    pictures = picture_reader(config, pool, ocr)
+    budgets, metrics = shared.budgets(completions), Metrics()
+    pictures = picture_reader(config, pool, ocr, OwnUse(shared.keys.caller_of, budgets, shared.usage, metrics))
     deps = engine_deps(config, fetcher, pool, resources, ModelUse(completions, pictures))
     files = FileParts(file_reader(pool, pictures), config.ocr.max_document_bytes)
     local = LocalSearch(deps.index, passage_vectors(config, deps.index, embedder, resources))
@@ -93,10 +96,11 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     messages, embeddings = MessagesHandler(completions, hosted, files), EmbeddingsHandler(completions)
     handlers = Handlers(mcp, chat, responses, messages, embeddings, ModelsHandler(completions))
     table = endpoint_table(config.server.base_path, handlers)
+    certificate = CertificateWatch(config.server.tls)
     server = replace(
-        _server_state(config, table, sanitizer, shared),
-        budgets=shared.budgets(completions),
-        notes=lambda: [*shared.notes(), *filter(None, [deps.index.problem])],
+        _server_state(config, table, sanitizer, shared, metrics),
+        budgets=budgets,
+        notes=lambda: [*shared.notes(), *filter(None, [deps.index.problem, certificate.problem()])],
     )
     app = application(server, config.server.max_body_bytes)
     app[CONSOLE_API] = _console_api(config, server, handlers, shared)
@@ -128,9 +132,10 @@ def _console_api(config: Config, server: ServerState, handlers: Handlers, shared
     return same_application(replace(server, endpoints=table, origin_is_checked=True), config.server.max_body_bytes)
 
 
-def _server_state(config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, shared: SharedParts) -> ServerState:
+def _server_state(
+    config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, shared: SharedParts, metrics: Metrics
+) -> ServerState:
     """The state that the middlewares share."""
-    metrics = Metrics()
     return ServerState(
         endpoints=endpoints,
         in_flight=InFlight(config.server.max_in_flight, config.limits.in_flight_share),

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from gateway import __version__
+from gateway.access.own_use import OwnUse
 from gateway.access.private_files import create_private
 from gateway.app.rendering import page_renderer, rendering_status
 from gateway.config.settings import Config
@@ -136,10 +137,10 @@ def parse_pool(config: Config, resources: AsyncExitStack) -> ParsePool:
     return pool
 
 
-def picture_reader(config: Config, pool: ParsePool, ocr: OcrService) -> PictureReader:
-    """The reader of scanned pages, with the model of OCR."""
-    limits = config.ocr
-    return PictureReader(pool, OwnOcr(ocr, OCR_MODEL), max_pages=limits.max_pages, page_timeout_s=limits.page_timeout_s)
+def picture_reader(config: Config, pool: ParsePool, ocr: OcrService, own_use: OwnUse) -> PictureReader:
+    """The reader of scanned pages, with the model of OCR, charged to the keys that want them read."""
+    limits, own = config.ocr, OwnOcr(ocr, OCR_MODEL, own_use)
+    return PictureReader(pool, own, max_pages=limits.max_pages, page_timeout_s=limits.page_timeout_s)
 
 
 def engine_deps(
@@ -195,7 +196,9 @@ async def open_site(config: Config, folder: Path, *, is_jsonl: bool) -> AsyncIte
         await asyncio.to_thread(site.open)
         slots = HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse)
         robots = RobotsCache(fetcher, config.web.user_agent)
-        yield SiteWriter(PageLoader(fetcher, pool, slots, PageHelp(saved=site)), robots, site, config.web)
+        renderer = page_renderer(config, fetcher, slots, resources)
+        loader = PageLoader(fetcher, pool, slots, PageHelp(saved=site, renderer=renderer))
+        yield SiteWriter(loader, robots, site, config.web)
 
 
 @asynccontextmanager

@@ -29,6 +29,16 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, an object a line, instead of text")
 
 
+def add_depth_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--depth`, that of an extract: pages are rendered as the server renders them, by `render.mode`."""
+    parser.add_argument(
+        "--depth",
+        default="advanced",
+        choices=("basic", "advanced"),
+        help="advanced: run a page's scripts where it needs them; default: %(default)s",
+    )
+
+
 def print_json_lines(rows: Iterable[Mapping[str, Any]], out: TextIO | None = None) -> None:
     """Print what `--json` asks for, to standard output or `out`."""
     (out or sys.stdout).writelines(json.dumps(row) + "\n" for row in rows)

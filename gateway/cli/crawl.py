@@ -6,7 +6,14 @@ import sys
 from pathlib import Path
 
 from gateway.app.web_tools import open_site
-from gateway.cli.argument_types import Parsers, add_json_option, add_state_options, count, print_json_lines
+from gateway.cli.argument_types import (
+    Parsers,
+    add_depth_option,
+    add_json_option,
+    add_state_options,
+    count,
+    print_json_lines,
+)
 from gateway.cli.local import progress_on
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
@@ -28,6 +35,7 @@ def add_commands(parsers: Parsers) -> None:
     )
     parser.add_argument("--delay", type=_seconds, default=0.0, metavar="S", help="least seconds between two requests")
     parser.add_argument("--select", action="append", default=[], metavar="REGEX", help="only pages whose path matches")
+    add_depth_option(parser)
     add_json_option(parser)
     add_state_options(parser)
     parser.set_defaults(command=_crawl)
@@ -52,6 +60,7 @@ def _crawl(arguments: argparse.Namespace, environment: Environment) -> int:
         limit=arguments.limit,
         select_paths=tuple(arguments.select),
         allow_external=False,
+        extract_depth=arguments.depth,
     )
 
     async def run() -> int:

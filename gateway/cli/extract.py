@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 from gateway.app.reading import open_reader
-from gateway.cli.argument_types import Parsers, add_state_options
+from gateway.cli.argument_types import Parsers, add_depth_option, add_state_options
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.settings import Config
@@ -26,7 +26,7 @@ def add_commands(parsers: Parsers) -> None:
         help="print the text of web pages, rendered in a browser where they need it",
     )
     read.add_argument("urls", metavar="URL", nargs="+")
-    read.add_argument("--depth", default="advanced", choices=("basic", "advanced"), help="default: %(default)s")
+    add_depth_option(read)
     read.add_argument("--format", default="markdown", choices=("markdown", "text"), help="default: %(default)s")
     read.add_argument("--out", type=Path, metavar="DIR", help="write a Markdown file a page there instead")
     read.add_argument("--json", action="store_true", help="print the raw result")

@@ -26,12 +26,13 @@ _BAR_WIDTH = 24
 """Characters of a progress bar."""
 
 
-def index_add(config: Config, source: str, limit: int, *, as_json: bool = False) -> int:
-    """`gateway index add`: read a site or a folder into the index. 0 when at least one page was added, else 1."""
+def index_add(config: Config, source: str, limit: int, depth: str, *, as_json: bool = False) -> int:
+    """`gateway index add`: read a site or a folder into the index, a site's pages to this `depth`. 0 when at least one
+    page was added, else 1."""
 
     async def run() -> Json:
         async with open_index(config) as filler:
-            return await filler.add(source, limit, progress_on(sys.stderr))
+            return await filler.add(source, limit, progress_on(sys.stderr), depth)
 
     answer = asyncio.run(run())
     if as_json:

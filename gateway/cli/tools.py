@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gateway.cli import call
 from gateway.cli import local as commands
-from gateway.cli.argument_types import Parsers, add_json_option, add_state_options, count, page_range
+from gateway.cli.argument_types import Parsers, add_depth_option, add_json_option, add_state_options, count, page_range
 from gateway.cli.connection import add_connection_options, connection
 from gateway.cli.ocr import OcrOptions
 from gateway.cli.ocr_batch import FORMATS, BatchOptions
@@ -42,6 +42,7 @@ def add_commands(parsers: Parsers) -> None:
     add = actions.add_parser("add", help="add a site or a folder of documents, for every key")
     add.add_argument("source", metavar="URL|DIR")
     add.add_argument("--limit", type=count, default=1000, help="pages; default: %(default)s")
+    add_depth_option(add)
     add.set_defaults(command=_index_add)
     remove = actions.add_parser("remove", help="remove a page, all pages below a URL that ends with /, or a folder")
     remove.add_argument("url", metavar="URL|DIR")
@@ -89,7 +90,7 @@ def _config(arguments: argparse.Namespace, environment: Environment) -> Config:
 
 def _index_add(arguments: argparse.Namespace, environment: Environment) -> int:
     return commands.index_add(
-        _config(arguments, environment), arguments.source, arguments.limit, as_json=arguments.json
+        _config(arguments, environment), arguments.source, arguments.limit, arguments.depth, as_json=arguments.json
     )
 
 

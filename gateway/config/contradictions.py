@@ -25,7 +25,6 @@ def contradictions(config: Config) -> Iterator[tuple[str, str]]:
     yield from _address_contradictions(config)
     yield from _sanitize_contradictions(config)
     yield from _missing_files(config)
-    yield from _tls_contradictions(config)
     yield from _shared_contradictions(config)
     yield from _price_contradictions(config)
     yield from _egress_contradictions(config)
@@ -78,18 +77,6 @@ def _shared_contradictions(config: Config) -> Iterator[tuple[str, str]]:
             yield "access.backend", '"redis" needs shared.redis_url = { credential = "NAME" }'
         if config.shared.machines > 1:
             yield "shared.machines", 'several machines need shared.redis_url = { credential = "NAME" }'
-
-
-def _tls_contradictions(config: Config) -> Iterator[tuple[str, str]]:
-    tls = config.server.tls
-    if tls is None or not (Path(tls.cert).exists() and Path(tls.key).exists()):
-        return
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls.cert, tls.key, password="")
-    except OSError as error:
-        reason = error.strerror if not isinstance(error, ssl.SSLError) else ""
-        said = reason or "they must be PEM, and the key must be that of the certificate, without a password"
-        yield "server.tls", f"{tls.cert} and {tls.key} cannot be used: {said}"
 
 
 def _egress_contradictions(config: Config) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from types import UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from gateway import schemas
+from gateway.config.certificate import read_certificate
 from gateway.config.config_error import ConfigError
 from gateway.config.contradictions import contradictions
 from gateway.config.environment import Environment, credential_variable
@@ -49,7 +50,17 @@ def load_config(path: Path | None, state_dir: Path | None, environment: Environm
         config = replace(config, server=replace(config.server, tls=_absolute(config.state_dir, config.server.tls)))
     for where, message in contradictions(config):
         raise ConfigError(source, where, message)
-    return config
+    return _with_certificate(config, source)
+
+
+def _with_certificate(config: Config, source: str) -> Config:
+    """The same, with what the files of `server.tls` hold. Raises ConfigError."""
+    if config.server.tls is None:
+        return config
+    try:
+        return replace(config, server=replace(config.server, tls=read_certificate(config.server.tls)))
+    except OSError as error:
+        raise ConfigError(source, "server.tls", str(error)) from None
 
 
 def _message(problem: Problem) -> str:

@@ -5,7 +5,7 @@ All rules of arguments are checked here and nowhere else (but the form of domain
 its own form). Knows the tools only by their schemas.
 """
 
-import difflib
+import importlib
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -144,7 +144,7 @@ def not_blank(name: str) -> Rule:
 
     def find_problems(arguments: Json) -> list[Problem]:
         value = arguments.get(name)
-        return [Problem(name, "must not be blank")] if isinstance(value, str) and not value.strip() else []
+        return [Problem(name, "must not be blank")] if isinstance(value, str) and (not value or value.isspace()) else []
 
     return Rule(frozenset((name,)), find_problems)
 
@@ -199,6 +199,7 @@ def known_country(schema: Json) -> Rule:
             return []
         known = [name for name in names if len(name) >= _LEAST_CHARS_OF_NAMES]
         is_long = len(country) >= _LEAST_CHARS_OF_NAMES
+        difflib = importlib.import_module("difflib")
         near = difflib.get_close_matches(country[:64], known, n=3) if is_long else []
         meant = dict.fromkeys(names[name] for name in near)
         hint = "did you mean " + " or ".join(meant) + "?" if meant else "for example united states, germany, jp, GBR"

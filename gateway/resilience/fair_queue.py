@@ -25,6 +25,8 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from gateway.resilience.work_time import waiting
+
 HALF = 0.5
 """Share of a queue whose share is not configured. Chosen: two keys get the same. At half as much, two keys leave half
 of the slots to a third before it comes; at double there is no share at all."""
@@ -86,7 +88,8 @@ class FairQueue:
         self._waiting.setdefault(key, deque()).append(turn)
         self._waiting_total += 1
         try:
-            await turn
+            with waiting():
+                await turn
         except asyncio.CancelledError:
             if not turn.cancelled():
                 self.release(key)  # the slot was given in the same turn of the loop

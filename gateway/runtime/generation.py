@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from gateway import logs
 from gateway.app import build_app, build_ops_app
+from gateway.config.certificate import loaded
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
 from gateway.runtime.memory import settle_memory
@@ -51,10 +52,11 @@ class AppInstance:
         self._listeners: list[Listener] = []
 
     async def start(self, sockets: Sockets) -> None:
-        """Listen. Raises OSError (an unusable certificate is ssl.SSLError, one of them); then nothing listens."""
+        """Listen. Raises OSError; then nothing listens."""
         server = self._config.server
         try:
-            for app, sock, tls in ((self._app, sockets.product, server.tls), (self._ops_app, sockets.ops, None)):
+            certificate = loaded(server.tls)
+            for app, sock, tls in ((self._app, sockets.product, certificate), (self._ops_app, sockets.ops, None)):
                 if sock is not None:
                     listener = Listener(app, server.header_timeout_s, server.keep_alive_s, server.backlog)
                     self._listeners.append(listener)

@@ -32,7 +32,7 @@ from gateway.runtime.worker_process import (
     WorkerProcess,
     WorkersFailed,
 )
-from gateway.runtime.worker_start import metrics_folder
+from gateway.runtime.worker_start import metrics_folder, remove_metrics
 
 
 class WorkerPool:
@@ -90,7 +90,7 @@ class WorkerPool:
         self._sockets.product.close()  # the workers have it too, until they stop accepting
         await asyncio.gather(self._group.stop(replaced), *self._draining)
         await self._context.fork_server.close()
-        shutil.rmtree(self._context.metrics_folder, ignore_errors=True)
+        remove_metrics(self._context.metrics_folder)
 
 
 class WorkerGroup:

@@ -7,16 +7,20 @@ with the file descriptors of the listening sockets beside them, then the pickle;
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import pickle
+import shutil
 import signal
 import socket
+import stat
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from gateway.config.environment import Environment
 
 _LENGTH_BYTES = 8
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - see `_in_memory`
 _MAX_SOCKETS = 2
 """The product and the ops listener."""
 
@@ -26,9 +30,33 @@ _SEND_S = 5.0
 
 
 def metrics_folder(environment: Environment, state_dir: Path) -> Path:
-    """Where the workers of this process share their metrics: in the runtime directory, which is in memory, where there
-    is one. prometheus-client writes to them as mapped memory, and on a full disk that kills the process (SIGBUS)."""
-    return (environment.runtime_dir or state_dir) / "metrics" / str(os.getpid())
+    """Where the workers of this process share their metrics: in memory where that can be had, which is the runtime
+    directory, else a folder of this state directory's own in `/dev/shm`. prometheus-client writes to them as mapped
+    memory, and on a full disk that kills the process (SIGBUS). Makes the folders above it that have to be private."""
+    return (environment.runtime_dir or _in_memory(state_dir) or state_dir) / "metrics" / str(os.getpid())
+
+
+def _in_memory(state_dir: Path) -> Path | None:
+    """A folder in shared memory that nobody else can write, the same for every process with this state directory; None
+    where there is none. Its name can be guessed, so one that another user has made first is not used."""
+    digest = hashlib.sha256(os.fsencode(state_dir.absolute())).hexdigest()[:16]
+    folder = _SHARED_MEMORY / f"gateway-{os.geteuid()}-{digest}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    is_private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    return folder if is_private else None
+
+
+def remove_metrics(folder: Path) -> None:
+    """Remove a `metrics_folder`, and the folders above it that were made for it alone."""
+    shutil.rmtree(folder, ignore_errors=True)
+    above = [folder.parent, folder.parent.parent]
+    with contextlib.suppress(OSError):  # another supervisor with the same state directory is in there
+        for each in above if above[1].parent == _SHARED_MEMORY else above[:1]:
+            each.rmdir()
 
 
 class StartedWorker:

@@ -190,9 +190,12 @@ class Sanitizer:
             for slots in unit.steps(keeps_all=is_judged or direction == "responses"):  # answers may be cut by them
                 work.allowance.left -= _STEP_UNITS
                 await self._clean_slots(masker, slots, work)
+                if verdict.refusal is not None and direction == "requests":
+                    return  # nobody reads the rest
                 await work.pace()
             for _ in masker.seam_steps(unit.slots):
-                await work.pace()
+                if work.is_due():
+                    await work.pace()
             await self._clean_slots(masker, [slot for slot in unit.slots if slot.flow is not None], work)
         except Exception as error:
             raise SanitizerFailed("the sanitizer failed on this text") from error
@@ -204,7 +207,9 @@ class Sanitizer:
                 async with self._threads.hold(work.key_id):
                     await asyncio.to_thread(masker.clean, slot)
             else:
-                masker.clean(slot)
+                for _ in masker.steps(slot):
+                    if work.is_due():
+                        await work.pace()
 
     def stream(self, slots_of: Callable[[Json], Iterable[TextSlot]], note: Callable[[str], None]) -> StreamMask:
         """A mask for one streamed answer. `slots_of(data)` are an event's texts, `note(entity)` is called per finding.

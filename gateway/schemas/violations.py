@@ -10,12 +10,13 @@ import functools
 import importlib
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
-
-import jsonschema_rs
+from typing import TYPE_CHECKING, Any
 
 from gateway.domain import Json
 from gateway.schemas.messages import Problem, alternatives, dotted, name_list, requirement
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Validator
 
 Path = tuple[str | int, ...]
 
@@ -38,6 +39,13 @@ _ONE_BY_ONE = 64
 the wrong one among them; it changes the time alone."""
 
 
+def compiled(schema: Json) -> "Validator":
+    """`jsonschema_rs`'s validator of a schema; the library is imported when the first one is made. Raises ValueError
+    for what is not a schema."""
+    validator: Validator = importlib.import_module("jsonschema_rs").validator_for(schema)
+    return validator
+
+
 class ViolationFinder:
     """Finds the problems by one schema. It may use `$ref` to `$defs`, `anyOf`, `allOf`, `if` with `then`, and plain
     keywords."""
@@ -45,7 +53,7 @@ class ViolationFinder:
     def __init__(self, schema: Json) -> None:
         self._root = schema
         self._defs: Json = schema.get("$defs", {})
-        self._compiled: dict[tuple[int, str], jsonschema_rs.Validator] = {}
+        self._compiled: dict[tuple[int, str], Validator] = {}
 
     def problems(self, value: Any) -> Iterator[Problem]:
         """The problems of an invalid value in its order, at least one; at most three for the items of one list."""
@@ -132,11 +140,11 @@ class ViolationFinder:
     def _fits(self, part: Json, value: Any, keyword: str = "") -> bool:
         """Whether a value is valid by a part of the schema, or by one keyword of it alone."""
         place = (id(part[keyword]) if keyword else id(part), keyword)
-        compiled = self._compiled.get(place)
-        if compiled is None:
+        validator = self._compiled.get(place)
+        if validator is None:
             checked = {keyword: part[keyword]} if keyword else part
-            compiled = self._compiled[place] = jsonschema_rs.validator_for({**checked, "$defs": self._defs})
-        return compiled.is_valid(value)
+            validator = self._compiled[place] = compiled({**checked, "$defs": self._defs})
+        return validator.is_valid(value)
 
     def _target(self, schema: Json) -> Json:
         name = schema.get("$ref", "").removeprefix("#/$defs/")

@@ -48,6 +48,11 @@ _SWEEP_S = 30.0
 """Time between two removals of what has expired. Chosen: expired rows are never seen, so half only costs work and
 double only some kilobytes."""
 
+_AFTER_END_S = 86_400.0
+"""How long counters stay after the end of their period, unseen. A clock that jumps ahead and is set back finds what was
+counted. Chosen: such clocks are mostly wrong by hours, a time zone for example. At half, a budget may be given twice on
+a day on which the clock was wrong by more than that; double keeps some rows a key for nothing."""
+
 _MAX_WINDOW_ROWS = 500_000
 """Members of all windows. Chosen: a thousand keys of 500 calls a minute. An attacker with more addresses than that is
 forgotten early; at double, wrong keys may take twice the disk (60 MB)."""
@@ -279,7 +284,7 @@ def _sweep(connection: sqlite3.Connection) -> None:
             "DELETE FROM windows WHERE (name, member) IN (SELECT name, member FROM windows ORDER BY ends LIMIT ?)",
             (rows - _MAX_WINDOW_ROWS,),
         )
-    connection.execute("DELETE FROM counters WHERE ends_at <= ?", (time.time(),))
+    connection.execute("DELETE FROM counters WHERE ends_at <= ?", (time.time() - _AFTER_END_S,))
     connection.execute("DELETE FROM entries WHERE expires <= ?", (time.time(),))
 
 

@@ -5,10 +5,9 @@ limit, a schema that refers to itself or has too many parts is not used, and the
 nothing of what is checked.
 """
 
+import importlib
 import re
 from typing import Any
-
-import jsonschema_rs
 
 MAX_PARTS = 2_000
 """Objects and lists in a schema, references followed. Chosen: the schemas of tools have a few hundred at most. At half
@@ -33,19 +32,20 @@ class CallerSchema:
         self._parts = _parts(schema, schema, MAX_PARTS)
         if self._parts > MAX_PARTS:
             raise ValueError(f"its schema has more than {MAX_PARTS} parts, or refers to itself")
+        library = importlib.import_module("jsonschema_rs")  # an idle process goes without (see `schemas.Checker`)
         try:
-            self._validator = jsonschema_rs.validator_for(
+            self._validator = library.validator_for(
                 schema,
                 offline=True,
-                pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACK_STEPS),
+                pattern_options=library.FancyRegexOptions(backtrack_limit=_BACKTRACK_STEPS),
             )
-        except (ValueError, jsonschema_rs.ValidationError):
+        except (ValueError, library.ValidationError):
             raise ValueError("its schema is not a valid JSON Schema") from None
 
     def is_valid(self, value: Any) -> bool:
         """Whether a decoded JSON value is valid; False also for one that would take more than MAX_WORK."""
         most = MAX_WORK // max(self._parts, 1)
-        return _values(value, most) <= most and self._validator.is_valid(value)
+        return _values(value, most) <= most and bool(self._validator.is_valid(value))
 
 
 def _values(value: Any, most: int) -> int:

@@ -18,12 +18,12 @@ Runs are handed to orjson between the brackets of their container, so it decides
 """
 
 import re
-from array import array
-from collections import deque
-from itertools import accumulate, islice
 from typing import Any
 
 import orjson
+
+from gateway.resilience.slices import Steps, all_steps
+from gateway.wire.json_window import Window
 
 WINDOW_BYTES = 1 << 16
 """Chosen: a run of this size is decoded in under a millisecond and needs half a megabyte beside its objects. At half
@@ -35,12 +35,13 @@ answers has them twice, at double a body of different words needs half a megabyt
 _MAX_OPEN = 128
 """Chosen: more than the levels that a body may have (`schemas.MAX_DEPTH`); each costs a look at a window. At half legal
 bodies are decoded in the naive way, at double a document of brackets takes twice as long to be refused."""
-_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
-_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
-_BRACKET = re.compile(rb"[\[\]{}]")
 _SPACE = re.compile(rb"[ \t\r\n]*+")
-_PIECE_BYTES = 1 << 20
-"""Of a long string, looked at at once. Chosen: at half twice as many looks, at double twice the memory for copies."""
+_FIRST_PIECE_BYTES, _PIECE_BYTES = 1 << 10, 1 << 20
+"""Of a string, looked at at once: at first, since most are names, and at most. Each look is at four times as much as
+the one before. Chosen: at half twice as many looks at a long string, at double twice the memory for copies. With the
+second from the beginning a document of members just longer than a window takes five times as long."""
+_INNER_BYTES = bytes(range(0x80, 0xC0))
+"""The bytes of UTF-8 that begin no character."""
 _SCALAR = re.compile(rb"[^ \t\r\n,\[\]{}\"]++")
 _CLOSING: dict[type, bytes] = {dict: b"}", list: b"]"}
 
@@ -51,80 +52,42 @@ def decode_in_pieces(raw: bytearray, window_bytes: int = WINDOW_BYTES) -> Any:
     Raises orjson.JSONDecodeError, its line and column as in the naive form, when it is no JSON, and when it is nested
     deeper than _MAX_OPEN windows.
     """
+    return all_steps(decode_in_steps(raw, window_bytes))
+
+
+def decode_in_steps(raw: bytearray, window_bytes: int = WINDOW_BYTES) -> Steps[Any]:
+    """As `decode_in_pieces`, in steps of about a millisecond; a string longer than a window is one step."""
     reader = _Reader(raw, window_bytes)
     try:
-        return reader.read()
+        root = yield from reader.read()
+        return root
     except ValueError as error:
         raise reader.failure(error) from None
 
 
-class _Window:
-    """A part of a document that begins outside strings, without what is in them.
-
-    `levels`: after each bracket, how many more were opened than closed.
-    """
-
-    __slots__ = ("_outside", "_pieces", "levels")
-
-    def __init__(self, text: bytes) -> None:
-        if b"\\" in text:
-            text = text.replace(b"\\\\", b"\0\0").replace(b'\\"', b"\0\0")
-        self._pieces = text.split(b'"')
-        self._outside = b'"'.join(self._pieces[::2])
-        self.levels = list(accumulate(array("b", self._outside.translate(_STEPS, _NOT_BRACKETS))))
-
-    def bracket(self, number: int) -> tuple[int, bytes]:
-        """The place of a bracket in the document's part, and the bracket."""
-        found = next(islice(_BRACKET.finditer(self._outside), number, None))
-        return self._place(found.start()), found[0]
-
-    def last_comma(self) -> int | None:
-        """The place of the last comma at level 0; None when there is none."""
-        outside, levels = self._outside, self.levels
-        if 0 not in levels:
-            first = _BRACKET.search(outside)
-            return self._comma_in(0, first.start() if first else len(outside))
-        above = levels[::-1].index(0)  # brackets after the last one that leads back to level 0
-        brackets = _BRACKET.finditer(outside[::-1])
-        end = len(outside) - deque(islice(brackets, above), 1)[0].start() if above else len(outside)
-        for bracket, level in zip(brackets, islice(reversed(levels), above, None), strict=True):
-            start = len(outside) - bracket.start()
-            if level == 0 and (comma := self._comma_in(start, end)) is not None:
-                return comma
-            end = start
-        return self._comma_in(0, end)
-
-    def _comma_in(self, start: int, end: int) -> int | None:
-        comma = self._outside.rfind(b",", start, end)
-        return None if comma < 0 else self._place(comma)
-
-    def _place(self, at: int) -> int:
-        strings = self._outside.count(b'"', 0, at)
-        return at + strings + sum(map(len, islice(self._pieces, 1, 2 * strings, 2)))
-
-
 class _Reader:
-    """`open`: the containers that are open, outermost first. `filled`: how many members of each open list are read; it
-    has places for those that seem to come, since one that grows leaves holes in the memory as large as itself. What the
-    innermost one has just had: `has_member`: a member; `needs_member`: a comma behind it. `line`, `column`: how many
-    line ends were cut off, and how many characters after the last of them.
+    """`open`: the containers that are open, outermost first. What the innermost one has just had: `has_member`: a
+    member; `needs_member`: a comma behind it. `line`, `column`: how many line ends were cut off, and how many
+    characters after the last of them.
+
+    Lists grow as they are filled: large ones have a mapping of their own (`runtime.memory`), which leaves no hole.
     """
 
     def __init__(self, raw: bytearray, window_bytes: int) -> None:
         self._raw, self._window_bytes = raw, window_bytes
         self._open: list[Any] = []
-        self._filled: list[int] = []
         self._words: dict[str, str] = {}
         self._has_member = self._needs_member = False
         self._line = self._column = 0
 
-    def read(self) -> Any:
+    def read(self) -> Steps[Any]:
         self._skip_space()
         root = self._open_container(bytes(self._raw[:1]))
         if root is None:
             raise ValueError("not an object or a list")
         while self._open:
             self._read_window()
+            yield
         self._skip_space()
         if self._raw:
             raise ValueError("something follows the document")
@@ -148,7 +111,7 @@ class _Reader:
         return found
 
     def _read_window(self) -> None:
-        window = _Window(bytes(self._raw[: self._window_bytes]))
+        window = Window(bytes(self._raw[: self._window_bytes]))
         if -1 in window.levels:
             end, bracket = window.bracket(window.levels.index(-1))
             container = self._open[-1]
@@ -176,7 +139,7 @@ class _Reader:
         if type(container) is dict:
             container.update(members)
         else:
-            self._fill(-1, members)
+            container += members
         self._cut(size)
         return bool(members)
 
@@ -195,11 +158,6 @@ class _Reader:
         if len(words) > MAX_WORDS:
             words.clear()
 
-    def _fill(self, number: int, members: list[Any]) -> None:
-        start = self._filled[number]
-        self._filled[number] += len(members)
-        self._open[number][start : self._filled[number]] = members
-
     def _read_long_member(self) -> None:
         """Open the container, or read the string or number, that is longer than a window."""
         self._skip_space()
@@ -212,18 +170,18 @@ class _Reader:
                 raise ValueError("a colon is missing")
             start = self._end_of(_SPACE, start + 1)
         first = bytes(self._raw[start : start + 1])
-        parent = len(self._open) - 1
         if is_container := first in (b"[", b"{"):
             self._cut(start)
             member = self._open_container(first)
         else:
             end = self._end_of_string(start) if first == b'"' else self._end_of(_SCALAR, start)
-            member = orjson.loads(self._raw[start:end])
+            with memoryview(self._raw) as view, view[start:end] as text:  # no copy: it may be all of the document
+                member = orjson.loads(text)
             self._cut(end)
         if key is not None:
             container[key] = member
         else:
-            self._fill(parent, [member])
+            container.append(member)
         if not is_container:
             self._end_member()
 
@@ -239,24 +197,20 @@ class _Reader:
                 return
             if follows != _CLOSING[type(self._open[-1])]:
                 raise ValueError("a comma is missing")
-            container = self._open.pop()
-            filled = self._filled.pop()
-            if type(container) is list:
-                del container[filled:]
+            self._open.pop()
             self._cut(1)
 
     def _open_container(self, bracket: bytes) -> Any:
         """A new list or object, which is open now; None for anything else than its bracket."""
         container: Any = None
         if bracket == b"[":
-            container = [None] * (self._raw.count(b",", 0, self._raw.find(b"]")) + 1)  # a guess: strings may hold both
+            container = []
         elif bracket == b"{":
             container = {}
         if container is not None:
             if len(self._open) == _MAX_OPEN:
                 raise ValueError("too many levels")
             self._open.append(container)
-            self._filled.append(0)
             self._cut(1)
             self._has_member = self._needs_member = False
         return container
@@ -273,8 +227,10 @@ class _Reader:
         A look at each takes three times as long (8 MB: .4 s), a pattern holds Python's lock for the whole string.
         """
         at = start + 1 if self._raw[start : start + 1] == b'"' else len(self._raw)
+        size = _FIRST_PIECE_BYTES
         while at < len(self._raw):
-            piece = bytes(self._raw[at : at + _PIECE_BYTES])
+            piece = bytes(self._raw[at : at + size])
+            size = min(4 * size, _PIECE_BYTES)
             backslashes = len(piece) - len(piece.rstrip(b"\\"))
             if backslashes % 2 and at + len(piece) < len(self._raw):
                 piece = piece[:-1]  # what it escapes is in the next piece
@@ -288,10 +244,11 @@ class _Reader:
         self._cut(self._end_of(_SPACE, 0))
 
     def _cut(self, size: int) -> None:
-        text = self._raw[:size]
-        lines = text.count(b"\n")
-        if lines:
-            self._line, self._column = self._line + lines, 0
-            text = text[text.rindex(b"\n") + 1 :]
-        self._column += len(text) if text.isascii() else len(text.decode("utf-8", "replace"))
+        for start in range(0, size, _PIECE_BYTES):
+            text = bytes(self._raw[start : min(start + _PIECE_BYTES, size)])
+            lines = text.count(b"\n")
+            if lines:
+                self._line, self._column = self._line + lines, 0
+                text = text[text.rindex(b"\n") + 1 :]
+            self._column += len(text) if text.isascii() else len(text.translate(None, _INNER_BYTES))
         del self._raw[:size]

@@ -16,7 +16,8 @@ from typing import Any
 
 import orjson
 
-from gateway.wire.json_pieces import decode_in_pieces
+from gateway.resilience.slices import Steps, all_steps
+from gateway.wire.json_pieces import decode_in_steps
 
 LARGE_BYTES = 1 << 20
 """Smaller documents go to orjson as they are. Chosen: orjson takes about 1 ms for this size; at half the search costs
@@ -98,18 +99,67 @@ def decode(raw: bytes | bytearray) -> Any:
 
     A bytearray is empty afterwards: a large body is let go as soon as its values exist.
     """
+    if isinstance(raw, DecodedBody):
+        return raw.take()
     if len(raw) < DENSE_BYTES:
         return _let_go(raw, orjson.loads(raw))
-    collects = gc.isenabled()
-    gc.disable()  # it would walk the growing value again and again: half of the time for many lists
+    return all_steps(_without_collections(_steps(raw)))
+
+
+def decode_steps(raw: bytes | bytearray) -> Steps["DecodedBody"]:
+    """What `decode` takes in place of `raw`, made in steps of a few milliseconds; a long text without values is one."""
+    size = len(raw)
     try:
-        spans = _long_data_urls(raw) if len(raw) >= LARGE_BYTES else []
-        if not spans and sum(map(raw.count, (b",", b"[", b"{"))) * DENSE_VALUE_BYTES > len(raw):
-            return decode_in_pieces(raw if isinstance(raw, bytearray) else bytearray(raw))
-        return _let_go(raw, _decode_large(raw, spans))
-    finally:
-        if collects:
-            gc.enable()
+        value = yield from _without_collections(_steps(raw))
+    except orjson.JSONDecodeError as error:
+        return DecodedBody(size, error=error)
+    return DecodedBody(size, value)
+
+
+class DecodedBody(bytearray):
+    """A body that was decoded already, in the place of its bytes: `decode` returns its value, or raises what was wrong
+    with it. Holds no bytes, but has the length that they had."""
+
+    __slots__ = ("_error", "_size", "_value")
+
+    def __init__(self, size: int, value: Any = None, error: orjson.JSONDecodeError | None = None) -> None:
+        super().__init__()
+        self._size, self._value, self._error = size, value, error
+
+    def __len__(self) -> int:
+        return self._size
+
+    def take(self) -> Any:
+        """The value, once; it is not kept."""
+        if self._error is not None:
+            raise self._error
+        value, self._value = self._value, None
+        return value
+
+
+def _steps(raw: bytes | bytearray) -> Steps[Any]:
+    spans = _long_data_urls(raw) if len(raw) >= LARGE_BYTES else []
+    if not spans and sum(map(raw.count, (b",", b"[", b"{"))) * DENSE_VALUE_BYTES > len(raw):
+        yield
+        value = yield from decode_in_steps(raw if isinstance(raw, bytearray) else bytearray(raw))
+        return value
+    return _let_go(raw, _decode_large(raw, spans))
+
+
+def _without_collections(steps: Steps[Any]) -> Steps[Any]:
+    """The same steps without garbage collections in them, which would walk the growing value again and again: half of
+    the time for many lists."""
+    while True:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+        finally:
+            if collects:
+                gc.enable()
+        yield
 
 
 def _let_go(raw: bytes | bytearray, value: Any) -> Any:

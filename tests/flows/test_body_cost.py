@@ -92,6 +92,7 @@ WIDE = ("a long text with an emoji", "a message with an emoji")
 of the eight that all other kinds keep."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_body_of_a_megabyte_holds_the_loop_for_50_ms_or_takes_eight_times_its_size(
     measured: MeasuredGateway, kind: str

@@ -22,6 +22,8 @@ from tests.support.rich_bodies import (
 )
 from tests.support.upstream import Upstream
 
+pytestmark = pytest.mark.slow  # each asks some hundred times
+
 CARD = "4539 1488 0343 6467"
 TOKEN = "ghp_" + "x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi"  # a made-up key of a real form
 SETTINGS = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses"]\n'

@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+import queue
 import shutil
 import signal
 import socket
 import ssl
 import subprocess
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -21,12 +23,24 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def notified(tmp_path: Path) -> Iterator[socket.socket]:
-    """The socket on which systemd would hear of the service."""
+def notified(tmp_path: Path) -> Iterator[queue.Queue[str]]:
+    """What systemd would hear of the service. As systemd does, it reads at all times: the socket's queue is short."""
+    said: queue.Queue[str] = queue.Queue()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.bind(str(tmp_path / "notify"))
-        sock.settimeout(20)
-        yield sock
+
+        def listen() -> None:
+            while text := sock.recv(4096).decode():
+                said.put(text)
+
+        listening = threading.Thread(target=listen)
+        listening.start()
+        try:
+            yield said
+        finally:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
+                last.sendto(b"", sock.getsockname())
+            listening.join(5)
 
 
 def supervised(folder: Path, toml: str = "") -> GatewayProcess:
@@ -61,11 +75,12 @@ def processes_with(variable: str) -> list[str]:
     return found
 
 
-def heard(sock: socket.socket, word: str) -> str:
+async def heard(notified: queue.Queue[str], word: str) -> str:
     """The next notification that has the word in it."""
-    while word not in (text := sock.recv(4096).decode()):
-        pass
-    return text
+    async with asyncio.timeout(60):
+        while word not in (text := await asyncio.to_thread(notified.get, timeout=60)):
+            pass
+        return text
 
 
 async def test_a_reload_answers_whether_the_file_was_taken(tmp_path: Path) -> None:
@@ -80,7 +95,7 @@ async def test_a_reload_answers_whether_the_file_was_taken(tmp_path: Path) -> No
         assert (await gateway.get("/v1/models"))[0] == 200
 
 
-async def test_an_upgrade_hands_over_without_a_failed_call(tmp_path: Path, notified: socket.socket) -> None:
+async def test_an_upgrade_hands_over_without_a_failed_call(tmp_path: Path, notified: queue.Queue[str]) -> None:
     async with supervised(tmp_path) as gateway, ended_afterwards(gateway):
         done = asyncio.Event()
         results: list[int] = []
@@ -90,12 +105,12 @@ async def test_an_upgrade_hands_over_without_a_failed_call(tmp_path: Path, notif
                 results.append((await gateway.get("/v1/models"))[0])
 
         clients = [asyncio.create_task(ask()) for _ in range(3)]
-        heard(notified, "READY=1")
+        await heard(notified, "READY=1")
         upgraded = await command(tmp_path, "upgrade")
         assert upgraded.returncode == 0, upgraded.stderr
         successor = (await gateway.wait_for_event("upgraded"))["pid"]
-        assert heard(notified, "MAINPID=") == f"MAINPID={successor}"
-        assert "serving on" in heard(notified, "READY=1")
+        assert await heard(notified, "MAINPID=") == f"MAINPID={successor}"
+        assert "serving on" in await heard(notified, "READY=1")
         assert await gateway.wait_exit() == 0
         assert (await gateway.get("/v1/models"))[0] == 200
         assert (await gateway.get("/readyz", ops=True))[0] == 200
@@ -140,6 +155,30 @@ async def test_a_new_certificate_is_served_after_sighup(tmp_path: Path, options:
         make_certificate(tmp_path)
         gateway.send(signal.SIGHUP)
         await gateway.wait_for_event("reloaded")
+        async with asyncio.timeout(20):
+            while await served_certificate(gateway.port) == before:
+                pass
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make certificates")
+async def test_a_certificate_that_breaks_on_disk_goes_on_being_served_by_new_workers_too(tmp_path: Path) -> None:
+    make_certificate(tmp_path)
+    async with supervised(
+        tmp_path, f'tls = {{ cert = "{tmp_path}/cert.pem", key = "{tmp_path}/key.pem" }}\n'
+    ) as gateway:
+        before, first = await served_certificate(gateway.port), gateway.workers()
+        assert "notes" not in (await gateway.get("/readyz", ops=True))[1]
+        (tmp_path / "cert.pem").write_text("broken")
+        (tmp_path / "key.pem").unlink()
+        os.kill(first[0], signal.SIGKILL)
+        await until(lambda: bool(gateway.workers()) and gateway.workers() != first, 20)
+        assert await served_certificate(gateway.port) == before
+        assert "key.pem cannot be used" in (await gateway.wait_for_event("certificate_unusable"))["error"]
+        assert "read last is served" in (await gateway.get("/readyz", ops=True))[1]
+        assert (await command(tmp_path, "reload")).returncode == 1
+        make_certificate(tmp_path)
+        assert (await command(tmp_path, "reload")).returncode == 0
+        assert "notes" not in (await gateway.get("/readyz", ops=True))[1]
         async with asyncio.timeout(20):
             while await served_certificate(gateway.port) == before:
                 pass

@@ -223,7 +223,7 @@ async def test_while_redis_is_away_the_machines_divide_what_there_is_and_forget_
     direct, chat = machines.direct, ("POST", "/v1/chat/completions")
     plain, minute = await machines.make_key(), await machines.make_key(per_minute=10)
     assert await direct.statuses(2, "GET", "/v1/models", minute) == [200, 200]
-    budget = await machines.make_key(tokens_per_day=200)
+    budget, together = await machines.make_key(tokens_per_day=200), await machines.make_key(concurrent=4)
     assert await direct.statuses(2, *chat, budget, checks.CHAT) == [200, 200]
     _, before = await direct.send("POST", "/v1/responses", plain, {"model": "SvcLLM", "input": "before"}, 0)
     go, come_back = AWAY[kind]
@@ -242,6 +242,11 @@ async def test_while_redis_is_away_the_machines_divide_what_there_is_and_forget_
     await eventually(lambda: holds(direct.statuses(2, "GET", "/v1/models", "gw_unknown"), refused), 15)
     assert set(await direct.statuses(4, "GET", "/v1/models", plain)) == {200}
 
+    for gateway in machines.gateways:
+        alone = Site([gateway.url], direct.upstream)
+        await checks.a_machine_goes_on_by_itself(alone, machines.searches, plain, together, 2)
+        assert 'gateway_store_up{store="redis"} 0.0' in (await gateway.get("/metrics", ops=True))[1]
+
     await come_back(machines)
     await eventually(machines.is_well, 30)
     assert await direct.statuses(2, "GET", "/v1/models", minute) == [429, 429]
@@ -254,7 +259,7 @@ async def test_while_redis_is_away_the_machines_divide_what_there_is_and_forget_
     assert max(lefts) >= most - 8 * checks.RESERVED or kind in ("slow", "paused")
     assert set(await machines.site.statuses(4, "GET", "/v1/models", plain)) == {200}
     states = [each.state_dir for each in machines.gateways]
-    await eventually(lambda: checks.usage_is_summed(machines.redis.url, states, keys=3), 15)
+    await eventually(lambda: checks.usage_is_summed(machines.redis.url, states, keys=4), 15)
 
 
 async def left_today(url: str, key: str) -> int:

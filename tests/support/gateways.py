@@ -24,6 +24,7 @@ import pytest
 from gateway import logs
 from gateway.access.api_keys import KeyFile, KeyRequest
 from gateway.app import build_app, build_ops_app
+from gateway.config.certificate import loaded
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.settings import Config
@@ -101,7 +102,7 @@ async def start_in_process(
         Listener(build_ops_app(app, list), 5),
     ]
     try:
-        await listeners[0].start([product], config.server.tls)
+        await listeners[0].start([product], loaded(config.server.tls))
         await listeners[1].start([ops])
         yield InProcessGateway(
             f"http://127.0.0.1:{port}{config.server.base_path}", f"http://127.0.0.1:{ops_port}", port, key, config,

@@ -36,6 +36,7 @@ class _Page:
     """The one page, and what it does: `dies` ends the process when it navigates, `crashes` loses the page, `hangs`
     never comes to rest, `no_text` cannot be read, `garbles` sends messages that are none, `leads_away` ends at an
     address that is no web page, `opens` a window, `talks` in a dialog, `refuses` to navigate, is `drawn` on a canvas.
+    With `shell` the browser is the headless shell, else Chromium itself.
     """
 
     def __init__(self, play: Message) -> None:
@@ -46,26 +47,40 @@ class _Page:
         self._open: set[str] = set()
         self._last = 0
         self._is_running = False
+        self._waits_for = ""
+        self._context = 0
 
     def send(self, message: Message) -> None:
         _write(json.dumps(message).encode() + b"\0")
 
-    def event(self, method: str, parameters: Message, session: str = "s1") -> None:
-        self.send({"method": method, "params": parameters, **({"sessionId": session} if session else {})})
+    def event(self, method: str, parameters: Message, *, of_browser: bool = False) -> None:
+        session = {} if of_browser else {"sessionId": f"s{self._context}"}
+        self.send({"method": method, "params": parameters, **session})
 
     def on(self, message: Message) -> None:
         method, parameters = message["method"], message.get("params", {})
         if method == "Page.navigate" and "dies" in self._does:
             os._exit(1)
+        if method == "Target.createBrowserContext":
+            self._context += 1
+        if method == "Target.createTarget":
+            self._waits_for = parameters["url"]
+            self.open_window(f"t{self._context}", f"s{self._context}")
         result = self.result(method, parameters)
         self.send({"id": message["id"], "result": result, "sessionId": message.get("sessionId", "")})
         if method == "Page.navigate" and parameters["url"] != "about:blank":
             self.navigate(parameters["url"])
+        elif method == "Runtime.runIfWaitingForDebugger" and self._waits_for not in ("", "about:blank"):
+            self.navigate(self._waits_for)
         elif method in ("Fetch.fulfillRequest", "Fetch.failRequest"):
             self.end_request(method, parameters)
         elif method == "Emulation.setVirtualTimePolicy" and parameters.get("budget"):
             self._is_running = True
             self.rest()
+
+    def open_window(self, target: str, session: str) -> None:
+        info = {"type": "page", "targetId": target, "browserContextId": f"c{self._context}"}
+        self.event("Target.attachedToTarget", {"targetInfo": info, "sessionId": session}, of_browser=True)
 
     def result(self, method: str, parameters: Message) -> Message:
         if method == "Runtime.evaluate":
@@ -76,9 +91,10 @@ class _Page:
         if method == "Page.navigate" and "refuses" in self._does:
             return {"errorText": "net::ERR_ABORTED"}
         results: dict[str, Message] = {
-            "Target.createBrowserContext": {"browserContextId": "c1"},
-            "Target.createTarget": {"targetId": "t1"},
-            "Target.attachToTarget": {"sessionId": "s1"},
+            "Target.createBrowserContext": {"browserContextId": f"c{self._context}"},
+            "Target.createTarget": {"targetId": f"t{self._context}"},
+            "Browser.getVersion": {"product": "HeadlessChrome/156.0" if "shell" in self._does else "Chrome/156.0"},
+            "HeadlessExperimental.beginFrame": {"screenshotData": _PNG},
             "Page.createIsolatedWorld": {"executionContextId": 1},
             "Page.captureScreenshot": {"data": _PNG},
         }
@@ -95,13 +111,12 @@ class _Page:
         if "crashes" in self._does:
             self.event("Inspector.targetCrashed", {})
         if "opens" in self._does:
-            info = {"type": "page", "targetId": "t2", "browserContextId": "c1"}
-            self.event("Target.targetCreated", {"targetInfo": info}, session="")
+            self.open_window("popup", "popup")
         if "talks" in self._does:
             self.event("Page.javascriptDialogOpening", {"message": "hello"})
-        self.request({"url": url, "kind": "Document"}, "t1")
+        self.request({"url": url, "kind": "Document"})
 
-    def request(self, ask: Message, frame: str = "t1") -> None:
+    def request(self, ask: Message) -> None:
         self._last += 1
         number = f"r{self._last}"
         self._open.add(number)
@@ -111,7 +126,8 @@ class _Page:
             request |= {"hasPostData": True, "postDataEntries": [{"bytes": posted}]}
         kind = ask.get("kind", "Fetch")
         self.event(
-            "Fetch.requestPaused", {"requestId": number, "request": request, "resourceType": kind, "frameId": frame}
+            "Fetch.requestPaused",
+            {"requestId": number, "request": request, "resourceType": kind, "frameId": f"t{self._context}"},
         )
 
     def end_request(self, method: str, parameters: Message) -> None:
@@ -122,7 +138,9 @@ class _Page:
         self._html += body if is_document else f"{how}{body}"
         if is_document:
             if method == "Fetch.fulfillRequest":
-                self.event("Page.frameNavigated", {"frame": {"id": "t1", "url": "http://93.184.216.34/"}})
+                self.event(
+                    "Page.frameNavigated", {"frame": {"id": f"t{self._context}", "url": "http://93.184.216.34/"}}
+                )
             for ask in self._play.get("asks", ()):
                 self.request(ask)
         self.rest()

@@ -162,6 +162,16 @@ async def a_call_is_cancelled_wherever_it_runs(site: Site, searches: Upstream, k
         assert (status, reply["error"]["code"]) == (200, -32800)
 
 
+async def a_machine_goes_on_by_itself(alone: Site, searches: Upstream, key: str, limited: str, at_once: int) -> None:
+    """What needs no other machine, while they cannot be asked. `limited`: a key of which this one has `at_once`."""
+    await requests_at_once_are_counted_together(alone, limited, at_once)
+    await a_user_has_one_hash(alone, key)
+    searches.will(answer({"results": [{"url": "https://example.org/", "title": "Found", "content": "text"}]}))
+    status, reply = await alone.send("POST", MCP, key, call_of("search", {"query": "alone"}))
+    assert status == 200 and "Found" in reply["result"]["content"][0]["text"]
+    await a_call_is_cancelled_wherever_it_runs(alone, searches, key)
+
+
 async def usage_is_summed(redis_url: str, state_dirs: Sequence[Path], keys: int) -> bool:
     """Whether Redis has what the files of all machines have, of so many keys."""
     redis, today = RedisConnection(redis_url), time.strftime("%Y-%m-%d", time.gmtime())

@@ -1,7 +1,8 @@
 """Finds parts of a page that are no content of it, by the name or the heading of their section.
 
-They are questions about cookies everywhere; signatures in forums; newsletters and lists of references; beside goods the
-buyers' reviews, the terms of delivery, the questions asked often and the filters of a list. Runs in the parsing
+They are questions about cookies everywhere; signatures and what is told of each poster in forums; newsletters and lists
+of references; beside goods the buyers' reviews, the terms of delivery, the questions asked often, the filters of a
+list and the labels of buttons ("add to cart"), which stand beside each article of a list. Runs in the parsing
 processes. A part is a bit; `selection` decides by the page's type whether it is dropped. A model learns little about
 such parts from few pages, as each shop and forum marks them up in its own way; their names and headings are alike.
 """
@@ -14,7 +15,9 @@ from typing import Any
 from gateway.engines.content.blocks import TextBlock, is_running_text
 from gateway.engines.html.metadata import Head
 
-CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS = (1 << at for at in range(8))
+CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, POSTER = (
+    1 << at for at in range(10)
+)
 _NAMED = (
     (
         CONSENT,
@@ -60,6 +63,40 @@ _HEADED = (
     ),
     (DELIVERY, re.compile(r"^(?:free |fast )?(?:shipping|delivery|returns?|payment|refunds?)\b", re.IGNORECASE)),
 )
+_WORDED = (
+    (
+        ACTIONS,
+        14,
+        re.compile(
+            r"(?:add\b.{0,80}\bto (?:cart|bag|basket|compare|wish ?list|favou?rites)|quick (?:shop|view|add|look|buy)|"
+            r"(?:buy|shop) now|view (?:details|product|all|more)|(?:read|learn|show|see|load) more|read less|"
+            r"(?:select|choose) options|sold out|out of stock|in stock|unit price|(?:save|share) this|notify me|"
+            r"see (?:all|details))\b|(?:view|compare|expand)$",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        POSTER,
+        40,
+        re.compile(
+            r"(?:posts|threads|messages|joined|reputation|location|topics|registered|member since|reaction score|"
+            r"points|likes received) ?(?:: ?\d|[\d,]{1,12}$)|joined:|(?:last )?edited(?: by\b|:|.{0,20}\d)|"
+            r"\d{1,9} likes?$",
+            re.IGNORECASE,
+        ),
+    ),
+)
+"""(part, most words of it, how its text begins). Words chosen: a button has up to four and the name of the article,
+which has up to ten; what is told of a poster has six fields. At half long names are missed; at double sentences count.
+"""
+_MOST_WORDED = max(most_words for _, most_words, _ in _WORDED)
+_FIRST_WORD = re.compile(
+    r"\d|(?:add|quick|buy|shop|view|read|learn|show|see|load|select|choose|sold|out|in|unit|save|share|notify|compare|"
+    r"expand|posts|threads|messages|joined|reputation|location|topics|registered|member|reaction|points|likes|last|"
+    r"edited)\b",
+    re.IGNORECASE,
+)
+"""What such a text begins with: most blocks need no further search."""
 _PRODUCTS = frozenset({"Product", "ProductGroup"})
 _LISTS = frozenset({"ItemList", "CollectionPage", "OfferCatalog", "SearchResultsPage"})
 _HEADING_WORDS = 8
@@ -81,7 +118,7 @@ of goods inside a box that is called a filter goes."""
 def parts_of(blocks: Sequence[TextBlock]) -> list[int]:
     """For each block the bits of the parts that it is in; 0 for none."""
     known: dict[Any, int] = {}
-    parts = [_named_parts(block.element, known) for block in blocks]
+    parts = [_named_parts(block.element, known) | _worded_part(block) for block in blocks]
     sizes = [len(block.words) for block in blocks]
     total = sum(sizes)
     _clear_lists(blocks, parts)
@@ -143,6 +180,14 @@ def declares_product(head: Head) -> bool:
     """True for a page that says in its head or structured data that it is about one product, not a list of them."""
     is_named = head.meta.get("og:type", "").lower() in ("product", "og:product", "product.item")
     return (is_named or bool(head.kinds & _PRODUCTS)) and head.kinds.isdisjoint(_LISTS)
+
+
+def _worded_part(block: TextBlock) -> int:
+    if len(block.words) <= _MOST_WORDED and _FIRST_WORD.match(block.text) and block.element.tag != "pre":
+        for part, most_words, pattern in _WORDED:
+            if len(block.words) <= most_words and pattern.match(block.text):
+                return part
+    return 0
 
 
 def _headed_part(block: TextBlock) -> int:

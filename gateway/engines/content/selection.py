@@ -52,6 +52,8 @@ _LIKELY = 0.5
 """Probability from which a page type decides: no other type can be likelier."""
 _UNLIKE_ARTICLES = ("documentation", "forum", "listing", "collection", "product")
 """Types of pages about which no second opinion is heard."""
+_OF_GOODS = ("product", "listing", "collection")
+"""Types of pages on which the labels of buttons stand beside each article."""
 _SHORT_WORDS = 300
 _KEPT_SHARE = 0.3
 """A page of at most so many words outside its furniture, of which the model keeps a smaller share than this, is read
@@ -109,6 +111,9 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     nothing is kept, comments and the like are what the page is about; and where that is nothing either, everything but
     the furniture is kept.
     """
+    if sum(page.types[kind] for kind in _OF_GOODS) >= _LIKELY:
+        labels = [bool(part & page_parts.ACTIONS) for part in page.parts]  # what stands at their place is one, too
+        probabilities = [0.0 if label else each for label, each in zip(labels, probabilities, strict=True)]
     if page.types["documentation"] < _LIKELY:
         probabilities = repeats.judged_alike(page.blocks, probabilities)
     furniture = furniture_of(page.blocks)
@@ -141,8 +146,8 @@ def _set_aside(page: PageEvidence) -> list[bool]:
     if types["forum"] >= _LIKELY:
         copies = Counter(block.text for block in page.blocks)
         for at, block in enumerate(page.blocks):
-            is_signature = page.parts[at] & page_parts.SIGNATURE
-            aside[at] = aside[at] or bool(is_signature) or copies[block.text] > _MAX_POSTS_ALIKE
+            is_about_poster = page.parts[at] & (page_parts.SIGNATURE | page_parts.POSTER)
+            aside[at] = aside[at] or bool(is_about_poster) or copies[block.text] > _MAX_POSTS_ALIKE
     return aside
 
 

@@ -47,13 +47,13 @@ _ROBOTS_UNKNOWN = "the site's robots.txt could not be read, so it must not be cr
 class CrawlOutcome:
     """What a crawl found.
 
-    `pages` are (visit, page) in breadth-first order, `failures` (url, reason), at most MAX_FAILURES of the `failed`.
+    `pages` are (visit, page) in breadth-first order, `failures` (url, failure), at most MAX_FAILURES of the `failed`.
     For a map: `visits` are the URLs found, and `beginnings` maps the URL of each page read to (title, first words).
     `reasons` counts pages left out by a FetchFailed code, or `duplicate filtered trap empty scripted`.
     """
 
     pages: list[tuple[Visit, LoadedPage]] = field(default_factory=list)
-    failures: list[tuple[str, str]] = field(default_factory=list)
+    failures: list[tuple[str, FetchFailed]] = field(default_factory=list)
     visits: list[Visit] = field(default_factory=list)
     beginnings: dict[str, tuple[str, str]] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -228,7 +228,7 @@ class Crawler:
         self.outcome.reasons[failure.code] += 1
         self.outcome.failed += 1
         if len(self.outcome.failures) < MAX_FAILURES:
-            self.outcome.failures.append((visit.url, failure.message))
+            self.outcome.failures.append((visit.url, failure))
 
     async def _add(self, visit: Visit, page: LoadedPage) -> None:
         """Adds the page to the outcome, unless it repeats another one, and its links to the frontier."""

@@ -154,7 +154,7 @@ class LocalWebEngine:
         data: Json = {"base_url": request.url}
         pages = await self._relevant(outcome, request)
         data["results"] = [crawl_result(depth, page, request.include_favicon) for depth, page in pages]
-        data["failed_results"] = [{"url": url, "error": reason} for url, reason in outcome.failures]
+        data["failed_results"] = [failed_result(url, failure) for url, failure in outcome.failures]
         await batch.store()
         parts = (explain(outcome, request, bool(pages)), describe_hidden(page.data for _, page in pages), batch.problem)
         if notes := " ".join(text for text in parts if text):

@@ -27,6 +27,8 @@ MAX_FILE_BYTES = 10_485_760
 """As much as a fetched page may have once unpacked (FetchLimits)."""
 FILL_BUDGET_S = 6 * 3600.0
 """Chosen: a site of 10,000 pages at one request in two seconds; an operator can interrupt it, and nothing is lost."""
+OPERATOR = "the command line"
+"""The owner of the pages that a command reads: it shares no turn with a key."""
 _MAX_DEPTH = 16
 _MAX_BREADTH = 500
 """Depth and links per page of the crawl. Chosen: the whole of an ordinary site; the caller's limit bounds the pages."""
@@ -49,15 +51,16 @@ class IndexFiller:
         self._pool = pool
         self._settings = settings
 
-    async def add(self, source: str, limit: int, progress: Progress) -> Json:
-        """Adds at most `limit` pages of the site or folder `source`: `{added, failed: [{url, error}], note?}`.
+    async def add(self, source: str, limit: int, progress: Progress, depth: str = "basic") -> Json:
+        """Adds at most `limit` pages of the site or folder `source`: `{added, failed: [{url, error}], note?}`. `depth`
+        as of an extract: "advanced" renders a site's pages where the configuration has it so.
 
         Raises InvalidRequest, EngineMissing.
         """
         folder = Path(source)
         if "://" not in source and await asyncio.to_thread(folder.is_dir):
             return await self._add_folder(folder, limit, progress)
-        return await self._add_site(source, limit, progress)
+        return await self._add_site(source, limit, progress, depth)
 
     async def remove(self, source: str) -> int:
         """Removes one page, or all pages below a folder or a URL that ends with `/`, of every key; returns how many."""
@@ -71,13 +74,18 @@ class IndexFiller:
         """`{pages, bytes, oldest, newest, error}`, see Index.stats."""
         return await self._index.stats()
 
-    async def _add_site(self, source: str, limit: int, progress: Progress) -> Json:
+    async def _add_site(self, source: str, limit: int, progress: Progress, depth: str) -> Json:
         try:
             root = canonical(str(parse_url(from_caller(source))))
         except SkippedUrl as error:
             raise InvalidRequest(f"{source}: {error.message}; give a URL or a folder", param="url") from error
         request = CrawlRequest(
-            root or source, max_depth=_MAX_DEPTH, max_breadth=_MAX_BREADTH, limit=limit, allow_external=False
+            root or source,
+            max_depth=_MAX_DEPTH,
+            max_breadth=_MAX_BREADTH,
+            limit=limit,
+            allow_external=False,
+            extract_depth=depth,
         )
         batch = IndexBatch(self._index.add)
 
@@ -88,10 +96,11 @@ class IndexFiller:
         plan = CrawlPlan(request, root or source, FILL_BUDGET_S, take=take, hold_chars=0)
         robots = self._robots if self._settings.respect_robots else None
         try:
-            outcome = await Crawler(self._loader, robots, plan, progress).run()
+            async with self._loader.of(OPERATOR) as loader:
+                outcome = await Crawler(loader, robots, plan, progress).run()
         finally:  # an interrupt does not lose the pages read before it
             await batch.store()
-        failed = [{"url": url, "error": why} for url, why in outcome.failures]
+        failed = [{"url": url, "error": failure.message} for url, failure in outcome.failures]
         return _summary(batch, failed, explain(outcome, request, bool(batch.added)))
 
     async def _add_folder(self, folder: Path, limit: int, progress: Progress) -> Json:

@@ -41,8 +41,8 @@ def _why_nothing(outcome: CrawlOutcome, request: CrawlRequest) -> str:
     if outcome.pages and request.instructions:
         return NO_MATCH
     if outcome.failures:
-        url, reason = outcome.failures[0]
-        return f"Nothing could be read: {url}: {reason}."
+        url, failure = outcome.failures[0]
+        return f"Nothing could be read: {url}: {failure.message}."
     if outcome.reasons["filtered"]:
         return "Pages were found, but select_paths, select_domains or allow_external left none of them."
     return "The site has no page to read there."

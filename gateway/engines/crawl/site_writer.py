@@ -3,7 +3,7 @@
 from gateway.config.web_settings import Web
 from gateway.domain import CrawlRequest, Json, Progress
 from gateway.engines.crawl.crawler import Crawler, CrawlPlan
-from gateway.engines.crawl.index_import import FILL_BUDGET_S
+from gateway.engines.crawl.index_import import FILL_BUDGET_S, OPERATOR
 from gateway.engines.crawl.outcome_note import explain
 from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.crawl.site_folder import SiteFolder
@@ -33,11 +33,12 @@ class SiteWriter:
             raise InvalidRequest(f"{request.url}: {error.message}; give the URL of a site", param="url") from error
         plan = CrawlPlan(request, root, FILL_BUDGET_S, take=self._folder.take, hold_chars=0, delay_s=delay_s)
         robots = self._robots if self._settings.respect_robots else None
-        outcome = await Crawler(self._loader, robots, plan, progress).run()
+        async with self._loader.of(OPERATOR) as loader:
+            outcome = await Crawler(loader, robots, plan, progress).run()
         written, unchanged = self._folder.written, self._folder.unchanged
         return {
             "written": written,
             "unchanged": unchanged,
-            "failed": [{"url": url, "error": why} for url, why in outcome.failures],
+            "failed": [{"url": url, "error": failure.message} for url, failure in outcome.failures],
             "note": explain(outcome, request, bool(written or unchanged)),
         }

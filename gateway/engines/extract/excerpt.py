@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from gateway.engines.text.bm25 import rarity, scores
 from gateway.engines.text.code_fences import FenceReader, closing, lines_of, may_hold_fence
-from gateway.engines.text.passages import Passage, passage_steps, plain_text
+from gateway.engines.text.passages import Passage, passage_steps, plain_text, shown_text
 from gateway.engines.text.tokens import terms
 from gateway.resilience.slices import Steps, all_steps
 
@@ -170,7 +170,7 @@ def _with_terms(content: str, pieces: list[_Piece]) -> Steps[list[_Piece]]:
         continues = term and not (matches and matches[0].start() == 0)
         found.append(replace(piece, term=term) if continues else piece)
         if matches:
-            term = ", ".join(plain_text(line).strip() for line in matches[-1][0].split("\n"))
+            term = ", ".join(shown_text(line) for line in matches[-1][0].split("\n"))
     return found
 
 

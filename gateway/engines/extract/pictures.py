@@ -13,6 +13,7 @@ from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.ports import PictureOcr
+from gateway.resilience.work_time import WorkTime
 
 
 class PooledPictures:
@@ -48,7 +49,7 @@ class PictureReader:
         reading = _Reading(page["scanned"], is_picture=page["kind"] == "picture", most=self._max_pages)
         while (number := reading.next_number()) is not None:
             try:
-                async with asyncio.timeout_at(until), asyncio.timeout(self._page_timeout_s):
+                async with asyncio.timeout_at(until), WorkTime(self._page_timeout_s):
                     picture = await self._pictures.picture(body, number, owner)
                     text = await self._ocr.text_of(picture.url, owner, plain=options.format == "text")
                 reading.take(number, text, picture.pages)
@@ -68,7 +69,7 @@ class PictureReader:
         """`page`, an answer of the pool for this body and these options, with what OCR reads of a picture of it (PNG)
         below its own text; as it is where nothing can be read. Raises EngineMissing, Overloaded, FetchFailed."""
         try:
-            async with asyncio.timeout(self._page_timeout_s):
+            async with WorkTime(self._page_timeout_s):
                 drawn = await self._pictures.picture(picture, 1, owner)
                 text = await self._ocr.text_of(drawn.url, owner, plain=options.format == "text")
         except (TimeoutError, GatewayError):

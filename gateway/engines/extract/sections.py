@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 from gateway.domain import Json
 from gateway.engines.extract.anchors import LAST_HEADING_LEVEL, Anchor
 from gateway.engines.text.code_fences import FenceReader, lines_of
-from gateway.engines.text.passages import plain_text
+from gateway.engines.text.passages import plain_text, shown_text
 
 _KEY_CHARS = 80
 """Letters and digits of a heading that are compared. Chosen: longer ones differ earlier; signatures may be cut."""
@@ -86,7 +86,7 @@ def _headings(content: str) -> list[tuple[int, Anchor]]:
         heading = _HEADING.match(line.text) if reader.fence is None else None
         reader.read(line.text)
         if heading is not None:
-            found.append((line.start, Anchor(plain_text(heading[2]).strip(), len(heading[1]))))
+            found.append((line.start, Anchor(shown_text(heading[2]), len(heading[1]))))
     return found
 
 

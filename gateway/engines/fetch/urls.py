@@ -62,8 +62,10 @@ def parse_url(raw: str) -> URL:
         host, port = url.raw_host, url.port  # raw_host: the ASCII form of an international name, which is looked up
     except (ValueError, UnicodeError) as error:
         raise SkippedUrl("the URL is malformed") from error
-    if not host or url.user is not None or port is None or port in _BAD_PORTS:
-        raise SkippedUrl("the URL names no host, or a port that no web server uses")
+    if not host or url.user is not None or port is None:
+        raise SkippedUrl("the URL names no host")
+    if port in _BAD_PORTS:
+        raise SkippedUrl(f"no web server uses the port {port} that the URL names")
     check_host(host)
     return url
 

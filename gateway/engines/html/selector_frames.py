@@ -9,11 +9,13 @@ from gateway.engines.html.selector_parts import PlaceTest, Selector
 
 @dataclass(slots=True)
 class Frame:
-    """An open element: its bits, those of it and its ancestors, and what its children have shown so far."""
+    """An open element: its bits, those of it and its ancestors, the steps that both allow its children, and what its
+    children have shown so far."""
 
     element: Any
     bits: int = 0
     inherited: int = 0
+    steps: int | None = None
     last_child: int = 0
     children: int = 0
     count: int = 0

@@ -63,7 +63,7 @@ class SelectorMatcher:
         self._counted: dict[PlaceTest, dict[Any, tuple[int, int]]] = {}
         self._known: dict[Any, int] = {}
         self._work = MAX_WORK
-        self._has_types = False
+        self._has_types = self._has_siblings = False
 
     def add(self, selector: Selector, rule: int) -> None:
         """Elements that the selector matches get the number `rule`, below 2**31."""
@@ -138,19 +138,20 @@ class SelectorMatcher:
         `is_cut`."""
         self._find_has(root)
         self._find_places(root)
+        self._has_siblings = bool(self._joined["+"] | self._joined["~"])
         found: dict[Any, int] = {}
         numbers: dict[int, int] = {}
         groups: list[tuple[int, ...]] = []
         frames = [Frame(None)]
-        for element in root.iter():
-            if not isinstance(element.tag, str):
-                continue
+        for element in root.iter("*"):
             parent = element.getparent()
             while len(frames) > 1 and frames[-1].element is not parent:
                 frames.pop()
-            frame = self._enter(element, frames[-1])
-            frames.append(frame)
-            if ends := frame.bits & self._ends:
+            around = frames[-1]
+            bits = self._enter(element, around)
+            if len(element):
+                frames.append(Frame(element, bits, around.inherited | bits))
+            if ends := bits & self._ends:
                 if ends not in numbers:
                     numbers[ends] = len(groups)
                     groups.append(tuple(self._rules[bit] for bit in self._bits(ends)))
@@ -204,36 +205,35 @@ class SelectorMatcher:
         self.is_cut = self.is_cut or inner.is_cut or left <= 0
         return matched
 
-    def _enter(self, element: Any, around: Frame) -> Frame:
-        """The frame of an element; the frame around it learns of one more child."""
+    def _enter(self, element: Any, around: Frame) -> int:
+        """The bits of an element; the frame around it learns of one more child."""
         around.count += 1
         if self._has_types:
             around.tags = around.tags or {}
             around.tags[element.tag] = around.tags.get(element.tag, 0) + 1
-        joined = self._joined
-        allowed = (
-            self._firsts
-            | (around.bits & joined[">"]) << 1
-            | (around.inherited & joined[" "]) << 1
-            | (around.last_child & joined["+"]) << 1
-            | (around.children & joined["~"]) << 1
-        )
-        bits = allowed & self._named(element)
+        if around.steps is None:
+            around.steps = (
+                self._firsts | (around.bits & self._joined[">"]) << 1 | (around.inherited & self._joined[" "]) << 1
+            )
+        bits = around.steps
+        if self._has_siblings:
+            bits |= (around.last_child & self._joined["+"]) << 1 | (around.children & self._joined["~"]) << 1
+        bits &= self._named(element)
         if around.element is not None:
             bits &= self._below_root
         if bits & self._needs_has:
             bits &= ~self._needs_has | self._having.get(element, 0)
         if bits & self._tested:
             bits = self._pass_tests(element, around, bits)
-        around.last_child = bits
-        around.children |= bits
-        return Frame(element, bits, around.inherited | bits)
+        if self._has_siblings:
+            around.last_child = bits
+            around.children |= bits
+        return bits
 
     def _named(self, element: Any) -> int:
         """The steps whose tag and names an element has."""
-        attributes = element.attrib
-        present = tuple(name for name in attributes if name in self._attributes) if self._attributes else ()
-        key = (element.tag, attributes.get("id"), attributes.get("class"), present)
+        present = tuple(filter(self._attributes.__contains__, element.keys())) if self._attributes else ()
+        key = (element.tag, element.get("id"), element.get("class"), present)
         known = self._known.get(key)
         if known is not None:
             return known

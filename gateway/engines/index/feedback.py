@@ -27,8 +27,7 @@ _COUNTED_WORDS = 30
 _RRF_K = 20
 """How many best pages must be single passages, how many passages give words, how many words are added, out of how many
 of the most frequent ones, and the constant of reciprocal rank fusion. Measured on Cranfield: 12 and 20 words and
-constants
-10 and 40 are within .003 of these, 4 and 5 passages .01 below."""
+constants 10 and 40 are within .003 of these, 4 and 5 passages .01 below."""
 
 
 def with_feedback(

@@ -30,8 +30,7 @@ at most a third; at half, many copies of one page under other owners could use t
 _FITTING_COVERAGE = 0.37
 FITTING_SCORE = 0.3
 """Share of a query's weight that one passage must hold to fit, and the score given there. Calibrated on 80 questions
-and
-20 queries about other things: 18 of the 20 are below .37, and none of the 80 first results."""
+and 20 queries about other things: 18 of the 20 are below .37, and none of the 80 first results."""
 
 _FITTING_SUM, _CERTAIN_SUM = 0.8, 1.6
 """With vectors: the sum of that share and of the cosine from which a page fits, and that of score 1. Calibrated on 162

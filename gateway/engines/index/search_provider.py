@@ -5,6 +5,7 @@ Knows no ranking (engines.index.query) and no network.
 
 import re
 import sqlite3
+from collections.abc import Sequence
 
 from gateway.domain import Json, SearchRequest, WebCall
 from gateway.engines.extract.excerpt import best_within
@@ -13,7 +14,8 @@ from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import FITTING_SCORE
 from gateway.engines.index.schema import SHARED
 from gateway.engines.index.vectors import PassageVectors
-from gateway.engines.text.passages import MOST_CHARS
+from gateway.engines.text.code_fences import closing
+from gateway.engines.text.passages import MOST_CHARS, Passage, open_fences
 from gateway.errors import UpstreamUnavailable
 from gateway.resilience.slices import Steps, in_slices
 
@@ -135,19 +137,30 @@ def _content(hit: IndexHit, place: int, request: SearchRequest) -> Steps[str]:
     if place < _LONG_EXCERPTS and request.search_depth in _LONG_DEPTHS:
         return (yield from best_within(_joined(hit), request.query, _EXCERPT_CHARS))
     best = hit.passages[0]
-    return "\n\n".join(filter(None, (" > ".join(best.headings), hit.content[best.start : best.end])))
+    return "\n\n".join(filter(None, (" > ".join(best.headings), *_texts(hit.content, [best]))))
 
 
 def _joined(hit: IndexHit) -> str:
     """The page's best passages in page order, each below its headings, as a page of its own, cut to `_READ_CHARS`."""
     parts: list[str] = []
     headings: tuple[str, ...] = ()
-    for each in sorted(hit.passages, key=lambda passage: passage.start):
+    ordered = sorted(hit.passages, key=lambda passage: passage.start)
+    for each, text in zip(ordered, _texts(hit.content, ordered), strict=True):
         if each.headings != headings:
             headings = each.headings
             parts += [f"{'#' * min(level, 6)} {title}" for level, title in enumerate(headings, 1)]
-        parts.append(hit.content[each.start : each.end])
+        parts.append(text)
     return "\n\n".join(parts)[:_READ_CHARS]
+
+
+def _texts(content: str, ordered: Sequence[Passage]) -> list[str]:
+    """The passages' texts; code that a passage begins or ends within is opened and closed again."""
+    openings = open_fences(content, [each.start for each in ordered])
+    texts = [
+        f"{opening}\n{content[each.start : each.end]}" if opening else content[each.start : each.end]
+        for each, opening in zip(ordered, openings, strict=True)
+    ]
+    return [text + closing(text) for text in texts]
 
 
 def _phrases(request: SearchRequest) -> tuple[str, ...]:

@@ -1,15 +1,13 @@
 """The one browser of the render process, shared by all calls: started at the first page, replaced when it ends."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable
 
 from gateway.domain import Json
 from gateway.engines.render.browser import Browser, NoBrowser
-from gateway.engines.render.cdp import CommandFailed
 from gateway.engines.render.paused import PausedRequest
-from gateway.engines.render.tab import Tab
+from gateway.engines.render.tab import WINDOWS, Tab
 from gateway.resilience.restart_policy import RestartPolicy
 
 _PAGES_PER_BROWSER = 500
@@ -30,17 +28,17 @@ class BrowserShare:
         self._tabs: dict[str, Tab] = {}
         self._pages = 0
 
-    async def open_tab(self, ask: Callable[[PausedRequest], None]) -> Tab:
-        """A tab in a context of its own; give it back with `close_tab`. Raises NoBrowser, BrowserGone,
-        CommandFailed."""
+    async def open_tab(self, ask: Callable[[PausedRequest], None], url: str) -> Tab:
+        """A tab in a context of its own, whose first page is `url`; give it back with `close_tab`. Raises NoBrowser,
+        BrowserGone, CommandFailed."""
         browser = await self._running()
-        tab = Tab(browser.connection, ask)
+        tab = Tab(browser.connection, ask, is_shell=browser.is_shell)
         try:
-            await tab.open()
+            self._tabs[await tab.make_context()] = tab
+            await tab.open(url)
         except BaseException:
-            await tab.close()
+            await self.close_tab(tab)
             raise
-        self._tabs[tab.context] = tab
         self._pages += 1
         return tab
 
@@ -72,21 +70,22 @@ class BrowserShare:
                     raise
                 connection = self._browser.connection
                 connection.listen("", self._on)
-                with contextlib.suppress(CommandFailed):
-                    await connection.call("Target.setDiscoverTargets", {"discover": True})
+                connection.send("Target.setDiscoverTargets", {"discover": True})
+                connection.send("Target.setAutoAttach", WINDOWS)
             return self._browser
 
     def _on(self, method: str, parameters: Json) -> None:
-        """What the browser tells of windows: those that pages open are closed at once, and dead pages are lost."""
-        if self._browser is None:
-            return
-        if method == "Target.targetCreated":
-            target = parameters.get("targetInfo")
-            if isinstance(target, dict) and target.get("type") == "page":
-                context, number = target.get("browserContextId"), target.get("targetId")
-                # The first window of a context is its tab, which is in `_tabs` before a page can open another.
-                if isinstance(context, str) and context in self._tabs and isinstance(number, str):
-                    self._browser.connection.send("Target.closeTarget", {"targetId": number})
+        """What the browser tells of windows. The first of a context is its tab; those that pages open are closed while
+        they still wait for leave to begin. Dead pages are lost."""
+        target, session = parameters.get("targetInfo"), parameters.get("sessionId")
+        if method == "Target.attachedToTarget" and isinstance(target, dict) and isinstance(session, str):
+            number, tab = target.get("targetId"), self._tabs.get(str(target.get("browserContextId")))
+            if tab is None or self._browser is None or not isinstance(number, str):
+                return
+            if tab.awaits_window:
+                tab.attach(number, session)
+            else:
+                self._browser.connection.send("Target.closeTarget", {"targetId": number})
         elif method == "Target.targetCrashed":
             for tab in list(self._tabs.values()):
                 if tab.is_target(parameters.get("targetId")):

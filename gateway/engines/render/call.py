@@ -114,7 +114,7 @@ class Call:
         self._asked = 0
         self._open.clear()
         if self._tab is None:
-            self._tab = await self._share.open_tab(self._ask)
+            self._tab = await self._share.open_tab(self._ask, wish.url)
         await self._write({"event": "started"})
         if self._leaving is not None:
             self._leaving.cancel()
@@ -123,6 +123,9 @@ class Call:
             shown = await self._tab.show(wish.url, wish.seconds, wish.picture)
         finally:
             self._is_showing = False
+        if self._tab.is_restless:
+            await self._drop_tab()
+            return shown
         loop = asyncio.get_running_loop()
         self._leaving = loop.call_later(_NEXT_S, self._leave)
         return shown

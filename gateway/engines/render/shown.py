@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gateway.engines.render.frames import Reason
+from gateway.engines.render.frames import MAX_BODY_BYTES, Reason
 
 
 class PageLost(Exception):
@@ -20,3 +20,15 @@ class Shown:
     url: str
     html: bytes
     picture: bytes = b""
+
+
+def shown_page(read: object, picture: bytes) -> Shown:
+    """The page of which the browser says that it is `{url, html}`. Raises PageLost."""
+    if not isinstance(read, dict) or not isinstance(read.get("url"), str) or not isinstance(read.get("html"), str):
+        raise PageLost("slow")
+    if not read["url"].startswith(("http://", "https://")):
+        raise PageLost("no_answer")
+    html = read["html"].encode("utf-8", "replace")
+    if len(html) > MAX_BODY_BYTES or len(picture) > MAX_BODY_BYTES:
+        raise PageLost("too_large")
+    return Shown(read["url"], html, picture)

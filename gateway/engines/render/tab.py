@@ -16,24 +16,21 @@ this module decides nothing about them. Source: the DevTools protocol 1.3, read 
 
 import asyncio
 import base64
-import binascii
 import contextlib
 from collections.abc import Callable
 
 from gateway.domain import Json
 from gateway.engines.render.cdp import BrowserGone, CommandFailed, Connection
-from gateway.engines.render.frames import MAX_BODY_BYTES, Picture, Reason
-from gateway.engines.render.page_scripts import FRAMES, IS_DRAWN, READ, SCROLL, START, WATCHES
+from gateway.engines.render.frames import Picture, Reason
+from gateway.engines.render.page_scripts import IS_DRAWN, READ, SCROLL, START, WATCHES
 from gateway.engines.render.paused import PausedRequest, read_paused
-from gateway.engines.render.shown import PageLost, Shown
+from gateway.engines.render.shown import PageLost, Shown, shown_page
+from gateway.engines.render.view import View
 
 _BUDGET_MS = 5_000
 """Virtual time of a page. Chosen: splash screens and late fetches wait up to three seconds; at half, some texts are
 missed, at double pages with endless timers cost twice the CPU."""
 _DRAW_BUDGET_MS = 1_000
-_FRAMES_S = 0.5
-"""Frames do not follow the virtual clock, so that it may run out before the first one. Chosen: two frames take 33 ms;
-at half, a browser under heavy load misses them, at double one that draws none costs each page a second."""
 _SCROLLS = 3
 """Screens that are loaded by scrolling on. Chosen: lists that continue by themselves have no end; at half, the second
 screen is the last, at double such pages take twice as long."""
@@ -43,8 +40,6 @@ its own clock; at half, busy pages meet their timers earlier than they expect, a
 _WORKER_ROUNDS, _WORKER_S = 20, 0.1
 """Chosen: a worker answers within milliseconds of its data; at half the time, a loaded machine misses some, at double
 pages with workers take longer for nothing. The rounds end with the page's seconds in any case."""
-_READ_S = 3.0
-"""Chosen: reading takes 20 ms for a large page; half fails on a loaded machine, double holds a turn for nothing."""
 _MAX_CHILDREN, _MAX_WORKERS = 30, 8
 """Frames and workers of a page that run, and workers among them; further ones never start. Chosen: pages with
 advertisements have 20 frames, applications one worker or two. At half, some frames are missed; at double, workers that
@@ -52,14 +47,20 @@ never end leave the page itself too little time to be read."""
 _VIEWPORT = {"width": 1280, "height": 1600}
 _PATTERNS = {"patterns": [{"urlPattern": "*"}]}
 _AUTO_ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
+WINDOWS: Json = {**_AUTO_ATTACH, "filter": [{"type": "page"}, {"exclude": True}]}
+"""Every window of the browser waits for leave to begin: of a context the first one is its tab."""
 
 
 class Tab:
-    """One tab. `ask` gets every request of its page, which `answer` or `refuse` must end. Call `open` first."""
+    """One tab. `ask` gets every request of its page, which `answer` or `refuse` must end. Call `make_context`, then
+    `open`; `is_shell` as of `Browser`."""
 
-    def __init__(self, connection: Connection, ask: Callable[[PausedRequest], None]) -> None:
+    def __init__(self, connection: Connection, ask: Callable[[PausedRequest], None], *, is_shell: bool) -> None:
         self._connection = connection
         self._ask = ask
+        self._is_shell = is_shell
+        self._has_begun = False
+        self.is_restless = False
         self._children: set[str] = set()
         self._workers = 0
         self._open: set[tuple[str, str]] = set()
@@ -68,28 +69,52 @@ class Tab:
         self._is_navigating = False
         self._rests = asyncio.Event()
         self._lost: Reason | None = None
-        self._world: object = None
+        self._view = View(connection, "", "", draws_on_demand=is_shell)
         self.context = ""
 
-    async def open(self) -> None:
-        """Makes the context and its tab. Raises BrowserGone, CommandFailed."""
-        call = self._connection.call
-        self.context = _text(await call("Target.createBrowserContext", {"disposeOnDetach": True}), "browserContextId")
+    async def make_context(self) -> str:
+        """Makes the browser context of the tab and returns its name. Raises BrowserGone, CommandFailed."""
+        made = await self._connection.call("Target.createBrowserContext", {"disposeOnDetach": True})
+        self.context = _text(made, "browserContextId")
+        return self.context
+
+    async def open(self, url: str) -> None:
+        """Opens the window, which waits for `show` with `url`. Raises BrowserGone, CommandFailed.
+
+        No document of the browser's own comes before the page, which would cost a fifth of a first page's CPU.
+        """
         place = {"browserContextId": self.context}
-        await call("Browser.setDownloadBehavior", {"behavior": "deny", **place})
-        self._frame = _text(await call("Target.createTarget", {"url": "about:blank", **_VIEWPORT, **place}), "targetId")
-        attached = await call("Target.attachToTarget", {"targetId": self._frame, "flatten": True})
-        self._session = session = _text(attached, "sessionId")
+        self._connection.send("Browser.setDownloadBehavior", {"behavior": "deny", **place})
+        # Chromium itself would ask for `url` before the window can be told what to do with its requests.
+        wish = {"url": url, "enableBeginFrameControl": True} if self._is_shell else {"url": "about:blank"}
+        await self._connection.call("Target.createTarget", {**wish, **_VIEWPORT, **place})
+        if self.awaits_window:
+            raise CommandFailed("Target.attachedToTarget")
+
+    @property
+    def awaits_window(self) -> bool:
+        """Whether the next window of the context is the tab's."""
+        return not self._session
+
+    def attach(self, number: str, session: str) -> None:
+        """The window is there, and waits."""
+        self._frame, self._session = number, session
+        self._view = View(self._connection, number, session, draws_on_demand=self._is_shell)
         self._connection.listen(session, lambda method, parameters: self._on(session, method, parameters))
         self._connection.send("Page.enable", session=session)
         self._connection.send("Page.addScriptToEvaluateOnNewDocument", {"source": START}, session)
         self._connection.send("Fetch.enable", _PATTERNS, session)
-        await call("Target.setAutoAttach", _AUTO_ATTACH, session)
+        self._connection.send("Target.setAutoAttach", _AUTO_ATTACH, session)
 
     async def close(self) -> None:
-        """Ends the context with all that it stored. Never raises."""
-        for session in (self._session, *self._children):
+        """Ends the context with all that it stored. Never raises.
+
+        A process that may not let go is ended first: left alone, its workers would run on until it has closed them.
+        """
+        for session in filter(None, (self._session, *self._children)):
             self._connection.forget(session)
+            if self.is_restless:
+                self._connection.send("Page.crash", session=session)
         if self.context:
             with contextlib.suppress(BrowserGone, CommandFailed):
                 await self._connection.call("Target.disposeBrowserContext", {"browserContextId": self.context})
@@ -111,20 +136,19 @@ class Tab:
         self._forget_children()
         try:
             async with asyncio.timeout(seconds):
-                await self._set_clock({"policy": "pause"})
-                begun = await self._connection.call("Page.navigate", {"url": url}, self._session, seconds)
-                if begun.get("errorText"):
-                    raise PageLost("no_answer")
+                await self._begin(url, seconds)
                 await self._until_rest()
                 await self._await_workers()
-                if (await self._evaluate(WATCHES, in_page=True)).get("value") is True:
+                if await self._view.evaluate(WATCHES, in_page=True) is True:
                     await self._look()
         except (TimeoutError, CommandFailed):
+            self.is_restless = True
             if self._is_navigating:
                 raise PageLost("no_answer") from None
             self._connection.send("Page.stopLoading", session=self._session)
-            for session in (self._session, *self._children):
-                self._connection.send("Runtime.terminateExecution", session=session)
+            self._connection.send("Runtime.terminateExecution", session=self._session)
+        for session in self._children:  # a worker that never ends would leave the reading no time
+            self._connection.send("Runtime.terminateExecution", session=session)
         return await self._read(picture)
 
     def leave(self) -> None:
@@ -165,8 +189,18 @@ class Tab:
         if self._lost is not None:
             raise PageLost(self._lost)
 
-    async def _set_clock(self, policy: Json) -> None:
-        await self._connection.call("Emulation.setVirtualTimePolicy", policy, self._session)
+    async def _begin(self, url: str, seconds: float) -> None:
+        """Goes to `url`; the first page of a tab needs leave to begin, and in the shell nothing more."""
+        call, session = self._connection.call, self._session
+        self._connection.send("Emulation.setVirtualTimePolicy", {"policy": "pause"}, session)
+        steps = []
+        if self._has_begun or not self._is_shell:
+            steps.append(call("Page.navigate", {"url": url}, session, seconds))
+        if not self._has_begun:
+            steps.append(call("Runtime.runIfWaitingForDebugger", {}, session, seconds))
+        self._has_begun = True
+        if (await asyncio.gather(*steps))[0].get("errorText"):
+            raise PageLost("no_answer")
 
     def _run_clock(self, budget_ms: int) -> None:
         self._rests.clear()
@@ -178,9 +212,8 @@ class Tab:
         self._connection.send("Emulation.setVirtualTimePolicy", policy, self._session)
 
     async def _draw(self) -> None:
-        """Waits for two frames, which come in real time, and for what their callbacks begin."""
-        with contextlib.suppress(CommandFailed):
-            await self._evaluate(FRAMES, _FRAMES_S)
+        """Draws two frames, and waits for what their callbacks begin."""
+        await self._view.draw()
         self._run_clock(_DRAW_BUDGET_MS)
         await self._until_rest()
 
@@ -200,7 +233,7 @@ class Tab:
         """Draws the page and scrolls on, as long as that makes it longer."""
         await self._draw()
         for _ in range(_SCROLLS):
-            if (await self._evaluate(SCROLL)).get("value") is not True:
+            if await self._view.evaluate(SCROLL) is not True:
                 return
             await self._draw()
 
@@ -209,38 +242,12 @@ class Tab:
             raise PageLost(self._lost)
         picture = b""
         try:
-            if wish == "always" or (wish == "drawn" and (await self._evaluate(IS_DRAWN)).get("value") is True):
-                shot = await self._connection.call("Page.captureScreenshot", {"format": "png"}, self._session, _READ_S)
-                picture = base64.b64decode(_text(shot, "data"))
-            read = (await self._evaluate(READ)).get("value")
-        except (CommandFailed, binascii.Error):
+            if wish == "always" or (wish == "drawn" and await self._view.evaluate(IS_DRAWN) is True):
+                picture = await self._view.picture()
+            read = await self._view.evaluate(READ)
+        except CommandFailed:
             raise PageLost(self._lost or "slow") from None
-        if not isinstance(read, dict) or not isinstance(read.get("url"), str) or not isinstance(read.get("html"), str):
-            raise PageLost("slow")
-        if not read["url"].startswith(("http://", "https://")):
-            raise PageLost("no_answer")
-        html = read["html"].encode("utf-8", "replace")
-        if len(html) > MAX_BODY_BYTES or len(picture) > MAX_BODY_BYTES:
-            raise PageLost("too_large")
-        return Shown(read["url"], html, picture)
-
-    async def _evaluate(self, script: str, seconds: float = _READ_S, *, in_page: bool = False) -> Json:
-        """The value of a script in a world of its own, where the page's scripts have changed nothing, or in theirs."""
-        if self._world is None and not in_page:
-            world = await self._connection.call(
-                "Page.createIsolatedWorld", {"frameId": self._frame, "worldName": "gateway"}, self._session, _READ_S
-            )
-            self._world = world.get("executionContextId")
-        wish = {
-            "expression": script,
-            **({} if in_page else {"contextId": self._world}),
-            "returnByValue": True,
-            "awaitPromise": True,
-            "timeout": seconds * 1_000,
-        }
-        done = await self._connection.call("Runtime.evaluate", wish, self._session, seconds)
-        result = done.get("result")
-        return result if isinstance(result, dict) else {}
+        return shown_page(read, picture)
 
     def _on(self, session: str, method: str, parameters: Json) -> None:
         """An event of the page or of one of its frames and workers."""
@@ -264,7 +271,8 @@ class Tab:
         if method == "Page.frameNavigated":
             frame = parameters.get("frame")
             if isinstance(frame, dict) and frame.get("id") == self._frame and frame.get("url") != "about:blank":
-                self._is_navigating, self._world = False, None
+                self._is_navigating = False
+                self._view.forget()
                 self._run_clock(_BUDGET_MS)
         elif method == "Emulation.virtualTimeBudgetExpired" and not self._is_navigating:
             self._rests.set()
@@ -275,6 +283,7 @@ class Tab:
         target = parameters.get("targetInfo")
         is_worker = isinstance(target, dict) and target.get("type") != "iframe"
         self._workers += is_worker
+        self.is_restless = self.is_restless or is_worker
         if not isinstance(session, str) or len(self._children) >= _MAX_CHILDREN or self._workers > _MAX_WORKERS:
             return
         self._children.add(session)

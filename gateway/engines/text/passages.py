@@ -7,7 +7,7 @@ linear in the text. Knows no index and no query.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,9 +33,15 @@ steps, at double a step of the worst page takes a millisecond."""
 _MARKS = re.compile(
     r"!?\[([^\[\]\n]{0,1000})\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,500})?\)|[*_`#|>~\\]+|-{3,}"
 )
+_SHOWN_MARKS = re.compile(
+    r"\\([!-/:-@\[-`{-~])"
+    r"|!?\[([^\[\]\n]{0,1000})\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,500})?\)|[*`]+"
+)
+_CLOSING_MARKS = re.compile(r"[ \t]#{1,100}[ \t]{0,100}\Z")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(?=\S)")
 _LIST_ITEM = re.compile(r"[ \t]{0,12}(?:[-*+]|\d{1,9}[.)])[ \t]")
 _FENCE = re.compile(r"[ \t]{0,12}(`{3,64}|~{3,64})")
+_FENCE_LINE = re.compile(r"^[ \t]{0,12}(`{3,64}|~{3,64})[^\n]{0,1000}", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,20 @@ class Passage:
     start: int
     end: int
     headings: tuple[str, ...]
+
+
+def open_fences(content: str, places: Sequence[int]) -> list[str]:
+    """For each place, in ascending order, the line that opens the code it is within; empty outside of code."""
+    found: list[str] = []
+    fence = opening = ""
+    for line in _FENCE_LINE.finditer(content, 0, places[-1] if places else 0):
+        while places[len(found)] <= line.start():
+            found.append(opening)
+        if not fence:
+            fence, opening = line[1], line[0]
+        elif _closes(line[0], fence):
+            fence = opening = ""
+    return found + [opening] * (len(places) - len(found))
 
 
 class _Block(NamedTuple):
@@ -60,6 +80,11 @@ class _Block(NamedTuple):
 def plain_text(markdown: str) -> str:
     """The text without Markdown marks and link targets: what is indexed and compared."""
     return _MARKS.sub(r" \1 ", markdown)
+
+
+def shown_text(markdown: str) -> str:
+    """A heading or a term as readers see it: without Markdown marks and link targets, names with their underscores."""
+    return " ".join(_SHOWN_MARKS.sub(r"\1\2", _CLOSING_MARKS.sub("", markdown)).split())
 
 
 def passages(content: str, most_chars: int = MOST_CHARS) -> list[Passage]:
@@ -85,7 +110,7 @@ def passage_steps(content: str, most_chars: int = MOST_CHARS) -> Iterator[Passag
         if first.level:
             while trail and trail[-1][0] >= first.level:
                 trail.pop()
-            title = plain_text(content[first.start : min(first.end, first.start + _HEADING_CHARS)]).strip()
+            title = shown_text(content[first.start : min(first.end, first.start + _HEADING_CHARS)])
             trail.append((first.level, title))
             path = tuple(title for _, title in trail)
             if start >= 0 and (end - start > most_chars * _LEAST_SHARE or path[: len(headings)] != headings):
@@ -96,6 +121,9 @@ def passage_steps(content: str, most_chars: int = MOST_CHARS) -> Iterator[Passag
             yield Passage(start, end, headings)
             start = -1
         for low, high in _slices(content, unit, most_chars):
+            if start >= 0 and high - start > most_chars:
+                yield Passage(start, end, headings)
+                start = -1
             if start < 0:
                 start, headings = low, tuple(title for _, title in trail)
             end = high
@@ -177,20 +205,22 @@ def _closes(line: str, fence: str) -> bool:
 
 
 def _slices(content: str, unit: list[_Block], most_chars: int) -> Iterator[tuple[int, int]]:
-    """The unit as one slice, or, where it is longer than two passages, cut at line ends, sentences or blanks."""
+    """The unit as one slice, or, where it is longer than two passages, cut at blank lines, else at line ends, sentences
+    or blanks. A line keeps the blanks that indent it."""
     low, high = unit[0].start, unit[-1].end
     while high - low > 2 * most_chars:
         cut = _cut_place(content, low + most_chars // 2, low + most_chars)
         yield low, cut
         low = cut
-        while low < high and content[low] in " \n":
+        skipped = "\n" if content[cut] == "\n" else " \n"
+        while low < high and content[low] in skipped:
             low += 1
     if low < high:
         yield low, high
 
 
 def _cut_place(content: str, earliest: int, latest: int) -> int:
-    for mark in ("\n", ". ", " "):
+    for mark in ("\n\n", "\n", ". ", " "):
         place = content.rfind(mark, earliest, latest)
         if place > 0:
             return place + (1 if mark == ". " else 0)

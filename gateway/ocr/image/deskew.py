@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from gateway.ocr.extras import vision
+from gateway.ocr.image.flatten import point_at
 from gateway.ocr.types import Line, Rect
 
 COORDINATE_MAX = 999
@@ -39,20 +40,23 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """How the working page was made from the image: quarter turns anticlockwise, then a rotation about its middle.
+    """How the working page was made from the image: quarter turns anticlockwise, then a sheet made flat, then a
+    rotation about its middle.
 
-    `width` and `height` are those of the image in working pixels, before any turn.
+    `width` and `height` are those of the image in working pixels, before any turn. `bent`: the 3 x 3 matrix back from
+    the flat page (flatten.sheet_matrix, inverted); None where nothing was flattened.
     """
 
     width: int
     height: int
     quarter_turns: int = 0
     skew_deg: float = 0.0
+    bent: Any = None
 
     def box(self, rect: Rect) -> tuple[int, int, int, int]:
         """The rectangle (of the working page) in the image that was sent: x1, y1, x2, y2, each 0..999."""
         corners = [(rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2)]
-        points = [self._unturn(self._unskew(corner)) for corner in corners]
+        points = [self._unturn(self._unflatten(self._unskew(corner))) for corner in corners]
         xs, ys = [x / self.width for x, _ in points], [y / self.height for _, y in points]
         return _scaled(min(xs)), _scaled(min(ys)), _scaled(max(xs)), _scaled(max(ys))
 
@@ -66,6 +70,9 @@ class Frame:
             return point
         width, height = self.turned_size
         return rotate(point, (width / 2, height / 2), self.skew_deg)
+
+    def _unflatten(self, point: Point) -> Point:
+        return point if self.bent is None else point_at(self.bent, point)
 
     def _unturn(self, point: Point) -> Point:
         """Undo anticlockwise quarter turns one by one: (x, y) of the turned page was (width - y, x) before."""

@@ -61,6 +61,10 @@ and are lower than STRAY_END (descenders of the line above); bars over FULL_WIDT
 pixels than SPECK_SHARE of the squared height (a dot of an `i` has 0.01). At half, strays widen the boxes; at double,
 commas and accents are cut off."""
 
+BULLET_REACH = 1.4
+"""How far before a line, in its heights, its bullet may begin. At half, bullets set apart are missed; at double, text
+of the column beside is looked at."""
+
 Gap = tuple[int, int]
 
 
@@ -137,10 +141,17 @@ def measure(gray: Any, line: Line) -> Line:
     return replace(line, size=size, weight=float(band.mean()), pitch=pitch, rhythm=rhythm)
 
 
-def has_bullet(gray: Any, line: Line) -> bool:
-    """Whether a line begins with a bullet or dash (`bullets.begins_with_bullet`)."""
-    found = _ink(gray, line.rect) if line.size else None
-    return found is not None and begins_with_bullet(found[0], _gaps(found[0])[0], line.size)
+def bullet_at(gray: Any, line: Line) -> float | None:
+    """The x of the bullet or dash (`bullets.begins_with_bullet`) that a line begins with, or that stands before it: a
+    detector leaves some outside. None where there is none."""
+    before = line.rect._replace(x1=max(0.0, line.rect.x1 - BULLET_REACH * line.rect.height))
+    for rect in (line.rect, before):
+        found = _ink(gray, rect) if line.size else None
+        if found is not None:
+            gaps, first, _ = _gaps(found[0])
+            if begins_with_bullet(found[0], gaps, line.size):
+                return float(found[1] + first)
+    return None
 
 
 def rhythm(gray: Any, line: Line, pitch: float) -> float:

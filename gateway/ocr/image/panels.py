@@ -54,12 +54,19 @@ class Edge(NamedTuple):
     end: float
 
 
-def find_panels(pixels: Any, lines: Sequence[Rect]) -> list[Rect]:
-    """The panels with lines in them, the largest first. `pixels`: BGR, 8 bits; `lines`: boxes of lines of text."""
+class Boxes(NamedTuple):
+    """What has four sides: panels, which hold rows of text, and pictures, which hold none; the largest first."""
+
+    panels: list[Rect]
+    pictures: list[Rect]
+
+
+def find_boxes(pixels: Any, lines: Sequence[Rect]) -> Boxes:
+    """The panels and pictures of a page. `pixels`: BGR, 8 bits; `lines`: boxes of lines of text."""
     cv2, _ = vision()
     height, width = pixels.shape[:2]
     if min(height, width) < 2 * MIN_SIDE_PX or len(lines) < MIN_ROWS:
-        return []
+        return Boxes([], [])
     gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
     upright, level = _edges(cv2.transpose(gray)), _edges(gray)
     # The rim ends sides as an edge does.
@@ -67,12 +74,11 @@ def find_panels(pixels: Any, lines: Sequence[Rect]) -> list[Rect]:
     level = [Edge(0.0, 0.0, width), Edge(height, 0.0, width), *level]
     pairs = combinations(sorted(upright), 2)
     found = [(left, right, rect) for left, right in pairs if (rect := _between(left, right, level, width)) is not None]
-    kept = [
-        rect
-        for rect in _distinct(_nearest(found, width))
-        if rect.area <= MAX_PAGE_SHARE * width * height and _holds(rect, lines)
-    ]
-    return _without_cells(kept, Rect(0, 0, width, height))
+    boxes = [rect for rect in _distinct(_nearest(found, width)) if rect.area <= MAX_PAGE_SHARE * width * height]
+    pictures = [rect for rect in boxes if not any(line.overlap(rect) for line in lines)]
+    panels = [rect for rect in boxes if _holds(rect, lines)]
+    page = Rect(0, 0, width, height)
+    return Boxes(_without_cells(panels, page), _without_cells(pictures, page))
 
 
 def _edges(gray: Any) -> list[Edge]:

@@ -5,7 +5,7 @@ score them all together, and no measurement of a single one is recorded. Lengths
 explanation says otherwise.
 """
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from statistics import median
 
 from gateway.ocr.layout.reading_order import bands_of, rows_of
@@ -48,6 +48,10 @@ SAME_GAP, GAP_JITTER = 1.3, 0.15
 """A row of two pieces before the first or after the last row of more belongs to the table when its gap is no more than
 SAME_GAP times the usual one, and GAP_JITTER: sums of an invoice, and addresses above it, are set apart. At half, last
 rows with empty cells are lost; at double, sums join."""
+WIDE_GAP, WIDE_GAP_HEIGHTS = 1.5, 0.5
+"""A gap so many times as wide as the usual one, which counts as at least WIDE_GAP_HEIGHTS, may be that between two
+tables, or a table and what stands above. At half, chance gaps part tables; at double, addresses join the items of an
+invoice."""
 MAX_PAIR_GAP = 10
 """Between a list's longest name and its values; what is further away is another block, as two addresses in a letter's
 head. At half, lists over a page's width are missed; at double, the two addresses become a table."""
@@ -59,7 +63,7 @@ def aligned_tables(lines: list[Line]) -> list[Rect]:
     """Boxes around runs of rows whose pieces are aligned in columns: three or more, or two unlike running text."""
     rects = [line.rect for line in lines]
     rows = [[rects[i] for i in row] for row in bands_of(rects, rows_of(rects, range(len(rects))))]
-    runs = [part for run in _runs(rows) for part in _parts(run)]
+    runs = [part for run in _runs(rows) for whole in _split(run) for part in _parts(whole)]
     return [hull([rect for row in run for rect in row]) for run in runs if _is_table(run)]
 
 
@@ -83,6 +87,28 @@ def _runs(rows: list[list[Rect]]) -> list[list[list[Rect]]]:
         runs.append(run)
         run = [row] if len(row) > 1 else []
     return [run for run in [*runs, run] if run]
+
+
+def _split(run: list[list[Rect]]) -> list[list[list[Rect]]]:
+    """The run, cut where a wide gap parts rows of other columns: the addresses above the items of an invoice."""
+    if len(run) <= MIN_TABLE_ROWS:
+        return [run]
+    gaps = [_gap(above, below) for above, below in pairwise(run)]
+    height = median(rect.height for row in run for rect in row)
+    at = max(range(len(gaps)), key=lambda n: gaps[n])
+    if gaps[at] < WIDE_GAP * max(median(gaps), WIDE_GAP_HEIGHTS * height):
+        return [run]
+    above, below = run[: at + 1], run[at + 1 :]
+    return [run] if _share_columns(above, below) else [*_split(above), *_split(below)]
+
+
+def _share_columns(above: list[list[Rect]], below: list[list[Rect]]) -> bool:
+    """Whether nearly all pieces of the part with fewer begin, or end, where pieces of the other do."""
+    fewer, more = sorted(([rect for row in part for rect in row] for part in (above, below)), key=len)
+    aligned = sum(
+        any(min(abs(one.x1 - r.x1), abs(one.x2 - r.x2)) <= SAME_EDGE * one.height for r in more) for one in fewer
+    )
+    return aligned >= NEARLY_ALL * len(fewer)
 
 
 def _parts(run: list[list[Rect]]) -> list[list[list[Rect]]]:

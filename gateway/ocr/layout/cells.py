@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any
 
 from gateway.ocr.extras import vision
+from gateway.ocr.layout.cell_ink import BLANK_SHARE, darkness, ink_of
 from gateway.ocr.layout.reading_order import rows_of
 from gateway.ocr.types import Line, Rect, hull
 
@@ -29,28 +30,18 @@ SIDE_PX = 2
 """Pixels on both sides of a panel's edge that may be its stroke."""
 FOREIGN = 0.8
 """Rows whose middle is so near, in distances of rows, to that of a line of no row share its ink."""
-GROUND_PERCENTILE = 80
-"""The ground of a cell: so many of its pixels, in per cent, are darker. At half, bold letters are ground."""
-BLANK_SHARE, BLANK_STEP = 0.22, 24
-"""A cell is blank when its darkest pixel differs from its ground by less than this share of what the letters do, and by
-less than so many levels of 256. At half, guides of indentation are letters; at double, pale comments are blank."""
 MAX_DOWN = 0.25
 """Rows are moved by at most this share of their distance."""
 JITTER_ROUNDS, JITTER_GAIN = 2, 0.02
 """Rounds in which rows are moved by a pixel towards the usual one, and how much likelier that must make them. At half
 the gain, rows of few letters follow chance; at double, rows of small print stay where they are."""
-BOXED_SHARE = 0.6
-"""Share of dark pixels from which a cell is a light letter on a dark ground of its own: bold letters fill a half. At
-half, bold letters are grounds; at double (above 1), there are no boxes."""
-EDGE_SHARE, UPRIGHT_SHARE, LEVEL_CELLS = 0.6, 0.4, 3
-"""At half, the edges of bright selections are signs; at double (above 1), underscores and bars are edges."""
-EDGE_CELLS, EDGE_PX, EDGE_STEP = 5, 2, 6
-"""So many cells in a row, so many pixels, and levels of 256. At half the first, underscores are edges; at double, the
-selection of a word is ink."""
-MIDDLE_SHARE = 0.7
-"""Share of a cell's width in which a letter must have ink: neighbours reach over the side."""
 ROW_REACH = 0.4
 """Share of the rows' distance that a row's letters reach up and down from its middle."""
+BASE_INK, LETTER_SHARE, MIN_BASE_LETTERS, MIN_OFF_PX, UNEVEN_SHARE = 0.3, 0.25, 4, 2, 0.15
+"""A row's base line is where most of its letters end: cells of so much ink, as high as this share of the rows'
+distance, so many at least. A row that many pixels off is moved where this share of the rows is off: on a screen, where
+rows stand at one distance, only a row of signs is. At half the share, such rows are moved; at double, those of receipts
+are not (two of three receipts of ocr-real have a third of their rows off, its terminals one in forty)."""
 MIN_CELL_PX = 4
 """Narrower cells show no letter."""
 
@@ -98,7 +89,7 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect
     part = gray[top:bottom, first:last]
     if part.size == 0 or len(middles) > MAX_ROWS:
         return None
-    dark = _dark(part)
+    dark = darkness(part)
     pitch, phase = _columns(dark, pitch)
     left = first + phase
     count = int((last - left) // pitch)
@@ -111,9 +102,10 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect
     moves = _jitter(dark, sides - top, height) * numpy.array([bool(lines) for lines in members])
     ys = (sides + moves)[:, None] + numpy.arange(height)
     xs = numpy.rint(left + pitch * numpy.arange(count)).astype(int)[:, None] + numpy.arange(width)
-    ys, xs = ys.clip(0, gray.shape[0] - 1), xs.clip(0, gray.shape[1] - 1)
-    cells = gray[ys[:, None, :, None], xs[None, :, None, :]].astype(numpy.float32)
-    ink, inked = _ink_of(cells)
+    ink, inked = ink_of(_cut(gray, ys, xs))
+    off = _off_base(ink, inked, step)
+    if off.any():
+        ink, inked = ink_of(_cut(gray, ys + off[:, None], xs))
     for rect in (*foreign, *(line.rect for line in others)):
         near = numpy.abs(numpy.array(middles) - rect.center_y) < FOREIGN * step
         first, last = int((rect.x1 - left) // pitch), int((rect.x2 - left) // pitch) + 1
@@ -122,14 +114,6 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect
 
 
 Rows = tuple[tuple[Line, ...], ...]
-
-
-def any_colour(page: Any) -> Any:
-    """The page in gray, so that ink of any colour is darker than its ground: the mean of its luminance and its darkest
-    channel. Magenta on gray may have the ground's luminance. `page`: BGR, dark ink."""
-    cv2, _ = vision()
-    blue, green, red = cv2.split(page)
-    return cv2.addWeighted(cv2.cvtColor(page, cv2.COLOR_BGR2GRAY), 0.5, cv2.min(cv2.min(blue, green), red), 0.5, 0)
 
 
 def without_sides(gray: Any, panels: Sequence[Rect], box: Rect) -> Any:
@@ -228,64 +212,29 @@ def _jitter(dark: Any, sides: Any, height: int) -> Any:
     return moves
 
 
-def _dark(part: Any) -> Any:
-    """How much darker than its row's ground each pixel is."""
+def _cut(gray: Any, ys: Any, xs: Any) -> Any:
+    """The cells of a page, rows x columns x height x width, from the pixels of each row and column."""
     _, numpy = vision()
-    return numpy.clip(numpy.percentile(part, GROUND_PERCENTILE, axis=1, keepdims=True) - part, 0, None)
+    ys, xs = ys.clip(0, gray.shape[0] - 1), xs.clip(0, gray.shape[1] - 1)
+    return gray[ys[:, None, :, None], xs[None, :, None, :]].astype(numpy.float32)
 
 
-def _clear_edges(ink: Any) -> None:
-    """Takes away what covers the upper or lower ends of EDGE_CELLS cells beside one another: where a selection begins
-    above or below a row, its ground reaches into the row's cells."""
-    cv2, numpy = vision()
-    kernel = numpy.ones((1, EDGE_CELLS), numpy.uint8)
-    for end in (slice(0, 1), slice(-1, None)):
-        covered = (ink[:, :, end].min(axis=(2, 3)) > EDGE_STEP).astype(numpy.uint8)
-        covered = cv2.morphologyEx(covered, cv2.MORPH_OPEN, kernel) > 0
-        if covered.any():
-            band = slice(0, EDGE_PX) if end.start == 0 else slice(-EDGE_PX, None)
-            ink[:, :, band] *= ~covered[:, :, None, None]
-
-
-def _is_edge(ink: Any, darkest: Any, inked: Any) -> Any:
-    """Which cells hold no letter but a piece of another ground: a level stroke over several cells, or an upright one at
-    a row's start, less dark than a share of what the row's letters are; of all rows' where it has none."""
-    cv2, numpy = vision()
-    dark = ink > darkest[:, :, None, None] / 2
-    level = (inked & dark.all(axis=3).any(axis=2)).astype(numpy.uint8)
-    level = cv2.morphologyEx(level, cv2.MORPH_OPEN, numpy.ones((1, LEVEL_CELLS), numpy.uint8)) > 0
-    upright = inked & dark.all(axis=2).any(axis=2)
-    upright &= numpy.cumsum(inked & ~upright, axis=1) == 0  # where a row begins, as a selection does
-    spans = (inked & level) | upright
-    letters = numpy.where(inked & ~spans, darkest, numpy.nan)
-    if numpy.isnan(letters).all():
-        return numpy.zeros_like(inked)
-    usual = numpy.nanmedian(letters)
-    has_letters = ~numpy.isnan(letters).all(axis=1)
-    of_row = numpy.full(len(letters), usual)
-    of_row[has_letters] = numpy.nanmedian(letters[has_letters], axis=1)
-    return spans & (darkest < numpy.where(upright, UPRIGHT_SHARE, EDGE_SHARE) * of_row[:, None])
-
-
-def _ink_of(cells: Any) -> tuple[Any, Any]:
-    """The ink of each cell, 1 where it is darkest, and which cells have any."""
+def _off_base(ink: Any, inked: Any, step: float) -> Any:
+    """How far down each row of letters stands from the usual base line, in pixels: rows of a receipt are not at one
+    distance, and a letter of a low row is not one that goes below the line."""
     _, numpy = vision()
-    ground = numpy.percentile(cells, GROUND_PERCENTILE, axis=(2, 3), keepdims=True)
-    ink = numpy.clip(ground - cells, 0, None)
-    # A letter on a ground of its own, which is darker than that around: the cursor's, or of a bracket's pair.
-    boxed = (ink > ink.max(axis=(2, 3), keepdims=True) / 2).mean(axis=(2, 3)) > BOXED_SHARE
-    if boxed.any():
-        own = cells[boxed]
-        inside = numpy.clip(own - numpy.median(own, axis=(1, 2), keepdims=True), 0, None)
-        light = inside > inside.max(axis=(1, 2), keepdims=True) / 2
-        inside *= ~(light.all(axis=1, keepdims=True) | light.all(axis=2, keepdims=True))  # beside the box
-        ink[boxed] = inside
-    _clear_edges(ink)
-    width = ink.shape[3]
-    margin = round((1 - MIDDLE_SHARE) / 2 * width)
-    darkest = ink[:, :, :, margin : width - margin].max(axis=(2, 3))
-    inked = darkest >= BLANK_STEP
-    usual = float(numpy.median(darkest[inked])) if inked.any() else 0.0
-    inked &= darkest >= BLANK_SHARE * usual
-    inked &= ~_is_edge(ink, darkest, inked)
-    return ink / numpy.maximum(1.0, darkest)[:, :, None, None].clip(1.0), inked
+    strong = ink > BASE_INK
+    height = ink.shape[2]
+    tops = strong.any(axis=3).argmax(axis=2)
+    bottoms = height - strong[:, :, ::-1].any(axis=3).argmax(axis=2)
+    letters = inked & (bottoms - tops >= LETTER_SHARE * step) & (tops > 0) & (bottoms < height)
+    rows = numpy.flatnonzero(letters.sum(axis=1) >= MIN_BASE_LETTERS)
+    off = numpy.zeros(len(ink), int)
+    if len(rows) > 1:
+        bases = numpy.array([numpy.median(bottoms[row][letters[row]]) for row in rows])
+        reach = int(MAX_DOWN * step)
+        away = numpy.rint(bases - numpy.median(bases)).astype(int).clip(-reach, reach)
+        is_off = numpy.abs(away) >= MIN_OFF_PX
+        if is_off.mean() >= UNEVEN_SHARE:
+            off[rows] = numpy.where(is_off, away, 0)
+    return off

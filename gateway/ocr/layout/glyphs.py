@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from gateway.ocr.extras import vision
-from gateway.ocr.layout.cells import CellGrid, any_colour, cell_grid, without_sides
+from gateway.ocr.layout.cell_ink import any_colour
+from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
 from gateway.ocr.layout.code_extent import row_step
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height

@@ -21,6 +21,9 @@ MIN_LOOSE, LOOSE_A_PANEL = 8, 3
 """So many pieces outside panels, and so many for each panel, make columns of text with boxes in them; with fewer, the
 panels make the columns. At half, rows of cards are read column by column; at double, a box in a short column cuts the
 column beside it."""
+ASIDE_WIDTH = 0.6
+"""An aside is at the left or right, and so much narrower than the widest column at least: cards of one width are
+none, though the boxes of one's lines be lower."""
 
 
 @dataclass(slots=True)
@@ -71,12 +74,12 @@ def _ordered(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:
     inner = [item for item in items if isinstance(item, Panel)]
     if not inner:
         return _rows(rects, items)
+    bands = _parted([panel.rect for panel in inner], upright=False)
     loose = len(items) - len(inner)
-    if loose >= max(MIN_LOOSE, LOOSE_A_PANEL * len(inner)):
+    if not _is_row_of_panels(rects, items, bands) and loose >= max(MIN_LOOSE, LOOSE_A_PANEL * len(inner)):
         parts = columns_of([_rect(rects, item) for item in items])
         if len(parts) > 1:
             return [group for part in parts for group in _ordered(rects, [items[number] for number in part])]
-    bands = _parted([panel.rect for panel in inner], upright=False)
     if len(bands) > 1:
         return _by_bands(rects, items, bands)
     columns = _parted([panel.rect for panel in inner], upright=True)
@@ -89,6 +92,15 @@ def _ordered(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:
     panel = min(inner, key=lambda panel: (panel.rect.y1, panel.rect.x1))
     rest: list[Item] = [item for item in inner if item is not panel]
     return _ordered(rects, [*panel.pieces, *panel.panels]) + (_ordered(rects, rest) if rest else [])
+
+
+def _is_row_of_panels(rects: Sequence[Rect], items: list[Item], bands: list[Rect]) -> bool:
+    """Whether a band has panels side by side and nothing else: then it parts the page, not its columns."""
+    for band in bands:
+        inside = [item for item in items if band.y1 <= _rect(rects, item).center_y <= band.y2]
+        if len(inside) > 1 and all(isinstance(item, Panel) for item in inside):
+            return len(_parted([_rect(rects, item) for item in inside], upright=True)) > 1
+    return False
 
 
 def _rows(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:
@@ -127,7 +139,9 @@ def _by_columns(rects: Sequence[Rect], items: list[Item], columns: list[Rect]) -
     asides = [
         number
         for number, part in enumerate(flat)
-        if is_aside(part, [rect for other in flat if other is not part for rect in other], extents[number])
+        if number in (0, len(parts) - 1)
+        and extents[number].width <= ASIDE_WIDTH * max(extent.width for extent in extents)
+        and is_aside(part, [rect for other in flat if other is not part for rect in other], extents[number])
     ]
     ordered = [part for number, part in enumerate(parts) if number not in asides]
     ordered += [parts[number] for number in asides]

@@ -43,6 +43,10 @@ MAX_PICTURE_TEXT = 0.25
 BACKGROUND_STEP = 28
 """Greatest difference from the ground, in 8-bit levels of one channel, that is still ground: shadows and the noise of a
 scan. At half, shaded paper is a picture; at double, pale photographs are not."""
+SLOPE_SAMPLE, SLOPE_ROUNDS, MIN_SLOPE_GAIN = 20_000, 4, 0.02
+"""Pixels by which a slope of colours is fitted, how often without those far off it, and the share of the page by which
+it must explain more than one colour does: an even ground is explained as well by one colour. At double the last, pale
+slopes beside large pictures are pictures too."""
 MIN_PAGE_SIDE = 64
 """Pixels; a smaller image has no room for a picture beside text."""
 
@@ -53,9 +57,9 @@ darker part of a gradient is where text meets it. At half, gradients are picture
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A page's pixels (BGR, 8 bits), its panels, and the rhythm of a line at a pitch."""
+    """A page's pictures (`picture_areas`), its panels, and the rhythm of a line at a pitch."""
 
-    pixels: Any
+    pictures: list[Rect]
     panels: list[Rect]
     rhythm: Rhythm
 
@@ -87,15 +91,14 @@ def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], view: Vie
         )
     ]
     regions = tables + [region for region in seen if not _inside(region.rect, [table.rect for table in tables])]
-    return code + _with_pictures(regions, lines, view, blocks)
+    return code + _with_pictures(regions, view, blocks)
 
 
-def _with_pictures(regions: list[Region], lines: list[Line], view: View, code: list[Rect]) -> list[Region]:
-    lines = plausible([line for line in lines if not _inside(line.rect, code)])
+def _with_pictures(regions: list[Region], view: View, code: list[Rect]) -> list[Region]:
     figures = [region.rect for region in regions if region.label in ("figure", "table")]
     pictures = [
         rect
-        for rect in picture_areas(view.pixels, lines)
+        for rect in view.pictures
         if not _touches(rect, figures) and not _meets(rect, code) and not _holds_panel(rect, view.panels)
     ]
     regions = [region for region in regions if not _inside(region.rect, pictures, IN_PICTURE_SHARE)]
@@ -151,8 +154,7 @@ def picture_areas(pixels: Any, lines: list[Line]) -> list[Rect]:
         return []
     factor = max(1, round(max(height, width) / PICTURE_SIDE_PX))
     small = cv2.resize(pixels, (max(1, width // factor), max(1, height // factor)), interpolation=cv2.INTER_AREA)
-    ground = numpy.median(small.reshape(-1, 3), axis=0)
-    ink = (numpy.abs(small.astype(numpy.int16) - ground).max(axis=2) > BACKGROUND_STEP).astype(numpy.uint8)
+    ink = (numpy.abs(small - _ground(small)).max(axis=2) > BACKGROUND_STEP).astype(numpy.uint8)
     for line in lines:
         left, top, right, bottom = (round(value / factor) for value in line.rect)
         ink[max(0, top) : bottom + 1, max(0, left) : right + 1] = 0
@@ -169,6 +171,28 @@ def picture_areas(pixels: Any, lines: list[Line]) -> list[Rect]:
         if sum(line.rect.overlap(rect) for line in lines) < MAX_PICTURE_TEXT * rect.area:
             found.append(rect)
     return found
+
+
+def _ground(pixels: Any) -> Any:
+    """The page's ground: its commonest colour, or a slope of colours from one side to the other where more of the page
+    is near that. An array to subtract from the pixels."""
+    _, numpy = vision()
+    height, width = pixels.shape[:2]
+    level = numpy.median(pixels.reshape(-1, 3), axis=0)
+    ys, xs = numpy.mgrid[:height, :width]
+    places = numpy.stack([numpy.ones(height * width), xs.ravel() / width, ys.ravel() / height], axis=1)
+    sample = slice(None, None, max(1, height * width // SLOPE_SAMPLE))
+    known, colours = places[sample], pixels.reshape(-1, 3)[sample].astype(numpy.float64)
+    keep = numpy.ones(len(known), bool)
+    for _ in range(SLOPE_ROUNDS):
+        slope = numpy.linalg.lstsq(known[keep], colours[keep], rcond=None)[0]
+        off = numpy.abs(colours - known @ slope).max(axis=1)
+        keep = off <= max(1.0, 1.5 * float(numpy.median(off[keep])))
+    near_slope = float((off <= BACKGROUND_STEP).mean())
+    near_level = float((numpy.abs(colours - level).max(axis=1) <= BACKGROUND_STEP).mean())
+    if near_slope <= near_level + MIN_SLOPE_GAIN:
+        return level
+    return (places @ slope).reshape(height, width, 3)
 
 
 def _is_slope(area: Any, pixels: Any) -> bool:

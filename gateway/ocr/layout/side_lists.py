@@ -24,21 +24,23 @@ apart are left outside; at double, the next paragraph joins."""
 OUTDENT = 1.5
 """How far left of its bullets a list's heading begins at most."""
 
-HasBullet = Callable[[Line], bool]
+BulletAt = Callable[[Line], float | None]
+"""The x of a line's bullet, in or before its box; None where there is none."""
 
 
-def lists_beside(lines: list[Line], has_bullet: HasBullet) -> list[Rect]:
+def lists_beside(lines: list[Line], bullet_at: BulletAt) -> list[Rect]:
     """The boxes of lists side by side, each with its heading; none where a line reaches over two."""
     if len(lines) < MIN_LISTS * MIN_BULLETS:
         return []
     height = median(line.rect.height for line in lines)
-    edges = _edges([line.rect for line in lines if _has_company(line, lines) and has_bullet(line)], height)
+    bullets = ((line, bullet_at(line)) for line in lines if _has_company(line, lines))
+    edges = _edges([line.rect._replace(x1=at) for line, at in bullets if at is not None], height)
     lists = [edge for edge in edges if len(edge) >= MIN_BULLETS]
     lists = [one for one in lists if any(_is_beside(one, other, height) for other in lists if other is not one)]
+    lists = _with_levels(lists, height)
     if len(lists) < MIN_LISTS:
         return []
-    lists.sort(key=lambda rects: rects[0].x1)
-    lefts = [min(rect.x1 for rect in rects) for rects in lists]
+    lefts = [min(rect.x1 for rect in rects) - SAME_EDGE * height for rects in lists]
     found = [
         _extent(rects, [line.rect for line in lines], right, height)
         for rects, right in zip(lists, [*lefts[1:], float("inf")], strict=True)
@@ -69,6 +71,17 @@ def _edges(rects: list[Rect], height: float) -> list[list[Rect]]:
         else:
             edges.append([rect])
     return edges
+
+
+def _with_levels(lists: list[list[Rect]], height: float) -> list[list[Rect]]:
+    """The lists from the left, the levels of one list as one."""
+    whole: list[list[Rect]] = []
+    for rects in sorted(lists, key=lambda rects: rects[0].x1):
+        if whole and rects[0].x1 - whole[-1][0].x1 <= MIN_APART * height:
+            whole[-1] = whole[-1] + rects
+        else:
+            whole.append(rects)
+    return whole
 
 
 def _is_beside(one: list[Rect], other: list[Rect], height: float) -> bool:

@@ -4,6 +4,7 @@ Knows nothing of output formats: see `render`. The thresholds are chosen; bench/
 and no measurement of a single one is recorded.
 """
 
+from collections.abc import Collection
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -19,6 +20,10 @@ MAX_COLUMNS = 40
 MIN_GUTTER = 0.42
 """Least width of a gutter, in heights of words: wider than a space (a quarter to a third). At half, spaces that chance
 puts above one another are gutters; at double, narrow columns merge."""
+MIN_PARTED_GUTTER, PARTED_SHARE = 0.1, 0.6
+"""The same where in this share of the rows a line of the detector ends on the left and one begins on the right: boxes
+of words have margins, which leave little of a narrow gutter. At half, words set widely part; at double, columns set to
+the right and to the left of one gutter merge."""
 MAX_OUTSIDE_SHARE = 0.2
 """Share of the words that may lie outside the grid of rules: more means that the rules draw something else. At half, a
 caption makes a small table fail; at double, boxes beside a table count as its grid."""
@@ -39,12 +44,14 @@ def build_table(gray: Any, rect: Rect, lines: list[Line]) -> Table | None:
 
     `gray`: the page, 8 bits; `lines`: read lines inside, with their words parted (ink.part_words).
     """
-    words = [word for line in lines for word in (line.words or (Word(line.text, line.rect),)) if word.text]
+    pieces = [[word for word in line.words or (Word(line.text, line.rect),) if word.text] for line in lines]
+    words = [word for piece in pieces for word in piece]
+    ends = {word.rect for piece in pieces if piece for word in (piece[0], piece[-1])}
     if not words:
         return None
     grid = find_grid(gray, rect)
     table = ruled_table(grid, words) if grid is not None else None
-    return table or column_table(words, grid)
+    return table or column_table(words, grid, ends)
 
 
 def ruled_table(grid: Grid, words: list[Word]) -> Table | None:
@@ -75,12 +82,13 @@ def cell_text(words: list[Word]) -> str:
     return " ".join(words[index].text for row in rows_of(rects, range(len(words))) for index in row)
 
 
-def column_table(words: list[Word], grid: Grid | None) -> Table | None:
-    """The table whose rows follow from heights, and its columns from gutters that hardly any row crosses; or None."""
+def column_table(words: list[Word], grid: Grid | None, ends: Collection[Rect] = ()) -> Table | None:
+    """The table whose rows follow from heights, and its columns from gutters that hardly any row crosses; or None.
+    `ends`: boxes of the words at the ends of the detector's lines."""
     rows = _rows(words, grid)
     if len(rows) < MIN_ROWS:
         return None
-    gutters = _gutters(rows)
+    gutters = _gutters(rows, ends)
     if not gutters or len(gutters) + 1 > MAX_COLUMNS:
         return None
     cells: list[Cell] = []
@@ -102,8 +110,9 @@ def _rows(words: list[Word], grid: Grid | None) -> list[list[Word]]:
     return [banded[band] for band in sorted(banded)] if len(banded) >= MIN_BANDED_SHARE * len(rows) else rows
 
 
-def _gutters(rows: list[list[Word]]) -> list[float]:
-    """The x of every gutter: a gap wider than a space that hardly any row crosses, with text on both sides."""
+def _gutters(rows: list[list[Word]], ends: Collection[Rect]) -> list[float]:
+    """The x of every gutter: a gap that hardly any row crosses, with text on both sides, and wider than a space or
+    between pieces that the detector parted."""
     words = [word for row in rows for word in row]
     height = median(word.rect.height for word in words)
     allowed = max(0, round(MAX_CROSSING_SHARE * len(rows))) if len(rows) > 3 else 0
@@ -118,8 +127,25 @@ def _gutters(rows: list[list[Word]]) -> list[float]:
             free[-1] = (free[-1][0], right)
         else:
             free.append((left, right))
-    wide = [(gap[0] + gap[1]) / 2 for gap in free if gap[1] - gap[0] >= MIN_GUTTER * height]
+    wide = [
+        (gap[0] + gap[1]) / 2
+        for gap in free
+        if gap[1] - gap[0] >= (MIN_PARTED_GUTTER if _is_parted(rows, gap, ends) else MIN_GUTTER) * height
+    ]
     return _with_columns(rows, wide)
+
+
+def _is_parted(rows: list[list[Word]], gap: tuple[float, float], ends: Collection[Rect]) -> bool:
+    """Whether the words on both sides of a gap are ends of lines in most rows that have words on both sides."""
+    parted = both = 0
+    for row in rows:
+        left = [word.rect for word in row if word.rect.x2 <= gap[0]]
+        right = [word.rect for word in row if word.rect.x1 >= gap[1]]
+        if left and right:
+            nearest = max(left, key=lambda rect: rect.x2), min(right, key=lambda rect: rect.x1)
+            both += 1
+            parted += all(rect in ends for rect in nearest)
+    return parted >= max(MIN_ROWS, PARTED_SHARE * both)
 
 
 def _with_columns(rows: list[list[Word]], gutters: list[float]) -> list[float]:

@@ -14,24 +14,22 @@ from gateway.domain import Json
 from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import decode_page
 from gateway.ocr.image.deskew import Frame, level, skew_of
+from gateway.ocr.image.flatten import flattened, moved, sheet_matrix
 from gateway.ocr.image.grounds import even_grounds
-from gateway.ocr.image.ink import has_bullet, measure, part_words, parts_of, rhythm, tighten
-from gateway.ocr.image.panels import find_panels
+from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
-from gateway.ocr.layout.code import without_frames
 from gateway.ocr.layout.code_text import is_monospaced
 from gateway.ocr.layout.glyphs import read_block
 from gateway.ocr.layout.panel_order import page_order
 from gateway.ocr.layout.region_model import LayoutModel
 from gateway.ocr.layout.regions import View, complete
 from gateway.ocr.layout.ruling_lines import ruled_regions
-from gateway.ocr.layout.side_lists import lists_beside
 from gateway.ocr.layout.tables import build_table
 from gateway.ocr.scripts.mixed import is_suspect, resolve, sample_of
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract
 from gateway.ocr.server.orientation import quarter_turns
-from gateway.ocr.server.page_reading import PageReading
+from gateway.ocr.server.page_reading import PageReading, panels_and_pictures
 from gateway.ocr.text import locate
 from gateway.ocr.text.line_reader import LineReader
 from gateway.ocr.types import Line, PageBlock, Rect, Region, hull
@@ -129,16 +127,18 @@ class OcrEngine:
         if turns:
             pixels, even = (numpy.ascontiguousarray(numpy.rot90(array, turns)) for array in (pixels, even))
             lines = self._reader.detect(even)
+        sheet = sheet_matrix(pixels, lines)
+        if sheet is not None:
+            pixels, even, lines = flattened(pixels, sheet), flattened(even, sheet), moved(lines, sheet)
         skew = skew_of(lines)
         if skew:
             even, _ = level(even, lines, skew)
             pixels, lines = level(pixels, lines, skew)
         gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
-        frame = Frame(page.width, page.height, turns, skew)
+        frame = Frame(page.width, page.height, turns, skew, None if sheet is None else numpy.linalg.inv(sheet))
         parts = [part for line in lines for part in parts_of(gray, measure(gray, line))]
-        panels = without_frames(find_panels(pixels, [line.rect for line in parts]), parts)
-        panels += lists_beside(parts, partial(has_bullet, gray))
-        return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels))
+        panels, pictures = panels_and_pictures(pixels, gray, parts)
+        return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels, pictures))
 
     def _with_other_scripts(self, reading: PageReading) -> PageReading:
         """Judges the page by some of its lines; if these may be in a script that the models do not know, all are read,
@@ -170,7 +170,7 @@ class OcrEngine:
         """The layout model's regions, and those that it missed."""
         assert self._layout is not None
         regions = self._layout.regions(reading.even)
-        view = View(reading.pixels, reading.panels, partial(rhythm, reading.gray))
+        view = View(reading.pictures, reading.panels, partial(rhythm, reading.gray))
         return complete(regions, ruled_regions(reading.gray), reading.lines, view)
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:

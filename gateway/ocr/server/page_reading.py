@@ -1,11 +1,19 @@
 """A page while the embedded engine reads it: its pixels, its lines, and what is to be told about the reading."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from gateway.ocr.image.decode import UprightImage
 from gateway.ocr.image.deskew import Frame
-from gateway.ocr.image.ink import tighten
+from gateway.ocr.image.ink import bullet_at, tighten
+from gateway.ocr.image.panels import find_boxes
+from gateway.ocr.layout.captions import captioned
+from gateway.ocr.layout.code import without_frames
+from gateway.ocr.layout.headed_columns import headed_columns
+from gateway.ocr.layout.islands import islands
+from gateway.ocr.layout.regions import picture_areas, plausible
+from gateway.ocr.layout.side_lists import lists_beside
 from gateway.ocr.server.page_report import PageReport
 from gateway.ocr.types import Line, Rect
 
@@ -13,7 +21,7 @@ from gateway.ocr.types import Line, Rect
 @dataclass(slots=True)
 class PageReading:
     """A page while it is read: the decoded image, its upright and level pixels (BGR and gray), the frame that maps
-    boxes back to the image, its lines and its panels (cards, side bars)."""
+    boxes back to the image, its lines, its panels (cards, side bars) and its pictures."""
 
     page: UprightImage
     pixels: Any
@@ -22,6 +30,7 @@ class PageReading:
     frame: Frame
     lines: list[Line]
     panels: list[Rect]
+    pictures: list[Rect]
     report: PageReport = field(init=False)
 
     def __post_init__(self) -> None:
@@ -30,3 +39,18 @@ class PageReading:
     def line_box(self, line: Line) -> tuple[int, int, int, int]:
         """A line's ink in thousandths of the image."""
         return self.frame.box(tighten(self.gray, line.rect))
+
+
+def panels_and_pictures(pixels: Any, gray: Any, lines: list[Line]) -> tuple[list[Rect], list[Rect]]:
+    """What is read as a whole (cards and bars, lists and headed columns side by side, pictures with their captions),
+    and the pictures. `lines`: measured."""
+    rects = [line.rect for line in lines]
+    boxes = find_boxes(pixels, rects)
+    panels = without_frames(boxes.panels, lines)
+    lists = lists_beside(lines, partial(bullet_at, gray))
+    pictures = picture_areas(pixels, plausible(lines))
+    whole = [*lists, *captioned([*boxes.pictures, *pictures], rects)]
+    free = [line for line in lines if not any(line.rect.share_in(rect) > 0 for rect in [*panels, *whole])]
+    whole += headed_columns(free)
+    loose = [rect for rect in rects if not any(rect.share_in(other) > 0 for other in [*panels, *whole])]
+    return [*panels, *whole, *islands(loose)], pictures

@@ -6,6 +6,7 @@ something from the number: a trunk prefix, or characters that are neither digits
 """
 
 import re
+import traceback
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -36,6 +37,19 @@ def judge_number(raw: bytes) -> Judgement:
     if not digits.isdigit() or not 4 <= len(digits) <= 17:
         return "unknown"
     return "none" if regions is None else _judge_national(_plan(code, regions), digits[len(code) :])
+
+
+def parse_number(raw: bytes) -> Judgement:
+    """The judgement of the parser on the number behind a `+`: the naive form of `judge_number`."""
+    try:
+        number = phonenumbers.parse("+" + raw.decode(), None)
+    except phonenumbers.NumberParseException as error:
+        # The library keeps the exception in a frame of its own: a cycle, which would hold the text that is scanned.
+        traceback.clear_frames(error.__traceback__)
+        return "none"
+    if phonenumbers.is_valid_number(number):
+        return "valid"
+    return "possible" if phonenumbers.is_possible_number(number) else "none"
 
 
 def _judge_national(plan: "_Plan", number: bytes) -> Judgement:

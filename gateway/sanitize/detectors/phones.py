@@ -1,19 +1,23 @@
 """Finds telephone numbers: international ones that a numbering plan allows, national ones near a word for them.
 
 A number without `+` or `00` needs a telephone word near it or the North American form: years, amounts, dates, versions
-and order numbers look too similar otherwise. Plans: libphonenumber's, through `phonenumbers`.
+and order numbers look too similar otherwise. Plans: `phone_plans`.
 """
 
+import functools
+import importlib
 import re
 from itertools import islice
+from typing import TYPE_CHECKING, Protocol
 
-import phonenumbers
 import re2
 
 from gateway.sanitize.detectors.digit_runs import DigitRun, NumberContext, WordIndex
-from gateway.sanitize.detectors.phone_plans import Judgement, judge_number
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.work_budget import WorkBudget
+
+if TYPE_CHECKING:
+    from gateway.sanitize.detectors.phone_plans import Judgement
 
 STRONG_WORDS = re2.compile(
     rb"(?:^|[^a-z])phone|telephone|cellphone|homephone|workphone|\btel\b|\btel[.:]|telef|mobil"
@@ -143,22 +147,22 @@ class Phones:
                 possible = span
         return possible
 
-    def _judge_number(self, number: bytes) -> Judgement:
+    def _judge_number(self, number: bytes) -> "Judgement":
         judgement = self._judgements.get(number)
         self._budget.spend(2 if judgement else 7)
         if judgement is None:
-            judgement = judge_number(number)
+            judgement = _plans().judge_number(number)
             if judgement == "unknown":
                 judgement = self._parse_within_limit(number)
             self._judgements[number] = judgement
         return judgement
 
-    def _parse_within_limit(self, number: bytes) -> Judgement:
+    def _parse_within_limit(self, number: bytes) -> "Judgement":
         if self._parse_count == _MAX_PARSED:
             return "valid"
         self._budget.spend(480)
         self._parse_count += 1
-        return _parse(number)
+        return _plans().parse_number(number)
 
     def _national(self, run: DigitRun, start: int, end: int) -> tuple[int, int] | None:
         count = len(run.digits)
@@ -183,15 +187,18 @@ class Phones:
         return start, end
 
 
-def _parse(raw: bytes) -> Judgement:
-    """The judgement of `phonenumbers` on the number behind a `+`. The naive form of `phone_plans.judge_number`."""
-    try:
-        number = phonenumbers.parse("+" + raw.decode(), None)
-    except phonenumbers.NumberParseException:
-        return "none"
-    if phonenumbers.is_valid_number(number):
-        return "valid"
-    return "possible" if phonenumbers.is_possible_number(number) else "none"
+class _Plans(Protocol):
+    """What is used of `phone_plans`."""
+
+    def judge_number(self, raw: bytes) -> "Judgement": ...
+    def parse_number(self, raw: bytes) -> "Judgement": ...
+
+
+@functools.cache
+def _plans() -> _Plans:
+    """The numbering plans, imported for the first international number: they take a MiB, and 13 ms of CPU."""
+    plans: _Plans = importlib.import_module("gateway.sanitize.detectors.phone_plans")
+    return plans
 
 
 def _has_phone_dots(raw: bytes) -> bool:

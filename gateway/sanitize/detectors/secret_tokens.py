@@ -14,9 +14,10 @@ from itertools import pairwise
 import re2
 
 from gateway.sanitize.detectors.literal_prefixes import alternatives, literal_prefixes
+from gateway.sanitize.detectors.password_hashes import HASHES
 from gateway.sanitize.detectors.published_examples import is_published_secret
 from gateway.sanitize.detectors.re2_search import Pattern, searcher, spans
-from gateway.sanitize.detectors.value_forms import is_identifier, is_random
+from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier, is_program_name, is_random
 from gateway.sanitize.detectors.vendor_tokens import INNER_MARKS, VENDORS
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -46,7 +47,7 @@ def _without_upper_bound(repeat: re.Match[str]) -> str:
 
 _FORMS = tuple(
     (name, re.sub(r"\{(\d+),(\d+)\}(?=$|\)|=\{)", _without_upper_bound, form))
-    for name, forms in VENDORS
+    for name, forms in (*VENDORS, *HASHES)
     for form in alternatives(forms)
 )
 _PREFIXED = tuple(
@@ -71,10 +72,10 @@ _MARKED = tuple(
 _MARK = re2.compile("|".join(sorted(set(INNER_MARKS.values()))).encode())
 _FIND_MARK = searcher(_MARK)
 _KEY_BODY = re.compile(
-    rb"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+    rb"-----BEGIN (?:(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?|OpenVPN [A-Za-z0-9 -]{1,30})-----"
     rb"(?:[A-Za-z0-9+/=]{1,200}(?![A-Za-z0-9-])|[:,-]|\s|\\n|\\r)*"
 )
-_KEY_END = re.compile(rb"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_END = re.compile(rb"-----END (?:(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?|OpenVPN [A-Za-z0-9 -]{1,30})-----")
 _KEY_ROW = re.compile(rb"[A-Za-z0-9+/=]{16}")
 _MAX_KEY_CHARS = 16_384
 """Chosen: twice the longest key that a stream holds back. At half an 8192-bit RSA key with long headers may not end in
@@ -82,6 +83,9 @@ it; at double texts of BEGIN lines cost more."""
 _NOT_SEARCHED = -2
 _LETTERS_ONLY = (b"SG.", b"AKIA", b"ASIA", b"ABIA", b"ACCA")
 """Prefixes that no word has, behind which all characters may be letters."""
+_AWS_IDS = (b"AKIA", b"ASIA")
+_AWS_SECRET = re.compile(rb"[\"']?(?:[ \t]{0,3}[:,;|][ \t]{0,3}|[ \t]{1,3})[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])")
+"""A secret access key right behind its id, as in a console's export and in `.passwd-s3fs`."""
 _FILLER = re.compile(rb"x{5}|X{5}|(?<![A-Za-z])(?:your|Your|YOUR)|(?i:placeholder)")
 """A placeholder for a token in documentation, with the maker's prefix. Shorter rows and letters of both cases come in
 random tokens (one in 1,000)."""
@@ -103,6 +107,13 @@ def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
             value = text[start:end]
             if not is_published_secret(value) and not _FILLER.search(value):
                 yield Finding(start, end, "SECRET", _is_drawn_at_random(value))
+                beside = _AWS_SECRET.match(text, end) if value.startswith(_AWS_IDS) else None
+                if (
+                    beside is not None
+                    and not is_published_secret(beside.group(1))
+                    and has_high_entropy(beside.group(1))
+                ):
+                    yield Finding(*beside.span(1), "SECRET")
 
 
 def _find_prefixed(text: bytes, budget: WorkBudget) -> Iterator[tuple[int, int]]:
@@ -168,9 +179,18 @@ def _is_in_token_word(text: bytes, start: int, end: int) -> bool:
     last = classes.find(b" ", end - low)
     last = high if last < 0 else last + low
     return last - first >= MIN_WORD_CHARS and (
-        _DIGIT_OR_UNDERSCORE.search(text, first, last) is not None
+        (_DIGIT_OR_UNDERSCORE.search(text, first, last) is not None and not _is_of_words(text[start:end]))
         or text.startswith(_LETTERS_ONLY, start)
         or _has_odd_capitals(text[start:end])
+    )
+
+
+def _is_of_words(token: bytes) -> bool:
+    """Whether a token without digits is a name that begins like one: `test_interpolationmissingoptionerror`."""
+    letters = token.replace(b"_", b"")
+    return letters.isalpha() and (
+        (letters.islower() and len(set(letters)) >= _MIN_DIFFERENT)
+        or (not letters.islower() and is_program_name(token.rpartition(b"_")[2]))
     )
 
 

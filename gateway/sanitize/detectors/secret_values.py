@@ -18,12 +18,14 @@ from gateway.sanitize.detectors.value_forms import (
     is_identifier,
     is_joined_identifier,
     is_password_word,
+    is_program_name,
     is_public,
     is_random,
 )
 
-Link: TypeAlias = Literal["assigned", "said", "listed", "beside"]
-"""How the name leads to the value: `name = value`, `name is value`, `"name", "value"`, `name value`."""
+Link: TypeAlias = Literal["assigned", "said", "paired", "listed", "beside"]
+"""How the name leads to the value: `name = value`, `name is value`, `name: NAME, value: x` and other syntax that pairs
+both, `"name", "value"`, `name value`."""
 
 
 class Naming(NamedTuple):
@@ -42,7 +44,14 @@ class Naming(NamedTuple):
         """Whether syntax gives the value to the name."""
         return self.link in ("assigned", "said")
 
+    @property
+    def owns(self) -> bool:
+        """As `is_assigned`, or the syntax pairs both, though it pairs other things too."""
+        return self.link in ("assigned", "said", "paired")
 
+
+MAX_VALUE_CHARS = 160
+"""Chosen: what is judged of a longer value. Keys of 1,024 bits in hexadecimal are longer; the rest tells no more."""
 _VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
 _AMPERSAND = rb"&(?![A-Za-z_][\w.%\[\]-]{0,40}=|[A-Za-z]{2,8};|#[0-9xX])"
 _WORD_PART = rb"[^\s\"'`<>,;&|]{1,160}"
@@ -62,10 +71,10 @@ _PLACEHOLDER = re.compile(
     rb"your|xxxx|(?<![a-z0-9])xxx|xxx(?![a-z0-9])|placeholder|redacted|change.?me|insert|replace|dummy|example|sample|foobar|deadbeef|1234567890|abcdefgh"
 )
 """Words only, without signs: `re` then searches by the set of first letters, which is faster."""
-_PLACEHOLDER_SIGNS = re.compile(rb"<|\.\.\.|\*\*\*|[$%{]\{|%\(")
-_CALL_WORDS = re.compile(rb"getenv|function")
-_CODE_HEADS = (b"qr/", b"m/", b"r'", b"[", b"self.", b"os.", b"process.", b"this.", b"//", b"arn:", b"urn:")
-_SUBSCRIPT = re.compile(rb"\A[A-Za-z_][\w.]*\[[\w.\[\]'\"]*")
+_PLACEHOLDER_SIGNS = re.compile(rb"<|\.\.\.|\*\*\*|[$%{]\{|%\(|\\f[irbp]|\\[-&]")
+_CALL_WORDS = re.compile(rb"getenv|function|\{\d{1,4},\d{0,4}\}|(?:\\x[0-9a-f]{2}[^\\]{0,4}){2}")
+_CODE_HEADS = (b"qr/", b"m/", b"/^", b"r'", b"[", b"self.", b"os.", b"process.", b"this.", b"//", b"arn:", b"urn:")
+_SUBSCRIPT = re.compile(rb"\A[A-Za-z_][\w.]*\[[\w.\[\]'\":+-]*")
 _CALL = re.compile(rb"\A[$@]?[A-Za-z_][\w.:>-]*\((?:[\w.:$\[\]()'/*=-]*|.*\)[;,]?)")
 _VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")
 _MEMBER = re.compile(rb"\A[a-z]+\.[a-z][a-z.]*$")
@@ -73,8 +82,10 @@ _IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
 _PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
 _JOINTS = re.compile(rb"[/.:=-]")
 _MEMBER_PATH = re.compile(rb"\A(?=.*[a-z]{3})[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,60}){1,6}")
+_CALLED = re.compile(rb"[\w.:-]+")
 _TOKEN_CHARS = re.compile(rb"[\w+/=~-]+")
 _DIGITS = re.compile(rb"\d+")
+_EXAMPLE_WORD = re.compile(rb"passw(?:or)?d|secret")
 _PUBLIC_HEADS = (b"MII", b"AAAA")
 _MIN_CHARS = 4
 """The shortest value that can be a secret: a PIN. Shorter values are flags and units."""
@@ -124,12 +135,13 @@ def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]
         value = _without_closing(value, naming.quote != b"")
         unescaped = _ESCAPE.sub(b"-", value) if _PERCENT in value else value
     next_char = word[len(value) : len(value) + 1] or after
-    if not naming.quote and (_MEMBER_PATH.fullmatch(value) or (next_char in (b"(", b"[") and is_identifier(value))):
+    if not naming.quote and (_MEMBER_PATH.fullmatch(value) or (next_char in (b"(", b"[") and _CALLED.fullmatch(value))):
         return 0, False  # a name of the program, a call, a subscript
     closed = naming.quote != b"" and next_char in _CLOSING
     if not _looks_secret(unescaped, naming, closed):
         return 0, False
-    return len(value), naming.proves and naming.is_assigned and has_high_entropy(unescaped)
+    certain = naming.proves and naming.owns and has_high_entropy(unescaped)
+    return len(value), certain and _EXAMPLE_WORD.search(unescaped.lower()) is None
 
 
 def _without_closing(value: bytes, quoted: bool) -> bytes:
@@ -188,7 +200,9 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
     if not naming.is_assigned:
         if is_identifier(value) or is_argument(value) or is_code_reference(value):
             return False
-        return _looks_mixed(value, naming.strong)
+        return not (naming.owns and is_program_name(value)) and _looks_mixed(value, naming.strong)
+    if not naming.strong and is_program_name(value):
+        return False
     letters = len(value.translate(None, _NOT_LETTERS))
     mixed = value != lower and not value.isupper()
     if naming.strong:
@@ -199,7 +213,7 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
         return True
     if is_joined_identifier(value) or (not value.isalnum() and is_code_reference(value)):
         return False
-    if mixed and is_random(value):
+    if mixed and (is_random(value) or (naming.proves and digits and _is_short_token(value))):
         return True
     if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
         return False
@@ -235,6 +249,12 @@ def _looks_mixed(value: bytes, strong: bool) -> bool:
     if strong:
         return mixed or special > 0 or (digits > 2 and len(value) > 15)
     return len(value) >= 16 and _TOKEN_CHARS.fullmatch(value) is not None and has_high_entropy(value)
+
+
+def _is_short_token(value: bytes) -> bool:
+    """Letters and digits alone that alternate, or that are many: less than random text needs to be told by itself."""
+    alternates = alternates_kinds(value, MIN_CERTAIN_CHARS) or len(value) > MIN_CERTAIN_CHARS + 3
+    return alternates and value.isalnum() and has_high_entropy(value)
 
 
 def _is_dotted_name(value: bytes) -> bool:

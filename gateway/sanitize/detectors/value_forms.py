@@ -132,3 +132,42 @@ def has_high_entropy(value: bytes) -> bool:
     if letters < 2 or (not alternates_kinds(value, MIN_CERTAIN_CHARS - 4) and is_identifier(value)):
         return False
     return len(value) >= _MIN_RANDOM_CHARS or letters + digits < len(value) or not (value.islower() or value.isupper())
+
+
+def has_dense_signs(value: bytes) -> bool:
+    """Whether capitals, small letters, digits and signs change as in a generated key that may hold blanks: at two
+    of five neighbours, where sentences change at every third; and with digits, signs, no word of six
+    small letters and no rows of backslashes."""
+    kinds = value.translate(_KIND)
+    changes = sum(map(int.__ne__, kinds, kinds[1:]))
+    return (
+        5 * changes >= 2 * (len(value) - 1)
+        and len(value) - len(value.translate(None, _DIGITS)) >= 2
+        and len(value.translate(None, _ALNUM + b" ")) >= 4
+        and _SMALL_WORD.search(value) is None
+        and 8 * value.count(b"\\") < len(value)
+    )
+
+
+def is_program_name(value: bytes) -> bool:
+    """Whether the value is a name of several words, as programs have them, though with odd parts: `create0_p8inf`,
+    `X509CertGetKey`, `vpc-1a2b3c4d`."""
+    head = value.partition(b"(")[0].partition(b"[")[0]
+    is_name = not head.translate(None, _NAME_CHARS)
+    if _RESOURCE_ID.fullmatch(value) or (is_name and head.rstrip(_DIGITS).endswith(_TYPE_NAMES)):
+        return True
+    if is_name and b"_" in head.strip(b"_*&"):
+        return not alternates_kinds(value, _MIN_RANDOM_CHARS - 4)
+    if value.translate(None, _ALNUM + b"_.:+*/()&-"):
+        return False  # a password has other signs too
+    words = [word for word in _LONG_WORDS.findall(value) if 5 * len(_VOWELS.findall(word)) >= len(word)]
+    return len(words) > 1 and value != value.lower() and 2 * sum(map(len, words)) >= len(value)
+
+
+_SMALL_WORD = re.compile(rb"[a-z]{6}")
+_NAME_CHARS = _ALNUM + b"_./+*&-"
+_TYPE_NAMES = (b"Key", b"Keys", b"Token", b"Auth", b"Password", b"Secret", b"Credential", b"Credentials")
+"""How the names of types and members end that are made for credentials."""
+_RESOURCE_ID = re.compile(rb"[a-z]{2,9}-[0-9a-f]{8}(?:[0-9a-f]{9})?")
+_VOWELS = re.compile(rb"[AEIOUaeiou]")
+_LONG_WORDS = re.compile(rb"[A-Z]?[a-z]{3,}+")

@@ -50,8 +50,8 @@ class _Segment(NamedTuple):
 def mask_seams(slots: Iterable[TextSlot], scan: Scan, act: Act) -> Iterator[bool]:
     """Mask, in place, the values that are split over neighbouring slots of one flow, a run of texts at a time.
 
-    Yields after each run whether there was one, so that other work may be done between two; take all of them. Raises
-    what `scan` and `act` raise.
+    Yields after each scan whether a value was masked, so that other work may be done between two; take all of them.
+    Raises what `scan` and `act` raise.
     """
     flows: dict[Hashable, list[TextSlot]] = {}
     for slot in slots:
@@ -68,18 +68,20 @@ def _mask_flow(texts: list[TextSlot], scan: Scan, act: Act) -> Iterator[bool]:
         for run in reversed(list(_runs(texts))):  # from the end, as a mask moves what is behind it
             if len(run) < 2:
                 continue
-            is_masked = False
-            for finding, places in _split_values(run, separator, scan):
+            for found in _split_values(run, separator, scan):
+                yield False
+                if found is None:
+                    continue
+                finding, places = found
                 slot = run[places[0][0]].slot
                 if (id(slot), finding.entity) in counted:
                     continue  # flagged with the other separator
                 action = act(finding, slot.where)
                 if action in ("redact", "block"):
                     _mask(run, places, "" if action == "block" else mask_of(finding.entity))
-                    is_masked = True
+                    yield True
                 else:
                     counted.add((id(slot), finding.entity))
-            yield is_masked
 
 
 def _runs(texts: list[TextSlot]) -> Iterator[list[_Segment]]:
@@ -99,15 +101,18 @@ def _runs(texts: list[TextSlot]) -> Iterator[list[_Segment]]:
     yield run
 
 
-def _split_values(run: list[_Segment], separator: str, scan: Scan) -> Iterator[tuple[Finding, list[_Place]]]:
-    """The findings that no text shows alone, last first, each with its places."""
+def _split_values(run: list[_Segment], separator: str, scan: Scan) -> Iterator[tuple[Finding, list[_Place]] | None]:
+    """The findings that no text shows alone, last first, each with its places; None after a scan without one."""
     pieces = [segment.slot.text[segment.start : segment.end] for segment in run]
     starts = [0, *accumulate(len(piece) + len(separator) for piece in pieces)]
-    for finding in reversed(scan(separator.join(pieces))):
+    findings = scan(separator.join(pieces))
+    yield None
+    for finding in reversed(findings):
         first = bisect_right(starts, finding.start) - 1
         last = bisect_right(starts, finding.end - 1) - 1
         begin = finding.start - starts[first]
         if first == last and (first == 0 or begin > _REACH_CHARS or _stands_alone(pieces[first], begin, scan)):
+            yield None
             continue
         places = []
         for index in range(first, last + 1):

@@ -5,13 +5,13 @@ Does not know where slots come from, nor what a refusal looks like: it reports f
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from io import StringIO
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 import orjson
 
 from gateway.sanitize.masking.encoded_text import SHORT_CHARS, is_binary, read
+from gateway.sanitize.masking.long_text import LONG_CHARS, has_many_values, is_wide, utf8
 from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.masking.seams import mask_seams
 from gateway.sanitize.scan.scanner import Scanner
@@ -33,10 +33,9 @@ of these scans; two digits more: US social security numbers as integers pass."""
 _MAX_DEPTH = 100
 """Chosen: deeper documents are scanned as plain text. At half odd but honest documents lose the meaning of their keys;
 at double the recursion, two Python frames a level, takes half of the interpreter's 1,000 frames."""
-_MAX_VALUES = 50_000
-"""Chosen: documents of more commas and brackets are scanned as plain text: decoding holds Python's lock (5 ms for so
-many), and each value costs a scan of 15 µs. At half large tables lose the meaning of their keys; at double one string
-takes twice as long."""
+_ALONE_UNITS = 150
+"""What it costs to look at a string by itself that was scanned with others: about 50 µs, measured (20,000 names that
+are secrets: 2 s before this was charged)."""
 
 
 class _TooDeep(Exception):
@@ -64,9 +63,25 @@ class SlotMasker:
 
         Raises what `note` and the detectors raise.
         """
+        return any(list(self.steps(slot)))
+
+    def steps(self, slot: TextSlot) -> Iterator[bool]:
+        """As `clean`, in steps of about a scan each: whether a text has changed in one. Take all of them."""
         if isinstance(slot, GroupSlot):
-            return self._clean_group(slot.members)
+            yield from self._group_steps(slot.members)
+        else:
+            yield self._clean_one(slot)
+
+    def _clean_one(self, slot: TextSlot) -> bool:
         text = slot.text
+        if len(text) >= LONG_CHARS and type(slot) is TextSlot:
+            is_plain = slot.form == "text" or (slot.form == "json" and (has_many_values(text) or is_wide(text)))
+            if is_plain:
+                del text
+                return self._clean_long(slot)
+            if slot.form == "json":
+                del text
+                return self._clean_long_json(slot)
         if slot.form == "url":
             cleaned = self._clean_url(text, slot.where)
         elif slot.form == "json":
@@ -90,36 +105,65 @@ class SlotMasker:
         return any(list(self.seam_steps(slots)))
 
     def seam_steps(self, slots: Iterable[TextSlot]) -> Iterator[bool]:
-        """As `clean_seams` in steps of about two milliseconds; take all of them."""
+        """As `clean_seams` in steps of a scan each; take all of them."""
         return mask_seams(slots, self._scan, self._report)
 
     def _scan(self, text: str) -> list[Finding]:
         return self._scanner.scan(text, self._allowance)
 
-    def _clean_group(self, members: list[TextSlot]) -> bool:
-        """Scan short strings as the lines of one text, then clean those alone in whose lines something is found."""
+    def _group_steps(self, members: list[TextSlot]) -> Iterator[bool]:
+        """Scan short strings as the lines of one text, then clean those alone in whose lines something is found.
+
+        That is charged to the request's allowance. Once it is spent, what was found beside the other lines counts.
+        """
         names = ["" if slot.form == "name" else _prefix(_name_of(slot)) for slot in members]
         lines = [name + slot.text for name, slot in zip(names, members, strict=True)]
         findings = self._scan("\n".join(lines))
+        yield False
         if not findings:
-            return False
+            return
         starts = [0, *accumulate(len(line) + 1 for line in lines)]
-        touched: set[int] = set()
+        touched: dict[int, list[Finding]] = {}
         for finding in findings:
             first = bisect_right(starts, finding.start) - 1
             if finding.end > starts[first] + len(names[first]):  # else it is in the name alone, which has its own slot
-                touched.update(range(first, bisect_left(starts, finding.end)))
-        changes = [self.clean(members[index]) for index in sorted(touched) if index < len(members)]
-        return any(changes)
+                for index in range(first, min(bisect_left(starts, finding.end), len(members))):
+                    touched.setdefault(index, []).append(finding)
+        for index in sorted(touched):
+            slot = members[index]
+            if self._allowance is None or self._allowance.left > 0:
+                if self._allowance is not None:
+                    self._allowance.left -= _ALONE_UNITS
+                yield self._clean_one(slot)
+            else:
+                shift = starts[index] + len(names[index])
+                size = len(slot.text)
+                inside = [each._replace(start=max(0, each.start - shift), end=min(size, each.end - shift))
+                          for each in touched[index]]  # fmt: skip
+                yield self._mask_found(slot, [each for each in inside if each.start < each.end])
+
+    def _mask_found(self, slot: TextSlot, findings: list[Finding]) -> bool:
+        """Mask a short string by findings that are known; returns whether it changed."""
+        text = slot.text
+        if slot.form == "name":
+            self._report_name(findings, slot.where)
+            return False
+        cleaned = "".join(self._masked(text, [findings], slot.where))
+        if cleaned != text:
+            slot.text = cleaned
+        return cleaned != text
 
     def _check_name(self, text: str, where: str) -> str:
         """A name that other parts of the request refer to: what would be redacted in it is reported as `block`."""
         encoded = read(text) if text[:5].lower() == "data:" else None
-        for finding in (*self._scan(text), *(self._scan(encoded.text) if encoded is not None else ())):
+        self._report_name((*self._scan(text), *(self._scan(encoded.text) if encoded is not None else ())), where)
+        return text
+
+    def _report_name(self, findings: Iterable[Finding], where: str) -> None:
+        for finding in findings:
             action = self._actions.action(finding.entity, finding.certain)
             if action != "off":
                 self._note(finding.entity, "block" if action == "redact" else action, where)
-        return text
 
     def _clean_data(self, text: str, slot: TextSlot) -> str:
         """A data URL or base64: the text in it is masked, binary data stays, any other string is plain text."""
@@ -134,22 +178,37 @@ class SlotMasker:
     def _clean_text(self, text: str, name: str, where: str) -> str:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
         blocked finding is cut before it."""
-        prefix = _prefix(name)
-        at, end, out = 0, len(text), None
-        for findings in self._scanner.scan_parts(text, self._allowance, prefix):
+        found = self._scanner.scan_parts(text, self._allowance, _prefix(name))
+        pieces = self._masked(text, found, where)
+        return "".join(pieces) if len(text) < LONG_CHARS else utf8(pieces).decode("utf-8", "surrogatepass")
+
+    def _clean_long(self, slot: TextSlot) -> bool:
+        """As `clean` for a long text, of which there are never two copies: Python takes four bytes for each character
+        of a text with one emoji. The pieces are kept in UTF-8 until the text itself is let go."""
+        name = "" if slot.form == "json" else _name_of(slot)
+        found = self._scanner.scan_parts(slot.text, self._allowance, _prefix(name))
+        pieces = self._masked(slot.text, found, slot.where)
+        first = next(pieces)
+        if len(first) == len(slot.text):
+            return False
+        masked = utf8(chain((first,), pieces))
+        slot.text = ""
+        slot.text = masked.decode("utf-8", "surrogatepass")
+        return True
+
+    def _masked(self, text: str, found: Iterable[list[Finding]], where: str) -> Iterator[str]:
+        """The pieces of the text with its findings masked; the text itself where nothing is masked in it."""
+        at, end = 0, len(text)
+        for findings in found:
             for finding in findings:
                 start, action = finding.start, self._report(finding, where)
                 if action == "block":
                     end = min(end, start)
                 elif action == "redact" and start < end:
-                    out = out or StringIO()
-                    out.write(text[at:start])
-                    out.write(mask_of(finding.entity))
+                    yield text[at:start]
+                    yield mask_of(finding.entity)
                     at = finding.end
-        if out is None:
-            return text[:end]
-        out.write(text[at:end])
-        return out.getvalue()
+        yield text[at:end]
 
     def _report(self, finding: Finding, where: str) -> Action:
         action = self._actions.action(finding.entity, finding.certain)
@@ -165,14 +224,33 @@ class SlotMasker:
         return url
 
     def _clean_json(self, text: str, where: str) -> str:
-        if sum(map(text.count, ",[{")) > _MAX_VALUES:
+        if has_many_values(text):
             return self._clean_text(text, "", where)
         try:
-            document = orjson.loads(text)
-            cleaned = self._clean_value(document, "", where, 0)
+            cleaned = self._cleaned_json(text, where)
         except (orjson.JSONDecodeError, _TooDeep):
             return self._clean_text(text, "", where)
-        return text if cleaned == document else orjson.dumps(cleaned).decode()
+        return text if cleaned is None else cleaned.decode()
+
+    def _clean_long_json(self, slot: TextSlot) -> bool:
+        """As `_clean_json` for the text of a slot, which is let go before there is a new one."""
+        try:
+            cleaned = self._cleaned_json(slot.text, slot.where)
+        except (orjson.JSONDecodeError, _TooDeep):
+            return self._clean_long(slot)
+        if cleaned is not None:
+            slot.text = ""
+            slot.text = cleaned.decode()
+        return cleaned is not None
+
+    def _cleaned_json(self, text: str, where: str) -> bytes | None:
+        """The document with its leaves and keys masked; None when there was nothing to mask in it."""
+        document = orjson.loads(text.encode("utf-8", "surrogatepass"))  # of a `str`, orjson would leave a copy in it
+        cleaned = self._clean_value(document, "", where, 0)
+        if cleaned == document:
+            return None
+        del document
+        return orjson.dumps(cleaned)
 
     def _clean_value(self, value: Any, name: str, where: str, depth: int) -> Any:
         """The value with its leaves and keys masked. A number in which something is masked becomes a string."""

@@ -12,7 +12,7 @@ from itertools import islice
 
 from gateway.sanitize.detectors.email import is_any_spelt
 from gateway.sanitize.detectors.escapes import has_escapes
-from gateway.sanitize.detectors.named_secrets import has_names
+from gateway.sanitize.detectors.syntax_secrets import has_names
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
 

@@ -11,9 +11,9 @@ import re
 
 import re2
 
-from gateway.sanitize.detectors.named_secrets import NAMES
 from gateway.sanitize.detectors.obfuscation import SPELT_LINKS
 from gateway.sanitize.detectors.re2_search import searcher
+from gateway.sanitize.detectors.secret_names import NAMES
 from gateway.sanitize.text.folding import View, folded
 from gateway.sanitize.text.holdback import ADDRESS_LINKS, holdback_start
 

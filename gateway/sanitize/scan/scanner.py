@@ -25,13 +25,14 @@ from gateway.sanitize.detectors.digit_runs import (
 )
 from gateway.sanitize.detectors.email import find_emails
 from gateway.sanitize.detectors.iban import find_ibans
-from gateway.sanitize.detectors.identities import Identities
+from gateway.sanitize.detectors.identities import identities
 from gateway.sanitize.detectors.ip_addresses import find_ip_addresses
 from gateway.sanitize.detectors.named_secrets import find_named_secrets
 from gateway.sanitize.detectors.obfuscation import Spelling, decoded_words, spellings
 from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.secret_tokens import find_secret_tokens
 from gateway.sanitize.detectors.social_security import SSN_HINTS, SSN_WORDS, find_ssns
+from gateway.sanitize.detectors.syntax_secrets import find_syntax_secrets
 from gateway.sanitize.detectors.wallets import find_wallets
 from gateway.sanitize.scan.chunked import CHUNK_CHARS, scan_chunked, scan_chunks, shifted
 from gateway.sanitize.scan.clean_cache import KnownClean
@@ -41,6 +42,7 @@ from gateway.sanitize.text.findings import RANK, Finding, disjoint
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import BudgetExceeded, SharedAllowance, WorkBudget
 
+_SECRETS = (find_secret_tokens, find_named_secrets, find_syntax_secrets)
 _MAX_DEPTH = 2
 """Chosen: nested encodings that are undone (base64 of base64). At 1 a value encoded twice passes; at 4 hostile texts
 reach the budget's end sooner, for encodings that no honest text has."""
@@ -66,13 +68,11 @@ class _NumberDetectors:
 
     def __init__(self, context: NumberContext, budget: WorkBudget) -> None:
         self._budget, self._phones = budget, Phones(context, budget)
-        self._card_words, self._ssn_words = (
-            WordIndex(CARD_WORDS, context, budget),
-            WordIndex(SSN_WORDS, context, budget),
-        )
+        self._card_words = WordIndex(CARD_WORDS, context, budget)
+        self._ssn_words = WordIndex(SSN_WORDS, context, budget)
         self.accepts_short = self._phones.accepts_short
-        may_be_named = not context.covers_all or any(hint in context.lower for hint in SSN_HINTS)
-        self.accepts_decimals = may_be_named and self._ssn_words.any
+        named = not context.covers_all or any(hint in context.lower for hint in SSN_HINTS)
+        self.accepts_decimals = named and self._ssn_words.any
         self.min_plain_digits = 0 if self.accepts_short or self.accepts_decimals else 12
         """Runs of digits without separators that are shorter cannot be a number of any detector in this text."""
 
@@ -96,8 +96,7 @@ class _NumberDetectors:
     def _find_rest(self, run: DigitRun, findings: list[Finding]) -> None:
         if len(run.digits) >= 9 and (self.accepts_decimals or run.raw.count(b"-") > 1):
             numbers = find_ssns(run, self._ssn_words)
-            if len(run.digits) > 9:
-                self._budget.spend(3 + 6 * len(numbers))
+            self._budget.spend(3 + 6 * len(numbers) if len(run.digits) > 9 else 0)
             if numbers:
                 findings += numbers
                 if len(numbers) == 1 and numbers[0].end - numbers[0].start == run.end - run.start:
@@ -115,7 +114,6 @@ class Scanner:
     """
 
     def __init__(self, patterns: Sequence[SanitizePattern] = (), allow_list: Iterable[str] = ()) -> None:
-        self._identities = Identities()
         self._custom = [(pattern.entity, re2.compile(pattern.pattern)) for pattern in patterns]
         self._allow_list = frozenset(entry.lower() for entry in allow_list)
         self._clean_cache = KnownClean()
@@ -204,7 +202,7 @@ class Scanner:
     def _detect(self, view: View, budget: WorkBudget, depth: int) -> list[Finding]:
         if len(view.folded) < 5:
             return []
-        findings = [*find_secret_tokens(view, budget), *find_named_secrets(view, budget)]
+        findings = [each for find in _SECRETS for each in find(view, budget)]
         findings += _filter_urls(view, self._find_personal(view, budget), budget)
         if depth < _MAX_DEPTH:
             findings += self._find_in_spellings(view, budget, depth)
@@ -217,7 +215,7 @@ class Scanner:
         findings += find_ibans(view, budget)
         findings += find_ip_addresses(view, budget)
         findings += find_wallets(view, budget)
-        findings += self._identities.find(view, budget)
+        findings += identities().find(view, budget)
         return findings
 
     def _find_in_spellings(self, view: View, budget: WorkBudget, depth: int) -> Iterator[Finding]:

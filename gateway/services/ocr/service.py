@@ -4,13 +4,13 @@ The completion service does the calls (upstreams, retries, normal forms), an Ima
 of files. Images are loaded and files opened before the first call. Knows no HTTP and no engine.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Sequence
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Protocol, TypeVar
 
 from gateway.domain import EventStream, Json, PictureText, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, UpstreamRefused, UpstreamTimeout
+from gateway.resilience.work_time import WorkTime
 from gateway.services.ocr.documents import Document, Documents
 from gateway.services.ocr.images import Image, ImageLoader
 from gateway.services.ocr.joining import JoinedStream, join
@@ -33,6 +33,14 @@ class Completions(Protocol):
 
     def stream(self, body: Json, stats: RequestStats) -> EventStream:
         """Normal `chat.completion.chunk` events, ended by `[DONE]`. Raises GatewayError."""
+        ...
+
+
+class OwnUse(Protocol):
+    """Counts calls that the gateway makes by itself; implemented by `access.own_use`."""
+
+    def charged(self, body: Json, stats: RequestStats) -> AbstractAsyncContextManager[None]:
+        """Around one call with `body`, for the key named in `stats`. Raises BudgetSpent and NoPrice before it."""
         ...
 
 
@@ -116,21 +124,21 @@ class OcrService:
         """The call's result. Raises UpstreamTimeout for a page of a document that takes too long."""
         if not image.page:
             return await call
-        return await self._until(asyncio.get_running_loop().time() + self._documents.limits.page_timeout_s, call)
+        return await self._within(WorkTime(self._documents.limits.page_timeout_s), call)
 
     async def _all_in_time(self, events: EventStream, image: Image) -> EventStream:
         """The batches of a stream. Raises UpstreamTimeout, as `_in_time`."""
-        deadline = asyncio.get_running_loop().time() + self._documents.limits.page_timeout_s
+        page_time = WorkTime(self._documents.limits.page_timeout_s)
         while True:
             following = anext(events, None)
-            batch = await (self._until(deadline, following) if image.page else following)
+            batch = await (self._within(page_time, following) if image.page else following)
             if batch is None:
                 return
             yield batch
 
-    async def _until(self, deadline: float, call: Awaitable[_T]) -> _T:
+    async def _within(self, page_time: WorkTime, call: Awaitable[_T]) -> _T:
         try:
-            async with asyncio.timeout_at(deadline):
+            async with page_time:
                 return await call
         except TimeoutError:
             limit_s = self._documents.limits.page_timeout_s
@@ -178,16 +186,20 @@ def _call(body: Json, request: OcrRequest, image: Image) -> Json:
 class OwnOcr:
     """Implements ports.PictureOcr with a model of kind `ocr`, for pages of documents that hold no text."""
 
-    def __init__(self, ocr: OcrService, model: str) -> None:
+    def __init__(self, ocr: OcrService, model: str, own_use: OwnUse) -> None:
+        """`own_use`: charges the keys for whom pages are read."""
         self._ocr = ocr
         self._model = model
+        self._own_use = own_use
 
     async def text_of(self, url: str, owner: str, *, plain: bool) -> PictureText:
         """See ports.PictureOcr."""
         prompt = wire.FREE.prompt if plain else _MARKDOWN
         content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": prompt}]
         body = {"model": self._model, "messages": [{"role": "user", "content": content}]}
-        answer = await self._ocr.complete(body, RequestStats(key_id=owner))
+        stats = RequestStats(key_id=owner)
+        async with self._own_use.charged(body, stats):
+            answer = await self._ocr.complete(body, stats)
         choice = answer["choices"][0]
         report = table_in(table_in(choice, "provider_specific_fields"), wire.REPORT)
         return PictureText(choice["message"]["content"], report.get("low_confidence") is True)

@@ -9,10 +9,12 @@ from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.typedefs import Handler
 
 from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
+from gateway.resilience.slices import in_slices
 from gateway.schemas import MAX_DEPTH, MEASURED_BYTES
 from gateway.schemas.json_size import TooDeep, TooDense, TooManyValues, measure
 from gateway.web.context import CONTEXT
 from gateway.web.middleware.limits import has_budgets, reserve
+from gateway.wire.large_json import decode_steps
 
 _JSON = "application/json"
 
@@ -44,6 +46,7 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         if is_large := len(raw) > MEASURED_BYTES or len(raw) > max_values:
             context.stats.body_values = await _measure(raw, max_values)
             context.work.charge_values(context.stats.body_values)
+            raw = await in_slices(decode_steps(raw))
         context.body = check(raw, headers)
         if has_budgets(context):
             await reserve(context)

@@ -4,7 +4,7 @@ Unexpected errors become a 500 without their text: it may quote a request. Their
 """
 
 import asyncio
-import difflib
+import importlib
 import logging
 import math
 
@@ -84,7 +84,7 @@ def _suggestion(path: str, paths: tuple[str, ...]) -> str:
     wanted = path[:_MAX_COMPARED_CHARS].rstrip("/")
     fixed = [each for each in paths if "{" not in each]
     ends = [each for each in fixed if wanted and (each.endswith(wanted) or wanted.endswith(each))]
-    near = ends or difflib.get_close_matches(wanted, fixed, n=1, cutoff=0.75)
+    near = ends or importlib.import_module("difflib").get_close_matches(wanted, fixed, n=1, cutoff=0.75)
     return f"did you mean {near[0]}? " if near else ""
 
 

@@ -10,7 +10,7 @@ import asyncio
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.access.budgets import Reservation
+from gateway.access.budgets import Reservation, count_cut_off
 from gateway.access.prices import Used
 from gateway.web.context import CONTEXT, RequestContext
 
@@ -53,12 +53,10 @@ async def reserve(context: RequestContext) -> None:
 
 
 async def _settle(context: RequestContext, reservation: Reservation, has_left: bool) -> None:
-    """Count what the request has used. Where it was called off before anybody had counted: its input, and a token for
-    every event that was sent of the answer."""
+    """Count what the request has used."""
     stats = context.stats
-    was_cut = has_left or stats.outcome in ("client_gone", "truncated")
-    if was_cut and stats.attempts and not (stats.input_tokens or stats.output_tokens):
-        stats.input_tokens, stats.output_tokens = reservation.input_tokens, stats.sent_events
+    if has_left or stats.outcome in ("client_gone", "truncated"):
+        count_cut_off(stats, reservation)
     used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens)
     if context.server.budgets is not None:
         await asyncio.shield(context.server.budgets.settle(reservation, stats.model, used, context.limits))

@@ -32,7 +32,6 @@ with an error: a 503, or an error event where a stream has begun. `close` may be
 import asyncio
 import secrets
 import socket
-import ssl
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,7 +40,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from gateway import logs
-from gateway.config.server_settings import Tls
+from gateway.config.certificate import LoadedTls
 from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.listen_socket import BACKLOG
 from gateway.web.server.aiohttp_internals import ConnectionBase, RunnerBase, ServerBase
@@ -186,13 +185,13 @@ class Listener:
             shutdown_timeout=_STOP_S,
         )
 
-    async def start(self, sockets: Sequence[socket.socket], tls: Tls | None = None) -> None:
+    async def start(self, sockets: Sequence[socket.socket], tls: LoadedTls | None = None) -> None:
         """Run the application's start-up and serve on bound sockets.
 
-        Raises OSError, ssl.SSLError for a bad certificate, and what the start-up raises.
+        Raises OSError, and what the start-up raises.
         """
         await self._runner.setup()
-        context = _ssl_context(tls) if tls else None
+        context = tls.context() if tls else None
         for sock in sockets:
             # its own default is 128, and replaces the backlog that the socket has
             await web.SockSite(self._runner, sock, ssl_context=context, backlog=self._backlog).start()
@@ -237,9 +236,3 @@ class Listener:
     async def close(self) -> None:
         """Give running handlers at most `_STOP_S`, cut every connection and run the application's clean-up."""
         await self._runner.cleanup()
-
-
-def _ssl_context(tls: Tls) -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(tls.cert, tls.key)
-    return context

@@ -68,11 +68,12 @@ def test_a_running_server_sees_new_and_revoked_keys_at_its_next_look(path: Path)
     key, record = KeyFile(path).create(REQUEST)
     clock.now += 1.1
     assert store.lookup(key).key_id == record.id and store.is_live(record.id)
+    assert store.caller_of(record.id) == store.lookup(key)
     KeyFile(path).revoke(record.id)
     clock.now += 1.1
     with pytest.raises(Unauthenticated):
         store.lookup(key)
-    assert not store.is_live(record.id)
+    assert not store.is_live(record.id) and store.caller_of(record.id) is None
 
 
 def test_a_file_that_breaks_keeps_the_last_good_keys_and_opens_nothing(path: Path) -> None:

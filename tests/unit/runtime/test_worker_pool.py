@@ -4,12 +4,14 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
 import pytest
 
 from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.config.certificate import LoadedTls
 from gateway.config.environment import Environment, read_environment, worker_environment
 from gateway.config.loader import load_config
 from gateway.embedded.servers import EmbeddedServers
@@ -20,7 +22,6 @@ from gateway.runtime.sockets import Sockets
 from gateway.runtime.worker_pool import WorkerPool
 from gateway.runtime.worker_process import WatchdogSettings, WorkersFailed
 from gateway.web.listen_socket import bind
-from tests.support.connect_proxy import PrivateAuthority
 from tests.support.logged import collect_events
 from tests.support.waiting import until
 
@@ -97,9 +98,8 @@ async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(
 
 
 async def test_workers_that_cannot_serve_are_an_error_and_the_running_ones_survive_it(setup: PoolSetup) -> None:
-    PrivateAuthority(setup.folder).server_context("localhost")
-    config = setup.config(f'tls = {{ cert = "{setup.folder}/server.pem", key = "{setup.folder}/server.key" }}\n')
-    (setup.folder / "server.pem").write_text("no certificate")
+    good = setup.config()
+    config = replace(good, server=replace(good.server, tls=LoadedTls("a.pem", "a.key", b"no certificate", b"")))
     pool = setup.pool(WatchdogSettings(start_s=30))
     await pool.start()
     try:

@@ -97,6 +97,23 @@ async def test_windows_of_a_former_boot_are_forgotten(tmp_path: Path) -> None:
     await second.close()
 
 
+async def test_counters_outlast_a_clock_that_jumps_ahead_and_is_set_back(tmp_path: Path) -> None:
+    """A jump makes periods end that go on when the clock is set back: as if they had been counted an hour ago."""
+    file, now_s = StateFile(tmp_path / "state.sqlite3"), time.time()
+    counters = SqliteCounters(file)
+    ends = {"in an hour": 3600.0, "an hour ago": -3600.0, "two days ago": -2 * 86_400.0}
+    for name, left_s in ends.items():
+        await counters.reserve([Amount(name, 7, None, now_s + left_s)])
+    await file.close()
+    again = StateFile(tmp_path / "state.sqlite3")  # what is swept is swept with its first work
+    await SqliteCounters(again).reserve([Amount("in an hour", 1, None, now_s + 3600)])
+    rows = await again.run(lambda connection: connection.execute("SELECT name, total FROM counters").fetchall())
+    assert dict(rows) == {"in an hour": 8, "an hour ago": 7}
+    seen = await SqliteCounters(again).reserve([Amount("an hour ago", 0, None, now_s - 3600)])
+    assert seen.totals == (0,), "an ended period counts for nobody"
+    await again.close()
+
+
 CHILD = """
 import asyncio, sys, time
 from pathlib import Path

@@ -6,10 +6,12 @@ import pytest
 
 from gateway.engines.content import blocks
 from gateway.engines.content.page_parts import (
+    ACTIONS,
     CONSENT,
     DELIVERY,
     FACETS,
     NEWSLETTER,
+    POSTER,
     REFERENCES,
     REVIEWS,
     SIGNATURE,
@@ -144,6 +146,42 @@ def test_a_forum_loses_signatures_and_what_stands_in_each_post() -> None:
     assert all(f"Post {at} says" in kept for at in range(6))
     assert "Share on sites" not in kept
     assert "Woof" not in kept
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("Add Brass Lamp to Compare", ACTIONS),
+        ("Quick shop", ACTIONS),
+        ("Sold out", ACTIONS),
+        ("Unit price / per", ACTIONS),
+        ("View", ACTIONS),
+        ("Posts: 1,116 Threads: 23", POSTER),
+        ("Last edited: 13 Sep 2024", POSTER),
+        ("12 Likes", POSTER),
+        ("Add the oil to the lamp, then light it.", 0),
+        ("View from the harbour", 0),
+        ("Points 3 and 4 of your list are wrong.", 0),
+        ("Edited volumes are hard to find here.", 0),
+        ("12 likes are not enough for me.", 0),
+    ],
+)
+def test_labels_of_buttons_and_of_posters_are_known_by_their_words(text: str, part: int) -> None:
+    assert _parts(f"<div>{text}</div>", text.split(maxsplit=1)[0]) == part
+
+
+def test_goods_lose_the_labels_of_their_buttons_and_articles_keep_them() -> None:
+    body = "".join(f"<li><h3>Brass lamp {at}</h3><div>Add to cart</div></li>" for at in range(12))
+    assert "Add to cart" not in _kept(body, "collection")
+    assert "Brass lamp 11" in _kept(body, "collection")
+    assert "Add to cart" in _kept(f"{_TEXT}<p>Add to cart</p>{_TEXT}", "article")
+
+
+def test_a_forum_loses_what_is_told_of_each_poster() -> None:
+    post = "<div><p>Posts: 1{0}6 Threads: {0}</p><p>Post {0} says that the lamp is fine.</p></div>"
+    kept = _kept("".join(post.format(at) for at in range(6)), "forum")
+    assert "Threads" not in kept
+    assert "Post 5 says" in kept
 
 
 def test_filters_go_from_a_collection() -> None:

@@ -168,6 +168,7 @@ async def test_a_site_that_says_429_is_left_alone_by_that_call_and_by_no_other(
     assert len(data["results"]) == 1 and "429" in data["failed_results"][0]["error"]
     told = re.search(r"try again in (\d+) s$", data["failed_results"][-1]["error"])
     assert told is not None and pause_s - 20 < int(told[1]) <= pause_s
+    assert pause_s - 20 < data["failed_results"][-1]["retry_after_s"] <= pause_s
 
 
 async def test_only_selected_domains_and_paths_are_given(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from gateway.domain import CrawlRequest, ExtractRequest
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.errors import NOT_PUBLIC, FetchFailed
 from gateway.engines.fetch.fetcher import Fetcher
+from gateway.engines.fetch.urls import parse_url
 from tests.support.paths import GOLDEN
 from tests.support.websites import Site, engine, page, serving
 
@@ -37,6 +38,11 @@ async def test_no_vector_reaches_the_canary() -> None:
             assert caught.value.code == "url_refused", (vector, caught.value.message)
         assert canary.asked == []
     await fetcher.close()
+
+
+def test_a_refused_port_is_named() -> None:
+    with pytest.raises(FetchFailed, match=r"^no web server uses the port 6379 that the URL names$"):
+        parse_url("http://a.test:6379/")
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

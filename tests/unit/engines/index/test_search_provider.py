@@ -61,3 +61,13 @@ async def test_a_depth_that_promises_speed_shows_the_best_passage_below_its_head
     content = "Zebras graze. Apples fall."
     result = await found(hit(content, Passage(0, 13, ("Animals", "Stripes")), Passage(14, 26, ())), depth)
     assert result["content"] == "Animals > Stripes\n\nZebras graze."
+
+
+@pytest.mark.parametrize("depth", ["basic", "fast"])
+async def test_a_passage_from_within_code_is_shown_as_code_and_what_follows_is_not(depth: str) -> None:
+    content = "```c\nint zebra;\nint crossing;\n```\n\nThe end."
+    start, prose = content.index("int crossing"), content.index("The end")
+    page = hit(content, Passage(start, start + 13, ("Code",)), Passage(prose, len(content), ("Prose",)))
+    shown = (await found(page, depth))["content"]
+    assert "```c\nint crossing;\n```" in shown
+    assert depth == "fast" or shown.endswith("# Prose\n\nThe end.")

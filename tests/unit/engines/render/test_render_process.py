@@ -29,8 +29,9 @@ async def render(made: Running, html: str = PAGE, owner: str = "key1", *, pictur
         await session.close()
 
 
-async def test_a_page_comes_back_as_the_browser_shows_it(tmp_path: Path) -> None:
-    async with running(tmp_path, Wish()) as made:
+@pytest.mark.parametrize("does", [[], ["shell"]], ids=["chromium", "headless-shell"])
+async def test_a_page_comes_back_as_the_browser_shows_it(tmp_path: Path, does: list[str]) -> None:
+    async with running(tmp_path, Wish({"does": does})) as made:
         page = await render(made, picture="always")
         assert page.picture.startswith(b"\x89PNG")
         assert (page.url, page.html, page.public) == (PUBLIC, PAGE.encode(), True)

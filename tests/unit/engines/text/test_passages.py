@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from gateway.engines.text.passages import MOST_CHARS, passages, plain_text
+from gateway.engines.text.passages import MOST_CHARS, open_fences, passages, plain_text, shown_text
 
 WORDS = "The pool hands out connections that were opened before and takes them back when a request is done. "
 
@@ -58,3 +58,26 @@ def test_odd_pages_are_cut_without_loss_of_place(text: str) -> None:
 def test_plain_text_keeps_words_and_drops_marks_and_targets() -> None:
     shown = plain_text("See **the** [pool guide](https://a.test/x(1)) and `max_size`.")
     assert "pool guide" in shown and "https" not in shown and "*" not in shown
+
+
+def test_a_heading_is_shown_with_the_underscores_of_its_names() -> None:
+    page = r"# ssh\_config(5)" + "\n\n## `__init__` of *pools* [here](https://a.test/x) ##\n\n" + WORDS
+    assert [each.headings for each in passages(page)] == [("ssh_config(5)", "__init__ of pools here")]
+    assert shown_text("a  C# \\*star") == "a C# *star"
+
+
+def test_long_preformatted_text_is_cut_at_blank_lines_and_keeps_its_indentation() -> None:
+    entries = [
+        f"       --option-{n}=VALUE\n" + "              What it does is told in a few words.\n" * 6 for n in range(60)
+    ]
+    cut = texts("```\n" + "\n".join(entries) + "```")
+    assert len(cut) > 5
+    assert all(text.startswith("       --option-") for text in cut[1:])
+    assert all(len(text) <= MOST_CHARS for text in cut[:-1])
+
+
+def test_the_line_that_opens_the_code_a_place_is_within_is_known() -> None:
+    page = "Before.\n\n```sh\nfirst\n\nsecond\n```\n\nBetween.\n\n~~~~\n```\nthird\n~~~~\nAfter."
+    places = [page.index(word) for word in ("Before", "```sh", "first", "second", "Between", "third", "After")]
+    assert open_fences(page, places) == ["", "", "```sh", "```sh", "", "~~~~", ""]
+    assert open_fences(page, []) == []

@@ -4,7 +4,7 @@ import numpy
 import pytest
 from PIL import Image, ImageDraw
 
-from gateway.ocr.image.ink import has_bullet, measure
+from gateway.ocr.image.ink import bullet_at, measure
 from gateway.ocr.types import Line, Rect
 from tests.support.ocr_pages import font
 
@@ -26,4 +26,4 @@ def test_a_line_begins_with_a_bullet_only_where_a_mark_stands_above_the_base_lin
     gray = numpy.asarray(image)
     rect = Rect(14, 10, 26 + face.getlength(text), 46)
     line = measure(gray, Line(rect, ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))))
-    assert has_bullet(gray, line) is expected
+    assert (bullet_at(gray, line) is not None) is expected

@@ -43,6 +43,30 @@ def lines_of(rows: tuple[str, ...], first: int) -> list[Line]:
     return [line(row, number) for number, row in enumerate(rows) if number >= first]
 
 
+def test_rows_that_are_not_at_one_distance_keep_their_letters() -> None:
+    """The rows of a receipt: a letter of a low row is none that goes below the line."""
+    rows = (
+        "1 x Very small data 919.94",
+        "7 x Normal letters 304.85",
+        "9 x Another sample 137.17",
+        "5 x Till and 524.80",
+    )
+    down = (0, 5, -1, 4)
+    image = Image.new("L", (LEFT * 2 + round(PITCH * 60), 240), 255)
+    lines = []
+    for number, row in enumerate(rows):
+        ImageDraw.Draw(image).text((LEFT, TOP + 30 * number + down[number]), row, 0, FACE)
+        moved = line(row, 0)
+        shift = 30.0 * number + (down[number] if number % 2 else 0)
+        rect = moved.rect._replace(y1=moved.rect.y1 + shift, y2=moved.rect.y2 + shift)
+        lines.append(replace(moved, rect=rect))
+    grid = cell_grid(numpy.asarray(image), lines, PITCH)
+    assert grid is not None
+    read = read_cells(grid, nothing)
+    assert read is not None
+    assert code_text(read, PITCH).splitlines() == list(rows)
+
+
 def again(rows: tuple[str, ...], lines: list[Line]) -> list[str]:
     grid = cell_grid(drawn(rows), lines, PITCH)
     assert grid is not None

@@ -88,3 +88,23 @@ def test_two_columns_filled_by_their_lines_are_two_texts_though_their_rows_are_a
     left = [Rect(40, 40 + 24 * n, 280 + 20 * (n % 3), 60 + 24 * n) for n in range(12)]
     right = [Rect(360, rect.y1, rect.x2 + 320, rect.y2) for rect in left]
     assert texts_beside([*left, *right]) == [list(range(12)), list(range(12, 24))]
+
+
+def test_cards_of_one_width_are_no_asides_though_the_boxes_of_one_are_lower() -> None:
+    cards = [Rect(x, 100, x + 200, 300) for x in (0, 220, 440, 660)]
+    rects = [
+        Rect(x + 10, 110 + 40 * n, x + 150, 110 + 40 * n + (26 if x == 440 else 30))
+        for x in (0, 220, 440, 660)
+        for n in range(4)
+    ]
+    assert [i for group in page_order(rects, cards) for row in group for i in row] == list(range(16))
+
+
+def test_cards_side_by_side_part_a_page_whatever_columns_its_lines_form() -> None:
+    above = [Rect(20, 20 + 30 * n, 300, 40 + 30 * n) for n in range(8)]
+    right = [Rect(700, 35 + 30 * n, 900, 55 + 30 * n) for n in range(8)]
+    cards = [Rect(20, 300, 300, 400), Rect(700, 300, 900, 400)]
+    inside = [Rect(30, 310, 280, 330), Rect(30, 340, 280, 360), Rect(710, 310, 880, 330), Rect(710, 340, 880, 360)]
+    rects = [*above, *right, *inside]
+    order = [i for group in page_order(rects, cards) for row in group for i in row]
+    assert order[-4:] == [16, 17, 18, 19]

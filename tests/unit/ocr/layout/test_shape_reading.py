@@ -3,7 +3,8 @@
 import numpy
 from PIL import Image, ImageDraw
 
-from gateway.ocr.layout.cells import any_colour, cell_grid
+from gateway.ocr.layout.cell_ink import any_colour
+from gateway.ocr.layout.cells import cell_grid
 from gateway.ocr.layout.code_text import code_text
 from gateway.ocr.layout.glyphs import read_cells
 from gateway.ocr.layout.guides import without_guides

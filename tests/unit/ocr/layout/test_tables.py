@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw
 from gateway.ocr.image.ink import measure, part_words, parts_of
 from gateway.ocr.layout.aligned_tables import aligned_tables
 from gateway.ocr.layout.reading_order import bands_of, rows_of
-from gateway.ocr.layout.tables import column_table
+from gateway.ocr.layout.tables import build_table, column_table
 from gateway.ocr.types import Line, Rect, Table, Word
 from tests.support.ocr_pages import font
 
@@ -114,3 +114,29 @@ def test_a_gap_that_parts_off_only_the_end_of_a_long_cell_is_no_gutter() -> None
     rows = [(40.0 * n, [(0.0, "name"), (300.0, "7.5")]) for n in range(9)]
     table = column_table(words(*rows, (360, [(0, "energy"), (300, "2410kj"), (370, "581kcal")])), None)
     assert texts(table)[-1] == ["energy", "2410kj 581kcal"]
+
+
+def test_columns_that_nearly_touch_part_where_the_lines_of_the_detector_do() -> None:
+    pieces = [(f"{n}2.5 %", f"Word{n}") for n in range(4)]
+    lines = [
+        Line(
+            Rect(x, 40 * n, x + 100, 40 * n + 20), text=text, words=(Word(text, Rect(x, 40 * n, x + 97, 40 * n + 20)),)
+        )
+        for n, row in enumerate(pieces)
+        for x, text in zip((0, 100), row, strict=True)
+    ]
+    table = build_table(numpy.full((200, 300), 255, numpy.uint8), Rect(0, 0, 200, 160), lines)
+    assert table is not None
+    assert [cell.text for cell in table.cells] == [text for row in pieces for text in row]
+
+
+def pieces(y: float, *spans: tuple[float, float]) -> list[Line]:
+    return [Line(Rect(x1, y, x2, y + 20)) for x1, x2 in spans]
+
+
+def test_rows_of_other_columns_above_a_wide_gap_are_no_part_of_a_table() -> None:
+    items = [line for n in range(4) for line in pieces(200 + 34 * n, (50, 200), (330, 360), (420, 480), (560, 620))]
+    addresses = [line for n in range(3) for line in pieces(60 + 26 * n, (30, 120), (240, 310), (500, 540))]
+    assert aligned_tables([*addresses, *items])[-1] == Rect(50, 200, 620, 322)
+    head = pieces(150, (50, 120), (320, 360), (430, 480), (550, 620))
+    assert aligned_tables([*head, *items]) == [Rect(50, 150, 620, 322)]  # set apart, but of the same columns

@@ -2,12 +2,14 @@
 
 import asyncio
 import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from gateway.domain import Json, PagePicture, RequestStats
-from gateway.errors import EngineMissing, InvalidRequest, UpstreamRefused
+from gateway.errors import BudgetSpent, EngineMissing, InvalidRequest, UpstreamRefused
 from gateway.services.ocr.documents import DocumentLimits, Documents
 from gateway.services.ocr.images import ImageLoader
 from gateway.services.ocr.service import OcrService, OwnOcr
@@ -33,6 +35,21 @@ class Pages:
         if number > self.count:
             raise InvalidRequest(f"the document has {self.count} pages; ask for pages between 1 and {self.count}")
         return PagePicture(f"data:image/png;base64,{number}", 100 * number, 50, self.count)
+
+
+class Bill:
+    """Notes whose calls are charged; `spent`: no key may use more."""
+
+    def __init__(self, *, spent: bool = False) -> None:
+        self.spent = spent
+        self.calls: list[tuple[str, str]] = []
+
+    @asynccontextmanager
+    async def charged(self, body: Json, stats: RequestStats) -> AsyncIterator[None]:
+        if self.spent:
+            raise BudgetSpent("this key may use 10 tokens a day; it has used 10")
+        self.calls.append((stats.key_id, body["model"]))
+        yield
 
 
 class Refusing(Scripted):
@@ -160,10 +177,20 @@ async def test_what_no_page_would_escape_ends_the_request() -> None:
 
 async def test_other_parts_of_the_gateway_get_the_text_of_a_picture() -> None:
     completions = Scripted("# Read", "Read")
-    own = OwnOcr(service(completions, Pages(0)), "SvcOCR")
+    bill = Bill()
+    own = OwnOcr(service(completions, Pages(0)), "SvcOCR", bill)
     url = f"data:image/png;base64,{base64.b64encode(picture()).decode()}"
     read = await own.text_of(url, "key1", plain=False)
     assert (read.text, read.is_uncertain) == ("# Read", False)
     await own.text_of(url, "key1", plain=True)
     markdown, plain = (sent["messages"][0]["content"][1]["text"] for sent in completions.bodies)
     assert "markdown" in markdown and "Free OCR" in plain
+    assert bill.calls == [("key1", "SvcOCR"), ("key1", "SvcOCR")]
+
+
+async def test_a_page_is_not_read_for_a_key_that_may_not_pay_for_it() -> None:
+    completions = Scripted("# Read")
+    own = OwnOcr(service(completions, Pages(0)), "SvcOCR", Bill(spent=True))
+    with pytest.raises(BudgetSpent):
+        await own.text_of(f"data:image/png;base64,{base64.b64encode(picture()).decode()}", "key1", plain=False)
+    assert completions.bodies == []

@@ -1,0 +1,74 @@
+"""Columns under large headings in one row, as slides have them: each is read as a whole, like a card without a frame.
+
+A row of pieces in large letters, with lines in smaller ones below each: figures with what they count, names with a
+paragraph. The heads of a table are not larger than its cells. Works on measured, unread lines; knows no pixels. The
+thresholds are chosen; bench/ocr_real.py scores them all together. Lengths are in heights of the heading.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from gateway.ocr.layout.reading_order import rows_of
+from gateway.ocr.types import Line, Rect, hull
+
+LARGER = 1.22
+"""A heading's letters are larger than those below by this factor, as blocks.TITLE_RATIO."""
+MAX_GAP = 1.0
+"""Greatest gap below a heading, and, in their own heights, between the lines of its column. At half, columns set apart
+from their heading are read across; at double, the next paragraph joins."""
+SAME_EDGE = 0.5
+"""A line belongs to the heading whose left edge, or middle, is no further from its own. At half, jitter of boxes parts
+columns; at double, ragged text belongs to any."""
+MIN_COLUMNS = 2
+MAX_PAGE_LINES = 120
+"""A page with more lines is no slide; the search compares every row with all lines below."""
+
+
+def headed_columns(lines: Sequence[Line]) -> list[Rect]:
+    """The boxes of columns side by side, each with its heading."""
+    if len(lines) > MAX_PAGE_LINES:
+        return []
+    rects = [line.rect for line in lines]
+    found: list[Rect] = []
+    for row in rows_of(rects, range(len(rects))):
+        heads = [lines[i] for i in row]
+        if len(heads) < MIN_COLUMNS or any(head.rect.share_in(box) > 0 for head in heads for box in found):
+            continue
+        found += _columns(heads, [line for line in lines if line.rect.center_y > hull([h.rect for h in heads]).y2])
+    return found
+
+
+def _columns(heads: list[Line], below: list[Line]) -> list[Rect]:
+    """The columns under the headings of one row; none where a heading has nothing below, or a line belongs to none."""
+    boxes = [head.rect for head in heads]
+    members: list[list[Line]] = [[] for _ in heads]
+    for line in sorted(below, key=lambda line: line.rect.y1):
+        near = [
+            number
+            for number, head in enumerate(heads)
+            if _is_under(line.rect, head.rect)
+            and line.rect.y1 - boxes[number].y2 <= MAX_GAP * (line if members[number] else head).rect.height
+        ]
+        if len(near) == 1:
+            (number,) = near
+            boxes[number] = boxes[number].union(line.rect)
+            members[number].append(line)
+    if not all(members) or not all(_is_larger(head, part) for head, part in zip(heads, members, strict=True)):
+        return []
+    inside = [line.rect for part in members for line in part] + [head.rect for head in heads]
+    cut = any(line.rect.overlap(box) > 0 and line.rect not in inside for line in below for box in boxes)
+    apart = all(one.x2 <= other.x1 for one, other in pairwise(boxes))
+    return boxes if apart and not cut else []
+
+
+def _is_under(rect: Rect, head: Rect) -> bool:
+    reach = SAME_EDGE * head.height
+    return abs(rect.x1 - head.x1) <= reach or abs(rect.center_x - head.center_x) <= reach
+
+
+def _is_larger(head: Line, part: list[Line]) -> bool:
+    """Whether the heading is larger than every line below it, by the letters where these were measured."""
+    if head.size and all(line.size for line in part):
+        by_letters = head.size >= LARGER * max(line.size for line in part)
+        return by_letters and head.rect.height > max(line.rect.height for line in part)
+    return head.rect.height >= LARGER * max(line.rect.height for line in part)

@@ -1,0 +1,236 @@
+"""What the name before a value says of it: whether it names a credential, and by which syntax it owns the value.
+
+A name is read whole: what follows `password` in it (`password_encryption`) may say that the value is something about a
+password, what precedes `key` (`public_key`) that it is no secret. The verb "pass" names nothing. `named_secrets` finds
+the names, `secret_values` judges the values.
+"""
+
+import re
+
+import re2
+
+from gateway.sanitize.detectors.secret_values import Link, Naming
+from gateway.sanitize.text.work_budget import WorkBudget
+
+_STRONG = (
+    rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|userpwd|passin|kennwort|passwort|mot de passe"
+    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|adgangskode|salasana|jelszo|heslo|lozinka)|[n\x02]apo\x02\x02"
+    rb"|(?:^|[^A-Za-z])(?i:pass|pwd?|pin|psk)|(?i:bindpw|psksecret|authtok|(?:ro|rw|-server )community)"
+    rb"|[a-z](?:Pass|Pwd|Pw|pass\b)"
+    rb"|[_-](?i:pwd?|pass)"
+)
+_WEAK = (
+    rb"(?i:secret|token|credentials?|bearer|api[_ -]?key|accesskey|authorization|oauth|signature"
+    rb"|connection[_ -]?string|[jp](?:hp)?sess(?:ion)?id|sessionid|pepper|mnemonic|(?:seed|recovery|backup) phrase)"
+    rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)|_SALT|(?:ro|rw"
+    rb"|-server )community"
+)
+NAMES = _STRONG + rb"|" + _WEAK
+"""RE2 pattern of the names that make what follows a secret."""
+_FOR_USER = rb"(?: #?\d{1,2}(?=:)|(?i: for [\"'`]?[\w.%-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?))"
+_SUFFIX = rb"(?=([_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12}|" + _FOR_USER + rb")?"
+_CLOSE = rb"(?:\\?[\"'`]\]?|&quot;|\)|\]|\([A-Za-z]{0,20}\)|\*\*|__)?"
+_OPEN = rb"(?:\(\s?)?(?:[NbBrRuUfF]{1,2}(?=[\"']))?(?:\\{0,2}[\"'`]|&quot;)?"
+_ASSIGN = (
+    rb"\s{0,3}:\s?(?:String|str|string|char\*?|const)\s{0,2}=\s{0,3}|:[ \t]?[>|][0-9+-]{0,2}\n[ \t]{1,16}"
+    rb"|[ \t]{0,3}(?:=>|:=|->|={1,3}|:)(?:\*\*|__)?\s{0,3}|%3[dDaA]"
+)
+_ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
+_ELEMENT = rb">(?=[^\s<>]{4,160}</)"  # <password>x</password>
+_PAIRED = (
+    rb"[\"']?\s{0,20},?\s{0,20}[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
+    rb"|</key>\s{0,20}<(?:string|data)>|>\s{0,20}<(?i:value|string)>"
+    rb"|\s?\{\s{1,12}(?:[a-z_]{2,16}[ \t]{0,6}=[^\n]{0,120}\n[ \t]{0,12}){0,3}default[ \t]{0,6}=[ \t]{0,3}"
+    rb"|\(\s?(?=[\"'])"  # setPassword("x")
+    rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
+    rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512)[ \t]{1,3}"
+    rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
+    rb"|(?: [a-z]{1,14}){1,6}:\s{1,3}(?=[!-~]{12,160}(?:\s|\Z))"
+    rb"|(?i: (?:of|for|to|on|von|fur|de|du|del|para|per)(?: [\w.@'-]{1,24}){1,5}? (?:is|was|ist|lautet|est"
+    rb"|es)):?[ \t]{1,3}"
+)
+_LISTED = rb"\s{0,2},\s{0,16}(?=[\"'])"
+_SAID = rb"[ \t]{1,3}(?i:is|was|by|=|ist|lautet|est|es|:)(?:[ \t]?:)?[ \t]{1,3}"
+NAMED = re2.compile(NAMES)
+ANY_NAME = re.compile(NAMES)
+ASSIGNED = re.compile(
+    _SUFFIX
+    + _CLOSE
+    + b"(?:"
+    + b"|".join(b"(" + link + b")" for link in (_PAIRED, b"|".join((_ASSIGN, _ARGUMENT, _ELEMENT)), _LISTED, _SAID))
+    + rb"|[ \t]{1,3})"
+    + _OPEN
+)
+"""What leads from a name to its value. Not one pattern with the names, as that has too many states for RE2."""
+_LINKS: tuple[Link, ...] = ("beside", "beside", "paired", "assigned", "listed", "said")
+"""By the last group of ASSIGNED that matched; the first one is the rest of the name."""
+_IS_STRONG = re.compile(_STRONG)
+_SAYS_ABOUT = re.compile(
+    rb"encr|hash|chang|reset|min|max|len|polic|field|input|file|path|type|ur[li]|name|expir|ttl|age|time|valid"
+    rb"|algor|format"
+    rb"|method|mode|hint|prompt|requir|enabl|list|count|size|start|contain|null|hook|handle|manag|provid|class|form"
+    rb"|view"
+    rb"|backend|strength|attr|column|source|sha|reverse|match|confirm|repeat|help|label|error|status|stor|lookup"
+    rb"|command|cmd"
+    rb"|callback|generat|function|option|setting|config|rule|history|rotat|sniff|auth|check|through|thru|widget"
+    rb"|uidb|token_|nonce|timestamp"
+)
+"""Words in the rest of a name that make it the name of something about a password or key."""
+_NOT_SECRET_KEYS = re.compile(
+    rb"(?:public|pub|primary|foreign|partition|sort|cache|idempotency|host|row|unique|index|map|hash|dict|group"
+    rb"|object|lookup"
+    rb"|registry|hot|arrow|access|cursor|page|dns|zone|trust|composite|natural|surrogate|bucket|s3|storage|i18n|message"
+    rb"|option|config|setting|json|header|cookie|session|query|order|shard|routing|signing|gpg|pgp|ssh|result)[ _-]?\Z"
+)
+"""Words before a bare `key` or `sig` that say which one it is; its values are no credentials for certain."""
+_NOT_SECRET_TOKENS = re.compile(
+    rb"(?:next|page|input|output|pagination|continuation|continue|request|idempotency|lock|change|update|sync|delta"
+    rb"|cursor|import|client|starting)"
+    rb"[ _-]?token"
+)
+"""Tokens that mark a place in a list, a version or one call."""
+_KEY_ACTIONS = re.compile(
+    rb"--?(?:recv|receive|install|search|delete|edit|import|export|trusted|send|sign|lsign|list)-key"
+)
+"""Options that take the fingerprint of a key."""
+_NAMES_ONE = re.compile(rb"(?:\A|[_.-])(?i:ids?|arns?|identifiers?)\Z|[a-z](?:I[dD]s?|Arns?|Identifiers?)\Z")
+"""The end of a name whose value identifies a key or a secret: `KmsKeyId`, `--key-id`, `SecretArn`."""
+_PROVING = re.compile(
+    rb"assw(?:or)?d|pass(?:phrase|code|wrd)|pwd|[_-]p(?:ass|w)|pass\Z|secret|token|credential|bearer|api[_ -]?key"
+    rb"|accesskey|oauth|authorization|connection|kennwort|passwort|auth\Z|psk\Z|bindpw|authtok|mot de passe"
+    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|adgangskode|salasana|jelszo|heslo|lozinka|\x02\x02\Z"
+    rb"|pepper|_salt|[a-z][_-]?key|licen[cs]e\Z"
+    rb"|community|sess(?:ion)?id"
+)
+"""Names of credentials: a random value behind one is certainly a secret. A bare `key`, `sig` or `pin` is not enough."""
+_PROVING_BEFORE = re.compile(
+    rb"(?:encrypt(?:ion|or)?|crypt|private|master|secret|account|shared|storage|recovery|unseal|licen[cs]e|product"
+    rb"|wep|hmac|isakmp"
+    rb"|aes)[ ._-]?key\Z"
+    rb"|(?:shared|secret)[_-]?access[_-]?key\Z|x-(?:amz|goog|oss)-signature\Z|host, signature\Z"
+    rb"|[0-9]\.[0-9]{1,3} key\Z|[?&]sig(?:nature)?\Z"
+)
+"""A `key` or signature that is a credential for certain, by what stands before it."""
+_COMPOUND_KEY = re.compile(rb"[a-z0-9][_-]?key\Z")
+_OPTION = re.compile(rb"(?:\A|\s)--?[a-z][\w-]*\Z")
+_BEFORE_NAME_CHARS = 16
+"""Characters before a name that may belong to it (`primary_`, `X-Shopify-Access-`)."""
+_COMPOUND = re.compile(rb"[A-Za-z0-9]_[A-Za-z0-9_]*\Z|[a-z][A-Z][A-Za-z0-9]*\Z")
+"""The end of a name that is written as programs and settings write names, so that a value beside it is its own."""
+_OWNING_HEAD = re.compile(
+    rb"(?:\S{1,60}[>#$%])?[ \t>#$]{0,16}(?:(?:set|snmp-server|tacacs-server|radius-server|crypto|enable|username"
+    rb"|neighbor|ntp|standby"
+    rb"|ppp|machine"
+    rb"|nmcli|mysqladmin|netsh|iwconfig|wg|key)\s.{0,120})?\Z|.{0,120}\b(?:login|user(?:name)?"
+    rb"|account)[ \t]{1,4}\S{1,64}[ \t]{1,4}\Z"
+)
+"""A line before a name that is a directive, a command or a login: nothing, a router's or shell's word, `login anna`."""
+_HEAD_CHARS = 120
+_CALL_BEFORE = re.compile(rb"\w\(\s?[\"'][\w.-]{0,40}\Z")
+_ENDS_STRONG = re.compile(rb"(?i:passw(?:or)?d|passphrase|secret)\Z")
+_LINE_END = re.compile(rb"[\"']?;?[ \t]{0,8}(?:[\r\n]|\Z)")
+_ENDING_IN_PASS = re.compile(
+    rb"(?<![a-z])(?:by|com|encom|sur|tres|under|over|multi|low|high|band|all|im|re|un|out)pass\Z"
+)
+"""Words, and what circuits do: no passwords."""
+
+
+class Namings:
+    """What the names of one text say. Names come again in lists and settings, so that answers are remembered."""
+
+    def __init__(self, text: bytes, budget: WorkBudget) -> None:
+        self._text, self._budget = text, budget
+        self._namings: dict[tuple[bytes, bytes, Link, bytes], Naming | None] = {}
+
+    def of(self, start: int, end: int, assigned: re.Match[bytes], quoted_value: tuple[bytes, bytes]) -> Naming | None:
+        """What the name at [start, end) says of the value behind `assigned`; None when it names nothing.
+
+        `quoted_value` is the quotation mark before the value, and the value.
+        """
+        name, rest, link = self._text[start:end], assigned.group(1) or b"", _LINKS[assigned.lastindex or 0]
+        quote, value = quoted_value
+        if link == "beside" and self._owns(start, assigned.end(1), assigned.end() + len(value)):
+            link = "paired"
+        elif link == "listed" and _CALL_BEFORE.search(self._text, max(0, start - _HEAD_CHARS // 2), start + 1):
+            link = "paired"  # define("PASSWORD", "x")
+        if assigned.lastindex in _BESIDE or name.endswith(_OWNED_NAMES):
+            # what precedes the name counts too
+            name = self._text[max(0, start - _BEFORE_NAME_CHARS) : end]
+            if link != "beside" and name[-1:] in b"nN":
+                # the words alone: `SERVICE_17_TOKEN` comes with any number
+                name = name[len(name.rstrip(_WORD_CHARS)) :]
+        key = name, rest, link, quote
+        naming = self._namings.get(key)
+        if naming is None and key not in self._namings:
+            self._budget.spend(20)
+            naming = self._namings[key] = _naming(name, self._text[start:end], rest, (link, quote))
+        return naming
+
+    def _owns(self, start: int, name_end: int, value_end: int) -> bool:
+        """Whether the name owns the value with which it has only blanks in between."""
+        self._budget.spend(6)
+        low = max(0, start - _HEAD_CHARS)
+        if _COMPOUND.search(self._text, max(0, start - _BEFORE_NAME_CHARS), name_end):
+            return True
+        head = self._text[max(low, self._text.rfind(b"\n", low, start) + 1) : start + 1]
+        if head[-1:].isalnum():
+            head = head[:-1].rstrip(_WORD_CHARS[:-1])
+        match = _OWNING_HEAD.match(head)
+        if self._text[start:name_end].endswith(b"community"):
+            return True
+        return match is not None and (head.strip() != b"" or _LINE_END.match(self._text, value_end) is not None)
+
+
+def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link, bytes]) -> Naming | None:
+    """`before` is the name with what precedes it, `rest` what follows it up to the assignment."""
+    link, quote = link_and_quote
+    lower, before = name.lower(), before.lower()
+    if before.endswith(_PUBLIC_KEYS) or (lower.endswith(b"pass") and not rest and _ENDING_IN_PASS.search(before)):
+        return None
+    if link in ("beside", "paired"):
+        if b"." in rest and not rest.strip(b"._-"):
+            return None  # the end of a sentence
+        # requirepass x, -storepass x
+        is_directive = name.endswith(b"pass") and (link == "paired" or _OPTION.search(before) is not None)
+        if lower.endswith(b"pass") and not rest and not lower.startswith((b"-", b"_")) and not is_directive:
+            return None  # the verb, or a directive such as `proxyPass`
+        if (quote and quote != b"`" and name.strip().isupper()) or _OPTION.search(before):
+            link = "said"  # SQL: PASSWORD 'x', or an option: --token x
+    strong = _IS_STRONG.match(name) is not None and not (name.endswith(b"PASS") and name[:1] not in (b"_", b"-"))
+    ends_strong = _ENDS_STRONG.search(rest) is not None
+    strong = strong or ends_strong
+    about = (
+        rest != b""
+        and not ends_strong
+        and (_SAYS_ABOUT.search(rest.lower()) is not None or _NAMES_ONE.search(rest) is not None)
+    )
+    if about:
+        if link != "assigned" or lower.endswith(b"pin"):
+            return None
+        strong = False
+    proves = not about and _proves(before, lower, rest)
+    return Naming(strong, proves, link, quote)
+
+
+def _proves(before: bytes, lower: bytes, rest: bytes) -> bool:
+    """Whether a random value behind the name is certainly a secret."""
+    if not rest and _PROVING_BEFORE.search(before):
+        return True
+    return bool(
+        (_PROVING.search(lower + rest.lower()) or (_COMPOUND_KEY.search(before) and rest not in (b"s", b"S")))
+        and not (lower.endswith((b"key", b"sig")) and _NOT_SECRET_KEYS.search(before, 0, len(before) - 3))
+        and not (lower.endswith(b"token") and _NOT_SECRET_TOKENS.search(before))
+        and not (lower.endswith(b"key") and _KEY_ACTIONS.search(before))
+    )
+
+
+_BESIDE = (None, 1)
+"""The last groups of ASSIGNED when only blanks are between a name and its value."""
+_WORD_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_- "
+_OWNED_NAMES = (b"key", b"Key", b"KEY", b"sig", b"Sig", b"token", b"Token", b"TOKEN", b"signature", b"Signature")
+_PUBLIC_KEYS = (b"public key", b"public_key", b"public-key", b"publickey", b"pubkey", b"pub_key", b"pub-key")
+
+
+def is_mark_of_place(text: bytes, start: int) -> bool:
+    """Whether the word `token` at `start` is one that marks a place in a list, a version or one call."""
+    return _NOT_SECRET_TOKENS.search(text[max(0, start - _BEFORE_NAME_CHARS) : start + 5].lower()) is not None

@@ -1,0 +1,270 @@
+"""Finds secrets by syntax other than a name: commands and their options, headers, calls, records, addresses.
+
+One search finds the beginnings of all syntaxes; a table says for each what follows it and who judges that. `commands`
+reads shell commands, `key_material` blocks and lists. A value is a secret only if it looks like one (`secret_values`).
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+import re2
+
+from gateway.sanitize.detectors import command_secrets, key_material
+from gateway.sanitize.detectors.published_examples import is_published_basic, is_published_secret
+from gateway.sanitize.detectors.re2_search import searcher, spans
+from gateway.sanitize.detectors.secret_names import NAMED, is_mark_of_place
+from gateway.sanitize.detectors.secret_spans import judged, secret_at
+from gateway.sanitize.detectors.secret_values import Link, Naming, is_placeholder, quote_before
+from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier
+from gateway.sanitize.text.findings import Finding
+from gateway.sanitize.text.folding import View
+from gateway.sanitize.text.work_budget import WorkBudget
+
+Handler = Callable[[bytes, int, int, WorkBudget], Iterator[Finding]]
+"""(text, start and end of the syntax's beginning, budget) -> findings."""
+_OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
+_PAIRED = _OWNED._replace(link="paired")
+_MAX_LINE_CHARS = 512
+"""Chosen: how much of a line belongs to a syntax. Longer headers and records hold more than one credential only in
+lists of cookies, which have a bound of their own. At half long commands are cut; at double dense texts cost more."""
+_MAX_COOKIES_CHARS = 4096
+
+
+def find_syntax_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
+    """Findings of the entity SECRET, in folded offsets; not in order. Raises BudgetExceeded."""
+    text, commands_end = view.folded, -1
+    for start, end in spans(_FIND, text):
+        budget.spend(6)
+        forms = command_secrets.forms_at(text, start)
+        if forms is not None:
+            if end > commands_end:  # else a command within the line of one that was read
+                commands_end, findings = command_secrets.read_line(text, start, forms, budget)
+                yield from findings
+            continue
+        beginning = _BEGINNINGS.match(text, start, end)
+        if beginning is not None and beginning.lastgroup is not None:
+            yield from _HANDLERS[beginning.lastgroup](text, start, end, budget)
+
+
+def has_names(text: bytes) -> bool:
+    """Whether the folded text has a name or a syntax that makes what follows it a secret."""
+    return NAMED.search(text) is not None or _SYNTAX.search(text) is not None
+
+
+def _line_end(text: bytes, at: int, most: int = _MAX_LINE_CHARS) -> int:
+    end = text.find(b"\n", at, at + most)
+    return end if end >= 0 else min(len(text), at + most)
+
+
+def _line_start(text: bytes, at: int) -> int:
+    return text.rfind(b"\n", max(0, at - _MAX_LINE_CHARS), at) + 1 or max(0, at - _MAX_LINE_CHARS)
+
+
+def _owned(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The syntax alone owns what follows it: SQL in capitals, options and headers; not `identified by x` in prose."""
+    mark, quote = text[start : start + 1], quote_before(text, end)
+    strong = mark in (b" ", b"-", b"I", b"s", b"S", b"i")
+    if mark == b"i":
+        link: Link = "beside"
+    elif strong or mark == b"/" or b"uthorization" in text[max(0, start - 24) : end].lower():
+        link = "assigned"
+    else:
+        link = "assigned" if quote and quote != b"`" else "beside"
+    finding = secret_at(text, end, Naming(strong, not is_mark_of_place(text, start), link, quote), budget)
+    if finding is not None and not is_published_basic(text[finding.start : finding.end]):
+        yield finding
+
+
+def _random_word(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """A word or cookie of random characters right behind the syntax: sessions, codes, signatures."""
+    match = _TOKEN.match(text, end)
+    if match is not None:
+        budget.spend(6 + len(match.group()) // 8)
+        value = match.group().rstrip(b".")
+        if has_high_entropy(value) and not is_identifier(value) and not is_published_secret(value):
+            yield Finding(end, end + len(value), "SECRET")
+
+
+def _pair(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """`user/password`, behind the word or address that says so."""
+    finding = secret_at(text, end, _PAIRED._replace(quote=quote_before(text, end)), budget)
+    if finding is not None:
+        at = text.find(b"@", finding.start, finding.end)
+        yield finding if at < 0 else finding._replace(end=at)
+
+
+def _cookies(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """Random values of `name=value; name=value`; in `Set-Cookie` only the first is a cookie."""
+    is_set = text[max(0, start - 4) : start].lower() == b"set-"
+    for cookie in _COOKIE.finditer(text, end, _line_end(text, end, _MAX_COOKIES_CHARS)):
+        value = cookie.group(2)
+        budget.spend(8 + len(value) // 8)
+        if not _MEASURING.match(cookie.group(1)) and _is_session(value):
+            rest = _TOKEN.match(text, cookie.end(2))
+            yield Finding(cookie.start(2), rest.end() if rest else cookie.end(2), "SECRET")
+        if is_set:
+            return
+
+
+def _is_session(value: bytes) -> bool:
+    return (
+        len(value) >= 16
+        and has_high_entropy(value)
+        and not is_identifier(value)
+        and not is_placeholder(value.lower())
+        and not is_published_secret(value)
+    )
+
+
+def _webhook(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The random parts of the path behind `/hooks/` or `/webhook/`: whoever knows them may post."""
+    path = _PATH.match(text, end)
+    if path is None:
+        return
+    budget.spend(8 + len(path.group()) // 4)
+    parts = [part for part in _PATH_PART.finditer(text, end, path.end()) if _is_hook_key(part.group())]
+    if parts:
+        yield Finding(parts[0].start(), parts[-1].end(), "SECRET")
+
+
+def _is_hook_key(part: bytes) -> bool:
+    return len(part) >= 20 and has_high_entropy(part) and not is_identifier(part) and _UUID.fullmatch(part) is None
+
+
+def _call(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """Random strings among the arguments of a call that logs in or signs."""
+    budget.spend(6)
+    arguments = _ARGUMENTS.match(text, end)
+    for string in _STRING.finditer(text, end, arguments.end() if arguments else end):
+        value = string.group(2)
+        budget.spend(8 + len(value) // 4)
+        if not is_identifier(value) and b"://" not in value:
+            finding = judged(text, string.start(2), value, _PAIRED._replace(quote=string.group(1)), budget)
+            if finding is not None:
+                yield finding
+
+
+def _record(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The last field of a line of `.pgpass`, `chap-secrets`, `sasl_passwd` or a dump of Windows' accounts."""
+    budget.spend(8)
+    low = _line_start(text, start + 1)
+    for form in _RECORDS:
+        match = form.match(text, low, _line_end(text, end))
+        if match is not None:
+            finding = judged(text, match.start(1), match.group(1), _PAIRED, budget)
+            if finding is not None:
+                yield finding
+            return
+
+
+def _login_line(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """`PASS x` after `USER` or a server's answer, `a1 LOGIN user x`, `IDENTIFY x`: mail, FTP and IRC."""
+    budget.spend(8)
+    if text[start:end].strip() == b"PASS" and not _PROTOCOL.search(text, max(0, start - 160), start):
+        return
+    match = _LOGIN_WORDS.match(text, end)
+    if match is not None:
+        finding = judged(text, match.start(1), match.group(1), _PAIRED, budget)
+        if finding is not None:
+            yield finding
+
+
+def _column(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The cells below the word `password` in the header of a table, Markdown's or separated by signs."""
+    low, high = _line_start(text, start + 1), _line_end(text, end - 1)
+    header, mark = text[low:high], b""
+    for sign in (b"|", b"\t", b";", b","):
+        if header.count(sign) > len(header) // 64:
+            mark = sign
+            break
+    if not mark:
+        return
+    index, cells, at = text.count(mark, low, start + 1), header.count(mark), high + 1
+    for _ in range(_MAX_ROWS):
+        row_end = _line_end(text, at)
+        budget.spend(4 + (row_end - at) // 32)
+        if text.count(mark, at, row_end) != cells:
+            return
+        cell = at
+        for _ in range(index):
+            cell = text.find(mark, cell, row_end) + 1
+        value = _CELL.match(text, cell, row_end)
+        if value is not None:
+            finding = judged(text, value.start(1), value.group(1), _PAIRED, budget)
+            if finding is not None:
+                yield finding
+        at = row_end + 1
+
+
+_MAX_ROWS = 40
+"""Chosen: rows read below one header: a longer table is one of passwords only in an export of a password manager."""
+_TOKEN = re.compile(rb"[A-Za-z0-9+/=_.%~-]{16,2048}")
+_COOKIE = re.compile(rb"([A-Za-z0-9_.$!-]{1,64})=\"?([A-Za-z0-9+/=_.%~:|-]{1,1024})")
+_MEASURING = re.compile(
+    rb"_(?:ga|gid|gat|fbp|gcl|pk|hj|uet|clck|dd)|__utm|(?i:consent|visitor|optanon|lang|locale|theme)"
+)
+"""Names of cookies that count visits and keep choices."""
+_PATH = re.compile(rb"[A-Za-z0-9_.@/~-]{20,400}")
+_PATH_PART = re.compile(rb"[A-Za-z0-9_~-]{1,200}")
+_UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_ARGUMENTS = re.compile(rb"[^\n]{1,300}")
+_STRING = re.compile(rb"([\"'`])([^\"'`\s]{6,160})(?=\1)")
+_RECORDS = tuple(
+    re.compile(form)
+    for form in (
+        rb"[A-Za-z0-9_.*/-]{1,100}:(?:[0-9]{2,5}|\*):[^:\s]{1,64}:[^:\s]{1,64}:([^\s]{4,160})[ \t\r]*\Z",
+        rb"[ \t]*[\"\w.@*\\-]{1,64}[ \t]+\*[ \t]+\"?([^\s\"]{4,160})",
+        rb"\[?[\w.-]{1,100}\]?:[0-9]{2,5}[ \t]+[^\s:]{1,100}:([^\s]{4,160})[ \t\r]*\Z",
+        rb"[^\s:]{1,64}:[0-9]{1,7}:([0-9A-Fa-f]{32}:[0-9A-Fa-f]{32}):",
+    )
+)
+_PROTOCOL = re.compile(rb"(?m)^(?:C: |> )?(?:USER \S|331[ -]|\+OK|AUTH )|NICK \S")
+_LOGIN_WORDS = re.compile(rb"(?:[\"\w.@+-]{1,80} )?([^\s]{4,160})[ \t\r]*(?:\n|\Z)")
+_CELL = re.compile(rb"[ \t]{0,40}[`\"]?([^\s`\"]{4,160})")
+
+_CALLS = (
+    rb"(?i:log_?in|sign_?in|authenticate|basic_?auth|http(?:basic|digest)auth|credentials?|passwordauthentication"
+    rb"|(?:get|new)_?connection"
+    rb"|connect|mysqli|pdo|secretkeyspec|fernet|cookieparser|createhmac|hmac\.new|jwt\.(?:sign|verify|encode"
+    rb"|decode)|auth)"
+)
+_NAMED_KINDS = {
+    "owned": rb"(?i:identified (?:with [\"'`]?[a-z0-9_]{2,30}[\"'`]? )?(?:by|as))\s{1,3}[\"'\\]{0,2}"
+    rb"|(?i:securestring)\s{1,3}(?:-[A-Za-z]{2,12}\s{1,3}){0,4}[\"'\\]{0,2}"
+    rb"|(?:\s-u|--user|--proxy-user)[ =]{1,3}[\"']?[A-Za-z0-9_.@-]{1,64}:"
+    rb"|(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} [\"']?"
+    rb"|(?i:basic|bearer|ntlm|digest|token|negotiate)\s{1,2}[\"']?"
+    rb"|(?i:/token/|/apikey/|/secret/)",
+    "random": rb"\t(?:TRUE|FALSE)\t[0-9]{1,11}\t[^\s]{1,64}\t|[?&]code=|(?i:[jp](?:hp)?sess(?:ion)?id|sessionid"
+    rb"|connect\.sid|_session)=|SAML(?:Response|Request"
+    rb"|art)=|, ?response=\"?"
+    rb"|AUTH (?:PLAIN|LOGIN) |AUTHENTICATE PLAIN |(?:334 UGFzc3dvcmQ6\r?\n(?:C: )?)",
+    "pair": rb"(?i:jdbc:oracle:(?:thin|oci):)[A-Za-z0-9_.$-]{1,64}/[\"']?"
+    rb"|(?i:login|user(?:name)?|account|credentials)s?: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?",
+    "cookies": rb"(?i:cookie):[ \t]?|(?i:--cookie)[ =][\"']?",
+    "webhook": rb"(?i:hooks?|webhookb2)/",
+    "call": _CALLS + rb"\s?\(|\bauth=\(",
+    "record": rb":(?:[0-9]{2,5}|\*):[A-Za-z_*]|\w[ \t]{1,8}\*[ \t]{1,8}[\"\w]|:[0-9]{2,5}[ \t]+[^\s:]{1,64}:[^\s/]"
+    rb"|:[0-9]{3,7}:[0-9A-Fa-f]{8}",
+    "login": rb" LOGIN |(?:^|\n)(?:C: |> )?PASS |IDENTIFY |[nN]ick[sS]erv identify ",
+    "column": rb"(?:^|[|,;\t\n])[ \"]{0,2}(?i:pass(?:word|wd|phrase)|pwd|kennwort|passwort|secret"
+    rb"|api[ _]?key)[ \"]{0,2}[|,;\t\r\n]",
+    "block": key_material.BEGINNINGS,
+    "pipe": command_secrets.PIPES,
+}
+_SYNTAX = re2.compile(b"|".join((*_NAMED_KINDS.values(), command_secrets.BEGINNINGS)))
+_FIND = searcher(_SYNTAX)
+_BEGINNINGS = re.compile(b"|".join(b"(?P<" + kind.encode() + b">" + form + b")" for kind, form in _NAMED_KINDS.items()))
+_HANDLERS: dict[str, Handler] = {
+    "owned": _owned,
+    "random": _random_word,
+    "pair": _pair,
+    "cookies": _cookies,
+    "webhook": _webhook,
+    "call": _call,
+    "record": _record,
+    "login": _login_line,
+    "column": _column,
+    "block": key_material.find_at,
+    "pipe": lambda text, start, _, budget: command_secrets.read_pipe(text, start, budget),
+}

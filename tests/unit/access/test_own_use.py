@@ -1,0 +1,67 @@
+"""Calls that the gateway makes by itself are counted for the key that they are made for, by the rules of requests."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from gateway.access.budgets import Budgets
+from gateway.access.own_use import OwnUse
+from gateway.access.prices import PriceList
+from gateway.access.usage import UsageBook
+from gateway.config.server_settings import Limits, Price
+from gateway.domain import Caller, Json, RequestStats
+from gateway.errors import BudgetSpent
+from gateway.metrics import Metrics
+from gateway.shared_state.memory import MemoryCounters
+from gateway.shared_state.state_file import StateFile
+
+PRICES = PriceList([Price("SvcOCR", input_per_million=1.0, output_per_million=10.0)])
+BODY: Json = {"model": "SvcOCR", "messages": [{"role": "user", "content": "x" * 398}], "max_tokens": 100}
+CALLER = Caller("key1", "one", frozenset(), tokens_per_day=500)
+
+
+class Made:
+    def __init__(self, folder: Path) -> None:
+        self.usage = UsageBook(StateFile(folder / "state.sqlite3"), PRICES, keep_days=30)
+        self.metrics = Metrics()
+        budgets = Budgets(MemoryCounters(), Limits(), PRICES, lambda name: [name])
+        self.own = OwnUse({"key1": CALLER}.get, budgets, self.usage, self.metrics)
+
+    async def call(self, key_id: str, tokens: tuple[int, int], error: BaseException | None = None) -> None:
+        stats = RequestStats(key_id=key_id)
+        async with self.own.charged(BODY, stats):
+            stats.model, stats.attempts = "SvcOCR", 1
+            stats.input_tokens, stats.output_tokens = tokens
+            if error is not None:
+                raise error
+
+    def rows(self) -> dict[tuple[str, str], list[int]]:
+        return {(row.key, row.model): counts[:4] for (_, row), counts in self.usage._rows.items()}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    return Made(tmp_path)
+
+
+async def test_a_call_counts_in_budget_usage_and_metrics_and_is_no_request(made: Made) -> None:
+    await made.call("key1", (250, 40))
+    await made.call("key1", (5, 5))
+    assert made.rows() == {("key1", "SvcOCR"): [0, 255, 0, 45]}
+    assert made.metrics.registry.get_sample_value("gateway_tokens_total", {"model": "SvcOCR", "kind": "input"}) == 255
+    with pytest.raises(BudgetSpent, match="500 tokens a day"):
+        await made.call("key1", (1, 1))  # 300 are used, and this may use 203 more
+    assert made.rows() == {("key1", "SvcOCR"): [0, 255, 0, 45]}
+
+
+async def test_what_was_called_off_before_it_was_counted_has_used_its_input(made: Made) -> None:
+    with pytest.raises(asyncio.CancelledError):
+        await made.call("key1", (0, 0), asyncio.CancelledError())
+    assert made.rows() == {("key1", "SvcOCR"): [0, 103, 0, 0]}
+
+
+async def test_the_gateways_own_work_and_keys_that_are_gone_have_no_budget(made: Made) -> None:
+    await made.call("", (900, 0))
+    await made.call("gone", (900, 0))
+    assert made.rows() == {("gone", "SvcOCR"): [0, 900, 0, 0]}

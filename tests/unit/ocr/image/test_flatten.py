@@ -1,0 +1,68 @@
+"""Photographed sheets are made flat by their four sides; other pages stay as they are."""
+
+import math
+from typing import Any
+
+import cv2
+import numpy
+import pytest
+
+from gateway.ocr.image.deskew import Frame
+from gateway.ocr.image.flatten import flattened, moved, point_at, sheet_matrix
+from gateway.ocr.types import Line, Rect
+
+SIZE = (900, 700)
+CORNERS = numpy.float32([[110, 90], [800, 60], [850, 640], [60, 600]])
+FLAT = numpy.float32([[0, 0], [700, 0], [700, 550], [0, 550]])
+
+
+def photograph(ground: int = 60, sheet: int = 235) -> Any:
+    to_photo = cv2.getPerspectiveTransform(FLAT, CORNERS)
+    return cv2.warpPerspective(even((550, 700), sheet), to_photo, SIZE, borderValue=(ground, ground, ground))
+
+
+def even(size: tuple[int, int], level: int) -> Any:
+    """A page of one gray, BGR."""
+    return numpy.full((*size, 3), level, numpy.uint8)
+
+
+def lines_on_the_sheet() -> list[Line]:
+    to_photo = cv2.getPerspectiveTransform(FLAT, CORNERS)
+    found = []
+    for y in range(60, 500, 40):
+        quad = tuple(point_at(to_photo, point) for point in ((60, y), (560, y), (560, y + 20), (60, y + 20)))
+        xs, ys = [x for x, _ in quad], [y for _, y in quad]
+        found.append(Line(Rect(min(xs), min(ys), max(xs), max(ys)), quad))
+    return found
+
+
+@pytest.mark.parametrize(("ground", "sheet"), [(60, 235), (200, 30)])
+def test_lines_of_a_sheet_in_perspective_are_level_and_begin_at_one_edge(ground: int, sheet: int) -> None:
+    pixels, lines = photograph(ground, sheet), lines_on_the_sheet()
+    matrix = sheet_matrix(pixels, lines)
+    assert matrix is not None
+    flat = moved(lines, matrix)
+    falls = [line.quad[1][1] - line.quad[0][1] for line in flat]
+    lefts = [line.quad[0][0] for line in flat]
+    assert max(map(abs, falls)) < 3 and max(lefts) - min(lefts) < 5  # 25 and 45 before
+    assert flattened(pixels, matrix).shape == pixels.shape
+
+
+def test_boxes_go_back_to_the_photograph() -> None:
+    lines = lines_on_the_sheet()
+    matrix = sheet_matrix(photograph(), lines)
+    frame = Frame(*SIZE, bent=numpy.linalg.inv(matrix))
+    for line, flat in zip(lines, moved(lines, matrix), strict=True):
+        box = frame.box(flat.rect)
+        assert math.dist(box, [v / SIZE[n % 2] * 999 for n, v in enumerate(line.rect)]) < 12
+
+
+def test_a_card_on_a_screen_a_page_without_surroundings_and_text_off_the_sheet_stay() -> None:
+    card = even((700, 900), 60)
+    card[60:640, 80:820] = 240
+    lines = [Line(Rect(120, y, 620, y + 20), ((120, y), (620, y), (620, y + 20), (120, y + 20))) for y in (90, 140)]
+    assert sheet_matrix(card, lines) is None
+    assert sheet_matrix(even((700, 900), 240), lines) is None
+    outside = [Line(Rect(5, y, 50, y + 9), ((5, y), (50, y), (50, y + 9), (5, y + 9))) for y in (10, 30)]
+    assert sheet_matrix(photograph(), [*lines_on_the_sheet(), *outside]) is None
+    assert sheet_matrix(photograph(), []) is None

@@ -1,0 +1,135 @@
+"""Secrets that syntax other than a name makes ones: commands, headers, calls, records, hashes, blocks of keys.
+
+The kinds are those of `bench.planted_kinds`, with values drawn anew for each run of the table.
+"""
+
+import pytest
+
+from bench.masks import covered
+from bench.planted import Draw
+from bench.planted_kinds import Kind, drawn, kinds, main
+from gateway.sanitize.detectors.command_secrets import forms_at
+from gateway.sanitize.detectors.syntax_secrets import find_syntax_secrets, has_names
+from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.text.folding import View
+from gateway.sanitize.text.work_budget import BudgetExceeded, WorkBudget
+
+SCANNER = Scanner()
+RANDOM = "q7RkT2mWx9LpV4sB"
+HEX = "7b3bcec21a2b4c5ab2b9563bf47249f0"
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
+def test_a_secret_is_found_in_every_kind_of_text_that_holds_one(kind: Kind) -> None:
+    value = drawn(Draw(20261123), kind.value)
+    text = f"Notes of the move.\n\n{kind.text.replace('{}', value)}\n\nThat is all.\n"
+    start = text.index(value)
+    spans = [(each.start, each.end) for each in SCANNER.scan(text)]
+    assert covered(spans, start, start + len(value))
+
+
+HARMLESS = [
+    "docker run -p 127.0.0.1:8080:80 app1",
+    "mysql -p shop2024 < dump.sql",
+    "curl -u anna: https://files.internal/x",
+    "Nov 21 10:07:11 host kernel: [580174.700847] irq at 0xb4c9150a0eaf",
+    "ssh -p 2222 deploy@web4",
+    "zip -r backup20261122.zip src",
+    "psexec.py is one of the tools2024",
+    "Cookie: _ga=GA1.2.1234567890.1234567890; theme=dark; lang=de",
+    "Cookie: session=your-session-id-goes-here1",
+    "Set-Cookie: lang=en-US; Path=/",
+    "src/main.c:120:45:error:unknown_type1",
+    "a * b2 * c3",
+    'login("anna", "/home/anna/file1.txt")',
+    "connect('signal-name1', handler2)",
+    "PASS src/app.test1.js",
+    "PASS: ld/pr18801a",
+    "https://docs.internal/hooks/use-effect-cleanup2-reference",
+    "https://ci.internal/webhooks/6f1e2d3c-1a2b-4bbb-8ccc-1234abcd5678",
+    "https://client.example.com/cb?code=SplxlOBeZQQYbYS6WxSbIA&state=xyz",
+    "kind: Service\ndata:\n  key: dmFsdWUxMjM0NTY3",
+    "the mnemonic is easy to remember when you have seen it once or twice before today here",
+    "recovery codes are shown once",
+    '"output_token": "Jobs[-1].JobId"',
+    "#define PKCS12_MAKE_KEYBAG PKCS12_SAFEBAG_create0_p8inf",
+    "NSURLThumbnailKey NSThumbnail1024x1024SizeKey",
+    "exports.X509SubjectKeyIDExtension = X509SubjectKeyIDExtension;",
+    "headers['Proxy-Authorization'] = `Basic ${Buffer.from(auth).toString('base64')}`",
+    "def test_interpolationmissingoptionerror(self):",
+    "user_password = user_password[:127]",
+    "the bypass abc123XYZ456def was taken",
+    "| password | string |\n|---|---|\n| anna | text1 |",
+    r"\fILoadCredential=\fR/\fISetCredential=\fR2",
+    "create_vpc_peering_connection('vpc-1a2b3c4d')",
+]
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_looks_like_such_syntax_is_no_certain_secret(text: str) -> None:
+    assert not [each for each in SCANNER.scan(text) if each.entity == "SECRET" and each.certain]
+
+
+def test_a_password_in_a_column_is_found_in_every_row() -> None:
+    text = f"name,url,password\nshop,https://shop.internal,{RANDOM}\nmail,https://mail.internal,Zt{RANDOM}\n"
+    assert [text[each.start : each.end] for each in SCANNER.scan(text)] == [RANDOM, f"Zt{RANDOM}"]
+
+
+def test_cookies_that_count_visits_stay_and_the_session_beside_them_does_not() -> None:
+    text = f"Cookie: _ga={HEX}; connect.sid={HEX}; theme=dark"
+    assert [each.start for each in SCANNER.scan(text)] == [text.rindex(HEX)]
+
+
+def test_only_the_first_value_of_set_cookie_is_a_cookie() -> None:
+    text = f"Set-Cookie: sid2={HEX}; Path=/{RANDOM}x"
+    assert [text[each.start : each.end] for each in SCANNER.scan(text)] == [HEX]
+
+
+def test_all_credentials_of_one_command_are_found() -> None:
+    text = f"snmpget -v3 -u monitor -A {RANDOM} -X Zt{RANDOM} switch7"
+    assert len(SCANNER.scan(text)) == 2
+
+
+def test_a_command_goes_on_behind_a_backslash_at_the_line_s_end() -> None:
+    assert SCANNER.scan(f"mongosh --host db1 \\\n  -u admin \\\n  -p {RANDOM}")
+    assert not SCANNER.scan(f"mongosh --host db1\n  -p {RANDOM}")
+
+
+def test_a_kubernetes_secret_ends_with_its_document() -> None:
+    text = f"kind: Secret\ndata:\n  a: {RANDOM}\n---\nkind: ConfigMap\ndata:\n  b: {RANDOM}\n"
+    assert [each.start for each in SCANNER.scan(text)] == [text.index(RANDOM)]
+
+
+def test_a_long_signature_is_masked_to_its_end() -> None:
+    text = f"https://storage.googleapis.com/b/o?X-Goog-Signature={HEX * 16} and more"
+    assert [(each.start, each.end) for each in SCANNER.scan(text)] == [(text.index(HEX), text.index(" and"))]
+
+
+def test_a_private_web_key_is_masked_and_its_public_part_is_not() -> None:
+    text = f'{{"kty":"EC","x":"{"x" + RANDOM * 2}","d":"{"d" + RANDOM * 2}"}}'
+    assert [each.start for each in SCANNER.scan(text)] == [text.index("d" + RANDOM)]
+
+
+def test_ciphertext_of_a_vault_is_only_likely() -> None:
+    text = f"$ANSIBLE_VAULT;1.1;AES256\n  {HEX}{HEX}\n  {HEX}{HEX}\n"
+    assert [each.certain for each in SCANNER.scan(text)] == [False]
+
+
+def test_words_for_commands_are_read_by_their_own_row() -> None:
+    assert forms_at(b" sshpass -p x", 0) == (b"-p",)
+    assert forms_at(b" unknown -p x", 0) is None
+
+
+def test_a_text_of_commands_spends_its_budget_instead_of_time() -> None:
+    text = f"snmpget -A {RANDOM} -X {RANDOM} -c {RANDOM}; " * 2000
+    with pytest.raises(BudgetExceeded):
+        list(find_syntax_secrets(View(text), WorkBudget(1000)))
+
+
+def test_names_and_syntax_are_noticed_alike() -> None:
+    assert has_names(b"password") and has_names(b"sshpass -p x") and not has_names(b"plain words")
+
+
+def test_the_measurement_prints_both_halves(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--direction", "requests", "--list"]) == 0
+    assert "tuning:" in (out := capsys.readouterr().out) and "held:" in out
