@@ -1,6 +1,6 @@
 """The ink of a block of code: how dark its page is against the ground, whatever its colours, and which cells of its
-grid hold letters. Knows nothing of where the grid is: see `cells`. The thresholds are chosen; bench/ocr_real.py scores them
-all together.
+grid hold letters. Knows nothing of where the grid is: see `cells`. The thresholds are chosen; bench/ocr_real.py scores
+them all together.
 """
 
 from typing import Any
