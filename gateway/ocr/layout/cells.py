@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any
 
 from gateway.ocr.extras import vision
+from gateway.ocr.layout.cell_ink import BLANK_SHARE, darkness, ink_of
 from gateway.ocr.layout.reading_order import rows_of
 from gateway.ocr.types import Line, Rect, hull
 
@@ -29,15 +30,11 @@ SIDE_PX = 2
 """Pixels on both sides of a panel's edge that may be its stroke."""
 FOREIGN = 0.8
 """Rows whose middle is so near, in distances of rows, to that of a line of no row share its ink."""
-GROUND_PERCENTILE = 80
-"""The ground of a cell: so many of its pixels, in per cent, are darker. At half, bold letters are ground."""
-BLANK_SHARE, BLANK_STEP = 0.22, 24
-"""A cell is blank when its darkest pixel differs from its ground by less than this share of what the letters do, and by
-less than so many levels of 256. At half, guides of indentation are letters; at double, pale comments are blank."""
 MAX_DOWN = 0.25
 """Rows are moved by at most this share of their distance."""
-MIDDLE_SHARE = 0.8
-"""Share of a cell's width in which a letter must have ink: neighbours reach over the side."""
+JITTER_ROUNDS, JITTER_GAIN = 2, 0.02
+"""Rounds in which rows are moved by a pixel towards the usual one, and how much likelier that must make them. At half
+the gain, rows of few letters follow chance; at double, rows of small print stay where they are."""
 ROW_REACH = 0.4
 """Share of the rows' distance that a row's letters reach up and down from its middle."""
 BASE_INK, LETTER_SHARE, MIN_BASE_LETTERS, MIN_OFF_PX, UNEVEN_SHARE = 0.3, 0.25, 4, 2, 0.15
@@ -92,19 +89,23 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect
     part = gray[top:bottom, first:last]
     if part.size == 0 or len(middles) > MAX_ROWS:
         return None
-    pitch, phase = _columns(part, pitch)
+    dark = darkness(part)
+    pitch, phase = _columns(dark, pitch)
     left = first + phase
     count = int((last - left) // pitch)
     if not 0 < count <= MAX_COLUMNS:
         return None
     height, width = max(MIN_CELL_PX, round(step)), max(MIN_CELL_PX, round(pitch))
     sides = numpy.array(middles) - height / 2
-    ys = numpy.rint(sides + _down(part, sides - top, step)).astype(int)[:, None] + numpy.arange(height)
+    sides = numpy.rint(sides + _down(dark, sides - top, step)).astype(int)
+    # The strokes of a frame stand on the grid.
+    moves = _jitter(dark, sides - top, height) * numpy.array([bool(lines) for lines in members])
+    ys = (sides + moves)[:, None] + numpy.arange(height)
     xs = numpy.rint(left + pitch * numpy.arange(count)).astype(int)[:, None] + numpy.arange(width)
-    ink, inked = _ink_of(_cut(gray, ys, xs))
+    ink, inked = ink_of(_cut(gray, ys, xs))
     off = _off_base(ink, inked, step)
     if off.any():
-        ink, inked = _ink_of(_cut(gray, ys + off[:, None], xs))
+        ink, inked = ink_of(_cut(gray, ys + off[:, None], xs))
     for rect in (*foreign, *(line.rect for line in others)):
         near = numpy.abs(numpy.array(middles) - rect.center_y) < FOREIGN * step
         first, last = int((rect.x1 - left) // pitch), int((rect.x2 - left) // pitch) + 1
@@ -171,11 +172,9 @@ def _row_grid(rows: list[list[Line]]) -> tuple[float, list[float], Rows, tuple[L
     )
 
 
-def _columns(part: Any, pitch: float) -> tuple[float, float]:
+def _columns(dark: Any, pitch: float) -> tuple[float, float]:
     """The exact pitch, and the x of the first column's left side, from the spectrum of the block's ink."""
     _, numpy = vision()
-    ground = numpy.percentile(part, GROUND_PERCENTILE, axis=1, keepdims=True)
-    dark = numpy.clip(ground - part, 0, None)
     profile = (dark > BLANK_SHARE * dark.max()).sum(axis=0).astype(numpy.float64)
     profile -= profile.mean()
     pitches = pitch * numpy.linspace(1 - PITCH_RANGE, 1 + PITCH_RANGE, PITCH_STEPS)
@@ -186,15 +185,31 @@ def _columns(part: Any, pitch: float) -> tuple[float, float]:
     return exact, (middle - exact / 2) % exact
 
 
-def _down(part: Any, sides: Any, step: float) -> int:
+def _down(dark: Any, sides: Any, step: float) -> int:
     """How far down to move the rows' upper sides, so that the least ink is cut: boxes of lines miss underscores."""
     _, numpy = vision()
-    ground = numpy.percentile(part, GROUND_PERCENTILE, axis=1, keepdims=True)
-    dark = numpy.clip(ground - part, 0, None).sum(axis=1)
+    dark = dark.sum(axis=1)
     reach = int(MAX_DOWN * step)
     moves = sorted(range(-reach, reach + 1), key=abs)
     cut = [dark[numpy.rint(sides + move).astype(int).clip(0, len(dark) - 1)].sum() for move in moves]
     return moves[int(numpy.argmin(cut))]
+
+
+def _jitter(dark: Any, sides: Any, height: int) -> Any:
+    """How far down each row's letters stand from where the grid has them, -1 to 1 pixels: lines of a screen stand on
+    whole pixels, its rows need not. The best of the three by the likeness of the row's ink to that of all rows."""
+    _, numpy = vision()
+    dark = dark.sum(axis=1)
+    at = sides[:, None, None] + numpy.array([-1, 0, 1])[:, None] + numpy.arange(height)
+    ink = dark[at.clip(0, len(dark) - 1)]
+    ink = ink / numpy.maximum(1e-6, numpy.linalg.norm(ink, axis=2, keepdims=True))
+    moves = numpy.zeros(len(sides), int)
+    for _ in range(JITTER_ROUNDS):
+        usual = ink[numpy.arange(len(sides)), moves + 1].mean(axis=0)
+        likeness = ink @ usual
+        likeness[:, 1] += JITTER_GAIN
+        moves = likeness.argmax(axis=1) - 1
+    return moves
 
 
 def _cut(gray: Any, ys: Any, xs: Any) -> Any:
@@ -223,17 +238,3 @@ def _off_base(ink: Any, inked: Any, step: float) -> Any:
         if is_off.mean() >= UNEVEN_SHARE:
             off[rows] = numpy.where(is_off, away, 0)
     return off
-
-
-def _ink_of(cells: Any) -> tuple[Any, Any]:
-    """The ink of each cell, 1 where it is darkest, and which cells have any."""
-    _, numpy = vision()
-    ground = numpy.percentile(cells, GROUND_PERCENTILE, axis=(2, 3), keepdims=True)
-    ink = numpy.clip(ground - cells, 0, None)
-    width = ink.shape[3]
-    margin = round((1 - MIDDLE_SHARE) / 2 * width)
-    darkest = ink[:, :, :, margin : width - margin].max(axis=(2, 3))
-    inked = darkest >= BLANK_STEP
-    usual = float(numpy.median(darkest[inked])) if inked.any() else 0.0
-    inked &= darkest >= BLANK_SHARE * usual
-    return ink / numpy.maximum(1.0, darkest)[:, :, None, None].clip(1.0), inked

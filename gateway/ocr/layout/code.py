@@ -31,9 +31,10 @@ MANY_ROWS, MANY_ROWS_RHYTHM, NEARLY_ALL = 8, 0.22, 0.8
 one pitch, which are NEARLY_ALL of the wide lines there, are no chance with a weaker one: figures of a table are all
 equally wide too, the words beside them are not. At half, a name
 in a sentence does; at double, short examples are read as text."""
-MIN_WIDTH, MAX_WIDTH = 0.85, 1.4
-"""Pitch of monospaced letters, in heights of small letters. Measured: 1.01 to 1.19 in nine typefaces; running text, at
-the pitch that chance gives it, 1.4 to 2.5. Bounds beyond these measure nothing."""
+MIN_WIDTH, MAX_WIDTH = 0.7, 1.4
+"""Pitch of monospaced letters, in heights of small letters. Measured: 1.01 to 1.19 in nine typefaces, and .72 to .82 of
+capitals with underscores, whose height is taken for that of small letters; running text, at the pitch that chance gives
+it, 1.4 to 2.5. Bounds beyond these measure nothing."""
 BESIDE, BESIDE_SHARE = 0.2, 0.8
 """A run of lines beside another belongs to it when this share of its lines stand on the other's rows, within BESIDE
 heights: chance gives two of five. At half the first, jitter parts columns; at half the second, chance joins them."""

@@ -7,19 +7,23 @@ first. Where as many letters were read as a word has cells, a character changes 
 the word is spelled by its shapes. The thresholds are chosen; bench/ocr_real.py scores them all together.
 """
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from gateway.ocr.extras import vision
+from gateway.ocr.layout.cell_ink import any_colour
 from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
-from gateway.ocr.layout.code_text import without_ligatures
+from gateway.ocr.layout.code_extent import row_step
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
+from gateway.ocr.layout.guides import without_guides
 from gateway.ocr.layout.panel_order import panel_of
+from gateway.ocr.layout.runs import Run, rows_of_cells
+from gateway.ocr.layout.shape_reading import Read, read_shapes
 from gateway.ocr.layout.shapes import Shapes, shapes_of
-from gateway.ocr.layout.spelling import as_code, is_wide, placed
+from gateway.ocr.layout.spelling import is_wide, placed
 from gateway.ocr.types import Line, PageBlock, Rect, hull
 
 MIN_FITTING = 0.6
@@ -45,7 +49,7 @@ may be unknown, and are as the others."""
 MIN_SURE, UNLIKE = 3, 0.94
 """So many readings in context make a shape surely that character; a shape less like it than UNLIKE is not the same one
 in another weight, but its look-alike."""
-NEAR_SHAPE = 0.88
+NEAR_SHAPE = 0.93
 """A shape that was never read is that of its nearest, if so like: neighbours that reach into a cell change its ink."""
 KNOWN_SHARE = 0.5
 """Least share of the votes for a shape to spell a word that was read with too many or too few letters."""
@@ -57,44 +61,40 @@ INSIDE = 0.5
 """Share of a line in the block from which it is of the block, as blocks.CLAIM_SHARE."""
 
 
-@dataclass(slots=True)
-class Run:
-    """A word of a row: its first column, its number of cells, the characters that were read there, without spaces and
-    with them, and the one of each cell; empty where none was read, and everywhere while that is not known."""
-
-    start: int
-    length: int
-    read: str = ""
-    spaced: str = ""
-    placed: Sequence[str] = ()
-
-    @property
-    def fits(self) -> bool:
-        return len(self.read) == self.length
-
-
-def read_block(gray: Any, block: PageBlock, lines: list[Line], panels: list[Rect]) -> list[Line]:
-    """The lines of a read block of code, by their cells where it has such. `gray`: the page, dark ink; `lines` and
-    `panels`: of the page."""
+def read_block(page: Any, block: PageBlock, lines: list[Line], panels: list[Rect], read: Read) -> list[Line]:
+    """The lines of a read block of code, by their cells where it has such. `page`: BGR, dark ink; `lines` and `panels`:
+    of the page; `read`: reads a picture of a line."""
     foreign = [line.rect for line in lines if line.rect.share_in(block.rect) < INSIDE]
-    grid = cell_grid(without_sides(gray, panels, block.rect), block.lines, block.pitch, foreign)
+    step = row_step(block.lines) if block.lines else 0.0
+    gray = without_guides(without_sides(any_colour(page), panels, block.rect), block.rect, block.pitch, step)
+    grid = cell_grid(gray, block.lines, block.pitch, foreign)
     around = panel_of(block.rect, panels)
     if grid is not None and around >= 0:
         grid.leave_out_beyond(panels[around])
-    return (read_cells(grid) if grid is not None else None) or block.lines
+    return (read_cells(grid, read) if grid is not None else None) or block.lines
 
 
-def read_cells(grid: CellGrid) -> list[Line] | None:
+def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
     """The block's rows as lines, one a row, with a letter for every column; None where the cells say nothing."""
+    _, numpy = vision()
+    rows, inked = rows_of_cells(grid), grid.inked.copy()
+    for number, runs in enumerate(rows):
+        for run in runs:
+            grid.inked[number, run.start : run.start + run.length] &= not run.is_foreign
     shapes = shapes_of(grid)
     if shapes is None:
         return None
-    rows = [_runs(grid, number) for number in range(len(grid.middles))]
     words = [run for runs in rows for run in runs if run.read]
     if not words or sum(run.fits for run in words) < MIN_FITTING * len(words):
         return None
     signs = signs_of([grid.ink[first] for first in shapes.firsts], shapes.of_cell)
     _vote(shapes, rows)
+    fitting = [(number, run.start, run.read) for number, runs in enumerate(rows) for run in runs if run.placed]
+    shapes.told = read_shapes(grid, shapes, signs, fitting, read)
+    if " " in shapes.told.values():
+        blank = numpy.isin(shapes.of_cell, [n for n, character in shapes.told.items() if character == " "])
+        grid.inked[:] = inked & ~blank
+        rows = rows_of_cells(grid)
     characters = _characters(grid, shapes, signs)
     if _place(rows, shapes, characters):
         # Words of another length than what was read have a say too, once it is known which letter is missing.
@@ -104,41 +104,6 @@ def read_cells(grid: CellGrid) -> list[Line] | None:
     texts = [[_spelled(run, number, shapes, characters) for run in runs] for number, runs in enumerate(rows)]
     lines = (_line(grid, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
     return [*(line for line in lines if line is not None), *grid.others]
-
-
-def _runs(grid: CellGrid, number: int) -> list[Run]:
-    """A row's runs of inked cells, with the characters read there: each belongs to the nearest run."""
-    inked = grid.inked[number].tolist()
-    runs: list[Run] = []
-    for column, has_ink in enumerate(inked):
-        if has_ink and runs and runs[-1].start + runs[-1].length == column:
-            runs[-1].length += 1
-        elif has_ink:
-            runs.append(Run(column, 1))
-    starts = [run.start for run in runs]
-    for line in sorted(grid.members[number], key=lambda line: line.rect.x1):
-        if runs and len(line.letters) == len(line.text):
-            _share_out(without_ligatures(line, grid.pitch), grid, runs, starts)
-    for run in runs:
-        run.placed = as_code(run.read) if run.fits else ()
-    return runs
-
-
-def _share_out(line: Line, grid: CellGrid, runs: list[Run], starts: list[int]) -> None:
-    """Gives a line's characters to the runs, each to the nearest, with the spaces between those of one run."""
-    last: Run | None = None
-    is_apart = False
-    for x, character in zip(line.letters, line.text, strict=True):
-        if character.isspace():
-            is_apart = True
-            continue
-        column = (x - grid.left) / grid.pitch
-        place = bisect_right(starts, column) - 1
-        near = [runs[n] for n in (place, place + 1) if 0 <= n < len(runs)]
-        run = min(near, key=lambda run: max(run.start - column, column - run.start - run.length, 0.0))
-        run.spaced += " " + character if is_apart and run is last else character
-        run.read += character
-        last, is_apart = run, False
 
 
 def _vote(shapes: Shapes, rows: list[list[Run]]) -> None:
@@ -160,7 +125,7 @@ def _place(rows: list[list[Run]], shapes: Shapes, characters: list[tuple[str, fl
     is_any = False
     for number, runs in enumerate(rows):
         for run in runs:
-            if run.read and not run.fits:
+            if run.read and not run.fits and not run.is_foreign:
                 cells = _cells(run, number, shapes, characters)
                 run.placed = placed(run.read, [known if share >= KNOWN_SHARE else "" for known, share, _ in cells])
                 is_any = is_any or bool(run.placed)
@@ -202,6 +167,10 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
     found: list[tuple[str, float, int]] = []
     for number, votes in enumerate(shapes.votes):
         total = votes.total()
+        if number in shapes.told:
+            character = shapes.told[number]
+            found.append((character, 1.0 if not character.isalnum() else KNOWN_SHARE, MIN_VOTES))
+            continue
         is_read = total and (signs[number] in "-_=+." or _is_no_bar(signs[number], votes))
         if signs[number] and not is_read:
             found.append((signs[number], 1.0, MIN_VOTES))
@@ -243,6 +212,8 @@ def _unlike_known(votes: Counter[str], shapes: Shapes, number: int, sure: dict[s
 
 def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, float, int]]) -> str:
     """A run's text."""
+    if run.is_foreign:
+        return run.spaced
     cells = _cells(run, number, shapes, characters)
     if run.placed:
         word = [

@@ -5,7 +5,7 @@ bench/ocr_real.py scores them all together.
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.ocr.extras import vision
@@ -27,7 +27,7 @@ MAX_SHAPES = 900
 class Shapes:
     """The shape of every cell (-1 for a blank one); of each shape its first cell, the votes for its character, the
     number of those given between letters of that character's kind, the kinds of letters that stand beside it, and how
-    like it is to the others."""
+    like it is to the others. `told`: characters of shapes that were read on their own (see `shape_reading`)."""
 
     of_cell: Any
     firsts: list[tuple[int, int]]
@@ -35,6 +35,7 @@ class Shapes:
     in_context: list[Counter[str]]
     around: list[set[str]]
     likeness: Any
+    told: dict[int, str] = field(default_factory=dict)
 
     def forget(self) -> None:
         """Takes all votes back."""

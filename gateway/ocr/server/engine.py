@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
-from typing import Any
 
 from gateway.domain import Json
 from gateway.ocr.extras import vision
@@ -122,12 +121,12 @@ class OcrEngine:
         cv2, numpy = vision()
         page = decode_page(data)
         pixels, even = page.pixels, even_grounds(page.pixels)
-        lines = self._lines(even)
         assert self._reader is not None
+        lines = self._reader.detect(even)
         turns, lines = quarter_turns(self._reader, pixels, lines)
         if turns:
             pixels, even = (numpy.ascontiguousarray(numpy.rot90(array, turns)) for array in (pixels, even))
-            lines = self._lines(even)
+            lines = self._reader.detect(even)
         sheet = sheet_matrix(pixels, lines)
         if sheet is not None:
             pixels, even, lines = flattened(pixels, sheet), flattened(even, sheet), moved(lines, sheet)
@@ -153,10 +152,6 @@ class OcrEngine:
             for script, warning in resolved.unreadable:
                 reading.report.name_unreadable(script, warning)
         return reading
-
-    def _lines(self, pixels: Any) -> list[Line]:
-        assert self._reader is not None
-        return self._reader.detect(pixels)
 
     def _read_in_turn(self, reading: PageReading, lines: list[Line]) -> Iterator[Line]:
         """The lines with their text, in order. All are started at once, so that no core waits at a block's end."""
@@ -200,7 +195,9 @@ class OcrEngine:
                 block.label = "text"
         elif block.label == "code":
             if is_monospaced(block.lines, block.pitch):
-                block.lines = read_block(reading.gray, block, reading.lines, reading.panels)
+                assert self._reader is not None
+                read = self._reader.read_picture
+                block.lines = read_block(reading.even, block, reading.lines, reading.panels, read)
             else:
                 block.label = "text"
         if block.label == "equation" and all(line.fit >= EQUATION_FIT for line in block.lines):

@@ -82,7 +82,8 @@ class LineReader:
         self.digest = digest_of(detectors + models)
         # One network over a whole page gains from threads inside; many small crops gain from running side by side.
         self._quick_detector, self._careful_detector = (TextDetector(path, threads) for path in detectors)
-        self._recognise = Cascade(Recogniser(*models[:2]), Recogniser(*models[2:]), SURE_FIT)
+        self._quick, self._careful = Recogniser(*models[:2]), Recogniser(*models[2:])
+        self._recognise = Cascade(self._quick, self._careful, SURE_FIT)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ocr-read")
 
     def close(self) -> None:
@@ -147,6 +148,10 @@ class LineReader:
     def start(self, pixels: Any, lines: list[Line], *, upside_down: bool = False) -> list[Future[Line]]:
         """Starts reading the lines: one future for each, in the same order."""
         return [self._pool.submit(self.read, pixels, line, upside_down=upside_down) for line in lines]
+
+    def read_picture(self, picture: Any, careful: bool) -> str:
+        """The text of a picture of one line, BGR, by one recogniser alone."""
+        return (self._careful if careful else self._quick)(picture).text
 
     def read(self, pixels: Any, line: Line, *, upside_down: bool = False) -> Line:
         """The line with its text, score and words; the text is empty below MIN_SCORE. A line is read once."""

@@ -34,6 +34,11 @@ def line(text: str, row: int, column: int = 0) -> Line:
     return Line(rect, quad, text, 0.9, letters=letters, fit=0.9, is_read=True)
 
 
+def nothing(picture: Pixels, careful: bool) -> str:
+    """A recogniser that sees nothing."""
+    return ""
+
+
 def lines_of(rows: tuple[str, ...], first: int) -> list[Line]:
     return [line(row, number) for number, row in enumerate(rows) if number >= first]
 
@@ -57,7 +62,7 @@ def test_rows_that_are_not_at_one_distance_keep_their_letters() -> None:
         lines.append(replace(moved, rect=rect))
     grid = cell_grid(numpy.asarray(image), lines, PITCH)
     assert grid is not None
-    read = read_cells(grid)
+    read = read_cells(grid, nothing)
     assert read is not None
     assert code_text(read, PITCH).splitlines() == list(rows)
 
@@ -65,7 +70,7 @@ def test_rows_that_are_not_at_one_distance_keep_their_letters() -> None:
 def again(rows: tuple[str, ...], lines: list[Line]) -> list[str]:
     grid = cell_grid(drawn(rows), lines, PITCH)
     assert grid is not None
-    read = read_cells(grid)
+    read = read_cells(grid, nothing)
     assert read is not None
     return code_text(read, PITCH).splitlines()
 
@@ -128,7 +133,7 @@ def test_box_drawing_signs_are_told_from_bars() -> None:
         pitch_lines.append(Line(rect, (), word, 0.9, letters=letters, fit=0.9, is_read=True))
     grid = cell_grid(numpy.asarray(image), pitch_lines, PITCH)
     assert grid is not None
-    read = read_cells(grid)
+    read = read_cells(grid, nothing)
     assert read is not None
     body = [row for row in code_text(read, PITCH).splitlines() if "alpha" in row]
     assert body == [rows[1]]
@@ -151,7 +156,8 @@ def test_lines_without_a_grid_are_given_back() -> None:
         replace(line("x", 1), rect=Rect(LEFT, 71, LEFT + 9, 83)),
     ]
     block = PageBlock("code", Rect(LEFT, TOP, 300, 90), uneven, pitch=2.0)
-    assert read_block(drawn(rows), block, uneven, []) is uneven
+    page = numpy.repeat(drawn(rows)[:, :, None], 3, axis=2)
+    assert read_block(page, block, uneven, [], nothing) is uneven
 
 
 def test_the_sides_of_a_panel_are_painted_over() -> None:

@@ -1,0 +1,95 @@
+"""The ink of a block of code: how dark its page is against the ground, whatever its colours, and which cells of its
+grid hold letters. Knows nothing of where the grid is: see `cells`. The thresholds are chosen; bench/ocr_real.py scores
+them all together.
+"""
+
+from typing import Any
+
+from gateway.ocr.extras import vision
+
+GROUND_PERCENTILE = 80
+"""The ground of a cell: so many of its pixels, in per cent, are darker. At half, bold letters are ground."""
+BLANK_SHARE, BLANK_STEP = 0.22, 24
+"""A cell is blank when its darkest pixel differs from its ground by less than this share of what the letters do, and by
+less than so many levels of 256. At half, guides of indentation are letters; at double, pale comments are blank."""
+BOXED_SHARE = 0.6
+"""Share of dark pixels from which a cell is a light letter on a dark ground of its own: bold letters fill a half. At
+half, bold letters are grounds; at double (above 1), there are no boxes."""
+EDGE_SHARE, UPRIGHT_SHARE, LEVEL_CELLS = 0.6, 0.4, 3
+"""At half, the edges of bright selections are signs; at double (above 1), underscores and bars are edges."""
+EDGE_CELLS, EDGE_PX, EDGE_STEP = 5, 2, 6
+"""So many cells in a row, so many pixels, and levels of 256. At half the first, underscores are edges; at double, the
+selection of a word is ink."""
+MIDDLE_SHARE = 0.7
+"""Share of a cell's width in which a letter must have ink: neighbours reach over the side."""
+
+
+def any_colour(page: Any) -> Any:
+    """The page in gray, so that ink of any colour is darker than its ground: the mean of its luminance and its darkest
+    channel. Magenta on gray may have the ground's luminance. `page`: BGR, dark ink."""
+    cv2, _ = vision()
+    blue, green, red = cv2.split(page)
+    return cv2.addWeighted(cv2.cvtColor(page, cv2.COLOR_BGR2GRAY), 0.5, cv2.min(cv2.min(blue, green), red), 0.5, 0)
+
+
+def darkness(part: Any) -> Any:
+    """How much darker than its row's ground each pixel is."""
+    _, numpy = vision()
+    return numpy.clip(numpy.percentile(part, GROUND_PERCENTILE, axis=1, keepdims=True) - part, 0, None)
+
+
+def _clear_edges(ink: Any) -> None:
+    """Takes away what covers the upper or lower ends of EDGE_CELLS cells beside one another: where a selection begins
+    above or below a row, its ground reaches into the row's cells."""
+    cv2, numpy = vision()
+    kernel = numpy.ones((1, EDGE_CELLS), numpy.uint8)
+    for end in (slice(0, 1), slice(-1, None)):
+        covered = (ink[:, :, end].min(axis=(2, 3)) > EDGE_STEP).astype(numpy.uint8)
+        covered = cv2.morphologyEx(covered, cv2.MORPH_OPEN, kernel) > 0
+        if covered.any():
+            band = slice(0, EDGE_PX) if end.start == 0 else slice(-EDGE_PX, None)
+            ink[:, :, band] *= ~covered[:, :, None, None]
+
+
+def _is_edge(ink: Any, darkest: Any, inked: Any) -> Any:
+    """Which cells hold no letter but a piece of another ground: a level stroke over several cells, or an upright one at
+    a row's start, less dark than a share of what the row's letters are; of all rows' where it has none."""
+    cv2, numpy = vision()
+    dark = ink > darkest[:, :, None, None] / 2
+    level = (inked & dark.all(axis=3).any(axis=2)).astype(numpy.uint8)
+    level = cv2.morphologyEx(level, cv2.MORPH_OPEN, numpy.ones((1, LEVEL_CELLS), numpy.uint8)) > 0
+    upright = inked & dark.all(axis=2).any(axis=2)
+    upright &= numpy.cumsum(inked & ~upright, axis=1) == 0  # where a row begins, as a selection does
+    spans = (inked & level) | upright
+    letters = numpy.where(inked & ~spans, darkest, numpy.nan)
+    if numpy.isnan(letters).all():
+        return numpy.zeros_like(inked)
+    usual = numpy.nanmedian(letters)
+    has_letters = ~numpy.isnan(letters).all(axis=1)
+    of_row = numpy.full(len(letters), usual)
+    of_row[has_letters] = numpy.nanmedian(letters[has_letters], axis=1)
+    return spans & (darkest < numpy.where(upright, UPRIGHT_SHARE, EDGE_SHARE) * of_row[:, None])
+
+
+def ink_of(cells: Any) -> tuple[Any, Any]:
+    """The ink of each cell, 1 where it is darkest, and which cells have any."""
+    _, numpy = vision()
+    ground = numpy.percentile(cells, GROUND_PERCENTILE, axis=(2, 3), keepdims=True)
+    ink = numpy.clip(ground - cells, 0, None)
+    # A letter on a ground of its own, which is darker than that around: the cursor's, or of a bracket's pair.
+    boxed = (ink > ink.max(axis=(2, 3), keepdims=True) / 2).mean(axis=(2, 3)) > BOXED_SHARE
+    if boxed.any():
+        own = cells[boxed]
+        inside = numpy.clip(own - numpy.median(own, axis=(1, 2), keepdims=True), 0, None)
+        light = inside > inside.max(axis=(1, 2), keepdims=True) / 2
+        inside *= ~(light.all(axis=1, keepdims=True) | light.all(axis=2, keepdims=True))  # beside the box
+        ink[boxed] = inside
+    _clear_edges(ink)
+    width = ink.shape[3]
+    margin = round((1 - MIDDLE_SHARE) / 2 * width)
+    darkest = ink[:, :, :, margin : width - margin].max(axis=(2, 3))
+    inked = darkest >= BLANK_STEP
+    usual = float(numpy.median(darkest[inked])) if inked.any() else 0.0
+    inked &= darkest >= BLANK_SHARE * usual
+    inked &= ~_is_edge(ink, darkest, inked)
+    return ink / numpy.maximum(1.0, darkest)[:, :, None, None].clip(1.0), inked

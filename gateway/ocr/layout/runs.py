@@ -1,0 +1,88 @@
+"""The words of a block of code by their cells: runs of inked cells, with the characters that lines gave them.
+
+Knows no shapes: see `glyphs`. The thresholds are chosen; bench/ocr_real.py scores them all together.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.ocr.layout.cells import CellGrid
+from gateway.ocr.layout.code_text import without_ligatures
+from gateway.ocr.layout.spelling import as_code
+from gateway.ocr.types import Line
+
+MIN_NUMBERED = 3
+"""Rows that begin with a number, which ends in the same column, of a gutter."""
+
+
+@dataclass(slots=True)
+class Run:
+    """A word of a row: its first column, its number of cells, the characters that were read there, without spaces and
+    with them, and the one of each cell; empty where none was read, and everywhere while that is not known.
+    `is_foreign`: in an editor's gutter, which has a grid of its own."""
+
+    start: int
+    length: int
+    read: str = ""
+    spaced: str = ""
+    placed: Sequence[str] = ()
+    is_foreign: bool = False
+
+    @property
+    def fits(self) -> bool:
+        return len(self.read) == self.length
+
+
+def rows_of_cells(grid: CellGrid) -> list[list[Run]]:
+    """The runs of every row; those in an editor's gutter as they were read, if they were: it has a grid of its own."""
+    rows = [_runs(grid, number) for number in range(len(grid.middles))]
+    edges = Counter(runs[0].start + runs[0].length for runs in rows if runs and runs[0].read.isdigit())
+    edge, count = edges.most_common(1)[0] if edges else (0, 0)
+    words = [run for runs in rows for run in runs if run.read and not run.read.isdigit()]
+    if count < MIN_NUMBERED or any(run.start < edge for run in words):
+        return rows
+    for runs in rows:
+        gutter = [run for run in runs if run.start < edge]
+        for run in gutter:
+            run.placed = ()
+            run.is_foreign = True
+        runs[: len(gutter)] = [run for run in gutter if run.read]
+    return rows
+
+
+def _runs(grid: CellGrid, number: int) -> list[Run]:
+    """A row's runs of inked cells, with the characters read there: each belongs to the nearest run."""
+    inked = grid.inked[number].tolist()
+    runs: list[Run] = []
+    for column, has_ink in enumerate(inked):
+        if has_ink and runs and runs[-1].start + runs[-1].length == column:
+            runs[-1].length += 1
+        elif has_ink:
+            runs.append(Run(column, 1))
+    starts = [run.start for run in runs]
+    for line in sorted(grid.members[number], key=lambda line: line.rect.x1):
+        if runs and len(line.letters) == len(line.text):
+            _share_out(without_ligatures(line, grid.pitch), grid, runs, starts)
+    for run in runs:
+        run.spaced = as_code(run.spaced)
+        run.placed = as_code(run.read) if run.fits else ()
+    return runs
+
+
+def _share_out(line: Line, grid: CellGrid, runs: list[Run], starts: list[int]) -> None:
+    """Gives a line's characters to the runs, each to the nearest, with the spaces between those of one run."""
+    last: Run | None = None
+    is_apart = False
+    for x, character in zip(line.letters, line.text, strict=True):
+        if character.isspace():
+            is_apart = True
+            continue
+        column = (x - grid.left) / grid.pitch
+        place = bisect_right(starts, column) - 1
+        near = [runs[n] for n in (place, place + 1) if 0 <= n < len(runs)]
+        run = min(near, key=lambda run: max(run.start - column, column - run.start - run.length, 0.0))
+        run.spaced += " " + character if is_apart and run is last else character
+        run.read += character
+        last, is_apart = run, False
