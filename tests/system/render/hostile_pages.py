@@ -176,11 +176,11 @@ MAY_BE_LOST = frozenset(
     {
         *("goes on and on", "reloads", "refreshes without end", "goes back and forth", "stays", "lies about itself"),
         *("frames in frames", "frames of other sites", "a document that grows", "a deep tree", "forms"),
-        *("windows", "attributes that grow"),
+        *("windows", "attributes that grow", "a body without end"),
     }
 )
-"""Pages that leave for another one or leave nothing to read, and those that are too large to be read in their seconds
-on a busy machine: no text is as right as their own."""
+"""Pages that leave for another one or leave nothing to read, those that are too large to be read in their seconds on a
+busy machine, and one that fills its memory until its process ends: no text is as right as their own."""
 
 
 def hostile_pages() -> dict[str, str]:
