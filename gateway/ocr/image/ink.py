@@ -63,7 +63,7 @@ commas and accents are cut off."""
 
 BULLET_REACH = 1.4
 """How far before a line, in its heights, its bullet may begin. At half, bullets set apart are missed; at double, text
-of the column beside is looked at."""
+of the next column is taken for bullets."""
 
 Gap = tuple[int, int]
 
@@ -142,8 +142,8 @@ def measure(gray: Any, line: Line) -> Line:
 
 
 def bullet_at(gray: Any, line: Line) -> float | None:
-    """The x of the bullet or dash (`bullets.begins_with_bullet`) that a line begins with, or that stands before it: a
-    detector leaves some outside. None where there is none."""
+    """The x of a line's bullet or dash (`bullets.begins_with_bullet`), inside its box or before it: the detector leaves
+    some outside. None for a line without."""
     before = line.rect._replace(x1=max(0.0, line.rect.x1 - BULLET_REACH * line.rect.height))
     for rect in (line.rect, before):
         found = _ink(gray, rect) if line.size else None

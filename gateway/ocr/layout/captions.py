@@ -1,4 +1,4 @@
-"""Pictures with their captions, where text stands beside them: each is read as a whole, like a card.
+"""Joins pictures and their captions on pages that have text beside them: each pair is read as a whole, like a card.
 
 Pure geometry on boxes; knows neither pixels nor text. The thresholds are chosen; bench/ocr_real.py scores them all
 together. Lengths are in heights of the caption's lines.

@@ -220,7 +220,7 @@ def _cut(gray: Any, ys: Any, xs: Any) -> Any:
 
 
 def _off_base(ink: Any, inked: Any, step: float) -> Any:
-    """How far down each row of letters stands from the usual base line, in pixels: rows of a receipt are not at one
+    """The distance of each row's base line below its place on the grid, in pixels: rows of a receipt are not at one
     distance, and a letter of a low row is not one that goes below the line."""
     _, numpy = vision()
     strong = ink > BASE_INK

@@ -11,7 +11,7 @@ from gateway.ocr.extras import vision
 from gateway.ocr.types import Rect
 
 BESIDE_PX = 3
-"""How far from a stroke's middle the pixels on both sides are looked at: strokes are at most 4 pixels thick."""
+"""Distance from a stroke's middle of the pixels that it is compared with: strokes are at most 4 pixels thick."""
 MIN_STEP = 4
 """Levels, of 256, by which a stroke is darker than both sides."""
 FAINT = 0.35

@@ -23,11 +23,11 @@ read across."""
 MIN_WIDTH = 5.0
 """Width of a block; narrower ones are values, which stay on the rows of their names."""
 MIN_LONE_LINES = 3
-"""A block of so many lines is one beside anything far away that stands on the lines of at most half of them."""
+"""Lines from which a block is read by itself, where at most half of them have text far away at their height."""
 MAX_GRID_LINES = 3
 """Blocks whose lines all stand at the same heights are rows of a table where there are more lines than this."""
 HEAD_GAP, OUTDENT = 0.8, 1.5
-"""A heading stands so near above its block, and begins so far to its left at most."""
+"""Largest gap between a heading and its block, and how far to the left of it the heading may begin, in its heights."""
 MAX_PAGE_LINES = 250
 """A page with more lines is no letter or invoice; the search compares all pairs."""
 SAME_ROW = 0.25
