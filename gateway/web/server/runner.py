@@ -32,6 +32,7 @@ with an error: a 503, or an error event where a stream has begun. `close` may be
 import asyncio
 import secrets
 import socket
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,7 +71,7 @@ class _Connection(ConnectionBase):
     live longer.
     """
 
-    __slots__ = ("_header_limit_s", "_header_timer", "_linger_timer")
+    __slots__ = ("__weakref__", "_header_limit_s", "_header_timer", "_linger_timer")
 
     def __init__(self, server: web.Server, header_limit_s: float, **settings: Any) -> None:
         super().__init__(server, **settings)
@@ -80,8 +81,10 @@ class _Connection(ConnectionBase):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        if isinstance(self.server, _Server) and self.server.is_leaving:
-            self.leave()
+        if isinstance(self.server, _Server):
+            self.server.connecting.discard(self)
+            if self.server.is_leaving:
+                self.leave()
         self._start_header_timer()
 
     def data_received(self, data: bytes) -> None:
@@ -140,10 +143,14 @@ class _Connection(ConnectionBase):
 
 
 class _Server(ServerBase):
+    """`connecting`: accepted, and not yet among `connections`: for a turn of the loop or two, or for a TLS handshake.
+    Held weakly, since nobody is told of a handshake that fails."""
+
     def __init__(self, header_limit_s: float, *parts: Any, **settings: Any) -> None:
         super().__init__(*parts, **settings)
         self._header_limit_s = header_limit_s
         self.is_leaving = False
+        self.connecting: weakref.WeakSet[RequestHandler] = weakref.WeakSet()
 
     def leave(self) -> None:
         """Let every connection go, those to come included."""
@@ -153,7 +160,9 @@ class _Server(ServerBase):
                 connection.leave()
 
     def __call__(self) -> RequestHandler:
-        return self.connect(_Connection, self._header_limit_s)
+        connection = self.connect(_Connection, self._header_limit_s)
+        self.connecting.add(connection)
+        return connection
 
 
 class _Runner(RunnerBase):
@@ -175,6 +184,7 @@ class Listener:
         `backlog`: connections that may wait to be accepted."""
         self._app = app
         self._backlog = backlog
+        self._sockets: Sequence[socket.socket] = ()
         self._runner = _Runner(
             app,
             header_timeout_s,
@@ -191,6 +201,7 @@ class Listener:
         Raises OSError, and what the start-up raises.
         """
         await self._runner.setup()
+        self._sockets = sockets
         context = tls.context() if tls else None
         for sock in sockets:
             # its own default is 128, and replaces the backlog that the socket has
@@ -224,15 +235,26 @@ class Listener:
         return stopped
 
     async def _stop_accepting(self) -> None:
+        """Close the listening sockets, and lose none of the connections accepted from them.
+
+        asyncio makes an accepted connection's transport one turn of the loop later, and drops the connection without a
+        word if its server was closed meanwhile (`asyncio.base_events.Server._attach` of Python 3.11, read 2026-11-22).
+        """
+        loop = asyncio.get_running_loop()
+        for sock in self._sockets:
+            if sock.fileno() >= 0:
+                loop.remove_reader(sock)
+        await asyncio.sleep(0)
         for site in list(self._runner.sites):
             await site.stop()
 
     async def _wait_for_no_connection(self, server: "_Server | None", limit_s: float) -> None:
         for _ in range(_LINGER_CHECKS):
-            if server is None or not server.connections:
+            if server is None or not (server.connections or server.connecting):
                 return
             await asyncio.sleep(limit_s / _LINGER_CHECKS)
 
     async def close(self) -> None:
         """Give running handlers at most `_STOP_S`, cut every connection and run the application's clean-up."""
+        await self._stop_accepting()
         await self._runner.cleanup()

@@ -1,9 +1,12 @@
 """Connections when a server begins to drain: who has asked, or is about to, is answered; the idle go soon."""
 
 import asyncio
+import select
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from aiohttp import web
 
 from gateway.web.in_flight import IN_FLIGHT, InFlight
@@ -15,8 +18,8 @@ ASK = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
 
 
 @asynccontextmanager
-async def listening() -> AsyncIterator[tuple[Listener, int, asyncio.Event]]:
-    """A listener, its port, and the event on which requests for `/held` are answered."""
+async def listening(sock: socket.socket | None = None) -> AsyncIterator[tuple[Listener, int, asyncio.Event]]:
+    """A listener, its port, and the event on which requests for `/held` are answered. `sock`: what it listens on."""
     go_on = asyncio.Event()
 
     async def answer(request: web.Request) -> web.Response:
@@ -31,7 +34,7 @@ async def listening() -> AsyncIterator[tuple[Listener, int, asyncio.Event]]:
     app = web.Application()
     app[IN_FLIGHT] = InFlight(10)
     app.router.add_post("/{path:.*}", answer)
-    listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
+    listener, sock = Listener(app, header_timeout_s=5), sock or bind("127.0.0.1", 0)
     await listener.start([sock])
     try:
         yield listener, sock.getsockname()[1], go_on
@@ -56,6 +59,23 @@ async def test_a_connection_made_just_before_is_answered() -> None:
         assert await reader.read() == b"", "it is closed after its answer"
         writer.close()
         assert await asyncio.wait_for(draining, 5) == 0
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_connection_is_answered_or_left_in_the_queue_whenever_the_drain_begins(turns: int) -> None:
+    """It passes through several turns of the loop from the queue to its first read; none of them may lose it."""
+    with bind("127.0.0.1", 0) as kept:  # as the supervisor keeps it for the next instance
+        async with listening(kept.dup()) as (listener, port, _):
+            with socket.create_connection(("127.0.0.1", port), 5) as client:
+                client.sendall(ASK)
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                assert await asyncio.wait_for(listener.drain(5), 5) == 0
+                await listener.close()
+                if not select.select([kept], [], [], 0)[0]:
+                    client.setblocking(False)
+                    reply = await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client, 65536), 3)
+                    assert b"200 OK" in reply
 
 
 async def test_a_kept_alive_connection_is_answered_once_more_and_told_to_close() -> None:
