@@ -113,9 +113,12 @@ class OpenAICompatUpstream:
                     batch = parser.feed(chunk)
                     if batch:
                         stats.upstream_s += clock() - started_s
-                        is_complete = batch[-1] == b"[DONE]"
-                        yield batch
+                        is_complete = b"[DONE]" in batch
+                        # what comes behind its end is no part of the answer
+                        yield batch[: batch.index(b"[DONE]") + 1] if is_complete else batch
                         started_s = clock()
+                        if is_complete:
+                            return
             if batch := parser.close():
                 yield batch
         finally:

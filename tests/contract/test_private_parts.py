@@ -31,6 +31,10 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_make_server": "AppRunner has no public hook for a server class",
         "_app": "the application of a runner",
     },
+    "engines.fetch.bounded_answers": {
+        "_factory": "a connector has no public hook for the class of its connections",
+        "_loop": "the loop of a connector",
+    },
     "cli.completion": {
         "_actions": "argparse tells the options of a parser in no public way",
         "_SubParsersAction": "nor which of them holds the commands",

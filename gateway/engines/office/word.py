@@ -11,6 +11,10 @@ from typing import Any
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.office.text import DocumentText
 
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+MAX_SPAN = 63
+"""Columns that one cell may span: as many as Word allows a table. python-docx makes a cell for each, so that one number
+in a file of 900 bytes would take all of the process's memory."""
 _HEADING = re.compile(r"Heading (\d)$")
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
@@ -23,6 +27,9 @@ of equal values lose some; at double, twice the blank columns are made before th
 def read_docx(docx: Any, body: bytes, out: DocumentText) -> str:
     """Writes a .docx; its title or "". `docx`: the module."""
     document = docx.Document(io.BytesIO(body))
+    for span in document.element.iter(f"{_WORD}gridSpan"):
+        if len(span.get(f"{_WORD}val", "")) > 2:
+            span.set(f"{_WORD}val", str(MAX_SPAN))
     waiting: list[tuple[int, str, str]] = []
     for part in document.iter_inner_content():
         if out.is_full:

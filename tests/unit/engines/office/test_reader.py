@@ -149,3 +149,15 @@ def test_a_damaged_document_is_refused_by_name(kind: str) -> None:
 def test_another_archive_is_no_document() -> None:
     assert archive_kind(archive({"readme.txt": b"hello"})) == ""
     assert archive_kind(b"PK\x03\x04 nothing") == ""
+
+
+def test_a_cell_that_says_it_spans_a_billion_columns_takes_as_many_as_word_has() -> None:
+    body, wide = docx_file(), io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(body)) as old, zipfile.ZipFile(wide, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "word/document.xml":
+                data = data.replace(b"<w:tcPr>", b'<w:tcPr><w:gridSpan w:val="1000000000"/>')
+                assert b"gridSpan" in data
+            new.writestr(name, data)
+    assert "Rope" in text("docx", wide.getvalue())
