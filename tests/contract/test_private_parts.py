@@ -41,7 +41,8 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_choices_actions": "nor the help of each command",
     },
     "engines.office.word": {
-        "_tc": "a merged cell comes once for each of its places; its element alone tells that it is the same",
+        "_tr": "the cells of a row as the file has them; `cells` has one for each place, whatever number of them",
+        "_p": "the id of a paragraph's style; `style` looks for its name among all styles each time",
     },
     "cli.commands": {
         "_actions": "argparse tells the options of a parser in no public way",
