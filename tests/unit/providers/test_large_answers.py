@@ -1,7 +1,6 @@
 """Whole answers of upstreams are decoded as `json` does, in turns with others; too many values are refused."""
 
 import asyncio
-import time
 
 import orjson
 import pytest
@@ -12,19 +11,18 @@ from gateway.providers.large_answers import MAX_VALUES, decoded_answer
 
 async def test_a_large_answer_equals_its_plain_decoding_and_others_run_meanwhile() -> None:
     value = {"id": "c", "x": [{"a": number % 300, "b": ["é", None, 0.5]} for number in range(100_000)]}
-    longest_s, since_s = 0.0, time.thread_time()
+    turns = 0
 
     async def others() -> None:
-        nonlocal longest_s, since_s
+        nonlocal turns
         while True:
-            since_s = time.thread_time()
+            turns += 1
             await asyncio.sleep(0)
-            longest_s = max(longest_s, time.thread_time() - since_s)
 
     task = asyncio.create_task(others())
     assert await decoded_answer(orjson.dumps(value)) == value
     task.cancel()
-    assert longest_s < 0.05  # .3 s in one go
+    assert turns > 20  # 3 MB in one go: two
 
 
 @pytest.mark.parametrize("data", [b"{", b'{"a":1}x', b"[" * 300_000 + b"]" * 300_000, b'{"a":"' + b"x" * 300_000])
