@@ -96,7 +96,7 @@ class Parser:
         *blocks, rest = chunk.split(b"\n\n")
         if rest:
             self._keep(rest)
-        return [data for block in blocks if (data := self._data_of(block))]
+        return [data for block in blocks if block and (data := self._data_of(block))]
 
     def close(self) -> list[bytes]:
         """The data of a last event that lacked its final blank line. Raises UpstreamError: it is too large."""
