@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.schemas import json_size
 from gateway.wire import json_pieces
-from gateway.wire.json_drain import encode_and_empty
+from gateway.wire.json_drain import EncodedJson
 from gateway.wire.json_pieces import decode_in_pieces
 from gateway.wire.large_json import DENSE_BYTES, decode
 
@@ -99,4 +99,7 @@ def test_what_is_encoded_and_emptied_is_the_same_json(value: Any, many: list[int
     whole: Any = {"value": value, "wide": wide}
     whole = orjson.loads(json.dumps(whole))
     naive = orjson.dumps(whole)
-    assert encode_and_empty(whole) == naive and not whole
+    for is_owned in (False, True):
+        encoded = EncodedJson.of(whole, is_owned=is_owned)
+        assert b"".join(encoded.parts) == naive and encoded.decoded() == orjson.loads(naive)
+        assert (not whole) is is_owned
