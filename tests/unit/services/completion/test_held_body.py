@@ -35,7 +35,7 @@ def test_a_large_body_is_let_go_and_comes_back_for_another_attempt() -> None:
 
 
 def test_only_lists_and_objects_that_nobody_else_has_are_emptied() -> None:
-    whole = {"messages": [{"role": "user"}], "tools": [{"type": "function"}], "extra": {"a": [1]}}
+    whole = {"messages": [{"role": "user"}] * 600, "tools": [{"type": "function"}], "extra": {"a": [1]}}
     for is_owned in (True, False):
         body = orjson.loads(orjson.dumps(whole))
         held = HeldBody(body, 1, is_owned=is_owned)
