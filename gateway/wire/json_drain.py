@@ -13,10 +13,13 @@ import orjson
 _RUN = 64
 """Members that are encoded at once. Chosen: at half twice as many calls of orjson (0.3 µs each), at double more of the
 objects are left beside their JSON."""
-_MAX_WEIGHT, _CHARS_A_UNIT = 512, 128
-"""What is encoded at once has at most so many values, and a text is one for each so many characters (64 KB in
-all). Chosen: encoding it takes 30 µs; at half small parts are opened (1 µs a member), at double larger ones stay
-beside their JSON."""
+_LEAST_WEIGHT, _CHARS_A_UNIT, _SHARE = 512, 128, 32
+"""What is encoded at once has at most so many values, and a text is one for each so many characters (64 KB in all); or
+that share of all values. Chosen: encoding the first takes 30 µs; at half small parts are opened (1 µs a member), at
+double larger ones stay beside their JSON."""
+_MAX_WEIGHED = 100_000
+"""Values that are looked at for their weight; what comes after them is encoded at once. Chosen: they take 20 ms; at half
+bodies of 2 MB of small values are emptied in part, at double a large body holds the loop twice as long."""
 _SCALARS = frozenset((int, float, bool, type(None)))
 LONG_CHARS = 1 << 16
 """Longer texts are encoded in pieces of so many characters. Chosen: a piece takes 20 µs; at half twice as many calls,
@@ -35,15 +38,16 @@ class EncodedJson:
         self.parts = parts
 
     @classmethod
-    def of(cls, value: Any, *, is_owned: bool) -> "EncodedJson":
-        """The JSON of a value. `is_owned`: nobody else has it; it is empty afterwards, and so may be all below it.
+    def of(cls, value: Any, *, is_owned: bool, values: int = 0) -> "EncodedJson":
+        """The JSON of a value. `is_owned`: nobody else has it; it may be empty afterwards, and so may be all below it.
+        `values`: how many it is one of, as far as that is known.
 
         Raises TypeError when it cannot be JSON.
         """
         parts: list[bytes] = []
         waiting: list[bytes] = []
         size = 0
-        for piece in _Drain(empties=is_owned).pieces(value):
+        for piece in _Drain(max(_LEAST_WEIGHT, values // _SHARE), empties=is_owned).pieces(value):
             waiting.append(piece)
             size += len(piece)
             if size >= _PART_BYTES:
@@ -57,21 +61,41 @@ class EncodedJson:
 
 
 class _Drain:
-    """One walk."""
+    """One walk. `_left`: how many more values may be weighed."""
 
-    def __init__(self, *, empties: bool) -> None:
+    def __init__(self, max_weight: int, *, empties: bool) -> None:
+        self._max_weight = max_weight
         self._empties = empties
+        self._left = _MAX_WEIGHED
 
     def pieces(self, value: Any) -> Iterator[bytes]:
         kind = type(value)
-        if (kind is not list and kind is not dict and kind is not str) or _is_light(value):
+        if kind is str and len(value) > LONG_CHARS:
+            yield from _text_pieces(value)
+        elif (kind is not list and kind is not dict) or (len(value) <= _RUN and self._is_light(value)):
             yield orjson.dumps(value)
         elif kind is list:
             yield from self._list_pieces(value)
-        elif kind is dict:
-            yield from self._object_pieces(value)
         else:
-            yield from _text_pieces(value)
+            yield from self._object_pieces(value)
+
+    def _is_light(self, root: Any) -> bool:
+        """Whether a value is small enough to be encoded at once, or too many were weighed already."""
+        weight, stack = 0, [root]
+        while stack and self._left > 0:
+            value = stack.pop()
+            kind = type(value)
+            if kind is str:
+                weight += len(value) // _CHARS_A_UNIT
+            elif kind is dict or kind is list:
+                weight += len(value)
+                self._left -= len(value)
+                if weight <= self._max_weight:
+                    members = value.values() if kind is dict else value
+                    stack += () if _SCALARS.issuperset(map(type, members)) else members
+            if weight > self._max_weight:
+                return False
+        return True
 
     def _list_pieces(self, value: list[Any]) -> Iterator[bytes]:
         rest = value if self._empties else value.copy()
@@ -81,12 +105,12 @@ class _Drain:
             run = rest[: -_RUN - 1 : -1]
             del rest[-_RUN:]
             yield before
-            if _is_light(run):
+            if self._is_light(run):
                 yield orjson.dumps(run)[1:-1]
             else:
                 yield from self._each(run)
             before = b","
-        yield b"]"
+        yield b"[]" if before == b"[" else b"]"
 
     def _each(self, run: list[Any]) -> Iterator[bytes]:
         run.reverse()
@@ -101,7 +125,7 @@ class _Drain:
         before = b"{"
         for start in range(0, len(names), _RUN):
             run = {name: rest.pop(name) for name in names[start : start + _RUN]}
-            if _is_light(run):
+            if self._is_light(run):
                 yield before
                 yield orjson.dumps(run)[1:-1]
             else:
@@ -111,25 +135,7 @@ class _Drain:
                     yield from self.pieces(run.pop(name))
                     before = b","
             before = b","
-        yield b"}"
-
-
-def _is_light(root: Any) -> bool:
-    """Whether a value is small enough to be encoded at once."""
-    weight, stack = 0, [root]
-    while stack:
-        value = stack.pop()
-        kind = type(value)
-        if kind is str:
-            weight += len(value) // _CHARS_A_UNIT
-        elif kind is dict or kind is list:
-            weight += len(value)
-            if weight <= _MAX_WEIGHT:
-                members = value.values() if kind is dict else value
-                stack += () if _SCALARS.issuperset(map(type, members)) else members
-        if weight > _MAX_WEIGHT:
-            return False
-    return True
+        yield b"{}" if before == b"{" else b"}"
 
 
 def _text_pieces(text: str) -> Iterator[bytes]:

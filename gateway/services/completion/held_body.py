@@ -20,11 +20,11 @@ class HeldBody:
     them beside all of their values. Its object itself is not changed: callers may have it.
     """
 
-    __slots__ = ("_is_owned", "_members", "is_let_go")
+    __slots__ = ("_is_owned", "_members", "_values", "is_let_go")
 
     def __init__(self, body: Json, values: int, *, is_owned: bool = False) -> None:
         """`is_owned`: nobody else has the lists and objects of the body, so that they may be emptied."""
-        self._is_owned = is_owned
+        self._is_owned, self._values = is_owned, values
         self.is_let_go = values > 0
         """Whether nobody should keep what `take` returns."""
         self._members = dict(body) if self.is_let_go else body
@@ -47,12 +47,18 @@ class HeldBody:
             return sent
         for name, own in self._members.items():
             is_passed = not is_read and _is_same(sent.get(name), own)
-            packed = self._members[name] = _packed(own, is_owned=is_passed and self._is_owned)
+            packed = self._members[name] = self._packed(own, is_owned=is_passed and self._is_owned)
             if is_passed:
                 sent[name] = packed
         if is_read:
             return sent
-        return {name: _packed(member, is_owned=False) for name, member in sent.items()}
+        return {name: self._packed(member, is_owned=False) for name, member in sent.items()}
+
+    def _packed(self, member: Any, *, is_owned: bool) -> Any:
+        is_long_text = isinstance(member, str) and len(member) > LONG_CHARS
+        if not is_long_text and not isinstance(member, dict | list):
+            return member
+        return EncodedJson.of(member, is_owned=is_owned, values=self._values)
 
 
 def _is_same(sent: Any, own: Any) -> bool:
@@ -60,8 +66,3 @@ def _is_same(sent: Any, own: Any) -> bool:
     if isinstance(sent, list) and isinstance(own, list) and len(sent) == len(own):
         return all(map(operator.is_, sent, own))
     return sent is own
-
-
-def _packed(member: Any, *, is_owned: bool) -> Any:
-    is_long_text = isinstance(member, str) and len(member) > LONG_CHARS
-    return EncodedJson.of(member, is_owned=is_owned) if is_long_text or isinstance(member, dict | list) else member
