@@ -12,110 +12,14 @@ import random
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
+from bench import agent_tools
+from bench.agent_tools import CHAT, EMBEDDINGS, MESSAGES, RESPONSES, WORDS, Json, Made, asking, code, prose
 from tests.support.loop_block import MeasuredGateway
-
-Json = dict[str, Any]
-Made = tuple[str, Json]
-CHAT, RESPONSES, MESSAGES, EMBEDDINGS = "/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/embeddings"
-_WORDS = """the of a to in file function returns value when user request error line test path list name string number
-option default must not be empty directory search replace command output server client message content tool result
-index key config update create delete read write open close check parse format type array object boolean query page
-limit offset filter sort order time date start end size count total average maximum minimum first last next previous
-""".split()
-_CODE = """    for item in items:
-        if item.is_valid() and item.size > limit:
-            results.append(transform(item, depth + 1))
-    return sorted(results, key=lambda each: each.name)
-"""
-
-
-def _prose(rng: random.Random, size: int) -> str:
-    words = rng.choices(_WORDS, k=max(1, size // 6))
-    return " ".join(words).capitalize() + "."
-
-
-def _code(rng: random.Random, size: int) -> str:
-    lines = [f"def step_{rng.randrange(10_000)}(items, limit, depth):\n{_CODE}" for _ in range(size // 230 + 1)]
-    return "\n".join(lines)
 
 
 def _id(rng: random.Random) -> str:
     return f"call_{rng.getrandbits(96):024x}"
-
-
-def _names(rng: random.Random, count: int) -> list[str]:
-    return [f"{rng.choice(_WORDS)}_{rng.choice(_WORDS)}_{number}" for number in range(count)]
-
-
-def _property(rng: random.Random, levels: int, described: float) -> Json:
-    """The schema of one parameter, as people and generators write them."""
-    kind = rng.choice(("string", "string", "string", "integer", "boolean", "array", "object" if levels else "number"))
-    schema: Json = {"type": kind}
-    if rng.random() < described:
-        schema["description"] = _prose(rng, rng.choice((30, 80, 200)))
-    if kind == "array":
-        schema["items"] = _property(rng, levels - 1, 0) if levels > 0 else {"type": "string"}
-    elif kind == "object":
-        schema |= _object(rng, rng.randrange(2, 7), levels - 1, described)
-    elif kind == "string" and rng.random() < 0.2:
-        schema["enum"] = rng.sample(_WORDS, 4)
-    if rng.random() < 0.2:
-        schema["title"] = rng.choice(_WORDS).title()
-    return schema
-
-
-def _object(rng: random.Random, count: int, levels: int, described: float) -> Json:
-    names = _names(rng, count)
-    properties = {name: _property(rng, levels, described) for name in names}
-    return {"type": "object", "properties": properties, "required": names[: count // 2], "additionalProperties": False}
-
-
-def _functions(rng: random.Random, size: int, described: float) -> list[Json]:
-    made: list[Json] = []
-    while size > 0 and len(made) < 300:
-        one = {"name": f"{rng.choice(_WORDS)}_{len(made)}", "description": _prose(rng, 200)}
-        one["parameters"] = _object(rng, rng.randrange(3, 12), 3, described)
-        size -= len(json.dumps(one))
-        made.append(one)
-    while size > 0:  # few tools more than a request may have: those there are grow
-        grown = rng.choice(made)["parameters"]["properties"]
-        more = _object(rng, 20, 3, described)["properties"]
-        grown |= {f"{name}_{len(grown)}": schema for name, schema in more.items()}
-        size -= len(json.dumps(more))
-    return made
-
-
-def _asking(**more: Any) -> Json:
-    return {"model": "SvcLLM", "messages": [{"role": "user", "content": "Go on."}], **more}
-
-
-def _tools(described: float) -> Callable[[random.Random, int], Made]:
-    return lambda rng, size: (
-        CHAT,
-        _asking(tools=[{"type": "function", "function": each} for each in _functions(rng, size, described)]),
-    )
-
-
-def _tools_of_responses(rng: random.Random, size: int) -> Made:
-    tools = [{"type": "function", "strict": False, **each} for each in _functions(rng, size, 0.7)]
-    return RESPONSES, {"model": "SvcLLM", "input": "Go on.", "tools": tools}
-
-
-def _tools_of_messages(rng: random.Random, size: int) -> Made:
-    tools = [
-        {"name": each["name"], "description": each["description"], "input_schema": each["parameters"]}
-        for each in _functions(rng, size, 0.7)
-    ]
-    return MESSAGES, {**_asking(tools=tools), "max_tokens": 900}
-
-
-def _format(rng: random.Random, size: int) -> Made:
-    schema = _object(rng, max(3, size // 220), 2, 0.5)
-    return CHAT, _asking(
-        response_format={"type": "json_schema", "json_schema": {"name": "a", "strict": True, "schema": schema}}
-    )
 
 
 def _history(parts: bool) -> Callable[[random.Random, int], Made]:
@@ -125,7 +29,7 @@ def _history(parts: bool) -> Callable[[random.Random, int], Made]:
         messages: list[Json] = []
         count = min(1900, size // 90)
         for number in range(count):
-            text = _prose(rng, rng.randrange(10, max(20, 2 * size // count)))
+            text = prose(rng, rng.randrange(10, max(20, 2 * size // count)))
             content = [{"type": "text", "text": text}] if parts else text
             messages.append({"role": "assistant" if number % 2 else "user", "content": content})
         return CHAT, {"model": "SvcLLM", "messages": [*messages, {"role": "user", "content": "Go on."}]}
@@ -138,10 +42,10 @@ def _calls(rng: random.Random, size: int) -> Made:
     count = min(900, max(1, size // 900))
     messages: list[Json] = [{"role": "user", "content": "Fix the tests."}]
     for _ in range(count):
-        given = {"path": f"src/{rng.choice(_WORDS)}.py", "line": rng.randrange(900), "text": _code(rng, 100)}
+        given = {"path": f"src/{rng.choice(WORDS)}.py", "line": rng.randrange(900), "text": code(rng, 100)}
         call = {"id": _id(rng), "type": "function", "function": {"name": "edit", "arguments": json.dumps(given)}}
         messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        messages.append({"role": "tool", "tool_call_id": call["id"], "content": _code(rng, size // count - 600)})
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": code(rng, size // count - 600)})
     return CHAT, {"model": "SvcLLM", "messages": messages}
 
 
@@ -164,14 +68,14 @@ def _claude_code(rng: random.Random, size: int) -> Made:
     count = min(900, max(1, size // 1200))
     messages: list[Json] = [{"role": "user", "content": [{"type": "text", "text": "Fix it."}]}]
     for number in range(count):
-        given: Json = {"file_path": f"/src/{rng.choice(_WORDS)}.py", "old_string": _code(rng, 200), "new_string": "x"}
+        given: Json = {"file_path": f"/src/{rng.choice(WORDS)}.py", "old_string": code(rng, 200), "new_string": "x"}
         if number % 7 == 0:
-            todos = [{"content": _prose(rng, 40), "status": "pending", "id": str(each)} for each in range(9)]
+            todos = [{"content": prose(rng, 40), "status": "pending", "id": str(each)} for each in range(9)]
             given = {"todos": todos}
         use = {"type": "tool_use", "id": f"toolu_{rng.getrandbits(96):024x}", "name": "Edit", "input": given}
-        said = {"type": "text", "text": _prose(rng, 60)}
+        said = {"type": "text", "text": prose(rng, 60)}
         messages.append({"role": "assistant", "content": [said, use]})
-        result = [{"type": "text", "text": _code(rng, max(10, size // count - 700))}]
+        result = [{"type": "text", "text": code(rng, max(10, size // count - 700))}]
         messages.append(
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": use["id"], "content": result}]}
         )
@@ -184,7 +88,7 @@ def _inputs(rng: random.Random, size: int) -> Made:
     messages: list[Json] = [{"role": "user", "content": "Fill the table."}]
     for _ in range(count):
         rows = [
-            {"id": rng.randrange(10**6), "name": rng.choice(_WORDS), "price": round(rng.random() * 100, 2), "paid": True}
+            {"id": rng.randrange(10**6), "name": rng.choice(WORDS), "price": round(rng.random(), 2), "paid": True}
             for _ in range(max(1, size // count // 70))
         ]
         use = {"type": "tool_use", "id": f"toolu_{rng.getrandbits(96):024x}", "name": "rows", "input": {"rows": rows}}
@@ -201,11 +105,11 @@ def _codex(rng: random.Random, size: int) -> Made:
     for _ in range(count):
         call_id = _id(rng)
         secret = base64.b64encode(rng.randbytes(240)).decode()
-        arguments = json.dumps({"command": ["bash", "-lc", f"rg -n {rng.choice(_WORDS)} src"], "timeout": 1000})
+        arguments = json.dumps({"command": ["bash", "-lc", f"rg -n {rng.choice(WORDS)} src"], "timeout": 1000})
         items += [
             {"type": "reasoning", "id": f"rs_{rng.getrandbits(96):024x}", "summary": [], "encrypted_content": secret},
             {"type": "function_call", "call_id": call_id, "name": "shell", "arguments": arguments},
-            {"type": "function_call_output", "call_id": call_id, "output": _code(rng, size // count - 700)},
+            {"type": "function_call_output", "call_id": call_id, "output": code(rng, size // count - 700)},
         ]
     return RESPONSES, {"model": "SvcLLM", "input": items, "store": False}
 
@@ -215,7 +119,7 @@ def _parts_of_items(rng: random.Random, size: int) -> Made:
         {
             "type": "message",
             "role": "user",
-            "content": [{"type": "input_text", "text": _prose(rng, rng.randrange(20, max(30, size // 2000)))}] * 2,
+            "content": [{"type": "input_text", "text": prose(rng, rng.randrange(20, max(30, size // 2000)))}] * 2,
         }
         for _ in range(min(1900, size // 200))
     ]
@@ -233,13 +137,16 @@ def _document(alphabet: str) -> Callable[[random.Random, int], Made]:
 
 
 def _csv(rng: random.Random, size: int) -> Made:
-    rows = "\n".join(f"{n};{rng.choice(_WORDS)};{rng.random():.3f};{rng.randrange(999)};2026-01-02" for n in range(size // 34))
-    return CHAT, {"model": "SvcLLM", "messages": [{"role": "user", "content": "Sum up:\n" + rows}]}
+    rows = [f"{n};{rng.choice(WORDS)};{rng.random():.3f};{rng.randrange(999)};2026-01-02" for n in range(size // 34)]
+    return CHAT, {"model": "SvcLLM", "messages": [{"role": "user", "content": "\n".join(rows)}]}
 
 
 def _json_result(rng: random.Random, size: int) -> Made:
     """One result of a tool that is a JSON document of its own."""
-    rows = [{"id": n, "title": _prose(rng, 40), "score": rng.random(), "tags": rng.sample(_WORDS, 3)} for n in range(size // 190)]
+    rows = [
+        {"id": n, "title": prose(rng, 40), "score": rng.random(), "tags": rng.sample(WORDS, 3)}
+        for n in range(size // 190)
+    ]
     call = {"id": _id(rng), "type": "function", "function": {"name": "list", "arguments": "{}"}}
     return CHAT, {
         "model": "SvcLLM",
@@ -261,26 +168,27 @@ def _images(rng: random.Random, size: int) -> Made:
 
 def _texts_to_embed(rng: random.Random, size: int) -> Made:
     count = min(2000, max(1, size // 400))
-    return EMBEDDINGS, {"model": "vectors", "input": [_prose(rng, size // count) for _ in range(count)]}
+    return EMBEDDINGS, {"model": "vectors", "input": [prose(rng, size // count) for _ in range(count)]}
 
 
 def _tokens_to_embed(rng: random.Random, size: int) -> Made:
-    count = min(2000, size // 3000 + 1)
-    return EMBEDDINGS, {"model": "vectors", "input": [[rng.randrange(100_000) for _ in range(500)] for _ in range(count)]}
+    tokens = [[rng.randrange(100_000) for _ in range(500)] for _ in range(min(2000, size // 3000 + 1))]
+    return EMBEDDINGS, {"model": "vectors", "input": tokens}
 
 
-def _bias(rng: random.Random, size: int) -> Made:
-    return CHAT, _asking(logit_bias={str(rng.randrange(200_000)): -100 for _ in range(min(300, size))}, user="u" * 30,
-                         metadata={f"k{n}": _prose(rng, 400) for n in range(16)}, extra_context=_prose(rng, size))  # fmt: skip
+def _options(rng: random.Random, size: int) -> Made:
+    metadata = {f"k{n}": prose(rng, 400) for n in range(16)}
+    bias = {str(rng.randrange(200_000)): -100 for _ in range(300)}
+    return CHAT, asking(logit_bias=bias, metadata=metadata, extra_context=prose(rng, size))
 
 
 KINDS: Mapping[str, Callable[[random.Random, int], Made]] = {
-    "tools, described": _tools(0.9),
-    "tools, half described": _tools(0.5),
-    "tools, hardly described": _tools(0.1),
-    "tools of responses": _tools_of_responses,
-    "tools of messages": _tools_of_messages,
-    "a response format": _format,
+    "tools, described": agent_tools.chat_tools(0.9),
+    "tools, half described": agent_tools.chat_tools(0.5),
+    "tools, hardly described": agent_tools.chat_tools(0.1),
+    "tools of responses": agent_tools.tools_of_responses,
+    "tools of messages": agent_tools.tools_of_messages,
+    "a response format": agent_tools.response_format,
     "a history of texts": _history(False),
     "a history of parts": _history(True),
     "calls and results": _calls,
@@ -297,7 +205,7 @@ KINDS: Mapping[str, Callable[[random.Random, int], Made]] = {
     "images": _images,
     "texts to embed": _texts_to_embed,
     "tokens to embed": _tokens_to_embed,
-    "many options": _bias,
+    "many options": _options,
 }
 """What makes a request of each kind, of a random source and a size in bytes."""
 

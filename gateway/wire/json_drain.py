@@ -18,8 +18,8 @@ _LEAST_WEIGHT, _CHARS_A_UNIT, _SHARE = 512, 128, 32
 that share of all values. Chosen: encoding the first takes 30 µs; at half small parts are opened (1 µs a member), at
 double larger ones stay beside their JSON."""
 _MAX_WEIGHED = 100_000
-"""Values that are looked at for their weight; what comes after them is encoded at once. Chosen: they take 20 ms; at half
-bodies of 2 MB of small values are emptied in part, at double a large body holds the loop twice as long."""
+"""Values that are looked at for their weight; what comes after them is encoded at once. Chosen: they take 20 ms; at
+half bodies of 2 MB of small values are emptied in part, at double a large body holds the loop twice as long."""
 _SCALARS = frozenset((int, float, bool, type(None)))
 LONG_CHARS = 1 << 16
 """Longer texts are encoded in pieces of so many characters. Chosen: a piece takes 20 µs; at half twice as many calls,

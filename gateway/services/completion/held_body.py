@@ -39,6 +39,11 @@ class HeldBody:
             for name, member in self._members.items()
         }
 
+    def close(self) -> None:
+        """There is no further attempt: the answer has begun. What is let go is not kept any more."""
+        if self.is_let_go:
+            self._members = {}
+
     def pack(self, sent: Json, *, is_read: bool) -> Json:
         """What is sent for the body: where that is let go, its own lists and objects encoded. `sent` was made of what
         `take` has returned, which nobody should have any more. `is_read`: something between here and the upstream reads

@@ -108,6 +108,7 @@ class CompletionService:
                             if events:
                                 if not attempt.begun:
                                     attempt.begin()
+                                    held.close()
                                     stats.streaming = state
                                 yield events
                             if fault is not None:

@@ -108,7 +108,12 @@ def test_what_is_encoded_and_emptied_is_the_same_json(value: Any, many: list[int
 @pytest.mark.parametrize("letter", ["a", "\u00e4", "\U0001f600", '"'])
 def test_long_texts_and_long_lists_are_encoded_in_parts_and_taken_out_of_their_holders(letter: str) -> None:
     text = "x" + letter * 400_000
-    for value in ([[1, 2]] * 200_000, {f"k{n}": text[:9] for n in range(40_000)}, {"a": [{"b": text}, *range(70)]}, [text]):
+    for value in (
+        [[1, 2]] * 200_000,
+        {f"k{n}": text[:9] for n in range(40_000)},
+        {"a": [{"b": text}, *range(70)]},
+        [text],
+    ):
         naive = orjson.dumps(value)
         encoded = EncodedJson.of(value, is_owned=True)
         assert b"".join(encoded.parts) == naive and not value

@@ -58,3 +58,10 @@ def test_any_other_body_stays_as_it_is() -> None:
     body = {"model": "m"}
     held = HeldBody(body, 0)
     assert not held.is_let_go and held.take() is body and held.take() is body
+
+
+def test_nothing_is_kept_of_a_large_body_whose_answer_has_begun() -> None:
+    for values, rest in ((1, {}), (0, {"model": "m"})):
+        held = HeldBody({"model": "m"}, values)
+        held.close()
+        assert held.take() == rest
