@@ -111,7 +111,7 @@ async def _read(request: web.Request, max_bytes: int, told_bytes: int) -> bytes 
         end = size + len(piece)
         if end > max_bytes:
             raise _too_large(end, max_bytes)
-        if len(whole) < end <= told_bytes:
+        if told_bytes > MEASURED_BYTES and len(whole) < end <= told_bytes:
             whole = whole.ljust(min(max(_RESERVED_BYTES, _GROWTH * end), told_bytes))
         whole[size:end] = piece
         size = end
