@@ -11,6 +11,7 @@ from aiohttp.typedefs import Handler
 
 from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import GatewayError, SanitizerFailed
+from gateway.resilience.freed_memory import give_back
 from gateway.sanitize.masking.policy import Direction
 from gateway.sanitize.pipeline import Verdict
 from gateway.texts import TextUnit
@@ -35,8 +36,14 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     sanitizer, endpoint = context.server.sanitizer, context.endpoint
     if endpoint.sanitized_as not in sanitizer.routes:
         return await handler(request)
-    verdicts = await clean_request(context, context.body) if endpoint.check is not None else []
+    verdicts: list[Verdict] = []
+    if endpoint.check is not None:
+        verdicts = await clean_request(context, context.body)
+        if context.work.is_large:
+            give_back()  # what masking has used
     reply = await handler(request)
+    if context.work.is_large:
+        give_back()  # what the handler has used
     if isinstance(reply, JsonReply):
         await _clean_answer(context, reply.data, verdicts)
     elif not isinstance(reply, EventReply):
