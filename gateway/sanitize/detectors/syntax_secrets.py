@@ -63,7 +63,7 @@ def _line_start(text: bytes, at: int) -> int:
 def _owned(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """The syntax alone owns what follows it: SQL in capitals, options and headers; not `identified by x` in prose."""
     mark, quote = text[start : start + 1], quote_before(text, end)
-    strong = mark in (b" ", b"-", b"I", b"s", b"S", b"i")
+    strong = mark in (b" ", b"-", b"I", b"s", b"S", b"i", b"W", b";")
     if mark == b"i":
         link: Link = "beside"
     elif strong or mark == b"/" or b"uthorization" in text[max(0, start - 24) : end].lower():
@@ -148,6 +148,8 @@ def _record(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[F
     """The last field of a line of `.pgpass`, `chap-secrets`, `sasl_passwd` or a dump of Windows' accounts."""
     budget.spend(8)
     low = _line_start(text, start + 1)
+    if low and text[low - 1 : low] != b"\n":
+        return  # a line of code without breaks
     for form in _RECORDS:
         match = form.match(text, low, _line_end(text, end))
         if match is not None:
@@ -234,13 +236,15 @@ _NAMED_KINDS = {
     rb"|(?:\s-u|--user|--proxy-user)[ =]{1,3}[\"']?[A-Za-z0-9_.@-]{1,64}:"
     rb"|(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} [\"']?"
     rb"|(?i:basic|bearer|ntlm|digest|token|negotiate)\s{1,2}[\"']?"
-    rb"|(?i:/token/|/apikey/|/secret/)",
-    "random": rb"\t(?:TRUE|FALSE)\t[0-9]{1,11}\t[^\s]{1,64}\t|[?&]code=|(?i:[jp](?:hp)?sess(?:ion)?id|sessionid"
+    rb"|(?i:/token/|/apikey/|/secret/)"
+    rb"|WIFI:(?:[THRS]:[^;\n]{0,40};){0,4}P:"
+    rb"|; ?name=\"[\w.-]{0,20}(?i:passw(?:or)?d|passwd|pwd|secret|token|api_?key)\"\r?\n\r?\n",
+    "random": rb"::add-mask::|\t(?:TRUE|FALSE)\t[0-9]{1,11}\t[^\s]{1,64}\t|[?&]code=|(?i:[jp](?:hp)?sess(?:ion)?id|sessionid"
     rb"|connect\.sid|_session)=|SAML(?:Response|Request"
     rb"|art)=|, ?response=\"?"
     rb"|AUTH (?:PLAIN|LOGIN) |AUTHENTICATE PLAIN |(?:334 UGFzc3dvcmQ6\r?\n(?:C: )?)",
     "pair": rb"(?i:jdbc:oracle:(?:thin|oci):)[A-Za-z0-9_.$-]{1,64}/[\"']?"
-    rb"|(?i:login|user(?:name)?|account|credentials)s?: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?",
+    rb"|(?i:login|user(?:name)?|account|cred(?:ential)?)s?(?: [a-z]{1,12}){0,4}: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?",
     "cookies": rb"(?i:cookie):[ \t]?|(?i:--cookie)[ =][\"']?",
     "webhook": rb"(?i:hooks?|webhookb2)/",
     "call": _CALLS + rb"\s?\(|\bauth=\(",
