@@ -37,8 +37,8 @@ _PUNCTUATION = {
     "\u0085": "\n", "\u01c0": "|", "\u2223": "|", "\u2217": "*", "\u02f8": ":",
 }  # fmt: skip
 _PASSWORD_SIGNS = {"密": 0x04, "码": 0x05, "碼": 0x05, "パ": 0x06, "ワ": 0x07}
-"""Signs of the Chinese and the Japanese word for password (密码, パスワード): bytes of their own, by which their names are
-told from other words without a Latin letter."""
+"""Signs of the Chinese and the Japanese word for password (密码, パスワード): bytes of their own, by which the
+names are told from other words without a Latin letter."""
 _END_OF_SCRIPTS = 0x20000
 """The end of plane 1: above are ideographs (LETTER) and, from U+E0000, tags and selectors (dropped)."""
 
