@@ -51,7 +51,7 @@ def has_names(text: bytes) -> bool:
 def _owned(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """The syntax alone owns what follows it: SQL in capitals, options and headers; not `identified by x` in prose."""
     mark, quote = text[start : start + 1], quote_before(text, end)
-    strong = mark in (b" ", b"-", b"I", b"s", b"S", b"i", b"W", b";", b"c")
+    strong = mark in (b" ", b"-", b"I", b"s", b"S", b"i", b"W", b";", b"c", b"\n")
     if mark == b"i":
         link: Link = "beside"
     elif strong or mark == b"/" or b"uthorization" in text[max(0, start - 24) : end].lower():
@@ -196,6 +196,7 @@ _NAMED_KINDS = {
     rb"|(?i:basic|bearer|ntlm|digest|token|negotiate)\s{1,2}[\"']?"
     rb"|(?i:/token/|/apikey/|/secret/)"
     rb"|createUser \S{1,40} (?:MD5|SHA(?:-?[0-9]{3})?) [\"']?"
+    rb"|(?:^|\n)[ \t]{0,8}community[ \t]?=[ \t]?[\"']|secure_link_md5 \"[^\";\n]{0,80}\$[a-z_]{1,20} "
     rb"|WIFI:(?:[THRS]:[^;\n]{0,40};){0,4}P:"
     rb"|; ?name=\"[\w.-]{0,20}(?i:passw(?:or)?d|passwd|pwd|secret|token|api_?key)\"\r?\n\r?\n",
     "random": rb"::add-mask::|\bencrypt[ \t]{0,4}[=:][ \t]{0,4}[\"']"
