@@ -4,7 +4,8 @@
 in which people paste secrets: `{kind, value, text, likely}`. `value` describes how the secret is drawn anew
 (`{alnum:24}`: 24 random letters and digits), `{}` in `text` is its place. `likely`: nothing proves it, so that answers
 only flag it. Rules were made by the `tuning` half of the kinds; the `held` half, chosen by a digest of the kind's name,
-measures them. `--half` names one, `--seed` draws other values, `--list` prints what is not masked in answers.
+measures them. `bench/data/harmless.jsonl` has texts of the same shapes without a secret (`{kind, text}`).
+`--half` names one half, `--seed` draws other values, `--list` prints what is not masked in answers.
 """
 
 import argparse
