@@ -18,7 +18,7 @@ from gateway.engines.content.page_features import signals
 from gateway.engines.content.page_parts import declares_product, parts_of
 from gateway.engines.content.page_types import PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.dom import drop_code, drop_furniture, markup_of, region_of, remove_apart
+from gateway.engines.html.dom import drop_code, drop_furniture, markup_of, raw_text, region_of, remove_apart
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.metadata import Head
 from gateway.engines.markdown.writer import BLOCKS
@@ -168,7 +168,7 @@ def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterato
 
 def _is_figure(element: Any, alive: set[Any]) -> bool:
     """True for the box of a picture next to content, without text of its own."""
-    if WORD.search("".join(element.itertext())):
+    if WORD.search(raw_text(element)):
         return False
     return any(near is not None and near in alive for near in (element.getprevious(), element.getnext()))
 

@@ -17,7 +17,7 @@ from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.part import PartWish, part_of
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
-from gateway.engines.html.embedded_state import embedded_text
+from gateway.engines.html.embedded_state import EmbeddedState
 from gateway.engines.html.metadata import Head, images_of, links_of, read_head, title_from_url
 from gateway.engines.html.script_signs import FEW_WORDS, count_words, read_signs
 from gateway.engines.html.text_check import holdable, text_only
@@ -84,7 +84,7 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     head = read_head(root, options.url)
     structured = read_structured_data(root, head)
     scripted, signs = root.find(".//script") is not None, read_signs(root)
-    state = embedded_text(root) if scripted else ""
+    state = EmbeddedState(root)
     login = root.find(".//input[@type='password']") is not None
     page = _head_fields(head)
     links = links_of(root, None, head, routes=options.routes) if options.links else []
@@ -100,8 +100,8 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     text = text_of_content(content, head, structured, options.format == "text")
     if len(text) < _THIN_CHARS and len(head.described) > 2 * _THIN_CHARS:
         text = f"{text}\n\n{head.described}".strip()  # scripts draw the page, but its structured data has the text
-    if count_words(text, FEW_WORDS) < FEW_WORDS <= count_words(state, FEW_WORDS):
-        text = state  # the text that scripts would draw stands in the page as data
+    if count_words(text, FEW_WORDS) < FEW_WORDS <= count_words(drawn := state.text(), FEW_WORDS):
+        text = drawn  # the text that scripts would draw stands in the page as data
     for _, read in options.page_texts:
         text = f"{text}\n\n{read}".strip()  # what OCR has read of a picture of the page
     page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS

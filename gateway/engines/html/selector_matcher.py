@@ -45,7 +45,7 @@ class SelectorMatcher:
         self.is_cut = False
         self._quirks = quirks
         self._size = 0
-        self._firsts = self._any_tag = self._tested = self._ends = self._needs_has = 0
+        self._firsts = self._any_tag = self._tested = self._ends = self._needs_has = self._own_tested = 0
         self._joined = {" ": 0, ">": 0, "+": 0, "~": 0}
         self._tags: dict[str, int] = {}
         self._slots: list[tuple[int, dict[str, int]]] = [(0, {}) for _ in range(_SLOTS)]
@@ -55,6 +55,7 @@ class SelectorMatcher:
         self._lists: dict[int, list[tuple[int, bool]]] = {}
         self._below_root = -1
         self._places: dict[int, list[int]] = {}
+        self._listed: dict[int, int] = {}
         self._list_ends: dict[ListTest, int] = {}
         self._rules: dict[int, int] = {}
         self._has: dict[HasTest, set[Any]] = {}
@@ -115,6 +116,8 @@ class SelectorMatcher:
             self._has_bits[has] = self._has_bits.get(has, 0) | bit
             self._needs_has |= bit
         self._tests[self._size] = tuple(t for t in step.tests if not isinstance(t, ListTest) and t is not has)
+        if self._tests[self._size]:
+            self._own_tested |= bit
 
     def _set_names(self, step: Step, bit: int) -> None:
         if step.tag:
@@ -265,17 +268,26 @@ class SelectorMatcher:
         return places
 
     def _pass_tests(self, element: Any, frame: Frame, bits: int) -> int:
-        """Takes out the steps with a test that the element does not pass."""
+        """Takes out the steps with a test that the element does not pass. Lists alone give equal bits equal answers."""
+        before, by_lists = bits, not bits & self._own_tested
+        if by_lists and (known := self._listed.get(before)) is not None:
+            return known
         tested = bits & self._tested
         if (places := self._places.get(tested)) is None:
-            if len(self._places) * (self._size // 8 + 200) > _MAX_KNOWN_BYTES:
-                self._places.clear()
+            self._make_room(self._places)
             places = self._places[tested] = self._bits(tested)
         self._work -= len(places)
         for place in places:
             if not self._is_listed(place, bits) or not self._passes_all(place, element, frame):
                 bits &= ~(1 << place)
+        if by_lists:
+            self._make_room(self._listed)
+            self._listed[before] = bits
         return bits
+
+    def _make_room(self, known: dict[int, Any]) -> None:
+        if len(known) * (self._size // 8 + 200) > _MAX_KNOWN_BYTES:
+            known.clear()
 
     def _is_listed(self, place: int, bits: int) -> bool:
         """Whether an element is in the lists of a step that it must be in, and in none that it must not be in."""
