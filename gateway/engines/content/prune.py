@@ -18,9 +18,10 @@ from gateway.engines.content.page_features import signals
 from gateway.engines.content.page_parts import declares_product, parts_of
 from gateway.engines.content.page_types import PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.dom import drop_code, drop_furniture, markup_of, raw_text, region_of, remove_apart
+from gateway.engines.html.dom import drop_furniture, markup_of, raw_text, region_of, remove_apart
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.metadata import Head
+from gateway.engines.html.no_text import drop_code
 from gateway.engines.markdown.writer import BLOCKS
 
 MAX_BLOCKS = 12_000

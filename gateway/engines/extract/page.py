@@ -19,12 +19,13 @@ from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
 from gateway.engines.html.embedded_state import EmbeddedState
 from gateway.engines.html.metadata import Head, images_of, links_of, read_head, title_from_url
-from gateway.engines.html.script_signs import FEW_WORDS, count_words, read_signs
+from gateway.engines.html.script_signs import FEW_WORDS, read_signs
 from gateway.engines.html.text_check import holdable, text_only
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.engines.office.pdf import PdfWish
 from gateway.engines.office.reader import KINDS, page_range, read_document
 from gateway.engines.text.invisible import strip_invisible, visible
+from gateway.engines.text.word_count import count_words
 
 MAX_TEXT_CHARS = 2_000_000
 """Content of a page. Chosen: half cuts long books and specifications; double doubles the memory of a crawl's pages."""

@@ -37,8 +37,7 @@ _INLINE_TAGS = frozenset({"a", "abbr", "b", "code", "em", "i", "mark", "small", 
 
 
 class EmbeddedState:
-    """The data of a document's scripts: noted at once, as they are removed later, and read when the text is asked for.
-    """
+    """The data of a document's scripts: noted at once, as they are removed later, and read when its text is wanted."""
 
     def __init__(self, root: Any) -> None:
         self._sources: list[tuple[bool, str]] = []

@@ -55,8 +55,7 @@ class Present:
         self._tags = {element.tag for element in root.iter("*")}
 
     def may_match(self, selectors: str) -> bool:
-        """False when each selector of the list names something that is not there, or a state that no page at rest has.
-        """
+        """False when each selector of the list names something that is not there, or a state of no page at rest."""
         if "\\" in selectors or "|" in selectors:
             return True
         return any(self._may(part) for part in split_list(selectors))
