@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gateway.domain import Json
-from gateway.engines.content.prune import Content, main_content
+from gateway.engines.content.prune import SHOWCASES, Content, main_content
 from gateway.engines.content.structured_data import StructuredData, read_structured_data
 from gateway.engines.content.structured_text import completed
 from gateway.engines.extract import documents, simhash
@@ -34,10 +34,6 @@ _THIN_CHARS = 200
 double, real short pages are padded, at half a cookie notice hides an article drawn by scripts."""
 _SCRIPTED_CHARS = 300
 """A page with scripts and less content than this is reported as one that needs JavaScript."""
-_SHOWCASES = frozenset({"product", "listing", "collection"})
-"""Types of pages whose pictures stand beside their names. Measured on the development part of bench.extract: without
-the descriptions of pictures listing gains .024 of word F1, collection .019, product .009; the other types keep theirs.
-"""
 _DESCRIPTION_CHARS = 500
 """Chosen: search engines show less than half of that."""
 
@@ -114,7 +110,7 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
 def text_of_content(content: Content, head: Head, structured: StructuredData, plain: bool) -> str:
     """The region as Markdown or plain text, with what structured data says beyond it. On pages of goods and teasers the
     pictures, whose descriptions repeat their names, are left out; `images` lists them."""
-    options = WriterOptions(head.base, plain, pictures=content.page_type not in _SHOWCASES)
+    options = WriterOptions(head.base, plain, pictures=content.page_type not in SHOWCASES)
     return completed(Writer(options).write(content.region), structured, content.page_type, plain)
 
 
