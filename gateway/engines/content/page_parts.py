@@ -2,9 +2,10 @@
 
 They are questions about cookies everywhere; signatures, other threads and what is told of each poster in forums;
 newsletters and lists of references; beside goods the buyers' reviews, the terms of delivery, the questions asked often,
-the filters of a list and the labels of buttons ("add to cart"), which stand beside each article of a list. Runs in the parsing
-processes. A part is a bit; `selection` decides by the page's type whether it is dropped. A model learns little about
-such parts from few pages, as each shop and forum marks them up in its own way; their names and headings are alike.
+the filters of a list and the labels of buttons ("add to cart"), which stand beside each article of a list. Runs in the
+parsing processes. A part is a bit; `selection` decides by the page's type whether it is dropped. A model learns little
+about such parts from few pages, as each shop and forum marks them up in its own way; their names and headings are
+alike.
 """
 
 import functools
@@ -60,7 +61,8 @@ _HEADED = (
         THREADS,
         re.compile(
             r"^(?:who is online|(?:similar|related|suggested|recommended|recently active) "
-            r"(?:threads|topics|discussions)|(?:more|other) (?:threads|topics|discussions) (?:from|in)|(?:topic|forum) permissions|jump to)\b",
+            r"(?:threads|topics|discussions)|(?:more|other) (?:threads|topics|discussions) (?:from|in)|"
+            r"(?:topic|forum) permissions|jump to)\b",
             re.IGNORECASE,
         ),
     ),
