@@ -91,3 +91,8 @@ def test_hiding_follows_all_rules_that_decide(css: str, is_hidden: bool) -> None
     root = parse(f"<!DOCTYPE html><style>{css}</style><p>{_TEXT}</p><div class=x id=x>secret words</div><p>{_TEXT}")
     drop_hidden(root)
     assert ("secret" not in text_of(root.find("body"))) is is_hidden
+
+
+def test_variables_of_variables_without_end_count_as_any_value() -> None:
+    chain = "".join(f"--a{number}:var(--a{number + 1});" for number in range(5_000))
+    assert "height" in _decisive(f"{chain}height:var(--a0)")
