@@ -10,6 +10,7 @@ from gateway.engines.index.candidates import PassageCounts
 from gateway.engines.index.fusion import RankedPage
 from gateway.engines.index.query import QueryTerms
 from gateway.engines.index.reader import IndexReader
+from gateway.engines.text.stop_words import foreign_stop_words
 from gateway.engines.text.tokens import STOP_WORDS, WORD, fold, terms
 
 _SHARE = 1.0
@@ -54,5 +55,6 @@ def by_coverage(reader: IndexReader, pages: list[RankedPage], text: str, weights
 
 def _share(text: str) -> float:
     words = WORD.findall(fold(text))
-    stops = sum(word in STOP_WORDS for word in words)
+    stop_words = STOP_WORDS | foreign_stop_words(words)
+    stops = sum(word in stop_words for word in words)
     return _SHARE * max(0.0, 1 - stops / (_SENTENCE_SHARE * len(words))) if words else 0.0
