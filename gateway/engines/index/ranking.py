@@ -58,10 +58,15 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     candidates = with_feedback(reader, query, asked.words, first, total)
     pages = _by_page(reader, candidates, query.text)
     weights = word_weights(counter, asked, total)
-    pages = by_coverage(reader, pages, query.text, weights)
     by_words = 0.0
-    if near := near_passages(reader, query):
+    near = near_passages(reader, query)
+    if near:
         by_words = _best_coverage(reader, pages, query, weights)
+    if (
+        candidates is first
+    ):  # words of the subject have been added otherwise, so that those asked for need not all occur
+        pages = by_coverage(reader, pages, query.text, weights)
+    if near:
         share = near_share(by_words) if candidates is first else EXPANDED_SHARE
         pages = fused(pages, near_pages(reader, near, query.text), share)
     found = _named(reader, pages, query)
