@@ -62,9 +62,7 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     near = near_passages(reader, query)
     if near:
         by_words = _best_coverage(reader, pages, query, weights)
-    if (
-        candidates is first
-    ):  # words of the subject have been added otherwise, so that those asked for need not all occur
+    if candidates is first:  # after feedback, words that were not asked for count as well
         pages = by_coverage(reader, pages, query.text, weights)
     if near:
         share = near_share(by_words) if candidates is first else EXPANDED_SHARE

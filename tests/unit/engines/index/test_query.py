@@ -96,9 +96,10 @@ async def _found(folder: Path, pages: list[tuple[str, str]], query: str) -> list
 
 
 _MESSAGE_PAGES = [
-    ("rare", "quota " * 6 + "is counted for every account. " + "Nothing else is said here. " * 3),
-    ("whole", "The message disk quota exceeded means that a user has written too much. " + "More text follows. " * 12),
-    *[(f"other{n}", f"The disk of account {n} has exceeded nothing and is well. The disk spins.") for n in range(12)],
+    ("rare", "quota " * 3 + "is counted for every account."),
+    ("whole", "The message disk quota exceeded means that a user has written too much. " + "More text follows. " * 4),
+    *[(f"disk{n}", "A disk of an account has exceeded nothing and is well.") for n in range(4)],
+    *[(f"other{n}", "Engines turn and wheels follow them.") for n in range(12)],
 ]
 
 
