@@ -115,7 +115,7 @@ def _parts(run: list[list[Rect]]) -> list[list[list[Rect]]]:
     """The run's parts that may be tables: rows of three pieces and more with what belongs to them, and what remains."""
     cores: list[list[int]] = []
     for number, row in enumerate(run):
-        if len(_side_by_side(row)) < MIN_TABLE_COLUMNS:
+        if len(side_by_side(row)) < MIN_TABLE_COLUMNS:
             continue
         if cores and sum(len(between) > 1 for between in run[cores[-1][-1] + 1 : number]) <= MAX_HOLES:
             cores[-1].append(number)
@@ -162,14 +162,14 @@ def _goes_on(run: list[list[Rect]], piece: Rect) -> bool:
 
 
 def _is_table(run: list[list[Rect]]) -> bool:
-    full = [row for row in map(_side_by_side, run) if len(row) > 1]
+    full = [row for row in map(side_by_side, run) if len(row) > 1]
     if len(full) < MIN_TABLE_ROWS or sum(map(_is_aligned, run)) < MOST * len(full):
         return False
     rects = [rect for row in run for rect in row]
     height = median(rect.height for rect in rects)
     if sum(len(row) >= MIN_TABLE_COLUMNS for row in full) < MOST * len(full):
         return _is_list_of_pairs(full, height)
-    columns = _side_by_side(rects)
+    columns = side_by_side(rects)
     if len(columns) < MIN_TABLE_COLUMNS:
         return False
     filled = [sum(any(rect.overlap(column) for rect in row) for row in full) for column in columns]
@@ -187,7 +187,7 @@ def _is_aligned(row: list[Rect]) -> bool:
     )
 
 
-def _side_by_side(rects: list[Rect]) -> list[Rect]:
+def side_by_side(rects: list[Rect]) -> list[Rect]:
     """Cells or columns from left to right: rectangles above one another become one."""
     cells: list[Rect] = []
     for rect in sorted(rects, key=lambda rect: rect.x1):

@@ -6,12 +6,14 @@ score them all together, and no measurement of a single one is recorded. Lengths
 explanation says otherwise.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.aligned_tables import aligned_tables, has_rows
+from gateway.ocr.layout.banded_tables import LevelEdge, banded_tables
 from gateway.ocr.layout.code import code_regions
 from gateway.ocr.layout.code_extent import Rhythm
 from gateway.ocr.layout.panel_order import panel_of
@@ -57,11 +59,12 @@ darker part of a gradient is where text meets it. At half, gradients are picture
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A page's pictures (`picture_areas`), its panels, and the rhythm of a line at a pitch."""
+    """A page's pictures (`picture_areas`), its panels, the rhythm of a line at a pitch, and its level edges."""
 
     pictures: list[Rect]
     panels: list[Rect]
     rhythm: Rhythm
+    edges: Sequence[LevelEdge] = ()
 
 
 def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], view: View) -> list[Region]:
@@ -69,17 +72,23 @@ def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], view: Vie
     rules; `lines`: the detector's, unread. None reaches over the side of a panel."""
     seen = [region for region in seen if not _spans_panels(region.rect, view.panels)]
     ruled = [rect for rect in ruled if not _spans_panels(rect, view.panels)]
+    banded = [
+        Region("table", table.rect, 1.0, edges=table.edges)
+        for table in banded_tables(view.edges, [line.rect for line in lines])
+        if not _spans_panels(table.rect, view.panels) and not _meets(table.rect, ruled)
+    ]
     parts = _by_panel(lines, view.panels)
     beside = [[part[i] for i in text] for part in parts for text in texts_beside([line.rect for line in part])]
     code = [region for part in beside for region in code_regions(part, view.rhythm)]
     blocks = [region.rect for region in code]
     seen = [region for region in seen if not _meets(region.rect, blocks)]
-    ruled = [rect for rect in ruled if not _meets(rect, blocks)]
-    taken = [*blocks, *ruled]
+    known = [Region("table", rect, 1.0) for rect in ruled] + banded
+    known = [region for region in known if not _meets(region.rect, blocks)]
+    taken = [*blocks, *(region.rect for region in known)]
     aligned = [
         rect for part in parts for rect in aligned_tables([line for line in part if not _inside(line.rect, taken)])
     ]
-    tables = [Region("table", rect, 1.0) for rect in ruled] + [Region("table", rect, 0.9) for rect in aligned]
+    tables = known + [Region("table", rect, 0.9) for rect in aligned]
     # An aligned table has been trimmed to its rows; a table that only the model saw needs rows of several pieces.
     seen = [
         region

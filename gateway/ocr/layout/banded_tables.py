@@ -1,0 +1,149 @@
+"""Finds tables whose rows are parted by rules or stripes alone: level edges of one left and one right end.
+
+The ends of the edges are the table's sides, so that what stands above, below or beside it stays out. Pure geometry;
+knows neither pixels nor text. The thresholds are chosen; bench/ocr_tables.py and bench/ocr_real.py score them all
+together. Lengths are in line heights unless their explanation says otherwise.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from gateway.ocr.layout.aligned_tables import side_by_side
+from gateway.ocr.layout.reading_order import bands_of, rows_of
+from gateway.ocr.types import Rect
+
+SAME_END_PX, ONE_RULE_PX = 5, 6
+"""Edges whose ends differ by no more belong together; closer ones are the two edges of one rule. At half, blurred rules
+part; at double, rows of small print vanish."""
+MIN_BANDS, MIN_ROWS = 2, 3
+"""A table has so many bands between edges, and with the rows before the first and after the last so many rows: fewer
+are a frame around a heading."""
+MAX_BAND_ROWS, MIN_WRAPPED_COLUMNS = 4, 3
+"""Lines of the highest cell; and the columns of a table in which cells of several lines are usual: of two columns, it
+is a list of messages, each with its time beside it. At half, wrapped cells end a table; at double, the items of a
+receipt between two strokes are one row."""
+MOST = 0.6
+"""Share of the bands that must have pieces side by side. At half, lists between strokes are tables; at double (above 1)
+there is none."""
+END_SLACK = 0.5
+"""How much further than in the table's own bands the text of the first and last row may be from the edge. At half,
+headings with a wider margin are lost; at double, totals join the items."""
+OUTSIDE = 0.6
+"""How far a piece may reach over the table's side. At half, boxes with margins are cut off; at double, text beside the
+table joins."""
+
+
+class LevelEdge(NamedTuple):
+    """A straight level edge of the pixels: its y, and the x where it begins and ends."""
+
+    at: float
+    start: float
+    end: float
+
+
+class BandedTable(NamedTuple):
+    """A table's box and the y of the edges between its rows, the outer ones included."""
+
+    rect: Rect
+    edges: tuple[float, ...]
+
+
+def banded_tables(edges: Sequence[LevelEdge], rects: Sequence[Rect]) -> list[BandedTable]:
+    """The tables on a page, from its level edges and the boxes of its lines."""
+    tables: list[BandedTable] = []
+    for start, end, heights in _stacks(edges):
+        inside = [r for r in rects if r.x1 >= start - OUTSIDE * r.height and r.x2 <= end + OUTSIDE * r.height]
+        over = [r for r in rects if r not in inside and r.x1 < end and r.x2 > start]
+        for run in _runs(inside, over, heights):
+            table = _table(inside, Rect(start, run[0], end, run[-1]), run)
+            if table is not None and not any(table.rect.overlap(other.rect) > 0 for other in tables):
+                tables.append(table)
+    return tables
+
+
+def _stacks(edges: Sequence[LevelEdge]) -> list[tuple[float, float, list[float]]]:
+    """Edges with the same ends: these, and the heights from the top; two edges of one rule are one height."""
+    stacks: list[list[LevelEdge]] = []
+    for edge in sorted(edges):
+        ends = (edge.start, edge.end)
+        stack = next(
+            (s for s in stacks if all(abs(a - b) <= SAME_END_PX for a, b in zip(ends, s[0][1:], strict=True))), None
+        )
+        if stack is None:
+            stacks.append([edge])
+        else:
+            stack.append(edge)
+    found = []
+    for stack in stacks:
+        heights = [stack[0].at]
+        for edge in stack[1:]:
+            if edge.at - heights[-1] > ONE_RULE_PX:
+                heights.append(edge.at)
+        if len(heights) > MIN_BANDS:
+            found.append((median(e.start for e in stack), median(e.end for e in stack), heights))
+    return sorted(found, key=lambda stack: -len(stack[2]))
+
+
+def _runs(inside: list[Rect], over: list[Rect], heights: list[float]) -> list[list[float]]:
+    """The heights in runs whose bands each hold a row of cells, and no piece that reaches over a side (`over`)."""
+    runs: list[list[float]] = [[heights[0]]]
+    for top, bottom in pairwise(heights):
+        rows = _rows(_between(inside, top, bottom))
+        if 1 <= len(rows) <= MAX_BAND_ROWS and not _between(over, top, bottom):
+            runs[-1].append(bottom)
+        else:
+            runs.append([bottom])
+    return [run for run in runs if len(run) > MIN_BANDS]
+
+
+def _between(rects: Sequence[Rect], top: float, bottom: float) -> list[Rect]:
+    return [rect for rect in rects if top < rect.center_y < bottom]
+
+
+def _rows(rects: list[Rect]) -> list[list[Rect]]:
+    return [[rects[i] for i in row] for row in bands_of(rects, rows_of(rects, range(len(rects))))]
+
+
+def _table(inside: list[Rect], box: Rect, heights: list[float]) -> BandedTable | None:
+    """The table between edges, with a row of several pieces before the first and after the last; None without
+    columns."""
+    bands = [_rows(_between(inside, top, bottom)) for top, bottom in pairwise(heights)]
+    members = [rect for rows in bands for row in rows for rect in row]
+    height = median(rect.height for rect in members)
+    above = max(_nearest(rows[0], top) for rows, top in zip(bands, heights[:-1], strict=True))
+    below = max(_nearest(rows[-1], bottom) for rows, bottom in zip(bands, heights[1:], strict=True))
+    usual = median(max(len(side_by_side(row)) for row in rows) for rows in bands)
+    first = _end_row(inside, heights[0], below + END_SLACK * height, up=True)
+    last = _end_row(inside, heights[-1], above + END_SLACK * height, up=False)
+    first, last = (row if len(side_by_side(row)) >= MOST * usual else [] for row in (first, last))
+    rows = [
+        *([first] if first else []),
+        *([r for row in band for r in row] for band in bands),
+        *([last] if last else []),
+    ]
+    parted = [side_by_side(row) for row in rows]
+    if len(rows) < MIN_ROWS or sum(len(row) > 1 for row in parted) < MOST * len(rows):
+        return None
+    single = sum(len(band) == 1 for band in bands)
+    if single < MOST * len(bands) and usual < MIN_WRAPPED_COLUMNS:
+        return None
+    tops = [min(rect.y1 for rect in first)] if first else []
+    bottoms = [max(rect.y2 for rect in last)] if last else []
+    edges = (*tops, *heights, *bottoms)
+    return BandedTable(Rect(box.x1, edges[0], box.x2, edges[-1]), edges)
+
+
+def _nearest(row: list[Rect], edge: float) -> float:
+    """How far a row of pieces is from an edge; 0 where boxes reach over it."""
+    return max(0.0, min(min(abs(rect.y1 - edge), abs(rect.y2 - edge)) for rect in row))
+
+
+def _end_row(inside: list[Rect], edge: float, reach: float, *, up: bool) -> list[Rect]:
+    """The row of several pieces right above (`up`) or below an edge; none where nothing is so near."""
+    beyond = [rect for rect in inside if (rect.center_y < edge) == up]
+    near = [rect for rect in beyond if (edge - rect.y2 if up else rect.y1 - edge) <= reach]
+    rows = _rows(near)
+    row = (rows[-1] if up else rows[0]) if rows else []
+    return row if len(side_by_side(row)) > 1 else []
