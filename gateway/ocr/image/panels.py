@@ -132,9 +132,10 @@ def _between(left: Edge, right: Edge, level: list[Edge], width: int) -> Rect | N
 
 
 def _end_alike(one: Edge, other: Edge) -> bool:
-    """Whether two sides have one height: the same ends, or, where a shadow blurs the corners of one, the same middle."""
+    """Whether two sides have one height: the same ends, or the same middle where a shadow blurs the corners of one."""
     top, bottom = one.start - other.start, one.end - other.end
-    return abs(top + bottom) <= 2 * SAME_PX and max(abs(top), abs(bottom)) <= CORNER_PX / 2
+    is_soft = abs(top + bottom) <= 2 * SAME_PX and max(abs(top), abs(bottom)) <= CORNER_PX / 2
+    return is_soft or max(abs(top), abs(bottom)) <= SAME_PX
 
 
 def _nearest(found: list[tuple[Edge, Edge, Rect]], width: int) -> list[Rect]:

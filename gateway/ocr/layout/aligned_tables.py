@@ -55,6 +55,10 @@ invoice."""
 MAX_PAIR_GAP = 10
 """Between a list's longest name and its values; what is further away is another block, as two addresses in a letter's
 head. At half, lists over a page's width are missed; at double, the two addresses become a table."""
+PAIR_LEADING = 0.1
+"""Pairs whose rows follow one another more closely are lines of text, as the number and date of a letter: boxes of
+lines have margins, and the rows of a table have more room. At half, such lines are tables; at double, dense lists are
+text."""
 NEARLY_AS_WIDE = 0.9
 """A line so wide, as a share of the widest, is as wide: justified text with a word less at its end."""
 
@@ -207,6 +211,8 @@ def _is_list_of_pairs(rows: list[list[Rect]], height: float) -> bool:
     names, values = [row[0] for row in pairs], [row[1] for row in pairs]
     aligned = max(_share_near([getattr(r, side) for r in values], SAME_EDGE * height) for side in ("x1", "x2"))
     if aligned < NEARLY_ALL or _share_near([r.x1 for r in names], SAME_EDGE * height) < MOST:
+        return False
+    if median(_gap(above, below) for above, below in pairwise(rows)) <= PAIR_LEADING * height:
         return False
     gap = min(right.x1 for right in values) - max(left.x2 for left in names)
     if not -OVERLAP * height <= gap <= MAX_PAIR_GAP * height:

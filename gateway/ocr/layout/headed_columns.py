@@ -62,8 +62,10 @@ def _columns(heads: list[Line], below: list[Line]) -> list[Rect]:
 
 
 def _is_under(rect: Rect, head: Rect) -> bool:
-    reach = SAME_EDGE * head.height
-    return abs(rect.x1 - head.x1) <= reach or abs(rect.center_x - head.center_x) <= reach
+    left, middle = abs(rect.x1 - head.x1), abs(rect.center_x - head.center_x)
+    # Sums, set to the right, belong to the names on their rows.
+    is_sum = abs(rect.x2 - head.x2) < min(left, middle)
+    return min(left, middle) <= SAME_EDGE * head.height and not is_sum
 
 
 def _is_larger(head: Line, part: list[Line]) -> bool:
