@@ -26,8 +26,8 @@ MIN_BLOCKS = 2
 MIN_LONE_LINES = 3
 """Lines from which a block is read by itself, where at most half of them have text far away at their height."""
 MAX_GRID_LINES = 3
-"""Blocks whose lines all stand at the same heights are rows of a table where there are more lines than this, and room
-between them."""
+"""Blocks whose lines all stand at the same heights are rows of a table where there are more lines than this; two that
+are set as closely as text are addresses."""
 TEXT_LEADING, TEXT_APART = 0.1, 2.5
 """Lines set as closely as a paragraph's: the gap between their boxes, which have margins; rows of tables have two times
 as much and more (measured on 40 drawn pages). Blocks of such lines may stand nearer to one another. At half the first,
@@ -158,7 +158,7 @@ def _are_islands(row: list[list[Rect]]) -> bool:
     if any(right.x1 - left.x2 < least * height for left, right in pairwise(boxes)):
         return False
     is_grid = all(_is_grid(one, other, height) for one, other in pairwise(row))
-    return is_text or not is_grid or len(row[0]) <= MAX_GRID_LINES
+    return not is_grid or len(row[0]) <= MAX_GRID_LINES or (is_text and len(row) == MIN_BLOCKS)
 
 
 def _is_text(block: list[Rect]) -> bool:

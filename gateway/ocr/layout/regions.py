@@ -52,6 +52,9 @@ slopes beside large pictures are pictures too."""
 MIN_PAGE_SIDE = 64
 """Pixels; a smaller image has no room for a picture beside text."""
 
+MIN_FLAT = 0.97
+"""Share of an area's pixels that are within BACKGROUND_STEP of one colour in a bar, such as a letter's coloured head. At
+half, photographs of the sky are bars; above, bars with a small sign are pictures."""
 OUTLINE_STEP, MIN_OUTLINE = 20, 0.3
 """A picture's outline is an edge, of so many levels in five reduced pixels, over this share of its length; that of the
 darker part of a gradient is where text meets it. At half, gradients are pictures; at double, vignettes are lost."""
@@ -174,9 +177,13 @@ def picture_areas(pixels: Any, lines: list[Line]) -> list[Rect]:
     for number, (left, top, part_width, part_height, area) in enumerate(stats[1:count].tolist(), 1):
         if area < MIN_PICTURE_SHARE * ink.size or area < MIN_PICTURE_FILL * part_width * part_height:
             continue
+        rect = Rect(left * factor, top * factor, (left + part_width) * factor, (top + part_height) * factor)
+        at_rim = left == 0 or top == 0 or left + part_width == small.shape[1] or top + part_height == small.shape[0]
+        holds_text = any(line.rect.share_in(rect) > INSIDE_SHARE for line in lines)
+        if (at_rim or holds_text) and _is_flat(small[labels == number]):
+            continue
         if _is_slope((labels == number).astype(numpy.uint8), small):
             continue
-        rect = Rect(left * factor, top * factor, (left + part_width) * factor, (top + part_height) * factor)
         if sum(line.rect.overlap(rect) for line in lines) < MAX_PICTURE_TEXT * rect.area:
             found.append(rect)
     return found
@@ -202,6 +209,13 @@ def _ground(pixels: Any) -> Any:
     if near_slope <= near_level + MIN_SLOPE_GAIN:
         return level
     return (places @ slope).reshape(height, width, 3)
+
+
+def _is_flat(colours: Any) -> bool:
+    """Whether pixels (n, 3) are of one colour: at the rim, or with text, they are a bar or a ground."""
+    _, numpy = vision()
+    off = numpy.abs(colours.astype(numpy.int16) - numpy.median(colours, axis=0)).max(axis=1)
+    return float((off <= BACKGROUND_STEP).mean()) >= MIN_FLAT
 
 
 def _is_slope(area: Any, pixels: Any) -> bool:
