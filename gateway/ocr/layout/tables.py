@@ -31,6 +31,9 @@ caption makes a small table fail; at double, boxes beside a table count as its g
 MAX_CROSSING_SHARE = 0.1
 """Share of the rows, of more than three, that may cross a gutter: headings over several columns. At half, tables of
 under twenty rows allow none; at double, columns of long cells part where words chance to end."""
+MIN_SPAN_SHARE = 0.25
+"""Share of a word beyond a gutter that makes its cell span both columns, as a heading over the two does; with less, it
+is a long value of one. At half, such values join their neighbours; at double, no word spans anything."""
 MIN_BANDED_GRID_ROWS, MIN_BANDED_SHARE = 4, 0.5
 """Horizontal rules decide about the rows only when there are some, and they part at least half as many rows as the
 words form: fewer rules separate the head and the total. At double nearly no table without walls keeps its cells whole.
@@ -182,7 +185,8 @@ def _row_cells(number: int, row: list[Word], gutters: list[float]) -> list[Cell]
     contents: dict[int, list[Word]] = {}
     spans: dict[int, int] = {}
     for word in sorted(row, key=lambda word: word.rect.x1):
-        first, last = _column_of(word.rect.x1 + 1, gutters), _column_of(word.rect.x2 - 1, gutters)
+        reach = MIN_SPAN_SHARE * word.rect.width
+        first, last = _column_of(word.rect.x1 + reach, gutters), _column_of(word.rect.x2 - reach, gutters)
         owner = next((column for column, end in spans.items() if column <= first <= end), first)
         contents.setdefault(owner, []).append(word)
         spans[owner] = max(spans.get(owner, owner), last)
