@@ -55,10 +55,10 @@ invoice."""
 MAX_PAIR_GAP = 10
 """Between a list's longest name and its values; what is further away is another block, as two addresses in a letter's
 head. At half, lists over a page's width are missed; at double, the two addresses become a table."""
-PAIR_LEADING = 0.1
+PAIR_LEADING, MIN_TEXT_WIDTH = 0.1, 8
 """Pairs whose rows follow one another more closely are lines of text, as the number and date of a letter: boxes of
-lines have margins, and the rows of a table have more room. At half, such lines are tables; at double, dense lists are
-text."""
+lines have margins, and the rows of a table have more room. So are rows of three columns and more whose median width is
+above MIN_TEXT_WIDTH. At half, such lines are tables; at double, dense lists are text."""
 NEARLY_AS_WIDE = 0.9
 """A line so wide, as a share of the widest, is as wide: justified text with a word less at its end."""
 
@@ -103,10 +103,10 @@ def _split(run: list[list[Rect]]) -> list[list[list[Rect]]]:
     if gaps[at] < WIDE_GAP * max(median(gaps), WIDE_GAP_HEIGHTS * height):
         return [run]
     above, below = run[: at + 1], run[at + 1 :]
-    return [run] if _share_columns(above, below) else [*_split(above), *_split(below)]
+    return [run] if share_columns(above, below) else [*_split(above), *_split(below)]
 
 
-def _share_columns(above: list[list[Rect]], below: list[list[Rect]]) -> bool:
+def share_columns(above: list[list[Rect]], below: list[list[Rect]]) -> bool:
     """Whether nearly all pieces of the part with fewer begin, or end, where pieces of the other do."""
     fewer, more = sorted(([rect for row in part for rect in row] for part in (above, below)), key=len)
     aligned = sum(
@@ -178,7 +178,10 @@ def _is_table(run: list[list[Rect]]) -> bool:
         return False
     filled = [sum(any(rect.overlap(column) for rect in row) for row in full) for column in columns]
     full_columns = sum(count >= MOST * len(full) for count in filled)
-    return full_columns >= MIN_TABLE_COLUMNS and median(c.width for c in columns) <= MAX_COLUMN_WIDTH * height
+    # Lines set as closely as a paragraph's, in columns of several words, are a paper's.
+    is_dense = median(_gap(above, below) for above, below in pairwise(run)) <= PAIR_LEADING * height
+    widest = (MIN_TEXT_WIDTH if is_dense else MAX_COLUMN_WIDTH) * height
+    return full_columns >= MIN_TABLE_COLUMNS and median(c.width for c in columns) <= widest
 
 
 def _is_aligned(row: list[Rect]) -> bool:

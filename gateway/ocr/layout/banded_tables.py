@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from gateway.ocr.layout.aligned_tables import side_by_side
+from gateway.ocr.layout.aligned_tables import share_columns, side_by_side
 from gateway.ocr.layout.reading_order import bands_of, rows_of
 from gateway.ocr.types import Rect
 
@@ -27,9 +27,10 @@ receipt between two strokes are one row."""
 MOST = 0.6
 """Share of the bands that must have pieces side by side. At half, lists between strokes are tables; at double (above 1)
 there is none."""
-END_SLACK = 0.5
-"""How much further than in the table's own bands the text of the first and last row may be from the edge. At half,
-headings with a wider margin are lost; at double, totals join the items."""
+END_SLACK, ALIGNED_SLACK = 0.5, 1.5
+"""How much further than in the table's own bands the text of the first and last row may be from the edge; the second
+where its pieces begin or end where the table's do. At half, headings with a wider margin are lost; at double, addresses
+above the items of an invoice join."""
 OUTSIDE = 0.6
 """How far a piece may reach over the table's side. At half, boxes with margins are cut off; at double, text beside the
 table joins."""
@@ -110,29 +111,24 @@ def _table(inside: list[Rect], box: Rect, heights: list[float]) -> BandedTable |
     """The table between edges, with a row of several pieces before the first and after the last; None without
     columns."""
     bands = [_rows(_between(inside, top, bottom)) for top, bottom in pairwise(heights)]
-    members = [rect for rows in bands for row in rows for rect in row]
-    height = median(rect.height for rect in members)
     above = max(_nearest(rows[0], top) for rows, top in zip(bands, heights[:-1], strict=True))
     below = max(_nearest(rows[-1], bottom) for rows, bottom in zip(bands, heights[1:], strict=True))
-    usual = median(max(len(side_by_side(row)) for row in rows) for rows in bands)
-    first = _end_row(inside, heights[0], below + END_SLACK * height, up=True)
-    last = _end_row(inside, heights[-1], above + END_SLACK * height, up=False)
-    first, last = (row if len(side_by_side(row)) >= MOST * usual else [] for row in (first, last))
-    rows = [
-        *([first] if first else []),
-        *([r for row in band for r in row] for band in bands),
-        *([last] if last else []),
-    ]
+    first = _end_row([rect for rect in inside if rect.center_y < heights[0]], bands, heights[0], below)
+    last = _end_row([rect for rect in inside if rect.center_y > heights[-1]], bands, heights[-1], above)
+    rows = [row for row in (first, *(row for rows in bands for row in rows), last) if row]
     parted = [side_by_side(row) for row in rows]
     if len(rows) < MIN_ROWS or sum(len(row) > 1 for row in parted) < MOST * len(rows):
         return None
-    single = sum(len(band) == 1 for band in bands)
-    if single < MOST * len(bands) and usual < MIN_WRAPPED_COLUMNS:
+    if sum(len(rows) == 1 for rows in bands) < MOST * len(bands) and _width(bands) < MIN_WRAPPED_COLUMNS:
         return None
-    tops = [min(rect.y1 for rect in first)] if first else []
-    bottoms = [max(rect.y2 for rect in last)] if last else []
-    edges = (*tops, *heights, *bottoms)
+    tops, bottoms = [rect.y1 for rect in first], [rect.y2 for rect in last]
+    edges = (*([min(tops)] if first else []), *heights, *([max(bottoms)] if last else []))
     return BandedTable(Rect(box.x1, edges[0], box.x2, edges[-1]), edges)
+
+
+def _width(bands: list[list[list[Rect]]]) -> float:
+    """How many cells a row usually has."""
+    return median(max(len(side_by_side(row)) for row in rows) for rows in bands)
 
 
 def _nearest(row: list[Rect], edge: float) -> float:
@@ -140,10 +136,13 @@ def _nearest(row: list[Rect], edge: float) -> float:
     return max(0.0, min(min(abs(rect.y1 - edge), abs(rect.y2 - edge)) for rect in row))
 
 
-def _end_row(inside: list[Rect], edge: float, reach: float, *, up: bool) -> list[Rect]:
-    """The row of several pieces right above (`up`) or below an edge; none where nothing is so near."""
-    beyond = [rect for rect in inside if (rect.center_y < edge) == up]
-    near = [rect for rect in beyond if (edge - rect.y2 if up else rect.y1 - edge) <= reach]
-    rows = _rows(near)
-    row = (rows[-1] if up else rows[0]) if rows else []
-    return row if len(side_by_side(row)) > 1 else []
+def _end_row(beyond: list[Rect], bands: list[list[list[Rect]]], edge: float, usual: float) -> list[Rect]:
+    """The row before the first edge or after the last, of those beyond it; none where it is too far, or has too few
+    cells. `usual`: how far the text of the table's rows is from such an edge."""
+    rows = _rows(beyond)
+    row = min(rows, key=lambda row: _nearest(row, edge), default=[])
+    if len(side_by_side(row)) < max(2.0, MOST * _width(bands)):
+        return []
+    inner = [row for rows in bands for row in rows]
+    slack = ALIGNED_SLACK if share_columns([row], inner) else END_SLACK
+    return row if _nearest(row, edge) <= usual + slack * median(rect.height for rect in row) else []

@@ -1,8 +1,9 @@
 """Columns under large headings in one row, as slides have them: each is read as a whole, like a card without a frame.
 
 A row of pieces in large letters, with lines in smaller ones below each: figures with what they count, and maybe a
-caption above, names with a paragraph. The heads of a table are not larger than its cells. Works on measured, unread lines; knows no pixels. The
-thresholds are chosen; bench/ocr_real.py scores them all together. Lengths are in heights of the heading.
+caption above, names with a paragraph. The heads of a table are not larger than its cells. Works on measured, unread
+lines; knows no pixels. The thresholds are chosen; bench/ocr_real.py scores them all together. Lengths are in heights of
+the heading.
 """
 
 from collections.abc import Sequence

@@ -53,8 +53,8 @@ MIN_PAGE_SIDE = 64
 """Pixels; a smaller image has no room for a picture beside text."""
 
 MIN_FLAT = 0.97
-"""Share of an area's pixels that are within BACKGROUND_STEP of one colour in a bar, such as a letter's coloured head. At
-half, photographs of the sky are bars; above, bars with a small sign are pictures."""
+"""Share of an area's pixels that are within BACKGROUND_STEP of one colour in a bar, such as a letter's coloured head.
+At half, photographs of the sky are bars; above, bars with a small sign are pictures."""
 OUTLINE_STEP, MIN_OUTLINE = 20, 0.3
 """A picture's outline is an edge, of so many levels in five reduced pixels, over this share of its length; that of the
 darker part of a gradient is where text meets it. At half, gradients are pictures; at double, vignettes are lost."""
