@@ -24,6 +24,9 @@ MAX_BAND_ROWS, MIN_WRAPPED_COLUMNS = 4, 3
 """Lines of the highest cell; and the columns of a table in which cells of several lines are usual: of two columns, it
 is a list of messages, each with its time beside it. At half, wrapped cells end a table; at double, the items of a
 receipt between two strokes are one row."""
+NEARLY_ALL = 0.9
+"""Two rows between two edges that each have this share of the usual cells are two rows of the table: cells of several
+lines stand beside shorter ones. At half, wrapped cells are rows; above, missed edges join rows."""
 MOST = 0.6
 """Share of the bands that must have pieces side by side. At half, lists between strokes are tables; at double (above 1)
 there is none."""
@@ -110,11 +113,18 @@ def _rows(rects: list[Rect]) -> list[list[Rect]]:
 def _table(inside: list[Rect], box: Rect, heights: list[float]) -> BandedTable | None:
     """The table between edges, with a row of several pieces before the first and after the last; None without
     columns."""
+    heights = _with_missed(inside, heights)
     bands = [_rows(_between(inside, top, bottom)) for top, bottom in pairwise(heights)]
     above = max(_nearest(rows[0], top) for rows, top in zip(bands, heights[:-1], strict=True))
     below = max(_nearest(rows[-1], bottom) for rows, bottom in zip(bands, heights[1:], strict=True))
     first = _end_row([rect for rect in inside if rect.center_y < heights[0]], bands, heights[0], below)
     last = _end_row([rect for rect in inside if rect.center_y > heights[-1]], bands, heights[-1], above)
+    if first:
+        # A heading whose own edge is missed: its row is the second before the first edge.
+        top = min(rect.y1 for rect in first)
+        head = _end_row([rect for rect in inside if rect.center_y < top], bands, top, above + below)
+        heights, first = ([(top + max(rect.y2 for rect in head)) / 2, *heights], head) if head else (heights, first)
+        bands = [_rows(_between(inside, top, bottom)) for top, bottom in pairwise(heights)]
     rows = [row for row in (first, *(row for rows in bands for row in rows), last) if row]
     parted = [side_by_side(row) for row in rows]
     if len(rows) < MIN_ROWS or sum(len(row) > 1 for row in parted) < MOST * len(rows):
@@ -124,6 +134,20 @@ def _table(inside: list[Rect], box: Rect, heights: list[float]) -> BandedTable |
     tops, bottoms = [rect.y1 for rect in first], [rect.y2 for rect in last]
     edges = (*([min(tops)] if first else []), *heights, *([max(bottoms)] if last else []))
     return BandedTable(Rect(box.x1, edges[0], box.x2, edges[-1]), edges)
+
+
+def _with_missed(inside: list[Rect], heights: list[float]) -> list[float]:
+    """The heights, with one between rows of as many cells as the table's rows have: an edge there was missed, as in a
+    blurred photograph."""
+    bands = [_rows(_between(inside, top, bottom)) for top, bottom in pairwise(heights)]
+    usual = _width(bands)
+    missed = [
+        (max(rect.y2 for rect in above) + min(rect.y1 for rect in below)) / 2
+        for rows in bands
+        if all(len(side_by_side(row)) >= NEARLY_ALL * usual for row in rows)
+        for above, below in pairwise(rows)
+    ]
+    return sorted([*heights, *missed])
 
 
 def _width(bands: list[list[list[Rect]]]) -> float:
@@ -141,8 +165,9 @@ def _end_row(beyond: list[Rect], bands: list[list[list[Rect]]], edge: float, usu
     cells. `usual`: how far the text of the table's rows is from such an edge."""
     rows = _rows(beyond)
     row = min(rows, key=lambda row: _nearest(row, edge), default=[])
+    inner = [row for rows in bands for row in rows]
+    is_aligned = bool(row) and share_columns([row], inner)
     if len(side_by_side(row)) < max(2.0, MOST * _width(bands)):
         return []
-    inner = [row for rows in bands for row in rows]
-    slack = ALIGNED_SLACK if share_columns([row], inner) else END_SLACK
+    slack = ALIGNED_SLACK if is_aligned else END_SLACK
     return row if _nearest(row, edge) <= usual + slack * median(rect.height for rect in row) else []

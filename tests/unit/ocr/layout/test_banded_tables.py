@@ -44,9 +44,15 @@ def test_a_heading_set_further_off_belongs_to_the_table_where_its_columns_do() -
 
 def test_bands_with_cells_of_several_lines_are_one_row_each() -> None:
     stripes = [LevelEdge(y, 100, 600) for y in (230, 290, 350, 410)]
-    lines = [rect for n in range(3) for y in (235, 260) for rect in cells(COLUMNS, y + 60 * n)]
-    (table,) = banded_tables(stripes, lines)
+    whole = [rect for n in range(3) for rect in cells(COLUMNS, 235 + 60 * n)]
+    further = [rect for n in range(3) for rect in cells(COLUMNS[:2], 260 + 60 * n)]
+    (table,) = banded_tables(stripes, [*whole, *further])
     assert table.edges == (230, 290, 350, 410)
+
+
+def test_two_full_rows_between_two_edges_are_two_rows_whose_edge_was_missed() -> None:
+    (table,) = banded_tables(ruled(100, 600, [230, 290, 320]), [*ROWS, *cells(COLUMNS, 325)])
+    assert table.edges == (205, 230, 260, 290, 320, 345)
 
 
 def test_lists_between_strokes_and_the_items_of_a_receipt_are_no_tables() -> None:

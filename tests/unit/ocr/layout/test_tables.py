@@ -143,14 +143,16 @@ def test_rows_of_other_columns_above_a_wide_gap_are_no_part_of_a_table() -> None
 
 
 def test_a_word_a_little_over_a_gutter_is_a_long_value_and_one_over_its_middle_a_heading() -> None:
-    rows = [(200 + 30 * n, [(50, "name"), (300, "12.50")]) for n in range(5)]
+    rows: list[tuple[float, list[tuple[float, str]]]] = [
+        (200 + 30 * n, [(50, "name"), (300, "12.50")]) for n in range(5)
+    ]
     wide = [Word("62,226,560", Rect(150, 350, 350, 370))]
     table = column_table([*words(*rows), *wide], None)
     assert table is not None and {cell.column_span for cell in table.cells} == {1}
 
 
 def test_the_edges_of_stripes_decide_which_lines_are_one_row() -> None:
-    gray = numpy.full((400, 700), 255, numpy.uint8)
+    gray: object = numpy.full((400, 700), 255, numpy.uint8)
     lines = [
         Line(Rect(x, y, x + 60, y + 20), text=text, words=(Word(text, Rect(x, y, x + 60, y + 20)),))
         for y, texts_ in ((100, "ab"), (122, "c"), (150, "de"), (172, "f"))
