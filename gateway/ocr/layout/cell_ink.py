@@ -22,6 +22,10 @@ EDGE_CELLS, EDGE_PX, EDGE_STEP = 5, 2, 6
 selection of a word is ink."""
 MIDDLE_SHARE = 0.7
 """Share of a cell's width in which a letter must have ink: neighbours reach over the side."""
+PART_SHARE, REACH_SHARE = 0.3, 0.3
+"""A part of a cell's ink, of so much of its darkest, that goes on beyond a side and reaches no further in than this share
+of the cell's width is a neighbour's: an underscore's end, the top of a slanted letter. At half, slanted capitals reach
+further; at double, the dots and strokes of letters in parts go."""
 
 
 def any_colour(page: Any) -> Any:
@@ -71,6 +75,31 @@ def _is_edge(ink: Any, darkest: Any, inked: Any) -> Any:
     return spans & (darkest < numpy.where(upright, UPRIGHT_SHARE, EDGE_SHARE) * of_row[:, None])
 
 
+def _clear_neighbours(ink: Any) -> None:
+    """Takes away what reaches into a cell from the one beside it."""
+    cv2, numpy = vision()
+    rows, columns, height, width = ink.shape
+    strong = ink > numpy.maximum(BLANK_STEP / 2, PART_SHARE * ink.max(axis=(2, 3), keepdims=True))
+    # All cells in one picture, apart by a pixel.
+    tiles = numpy.zeros((rows, height + 1, columns, width + 1), numpy.uint8)
+    tiles[:, :height, :, :width] = strong.transpose(0, 2, 1, 3)
+    picture = tiles.reshape(rows * (height + 1), columns * (width + 1))
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(picture, connectivity=8)
+    sides = labels.reshape(tiles.shape)[:, :, :, [0, width - 1]]
+    beside = cv2.dilate(tiles[:, :, :, [width - 1, 0]].reshape(len(picture), -1), numpy.ones((3, 1), numpy.uint8))
+    beside = beside.reshape(sides.shape) > 0
+    is_continued = numpy.zeros(len(stats), bool)
+    is_continued[sides[:, :, 1:, 0][beside[:, :, :-1, 0]]] = True
+    is_continued[sides[:, :, :-1, 1][beside[:, :, 1:, 1]]] = True
+    is_foreign = is_continued & (stats[:, cv2.CC_STAT_WIDTH] <= max(1, REACH_SHARE * width))
+    is_foreign[0] = False
+    if is_foreign.any():
+        foreign = is_foreign[labels].astype(numpy.uint8)
+        soft = cv2.dilate(foreign, numpy.ones((3, 3), numpy.uint8)) & ~(picture & ~foreign)
+        gone = soft.reshape(tiles.shape)[:, :height, :, :width].transpose(0, 2, 1, 3)
+        ink *= gone == 0
+
+
 def ink_of(cells: Any) -> tuple[Any, Any]:
     """The ink of each cell, 1 where it is darkest, and which cells have any."""
     _, numpy = vision()
@@ -85,6 +114,7 @@ def ink_of(cells: Any) -> tuple[Any, Any]:
         inside *= ~(light.all(axis=1, keepdims=True) | light.all(axis=2, keepdims=True))  # beside the box
         ink[boxed] = inside
     _clear_edges(ink)
+    _clear_neighbours(ink)
     width = ink.shape[3]
     margin = round((1 - MIDDLE_SHARE) / 2 * width)
     darkest = ink[:, :, :, margin : width - margin].max(axis=(2, 3))

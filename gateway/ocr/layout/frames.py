@@ -16,7 +16,7 @@ SLIM, LOW = 0.34, 0.2
 """Greatest width of an upright stroke, and height of a level one, as shares of the cell."""
 MIN_BAR, MIN_MARK, MIN_DASH, MAX_EQUAL = 0.66, 0.45, 0.35, 0.4
 """Least height of a bar and of `!`, width of a dash, and greatest height of `=`, as shares of the cell."""
-MIN_SLASH, MIN_SLANT, MIN_LEAN, LEAN_STROKE = 0.5, 0.5, 0.45, 0.5
+MIN_SLASH, MIN_SLANT, MIN_LEAN, LEAN_STROKE = 0.4, 0.5, 0.45, 0.5
 """Least height of a slash, as a share of the cell's; least width, and how far its stroke leans, as shares of the cell's
 width; and how much of a row of pixels it fills at most. At half, a slanted `l` is a slash; at double, slashes of narrow
 typefaces are none."""
