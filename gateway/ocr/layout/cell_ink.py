@@ -12,6 +12,8 @@ GROUND_PERCENTILE = 80
 BLANK_SHARE, BLANK_STEP = 0.22, 24
 """A cell is blank when its darkest pixel differs from its ground by less than this share of what the letters do, and by
 less than so many levels of 256. At half, guides of indentation are letters; at double, pale comments are blank."""
+MIN_ROW_LETTERS = 5
+"""Letters of a row that tell how dark its letters are. At half, a smear does; at double, short comments do not."""
 BOXED_SHARE = 0.6
 """Share of dark pixels from which a cell is a light letter on a dark ground of its own: bold letters fill a half. At
 half, bold letters are grounds; at double (above 1), there are no boxes."""
@@ -100,6 +102,19 @@ def _clear_neighbours(ink: Any) -> None:
         ink *= gone == 0
 
 
+def _usual(darkest: Any, inked: Any) -> Any:
+    """How dark the letters of each row are: as those of the block, or less where the row is paler, as comments are."""
+    _, numpy = vision()
+    if not inked.any():
+        return numpy.zeros(len(inked))
+    usual = numpy.full(len(inked), numpy.median(darkest[inked]))
+    letters = numpy.where(inked & (darkest >= BLANK_SHARE * usual[0]), darkest, numpy.nan)
+    rows = (~numpy.isnan(letters)).sum(axis=1) >= MIN_ROW_LETTERS
+    if rows.any():
+        usual[rows] = numpy.minimum(usual[rows], numpy.nanmedian(letters[rows], axis=1))
+    return usual
+
+
 def ink_of(cells: Any) -> tuple[Any, Any]:
     """The ink of each cell, 1 where it is darkest, and which cells have any."""
     _, numpy = vision()
@@ -119,7 +134,6 @@ def ink_of(cells: Any) -> tuple[Any, Any]:
     margin = round((1 - MIDDLE_SHARE) / 2 * width)
     darkest = ink[:, :, :, margin : width - margin].max(axis=(2, 3))
     inked = darkest >= BLANK_STEP
-    usual = float(numpy.median(darkest[inked])) if inked.any() else 0.0
-    inked &= darkest >= BLANK_SHARE * usual
+    inked &= darkest >= BLANK_SHARE * _usual(darkest, inked)[:, None]
     inked &= ~_is_edge(ink, darkest, inked)
     return ink / numpy.maximum(1.0, darkest)[:, :, None, None].clip(1.0), inked

@@ -19,6 +19,7 @@ from gateway.ocr.layout.code_extent import row_step
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
 from gateway.ocr.layout.guides import without_guides
+from gateway.ocr.layout.look_alikes import known_shapes, told_apart
 from gateway.ocr.layout.panel_order import panel_of
 from gateway.ocr.layout.runs import Run, rows_of_cells
 from gateway.ocr.layout.shape_reading import Read, read_shapes
@@ -32,13 +33,6 @@ IN_CONTEXT, ALONE = 3, 1
 """Weights of a reading between letters of its kind (both digits, or both letters) and of any other."""
 CLEAR_SHARE, MIN_VOTES = 0.7, 4
 """A shape's character replaces another reading when it has this share of the votes, and so many."""
-LOOK_ALIKE = {
-    "0": ("O", {"capital"}),
-    "O": ("0", {"digit"}),
-    "1": ("l", {"small"}),
-    "l": ("1", {"digit"}),
-}
-"""What the recogniser takes for one another, and the kind of letters beside which that is likely; or none."""
 BARS = "|Il1!\u2502"
 """What a bar is read as."""
 IN_NUMBERS = (".", ",")
@@ -46,9 +40,6 @@ IN_NUMBERS = (".", ",")
 MIN_UNREAD, MAX_UNKNOWN = 5, 0.2
 """A run of so many cells that the recogniser did not read at all is the line of a frame: a smaller share of its cells
 may be unknown, and are as the others."""
-MIN_SURE, UNLIKE = 3, 0.94
-"""So many readings in context make a shape surely that character; a shape less like it than UNLIKE is not the same one
-in another weight, but its look-alike."""
 NEAR_SHAPE = 0.93
 """A shape that was never read is that of its nearest, if so like: neighbours that reach into a cell change its ink."""
 KNOWN_SHARE = 0.5
@@ -159,10 +150,7 @@ def _kind(character: str) -> str:
 def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[str, float, int]]:
     """For each shape its character, the share of the votes for it, and their number."""
     heights = heights_of([grid.ink[first] for first in shapes.firsts], shapes.votes)
-    sure = {
-        character: [n for n, votes in enumerate(shapes.in_context) if votes[character] >= MIN_SURE]
-        for character in LOOK_ALIKE
-    }
+    known = known_shapes(shapes)
     voted = [number for number, votes in enumerate(shapes.votes) if votes]
     found: list[tuple[str, float, int]] = []
     for number, votes in enumerate(shapes.votes):
@@ -171,12 +159,12 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
             character = shapes.told[number]
             found.append((character, 1.0 if not character.isalnum() else KNOWN_SHARE, MIN_VOTES))
             continue
+        if not total and heights[number] in QUOTE_OF and signs[number] in ("", "-"):
+            found.append((QUOTE_OF[heights[number]], KNOWN_SHARE, 0))
+            continue
         is_read = total and (signs[number] in "-_=+." or _is_no_bar(signs[number], votes))
         if signs[number] and not is_read:
             found.append((signs[number], 1.0, MIN_VOTES))
-            continue
-        if not total and heights[number] in QUOTE_OF:
-            found.append((QUOTE_OF[heights[number]], KNOWN_SHARE, 0))
             continue
         if not total:
             nearest = max(voted, key=lambda other: shapes.likeness[number][other], default=number)
@@ -184,7 +172,7 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
             found.append((shapes.votes[nearest].most_common(1)[0][0], KNOWN_SHARE, 0) if is_near else ("", 0.0, 0))
             continue
         counts = of_its_height(votes, heights[number], shapes.around[number])
-        counts = _unlike_known(counts, shapes, number, sure)
+        counts = told_apart(counts, shapes, number, known)
         character, count = counts.most_common(1)[0]
         is_certain = heights[number] is Height.DEEP and character not in votes  # nothing on the base line can be
         found.append((character, count / total, max(total, MIN_VOTES) if is_certain else total))
@@ -194,20 +182,6 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
 def _is_no_bar(sign: str, votes: Counter[str]) -> bool:
     """Whether a shape that looks like a bar was mostly read as something else: narrow brackets of small print do."""
     return sign == "|" and votes.most_common(1)[0][0] not in BARS
-
-
-def _unlike_known(votes: Counter[str], shapes: Shapes, number: int, sure: dict[str, list[int]]) -> Counter[str]:
-    """The votes; weak ones given to the look-alike where another shape is surely that character and unlike, and what
-    stands beside is of the look-alike's kind."""
-    moved: Counter[str] = Counter()
-    for character, count in votes.items():
-        others = sure.get(character, [])
-        is_weak = others and not shapes.in_context[number][character]
-        if is_weak and max(shapes.likeness[number][n] for n in others) < UNLIKE:
-            alike, kinds = LOOK_ALIKE[character]
-            character = alike if shapes.around[number] <= kinds else character
-        moved[character] += count
-    return moved
 
 
 def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, float, int]]) -> str:
