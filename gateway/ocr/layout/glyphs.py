@@ -15,7 +15,7 @@ from typing import Any
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.cell_ink import any_colour
 from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
-from gateway.ocr.layout.code_extent import row_step
+from gateway.ocr.layout.code_extent import MAX_LEFT, row_step
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
 from gateway.ocr.layout.guides import without_guides
@@ -40,6 +40,8 @@ IN_NUMBERS = (".", ",")
 MIN_UNREAD, MAX_UNKNOWN = 5, 0.2
 """A run of so many cells that the recogniser did not read at all is the line of a frame: a smaller share of its cells
 may be unknown, and are as the others."""
+SMUDGES = "'`|_-."
+"""What marks that are no sign are told as, if anything."""
 NEAR_SHAPE = 0.93
 """A shape that was never read is that of its nearest, if so like: neighbours that reach into a cell change its ink."""
 KNOWN_SHARE = 0.5
@@ -58,11 +60,20 @@ def read_block(page: Any, block: PageBlock, lines: list[Line], panels: list[Rect
     foreign = [line.rect for line in lines if line.rect.share_in(block.rect) < INSIDE]
     step = row_step(block.lines) if block.lines else 0.0
     gray = without_guides(without_sides(any_colour(page), panels, block.rect), block.rect, block.pitch, step)
-    grid = cell_grid(gray, block.lines, block.pitch, foreign)
     around = panel_of(block.rect, panels)
+    left = _free_left(block, lines, panels[around].x1 if around >= 0 else 0.0)
+    grid = cell_grid(gray, block.lines, block.pitch, foreign, left)
     if grid is not None and around >= 0:
         grid.leave_out_beyond(panels[around])
     return (read_cells(grid, read) if grid is not None else None) or block.lines
+
+
+def _free_left(block: PageBlock, lines: list[Line], side: float) -> float:
+    """The x to which a block's rows may begin further left than its lines: a brace alone is no line for the detector.
+    At most MAX_LEFT letters, and neither beyond the `side` of its panel nor at other lines."""
+    rect = block.rect
+    beside = [line.rect.x2 for line in lines if line.rect.x2 <= rect.x1 and rect.y1 < line.rect.center_y < rect.y2]
+    return max(rect.x1 - MAX_LEFT * block.pitch, side + block.pitch / 2, max(beside, default=0.0) + block.pitch)
 
 
 def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
@@ -92,7 +103,10 @@ def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
         shapes.forget()
         _vote(shapes, rows)
         characters = _characters(grid, shapes, signs)
-    texts = [[_spelled(run, number, shapes, characters) for run in runs] for number, runs in enumerate(rows)]
+    texts = [
+        [] if _is_smudged(grid, number, runs, shapes) else [_spelled(run, number, shapes, characters) for run in runs]
+        for number, runs in enumerate(rows)
+    ]
     lines = (_line(grid, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
     return [*(line for line in lines if line is not None), *grid.others]
 
@@ -184,6 +198,13 @@ def _is_no_bar(sign: str, votes: Counter[str]) -> bool:
     return sign == "|" and votes.most_common(1)[0][0] not in BARS
 
 
+def _is_smudged(grid: CellGrid, number: int, runs: list[Run], shapes: Shapes) -> bool:
+    """Whether a row where no line was found holds single shapes that no line has: sides of tabs, ends of letters."""
+    alone = [shapes.of_cell[number, run.start] for run in runs if run.length == 1]
+    is_all = len(alone) == len(runs) and not grid.members[number]
+    return is_all and all(shapes.told.get(shape, "") in SMUDGES and not shapes.votes[shape] for shape in alone)
+
+
 def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, float, int]]) -> str:
     """A run's text."""
     if run.is_foreign:
@@ -209,7 +230,7 @@ def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, 
 def _line(grid: CellGrid, number: int, runs: list[Run], texts: list[str]) -> Line | None:
     """A row as one line with its spaces; None where nothing is known of its ink."""
     text, letters = "", list[float]()
-    for run, piece in zip(runs, texts, strict=True):
+    for run, piece in zip(runs, texts, strict=False):
         if not piece:
             continue
         gap = run.start - len(text) if not text else max(1, run.start - len(text))
