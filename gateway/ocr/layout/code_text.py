@@ -57,28 +57,29 @@ def code_text(lines: list[Line], pitch: float) -> str:
     rows = [[without_ligatures(line, pitch) if line.letters else line for line in row if line.text] for row in rows]
     rows = [row for row in rows if row]
     middles = [median(line.rect.center_y for line in row) for row in rows]
-    edge = _gutter_edge(rows, middles, pitch)
+    edge, numbered = _gutter(rows, middles, pitch)
     rows = [[line for line in (_right_of(line, edge, pitch) for line in row) if line.text] for row in rows]
-    inside = [line for row in rows for line in row if line.letters and line.letters[0] > edge]
+    inside = [line for row in rows[numbered] for line in row if line.letters]
     origin = _origin(inside or [line for row in rows for line in row], pitch)
     texts = [_row_text(row, pitch, origin) for row in rows]
     return "\n".join(_with_blanks(middles, texts)).strip("\n")
 
 
-def _gutter_edge(rows: list[list[Line]], middles: list[float], pitch: float) -> float:
-    """The x right of the line numbers: numbers at the starts of rows that count them, blank rows included; minus
-    infinity where there are none."""
+def _gutter(rows: list[list[Line]], middles: list[float], pitch: float) -> tuple[float, slice]:
+    """The x right of the line numbers, and the rows from the first to the last that has one: numbers at the starts of
+    rows that count them, blank rows included. Minus infinity and all rows where there are none."""
     counted = []
     step = _row_step(middles)
-    for row, middle in zip(rows, middles, strict=True):
+    for place, (row, middle) in enumerate(zip(rows, middles, strict=True)):
         match = NUMBER.match(row[0].text)
         if match and row[0].letters:
             offset = int(match[1]) - round((middle - middles[0]) / step)
-            counted.append((offset, row[0].letters[match.end(1) - 1]))
-    usual = Counter(offset for offset, _ in counted).most_common(1)
+            counted.append((offset, row[0].letters[match.end(1) - 1], place))
+    usual = Counter(offset for offset, *_ in counted).most_common(1)
     if len(rows) < MIN_ROWS or not usual or usual[0][1] < MIN_NUMBERED * len(rows):
-        return -inf
-    return max(x for offset, x in counted if offset == usual[0][0]) + pitch / 2
+        return -inf, slice(None)
+    xs, places = zip(*((x, place) for offset, x, place in counted if offset == usual[0][0]), strict=True)
+    return max(xs) + pitch / 2, slice(places[0], places[-1] + 1)
 
 
 def _right_of(line: Line, edge: float, pitch: float) -> Line:

@@ -40,8 +40,8 @@ IN_NUMBERS = (".", ",")
 MIN_UNREAD, MAX_UNKNOWN = 5, 0.2
 """A run of so many cells that the recogniser did not read at all is the line of a frame: a smaller share of its cells
 may be unknown, and are as the others."""
-SMUDGES = "'`|_-."
-"""What marks that are no sign are told as, if anything."""
+SMUDGES, MAX_SMUDGE = "'\"`|_-.", 2
+"""What marks that are no sign are told as, if anything; and the most cells of one, as a docstring's end has three."""
 NEAR_SHAPE = 0.93
 """A shape that was never read is that of its nearest, if so like: neighbours that reach into a cell change its ink."""
 KNOWN_SHARE = 0.5
@@ -200,9 +200,10 @@ def _is_no_bar(sign: str, votes: Counter[str]) -> bool:
 
 def _is_smudged(grid: CellGrid, number: int, runs: list[Run], shapes: Shapes) -> bool:
     """Whether a row where no line was found holds single shapes that no line has: sides of tabs, ends of letters."""
-    alone = [shapes.of_cell[number, run.start] for run in runs if run.length == 1]
-    is_all = len(alone) == len(runs) and not grid.members[number]
-    return is_all and all(shapes.told.get(shape, "") in SMUDGES and not shapes.votes[shape] for shape in alone)
+    if grid.members[number] or any(run.length > MAX_SMUDGE for run in runs):
+        return False
+    cells = [shapes.of_cell[number, run.start + place] for run in runs for place in range(run.length)]
+    return all(shapes.told.get(shape, "") in SMUDGES and not shapes.votes[shape] for shape in cells)
 
 
 def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, float, int]]) -> str:
@@ -212,7 +213,7 @@ def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, 
     cells = _cells(run, number, shapes, characters)
     if run.placed:
         word = [
-            known if not read or (share >= CLEAR_SHARE and votes >= MIN_VOTES) else read
+            known if not read or (is_wide(read) and known) or (share >= CLEAR_SHARE and votes >= MIN_VOTES) else read
             for read, (known, share, votes) in zip(run.placed, cells, strict=True)
         ]
         return "".join(word) if all(word) else run.spaced
