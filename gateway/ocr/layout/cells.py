@@ -100,9 +100,11 @@ def cell_grid(
         return None
     height, width = max(MIN_CELL_PX, round(step)), max(MIN_CELL_PX, round(pitch))
     sides = numpy.array(middles) - height / 2
-    sides = numpy.rint(sides + _down(dark, sides - top, step)).astype(int)
+    has_lines = numpy.array([bool(row) for row in members])
+    # Above the first line there may be the bar of a title.
+    sides = numpy.rint(sides + _down(dark, sides[has_lines][1:] - top, step)).astype(int)
     # The strokes of a frame stand on the grid.
-    moves = _jitter(dark, sides - top, height) * numpy.array([bool(lines) for lines in members])
+    moves = _jitter(dark, sides - top, height) * has_lines
     ys = (sides + moves)[:, None] + numpy.arange(height)
     xs = numpy.rint(origin + pitch * numpy.arange(count)).astype(int)[:, None] + numpy.arange(width)
     ink, inked = ink_of(_cut(gray, ys, xs))
@@ -110,7 +112,7 @@ def cell_grid(
     if off.any():
         ink, inked = ink_of(_cut(gray, ys + off[:, None], xs))
     beyond = max(0, int((box.x1 - 2 * pitch - origin) // pitch))
-    inked[[bool(row) for row in members], :beyond] = False
+    inked[has_lines, :beyond] = False
     for rect in (*foreign, *(line.rect for line in others)):
         near = numpy.abs(numpy.array(middles) - rect.center_y) < FOREIGN * step
         first, last = int((rect.x1 - origin) // pitch), int((rect.x2 - origin) // pitch) + 1
@@ -196,7 +198,9 @@ def _down(dark: Any, sides: Any, step: float) -> int:
     dark = dark.sum(axis=1)
     reach = int(MAX_DOWN * step)
     moves = sorted(range(-reach, reach + 1), key=abs)
-    cut = [dark[numpy.rint(sides + move).astype(int).clip(0, len(dark) - 1)].sum() for move in moves]
+    # The pixels on both sides too, as rows are moved by a pixel afterwards.
+    near = numpy.array([[-1], [0], [1]])
+    cut = [dark[(numpy.rint(sides + move).astype(int) + near).clip(0, len(dark) - 1)].sum() for move in moves]
     return moves[int(numpy.argmin(cut))]
 
 
