@@ -25,9 +25,9 @@ selection of a word is ink."""
 MIDDLE_SHARE = 0.7
 """Share of a cell's width in which a letter must have ink: neighbours reach over the side."""
 PART_SHARE, REACH_SHARE = 0.3, 0.3
-"""A part of a cell's ink, of so much of its darkest, that goes on beyond a side and reaches no further in than this share
-of the cell's width is a neighbour's: an underscore's end, the top of a slanted letter. At half, slanted capitals reach
-further; at double, the dots and strokes of letters in parts go."""
+"""A part of a cell's ink, of so much of its darkest, that goes on beyond a side and reaches no further in than this
+share of the cell's width is a neighbour's: an underscore's end, the top of a slanted letter. At half, slanted capitals
+reach further; at double, the dots and strokes of letters in parts go."""
 
 
 def any_colour(page: Any) -> Any:
