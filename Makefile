@@ -54,8 +54,9 @@ else
 	$(BIN)/python -m coverage report --skip-covered --sort=cover --fail-under=$(COVERAGE_FLOOR)
 endif
 
-test-fast: $(VENV)/.installed-dev  ## the tests that need no engine and no second process: under two minutes
-	$(PARALLEL) -m "$(SUITE) and not slow and not alone" $(TESTARGS)
+# Without the contract tests: they are three minutes of CPU, mostly patterns timed, and `make check` runs them.
+test-fast: $(VENV)/.installed-dev  ## unit tests and flows that need no engine and no second process: under two minutes
+	$(PARALLEL) -m "$(SUITE) and not slow and not alone" $(or $(TESTARGS),tests/unit tests/flows)
 
 test-system: $(VENV)/.installed-dev  ## tests that need npm, a browser, PostgreSQL or systemd; each is skipped without it
 	$(PYTEST) -m "system and not soak" $(TESTARGS)

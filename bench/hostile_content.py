@@ -15,7 +15,7 @@ from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.opinion import follow
 from gateway.engines.content.structured_data import read_structured_data
 from gateway.engines.content.structured_text import completed
-from gateway.engines.html.embedded_state import embedded_text
+from gateway.engines.html.embedded_state import EmbeddedState
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.metadata import read_head
 from gateway.engines.html.script_signs import read_signs
@@ -67,7 +67,7 @@ def state(text: str) -> str:
     element = json.dumps(["$", "p", None, {"children": [text]}])
     pushed = f"self.__next_f.push({json.dumps([1, '0:' + element])})"
     etree.SubElement(root, "script").text = _XML_ODD.sub("", pushed)
-    return embedded_text(root)
+    return EmbeddedState(root).text()
 
 
 def text_document(body: bytes) -> object:

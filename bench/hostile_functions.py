@@ -24,7 +24,7 @@ from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html import charset, dom, metadata
+from gateway.engines.html import charset, dom, metadata, no_text
 from gateway.engines.index.vector_rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.engines.text import code_fences, passages, tokens
@@ -103,7 +103,7 @@ def _written(root: Any, plain: bool = False) -> str:
 
 
 def _pruned(root: Any) -> None:
-    dom.drop_code(root)
+    no_text.drop_code(root)
     dom.drop_furniture(root)
     dom.region_of(root)
 

@@ -248,6 +248,7 @@ _ROBOTS_UNITS = (
 ROBOTS: dict[str, Generator] = {
     **{repr(unit): _repeated(unit, "user-agent: *\n") for unit in _ROBOTS_UNITS},
     "a rule of stars": lambda size: "user-agent: *\ndisallow: /" + "*a" * (size // 2),
+    "rules of stars": lambda size: "user-agent: *\n" + ("disallow: /" + "*a" * 100 + "b$\n") * (size // 214),
     "a rule of percents": lambda size: "user-agent: *\ndisallow: /" + "%2a" * (size // 3),
 }
 """robots.txt files of about so many characters."""

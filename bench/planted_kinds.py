@@ -4,7 +4,8 @@
 in which people paste secrets: `{kind, value, text, likely}`. `value` describes how the secret is drawn anew
 (`{alnum:24}`: 24 random letters and digits), `{}` in `text` is its place. `likely`: nothing proves it, so that answers
 only flag it. Rules were made by the `tuning` half of the kinds; the `held` half, chosen by a digest of the kind's name,
-measures them. `--half` names one, `--seed` draws other values, `--list` prints what is not masked in answers.
+measures them. `bench/data/harmless.jsonl` has texts of the same shapes without a secret (`{kind, text}`).
+`--half` names one half, `--seed` draws other values, `--list` prints what is not masked in answers.
 """
 
 import argparse
@@ -19,9 +20,11 @@ from urllib.parse import quote
 
 from bench.masks import Masks, covered
 from bench.planted import Draw
+from gateway.sanitize.text.findings import GRADED
 
 _ROWS = Path(__file__).parent / "data" / "planted.jsonl"
-_DRAWN = re.compile(r"\{(?:([A-Za-z0-9]+):([^{}]+)|(password|plain|b64pw|b64login|b64docker))\}")
+_HARMLESS = _ROWS.with_name("harmless.jsonl")
+_DRAWN = re.compile(r"\{(?:([A-Za-z0-9]+):(\d+|[A-Z][A-Za-z0-9 ]+)|(password|human|plain|b64pw|b64login|b64docker))\}")
 _ALPHABETS = {
     "alnum": string.ascii_letters + string.digits,
     "lower": string.ascii_lowercase + string.digits,
@@ -70,6 +73,8 @@ def drawn(draw: Draw, form: str) -> str:
 def _part(draw: Draw, name: str, argument: str) -> str:
     if name == "pem":
         return draw.pem(argument, 300)
+    if name == "human":
+        return _human(draw)
     if name in ("password", "plain", "b64pw", "b64login", "b64docker"):
         return _encoded(name, draw.password())
     size = int(argument)
@@ -87,6 +92,12 @@ def _part(draw: Draw, name: str, argument: str) -> str:
     return {"b64nopad": value.rstrip("="), "urlenc64": quote(value, safe="")}.get(name, value)
 
 
+def _human(draw: Draw) -> str:
+    """A password as people make them: a word, a number and a sign."""
+    word = _WORDS.split()[int(draw.text(4, string.digits)) % len(_WORDS.split())]
+    return word.capitalize() + draw.digits(2) + draw.text(2, string.digits) + draw.text(1, "!?#$%&*")
+
+
 def _encoded(name: str, password: str) -> str:
     plain = {
         "password": "",
@@ -96,6 +107,24 @@ def _encoded(name: str, password: str) -> str:
         "b64docker": json.dumps({"auths": {"registry.internal": {"password": password}}}),
     }[name]
     return base64.b64encode(plain.encode()).decode() if plain else password
+
+
+def harmless() -> list[tuple[str, str]]:
+    """(kind, form) of texts that only look like those with secrets: placeholders, references, digests, public keys."""
+    rows = [json.loads(line) for line in _HARMLESS.read_text("utf-8").splitlines()]
+    return [(row["kind"], row["text"]) for row in rows]
+
+
+def show_harmless(draw: Draw, masks: Masks) -> None:
+    """Print which kinds of harmless text lose something in answers, and in which a secret or id is only flagged."""
+    lost, flagged = [], []
+    for kind, form in harmless():
+        text = _AROUND + drawn(draw, form) + _AFTER
+        spans = [each for each in masks.spans(text) if each[2] in GRADED]
+        lost += [f"  redacted {kind}: {text[low:high]!r}" for low, high, _, is_redacted in spans if is_redacted]
+        flagged += [kind for _, _, _, is_redacted in spans if not is_redacted]
+    print(f"harmless: {len(harmless())} kinds, values redacted {len(lost)}, flagged {len(flagged)}")
+    print("\n".join(lost), end="\n" if lost else "")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -125,6 +154,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{half}: {len(chosen)} kinds, " + ", ".join(f"{name} {count}" for name, count in counts.items()))
         if options.list:
             print("\n".join(short))
+    show_harmless(draw, masks)
     return 0
 
 

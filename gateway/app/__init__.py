@@ -31,7 +31,7 @@ from gateway.app.web_tools import (
 )
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
-from gateway.engines.extract.pictures import PooledPictures
+from gateway.engines.extract.pictures import PooledPictures, PooledPixels
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.mcp.cancellations import Cancellations
 from gateway.mcp.dispatcher import Dispatcher
@@ -78,7 +78,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     judge = guardrail(config, completions)
     sanitizer = Sanitizer(config.sanitize, judge)
     pool = parse_pool(config, resources)
-    ocr = ocr_service(config, completions, image_loader(config, fetcher, resources), PooledPictures(pool))
+    ocr = ocr_service(config, completions, image_loader(config, fetcher, PooledPixels(pool)), PooledPictures(pool))
     budgets, metrics = shared.budgets(completions), Metrics()
     pictures = picture_reader(config, pool, ocr, OwnUse(shared.keys.caller_of, budgets, shared.usage, metrics))
     deps = engine_deps(config, fetcher, pool, resources, ModelUse(completions, pictures))

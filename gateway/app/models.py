@@ -1,6 +1,5 @@
 """Composition of the model table: configured upstreams, then the embedded engines, and the guardrail model."""
 
-import asyncio
 import time
 from collections.abc import Container
 from contextlib import AsyncExitStack
@@ -14,7 +13,6 @@ from gateway.embedded.llm_server import CONTEXT_TOKENS
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from gateway.engines.embedding.embedder import LocalEmbedder
 from gateway.engines.fetch.fetcher import Fetcher
-from gateway.ocr.image.normalise import PixelNormaliser
 from gateway.ports import CompletionUpstream, PagePictures
 from gateway.providers.embedded import OnDemandUpstream
 from gateway.providers.fan_out import FanOutUpstream
@@ -26,7 +24,7 @@ from gateway.sanitize.guardrail.guardrail import Guardrail
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.services.completion.service import CompletionService, OwnModel
 from gateway.services.ocr.documents import DocumentLimits, Documents
-from gateway.services.ocr.images import ImageLoader
+from gateway.services.ocr.images import ImageLoader, PixelWork
 from gateway.services.ocr.service import OcrService
 from gateway.services.ocr.upstream import OcrAdapter
 from gateway.wire.chat.request import UpstreamOptions
@@ -71,12 +69,10 @@ def _local_embeddings(config: Config, embedder: LocalEmbedder, configured: Conta
     )
 
 
-def image_loader(config: Config, fetcher: Fetcher, resources: AsyncExitStack) -> ImageLoader:
+def image_loader(config: Config, fetcher: Fetcher, pixels: PixelWork) -> ImageLoader:
     """The loader of images for OCR models. Remote upstreams get them upright; the embedded engine turns them itself."""
     if not any(model.kind == "ocr" and model.upstreams for model in config.models):
         return ImageLoader(fetcher)
-    pixels = PixelNormaliser()
-    resources.push_async_callback(asyncio.to_thread, pixels.close)
     return ImageLoader(fetcher, pixels)
 
 

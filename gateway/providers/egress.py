@@ -16,6 +16,7 @@ import aiohttp
 from yarl import URL
 
 from gateway.config.server_settings import Secret
+from gateway.engines.fetch.bounded_answers import BoundedConnector
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Egress:
             user, _, password = self.proxy_auth.partition(":")
             proxy = proxy.with_user(user).with_password(password)
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=trusted, **connector),
+            connector=BoundedConnector(ssl=trusted, **connector),
             proxy=proxy,
             trust_env=False,
             cookie_jar=aiohttp.DummyCookieJar(),

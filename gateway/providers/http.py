@@ -7,7 +7,7 @@ chunk in a later segment, read 2026-11-21), so every wait here has its own limit
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Mapping
 from dataclasses import dataclass
 
 import aiohttp
@@ -16,6 +16,7 @@ from gateway import trace
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge
 from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
 from gateway.errors import UpstreamError, UpstreamTimeout
+from gateway.providers.body_pieces import PIECE_BYTES, in_turns, pieces_of
 from gateway.providers.egress import DIRECT, Egress
 from gateway.wire.large_json import Pieces
 from gateway.wire.retry_after import retry_after_s
@@ -120,12 +121,14 @@ class Answer:
                     return
                 if is_packed:
                     part = self._decompressed(part, MAX_ANSWER_BYTES)
-                if part:
-                    yield part
+                for piece in pieces_of(part):
+                    yield piece
+                    if len(part) > PIECE_BYTES:
+                        await asyncio.sleep(0)
         except (aiohttp.ClientError, ConnectionError, ValueError) as error:
             raise UpstreamError("the upstream's answer broke off") from error
         except TimeoutError:
-            raise UpstreamTimeout(f"the upstream sent nothing for {timer.limit_s:g} s") from None
+            raise UpstreamTimeout(timer.reason) from None
         finally:
             timer.close()
 
@@ -190,7 +193,7 @@ class _ReadTimer:
         self._loop = asyncio.get_running_loop()
         self.since_s: float | None = None
         """Loop time at which the present read began; None between two reads."""
-        self.limit_s = idle_s
+        self.reason = f"the upstream sent nothing for {idle_s:g} s"
         self._handle = self._loop.call_at(min(self._loop.time() + idle_s, deadline_s), self._check)
 
     def close(self) -> None:
@@ -205,15 +208,10 @@ class _ReadTimer:
             wait_s = due_s if self.since_s is not None else min(due_s, now_s + self._idle_s)
             self._handle = self._loop.call_at(wait_s, self._check)
             return
+        if now_s >= self._deadline_s:
+            self.reason = "the upstream's answer took longer than it may in all"
         self._response.content.set_exception(TimeoutError())
         self._response.close()
-
-
-async def _yielding(pieces: Pieces) -> AsyncIterator[bytes]:
-    """The pieces, with a turn for other tasks on the event loop after each."""
-    for piece in pieces:
-        yield piece
-        await asyncio.sleep(0)
 
 
 class HttpClient:
@@ -262,7 +260,7 @@ class HttpClient:
     ) -> aiohttp.ClientResponse:
         if isinstance(body, bytes) and len(body) > _WHOLE_BYTES:
             body = Pieces([body])
-        data: bytes | AsyncIterator[bytes] = body if isinstance(body, bytes) else _yielding(body)
+        data: bytes | AsyncIterable[bytes] = body if isinstance(body, bytes) else in_turns(body)
         length = {"Content-Length": str(body.size)} if isinstance(body, Pieces) else {}
         headers = {**headers, **trace.outgoing(), **length}
         try:

@@ -9,13 +9,12 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-import orjson
-
 from gateway.config.model_settings import Upstream
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
 from gateway.providers.egress import egress_of
 from gateway.providers.http import Answer, HttpClient, Timeouts
+from gateway.providers.large_answers import decoded_answer, json_or_none
 from gateway.wire import sse
 from gateway.wire.large_json import encode
 from gateway.wire.openai_error import upstream_error
@@ -73,7 +72,7 @@ class OpenAICompatUpstream:
             try:
                 if answer.status != 200:
                     raise await self._refusal(answer)
-                decoded = _json_or_none(await answer.read())
+                decoded = await decoded_answer(await answer.read())
             finally:
                 answer.close()
         finally:
@@ -113,9 +112,12 @@ class OpenAICompatUpstream:
                     batch = parser.feed(chunk)
                     if batch:
                         stats.upstream_s += clock() - started_s
-                        is_complete = batch[-1] == b"[DONE]"
-                        yield batch
+                        is_complete = b"[DONE]" in batch
+                        # what comes behind its end is no part of the answer
+                        yield batch[: batch.index(b"[DONE]") + 1] if is_complete else batch
                         started_s = clock()
+                        if is_complete:
+                            return
             if batch := parser.close():
                 yield batch
         finally:
@@ -128,15 +130,7 @@ class OpenAICompatUpstream:
         if answer.status < 400:
             return UpstreamError(f"the upstream answered with status {answer.status}")
         try:
-            body = _json_or_none(await answer.read(_MAX_ERROR_BYTES))
+            body = json_or_none(await answer.read(_MAX_ERROR_BYTES))
         except UpstreamError:
             body = None
         return upstream_error(answer.status, body, answer.retry_after_s, self._secrets)
-
-
-def _json_or_none(data: bytes) -> object:
-    try:
-        decoded: object = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return None
-    return decoded

@@ -14,8 +14,8 @@ import signal
 import socket
 from pathlib import Path
 
+from gateway.resilience.freed_memory import give_back
 from gateway.runtime.fork_server import CAN_FORK, ENDED, FAILED, MAX_MESSAGE_BYTES, STARTED
-from gateway.runtime.memory import give_back
 
 _NAME, _WORKER_NAME = "gateway-fork", "gateway-worker"
 """Names of the processes, as `ps -o comm` and `top` show them. Chosen; the kernel keeps 15 bytes."""

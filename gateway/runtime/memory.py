@@ -1,7 +1,8 @@
-"""Memory of processes that live long: what garbage collections look at, and what is given back to the system."""
+"""Memory of processes that live long: what garbage collections look at."""
 
-import ctypes
 import gc
+
+from gateway.resilience.freed_memory import give_back
 
 
 def settle_memory(shares_memory: bool = False) -> None:
@@ -21,11 +22,3 @@ def settle_memory(shares_memory: bool = False) -> None:
     gc.set_threshold(50_000, 20, 50)
     if not shares_memory:
         give_back()
-
-
-def give_back() -> None:
-    """Give freed memory back to the system (malloc_trim(3)): half a MiB after an import or a start. Does nothing with
-    another C library than glibc."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)

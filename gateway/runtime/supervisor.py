@@ -44,10 +44,10 @@ from gateway.config.environment import Environment
 from gateway.config.settings import Config
 from gateway.embedded.servers import EmbeddedServers, dev_key_path
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamUnavailable
+from gateway.resilience.freed_memory import give_back
 from gateway.runtime import control
 from gateway.runtime.control import ControlSocket
 from gateway.runtime.handover import HandoverFailed, Predecessor, Successor
-from gateway.runtime.memory import give_back
 from gateway.runtime.restart_settings import needs_restart
 from gateway.runtime.service import Service, ServiceContext, ServiceMaker
 from gateway.runtime.sockets import Sockets, open_sockets

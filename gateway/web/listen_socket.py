@@ -6,6 +6,11 @@ _SEND_BUFFER_BYTES = 128 * 1024
 """Chosen: the kernel doubles it. Half would make streams to distant clients wait for acknowledgements more often;
 double would hold twice the memory for each client that reads slowly."""
 
+_UNREAD_MS = 60_000
+"""How long the kernel keeps what a client does not acknowledge or has no room for, then it ends the connection
+(TCP_USER_TIMEOUT, tcp(7)). Chosen: as `runner.STALLED_S`, for answers that fit into the buffers, which nobody waits
+for: without it they stay as long as a silent client wants. Linux alone has it."""
+
 BACKLOG = 1024
 """The default of `server.backlog`, whose docstring says why."""
 
@@ -30,7 +35,10 @@ def inherit(descriptor: int) -> socket.socket:
 
 
 def _prepared(sock: socket.socket) -> socket.socket:
-    """Bound the send buffers of its connections, so that a slow client costs kilobytes."""
+    """Bound the send buffers of its connections, so that a slow client costs kilobytes, and how long they are kept.
+    Connections have the options of the socket that they came by."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+    if sock.family in (socket.AF_INET, socket.AF_INET6) and hasattr(socket, "TCP_USER_TIMEOUT"):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MS)
     sock.setblocking(False)
     return sock

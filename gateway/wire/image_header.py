@@ -4,6 +4,7 @@ PNG (ISO 15948), JPEG (ITU T.81), GIF89a, WEBP (RFC 9649), BMP, TIFF 6.0 and the
 specifications read 2026-11-21. Judges by bytes alone, never by a file name or a media type that somebody declared.
 """
 
+import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -81,12 +82,20 @@ def _describe(data: bytes) -> str:
     return "this is no image of a known format"
 
 
+_MAX_PARTS = 10_000
+"""Chunks, segments and markers that are looked at before the one that is sought. Chosen: photographs have some hundred;
+at half, one with a text for each of its places might fail, at double a file of empty ones takes 6 ms, not 3."""
+_NO_FILL = re.compile(rb"[^\xff]")
+
+
 def _png(data: bytes) -> ImageInfo:
     if data[12:16] != b"IHDR":
         raise ValueError("IHDR comes first")
     width, height, _, colour = struct.unpack_from(">IIBB", data, 16)
     orientation, has_alpha, at = 1, colour in (4, 6), 33
-    while at + 8 <= len(data):
+    for _ in range(_MAX_PARTS):
+        if at + 8 > len(data):
+            break
         size, kind = struct.unpack_from(">I4s", data, at)
         if kind == b"eXIf":
             orientation = _exif_orientation(data[at + 8 : at + 8 + size])
@@ -95,16 +104,18 @@ def _png(data: bytes) -> ImageInfo:
         if kind in (b"IDAT", b"IEND"):
             break
         at += 12 + size
+    else:
+        raise ValueError("no pixels")
     return _upright("image/png", width, height, orientation, has_alpha)
 
 
 def _jpeg(data: bytes) -> ImageInfo:
     at, orientation = 2, 1
-    while True:
-        while data[at] == 0xFF:
-            at += 1
-        marker = data[at]
-        at += 1
+    for _ in range(_MAX_PARTS):
+        fill = _NO_FILL.search(data, at)
+        if fill is None:
+            break
+        marker, at = data[fill.start()], fill.end()
         if marker == 0x01 or 0xD0 <= marker <= 0xD8:
             continue
         (size,) = struct.unpack_from(">H", data, at)
@@ -114,8 +125,9 @@ def _jpeg(data: bytes) -> ImageInfo:
         if marker == 0xE1 and data[at + 2 : at + 8] == b"Exif\0\0":
             orientation = _exif_orientation(data[at + 8 : at + size])
         if marker in (0xD9, 0xDA) or size < 2:
-            raise ValueError("no frame header")
+            break
         at += size
+    raise ValueError("no frame header")
 
 
 def _gif(data: bytes) -> ImageInfo:
@@ -135,7 +147,9 @@ def _webp(data: bytes) -> ImageInfo:
         raise ValueError("unknown first chunk")
     flags, width, height = data[20], int.from_bytes(data[24:27], "little"), int.from_bytes(data[27:30], "little")
     orientation, at = 1, 30
-    while flags & 0x08 and at + 8 <= len(data):
+    for _ in range(_MAX_PARTS if flags & 0x08 else 0):
+        if at + 8 > len(data):
+            break
         name, size = struct.unpack_from("<4sI", data, at)
         if name == b"EXIF":
             orientation = _exif_orientation(data[at + 8 : at + 8 + size].removeprefix(b"Exif\0\0"))

@@ -36,7 +36,7 @@ _MAX_OPEN = 128
 """Chosen: more than the levels that a body may have (`schemas.MAX_DEPTH`); each costs a look at a window. At half legal
 bodies are decoded in the naive way, at double a document of brackets takes twice as long to be refused."""
 _SPACE = re.compile(rb"[ \t\r\n]*+")
-_FIRST_PIECE_BYTES, _PIECE_BYTES = 1 << 10, 1 << 20
+_FIRST_PIECE_BYTES, _PIECE_BYTES = 1 << 10, 1 << 17
 """Of a string, looked at at once: at first, since most are names, and at most. Each look is at four times as much as
 the one before. Chosen: at half twice as many looks at a long string, at double twice the memory for copies. With the
 second from the beginning a document of members just longer than a window takes five times as long."""

@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 
 from gateway.resilience.slices import Steps, all_steps
+from gateway.wire.json_drain import EncodedJson
 from gateway.wire.json_pieces import decode_in_steps
 
 LARGE_BYTES = 1 << 20
@@ -74,23 +75,28 @@ class Pieces:
 
 
 def encode(value: Any) -> bytes | Pieces:
-    """The document as bytes, or as Pieces when the value has a LongText. Raises TypeError when it cannot be JSON."""
-    texts: list[str] = []
+    """The document as bytes, or as Pieces when the value has a LongText or an EncodedJson. Raises TypeError when it
+    cannot be JSON."""
+    found: list[LongText | EncodedJson] = []
     secret = os.urandom(16).hex()
 
-    def placeholder(item: Any) -> str:
-        if not isinstance(item, LongText):
+    def placeholder(item: Any) -> Any:
+        if not isinstance(item, LongText | EncodedJson):
             raise TypeError(type(item).__name__)
-        texts.append(item.text)
-        return secret
+        found.append(item)
+        return secret if isinstance(item, LongText) else orjson.Fragment(secret)
 
     document = orjson.dumps(value, default=placeholder)
-    if not texts:
+    if not found:
         return document
     around = document.split(secret.encode())
     parts: list[bytes | str] = [around[0]]
-    for text, after in zip(texts, around[1:], strict=True):
-        parts += (text, after)
+    for item, after in zip(found, around[1:], strict=True):
+        if isinstance(item, LongText):
+            parts.append(item.text)
+        else:
+            parts += item.parts
+        parts.append(after)
     return Pieces(parts)
 
 

@@ -8,6 +8,7 @@ import orjson
 
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import UpstreamError
+from gateway.wire.json_drain import EncodedJson
 
 DONE = b"data: [DONE]\n\n"
 
@@ -28,6 +29,16 @@ def encode(event: Event) -> bytes:
         data = event.data or {}
         event.raw = frame(event.finish(data) if event.finish else data, event.name)
     return event.raw
+
+
+def pieces(event: Event) -> list[bytes]:
+    """The frame of an event in pieces that are not kept. Raises TypeError as `frame`."""
+    if event.raw is not None:
+        return [event.raw]
+    data = event.data or {}
+    parts = EncodedJson.of(event.finish(data) if event.finish else data, is_owned=False).parts
+    head = b"" if event.name is None else b"event: " + event.name.encode() + b"\n"
+    return [head + b"data: ", *parts, b"\n\n"]
 
 
 def encode_all(batch: EventBatch) -> bytes:
@@ -96,7 +107,7 @@ class Parser:
         *blocks, rest = chunk.split(b"\n\n")
         if rest:
             self._keep(rest)
-        return [data for block in blocks if (data := self._data_of(block))]
+        return [data for block in blocks if block and (data := self._data_of(block))]
 
     def close(self) -> list[bytes]:
         """The data of a last event that lacked its final blank line. Raises UpstreamError: it is too large."""

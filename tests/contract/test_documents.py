@@ -79,6 +79,15 @@ def test_a_risk_is_held_by_tests_that_exist(risk: str, tests: str) -> None:
         assert not test or test in names_defined_in(ROOT / file), f"{risk}: {file} has no {test}"
 
 
+def test_every_test_that_a_threat_names_exists() -> None:
+    """The first table too: a file of tests, a folder, or one test of a file."""
+    named = re.findall(r"`(tests/[\w/.]*)(?:::(test_\w+))?`", THREATS)
+    assert len(named) > 100
+    for file, test in named:
+        assert (ROOT / file).exists(), f"there is no {file}"
+        assert not test or test in names_defined_in(ROOT / file), f"{file} has no {test}"
+
+
 def test_every_make_target_that_people_are_told_of_exists() -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     told = {name for path in DOCUMENTS for name in re.findall(r"`make ([a-z-]+)", path.read_text(encoding="utf-8"))}

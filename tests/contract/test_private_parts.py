@@ -31,13 +31,18 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_make_server": "AppRunner has no public hook for a server class",
         "_app": "the application of a runner",
     },
+    "engines.fetch.bounded_answers": {
+        "_factory": "a connector has no public hook for the class of its connections",
+        "_loop": "the loop of a connector",
+    },
     "cli.completion": {
         "_actions": "argparse tells the options of a parser in no public way",
         "_SubParsersAction": "nor which of them holds the commands",
         "_choices_actions": "nor the help of each command",
     },
     "engines.office.word": {
-        "_tc": "a merged cell comes once for each of its places; its element alone tells that it is the same",
+        "_tr": "the cells of a row as the file has them; `cells` has one for each place, whatever number of them",
+        "_p": "the id of a paragraph's style; `style` looks for its name among all styles each time",
     },
     "cli.commands": {
         "_actions": "argparse tells the options of a parser in no public way",

@@ -11,8 +11,12 @@ import aiohttp
 import orjson
 import pytest
 
+from bench import agent_bodies
+from bench.body_shapes import shape
 from bench.dense_bodies import DENSE
 from bench.hostile_bodies import KINDS, body
+from gateway.schemas import MAX_DEPTH
+from gateway.schemas.json_size import measure
 from tests.flows.test_chain import CHAT, MCP_PATH, MODEL, RPC, post
 from tests.support import upstream as up
 from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
@@ -87,11 +91,6 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeasuredGatew
         yield gateway
 
 
-WIDE = ("a long text with an emoji", "a message with an emoji")
-"""Python holds such a text in four times its bytes, and its UTF-8 beside it: 8.2 to 10.2 times in all, which is short
-of the eight that all other kinds keep."""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_body_of_a_megabyte_holds_the_loop_for_50_ms_or_takes_eight_times_its_size(
@@ -103,7 +102,24 @@ def test_no_body_of_a_megabyte_holds_the_loop_for_50_ms_or_takes_eight_times_its
     assert cost.block_s < 0.05, cost
     assert cost.status in (200, 400, 413, 502), cost  # 502: of the upstream, which has no embeddings
     memory_bytes = min(seen.memory_bytes for seen in costs)  # the first one of a kind also fills caches that stay
-    assert memory_bytes < (12 if kind in WIDE else 8) * MIB, cost
+    assert memory_bytes < 8 * MIB, cost
+
+
+SEEDS = (5006, 5027, 5052, 9045)
+"""Of `bench.body_shapes`: each took 9 to 13 times its bytes before freed memory was given back between the steps.
+Other seeds are for `python -m bench.body_shapes`: a test that draws anew fails on some day for no change of ours."""
+
+
+@pytest.mark.slow
+def test_no_drawn_shape_of_a_body_holds_the_loop_or_takes_eight_times_its_size(measured: MeasuredGateway) -> None:
+    for seed in SEEDS:
+        path, raw = shape(seed, MIB)
+        if len(raw) < MIB // 2:
+            raw += b" " * (MIB // 2 - len(raw))  # what a request takes of its own counts less
+        costs = [measured.send(path, raw) for _ in range(2)]
+        assert all(cost.status < 500 for cost in costs), (seed, costs)
+        assert min(cost.block_s for cost in costs) < 0.05 * max(1.0, len(raw) / MIB), (seed, costs)
+        assert min(cost.memory_bytes for cost in costs) < 8 * len(raw), (seed, costs)
 
 
 @pytest.mark.slow
@@ -121,6 +137,33 @@ def test_no_large_body_holds_the_loop_for_250_ms_or_takes_eight_times_its_size(
     assert cost.block_s < 0.25, cost
     assert cost.status in (200, 400, 413, 502), cost
     assert cost.memory_bytes < 8 * mib * MIB, cost
+
+
+@pytest.mark.parametrize("kind", agent_bodies.KINDS)
+def test_what_agents_send_is_not_refused_for_the_number_of_its_values(kind: str) -> None:
+    _, raw = agent_bodies.body(kind, 3, MIB // 2)
+    assert max(measure(raw, 500_000, MAX_DEPTH)) < 500_000
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_large_answer_that_repeats_the_request_is_whole_and_can_be_asked_for(
+    start_gateway: StartGateway, upstream: up.Upstream, streamed: bool
+) -> None:
+    server = await start_gateway(upstream_toml(upstream.url))
+    upstream.will(up.stream(*up.text_stream()) if streamed else up.answer())
+    asked = {"model": "SvcLLM", "instructions": "\U0001f600" + "w " * 200_000, "input": "hi", "stream": streamed}
+    async with (
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.post(f"{server.url}/v1/responses", json=asked) as answer,
+    ):
+        text = await answer.text()
+        assert answer.status == 200, text[:300]
+        events = [orjson.loads(line[6:]) for line in text.split("\n") if line.startswith("data: {")]
+        told = [event["response"] for event in events if "response" in event] if streamed else [orjson.loads(text)]
+        assert len(told) == (3 if streamed else 1)
+        assert all(each["instructions"] == asked["instructions"] for each in told)
+        async with session.get(f"{server.url}/v1/responses/{told[-1]['id']}") as kept:
+            assert await kept.json() == told[-1]
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -188,3 +188,13 @@ async def test_an_upstream_that_talks_on_after_its_finish_is_left(server: InProc
     status, events = await ask_stream(server)
     assert status == 200 and events[-1] is None and said(events).startswith("Hello there")
     assert len(events) < 2_000
+
+
+async def test_what_an_upstream_sends_behind_its_end_reaches_nobody(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    late = up.chunk({"content": "LATE"})
+    upstream.will(up.stream(b"".join([*up.text_stream(), up.DONE, late, late])))  # one read, one batch of events
+    status, events = await ask_stream(server)
+    assert status == 200 and events[-1] is None
+    assert said(events) == "Hello there"

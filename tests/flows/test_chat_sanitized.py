@@ -210,3 +210,18 @@ async def test_what_is_flagged_is_counted_once_beside_earlier_turns(
     told = {"input": "write to jane.doe@posthaus.org", "previous_response_id": first["id"]}
     _, data, _ = await ask(server, "/v1/responses", **told)
     assert data["provider_specific_fields"]["sanitization"] == {"redacted": {}, "flagged": {"EMAIL": 1}}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_an_upstream_says_of_a_refused_request_is_masked(
+    cleaning: InProcessGateway, upstream: Upstream, stream: bool
+) -> None:
+    words = {"message": f"card {CARD} is not allowed", "code": "4539148803436467", "param": "4539148803436467"}
+    upstream.will(up.answer({"error": words}, status=400))
+    if stream:
+        _, events = await ask_stream(cleaning)
+        error = next(event["error"] for event in events if event and "error" in event)
+    else:
+        error = (await ask(cleaning))[1]["error"]
+    assert error["message"] == "card [REDACTED:CREDIT_CARD] is not allowed"
+    assert "4539148803436467" not in str(error)

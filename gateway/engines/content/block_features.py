@@ -28,7 +28,7 @@ _PUNCTUATION = ".,;:!?"
 _DIGITS = re.compile(r"\d(?<!\w\d)")
 _CAPITALS = re.compile(r"[A-Z](?<!\w[A-Z])")
 """A digit and a capital at the start of a word; as `\\b\\d`, but the search skips what is neither."""
-_PRICE = re.compile(r"[$€£¥]\s?\d|\d\s?(?:€|USD|EUR|GBP)")
+PRICE = re.compile(r"[$€£¥]\s?\d|\d\s?(?:€|USD|EUR|GBP)")
 _TEXT_FEATURES = (
     "words", "link_density", "links", "punctuation", "ends", "stops", "digits", "capitals", "word_length", "price",
     "depth", "heading", "place", "text_place", "before_h1", "after_h1", "words_before", "words_after", "links_before",
@@ -71,7 +71,7 @@ class BlockFeatures:
         self._links_to = list(itertools.accumulate((block.link_words for block in blocks), initial=0))
         self.signatures = [_signature(block.element) for block in blocks]
         self._groups = self._group_sizes()
-        self.prices = [float(bool(_PRICE.search(block.text))) for block in blocks]
+        self.prices = [float(bool(PRICE.search(block.text))) for block in blocks]
         self._title = set(WORD.findall(head.title.lower()))
         self._description = set(WORD.findall(head.description.lower()))
         self._json_ld = _pairs(WORD.findall(head.described.lower()))

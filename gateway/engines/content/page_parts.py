@@ -1,10 +1,11 @@
 """Finds parts of a page that are no content of it, by the name or the heading of their section.
 
-They are questions about cookies everywhere; signatures and what is told of each poster in forums; newsletters and lists
-of references; beside goods the buyers' reviews, the terms of delivery, the questions asked often, the filters of a
-list and the labels of buttons ("add to cart"), which stand beside each article of a list. Runs in the parsing
-processes. A part is a bit; `selection` decides by the page's type whether it is dropped. A model learns little about
-such parts from few pages, as each shop and forum marks them up in its own way; their names and headings are alike.
+They are questions about cookies everywhere; signatures, other threads and what is told of each poster in forums;
+newsletters and lists of references; beside goods the buyers' reviews, the terms of delivery, the questions asked often,
+the filters of a list and the labels of buttons ("add to cart"), which stand beside each article of a list. Runs in the
+parsing processes. A part is a bit; `selection` decides by the page's type whether it is dropped. A model learns little
+about such parts from few pages, as each shop and forum marks them up in its own way; their names and headings are
+alike.
 """
 
 import functools
@@ -15,8 +16,8 @@ from typing import Any
 from gateway.engines.content.blocks import TextBlock, is_running_text
 from gateway.engines.html.metadata import Head
 
-CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, POSTER = (
-    1 << at for at in range(10)
+CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, POSTER, THREADS = (
+    1 << at for at in range(11)
 )
 _NAMED = (
     (
@@ -53,6 +54,15 @@ _HEADED = (
         re.compile(
             r"^(?:(?:customer|user|product|buyer|verified|our|all|top|latest|recent|\d[\d,]*)\s+)*(?:reviews?|ratings?|"
             r"testimonials?)\b|^what (?:our |other )?(?:people|customers|others|users|buyers).{0,20} say",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        THREADS,
+        re.compile(
+            r"^(?:who is online|(?:similar|related|suggested|recommended|recently active) "
+            r"(?:threads|topics|discussions)|(?:more|other) (?:threads|topics|discussions) (?:from|in)|"
+            r"(?:topic|forum) permissions|jump to)\b",
             re.IGNORECASE,
         ),
     ),
@@ -188,6 +198,11 @@ def _worded_part(block: TextBlock) -> int:
             if len(block.words) <= most_words and pattern.match(block.text):
                 return part
     return 0
+
+
+def is_action(text: str) -> bool:
+    """Whether a short text is the label of a button beside goods."""
+    return _WORDED[0][2].match(text) is not None
 
 
 def _headed_part(block: TextBlock) -> int:

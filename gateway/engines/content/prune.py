@@ -15,12 +15,22 @@ from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.opinion import WordPairs, second_opinion
 from gateway.engines.content.page_features import signals
-from gateway.engines.content.page_parts import declares_product, parts_of
+from gateway.engines.content.page_parts import declares_product, is_action, parts_of
 from gateway.engines.content.page_types import PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.dom import drop_code, drop_furniture, markup_of, region_of, remove_apart
+from gateway.engines.html.dom import (
+    drop_furniture,
+    markup_of,
+    raw_text,
+    region_of,
+    remove_all,
+    remove_apart,
+    text_of,
+    text_size,
+)
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.metadata import Head
+from gateway.engines.html.no_text import drop_code
 from gateway.engines.markdown.writer import BLOCKS
 
 MAX_BLOCKS = 12_000
@@ -31,6 +41,15 @@ _OWN_TEXT_WORDS = 100
 """Words of running text outside comments from which the comments do not count for the page's type. Chosen: a short
 post; at half, a forum's opening post hides the thread from the classifier, at double short articles with many comments
 look like forums."""
+
+
+SHOWCASES = frozenset({"product", "listing", "collection"})
+"""Types of pages that show goods or teasers, each with its name, picture and buttons. Measured on the development part
+of bench.extract: without the descriptions of pictures listing gains .024 of word F1, collection .019, product .009; the
+other types keep theirs."""
+_LABEL_CHARS = 40
+"""Longest label of a button. Chosen: "add 2 to shopping basket"; at half such are kept, at double names of goods that
+begin like a button go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +145,17 @@ def prune_page(
     keep = select_blocks(page.evidence(kinds), model.probabilities(page.rows))
     body = root.find("body")
     body = root if body is None else body
+    kind = page_types.likeliest(kinds)
+    if kind in SHOWCASES:
+        _remove_actions(body)
     remove_others(body, [block for block, is_kept in zip(page.blocks, keep, strict=True) if is_kept])
-    return Content(body, page_types.likeliest(kinds), page.styles_ignored)
+    return Content(body, kind, page.styles_ignored)
+
+
+def _remove_actions(body: Any) -> None:
+    """Removes labels of buttons that stand in one line with a price or a name ("19.99 Add to cart")."""
+    labels = [label for label in body.iter("a", "button") if label.tag == "button" or not len(label)]
+    remove_all(label for label in labels if text_size(label) <= _LABEL_CHARS and is_action(text_of(label)))
 
 
 def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
@@ -168,7 +196,7 @@ def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterato
 
 def _is_figure(element: Any, alive: set[Any]) -> bool:
     """True for the box of a picture next to content, without text of its own."""
-    if WORD.search("".join(element.itertext())):
+    if WORD.search(raw_text(element)):
         return False
     return any(near is not None and near in alive for near in (element.getprevious(), element.getnext()))
 

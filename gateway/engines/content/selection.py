@@ -7,7 +7,6 @@ content; on other pages a second rendering of a text is dropped (`repeats`). Kno
 removed.
 """
 
-import itertools
 import operator
 import re
 from collections import Counter
@@ -15,10 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.engines.content import block_model, page_parts, repeats
-from gateway.engines.content.blocks import TAG_BITS, TextBlock
-from gateway.engines.content.furniture import FURNITURE_TAGS, furniture_of
+from gateway.engines.content import block_model, page_parts, repeats, short_pages
+from gateway.engines.content.block_features import PRICE
+from gateway.engines.content.blocks import TextBlock
+from gateway.engines.content.furniture import SHARE, furniture_of
 from gateway.engines.content.opinion import WordPairs, follow
+from gateway.engines.content.short_pages import SENTENCE_WORDS, SHORT_WORDS
 
 _CODE_FLOOR = 0.1
 _HEADING_FLOOR = 0.1
@@ -54,37 +55,17 @@ _UNLIKE_ARTICLES = ("documentation", "forum", "listing", "collection", "product"
 """Types of pages about which no second opinion is heard."""
 _OF_GOODS = ("product", "listing", "collection")
 """Types of pages on which the labels of buttons stand beside each article."""
-_SHORT_WORDS = 300
-_KEPT_SHARE = 0.3
-"""A page of at most so many words outside its furniture, of which the model keeps a smaller share than this, is read
-whole: there is too little to tell the content by. Chosen: one screen of text. At half, short notices and indexes still
-come back empty; at double, the menus of short articles stay. Of the share half leaves out most of a short list; double
-reads short product pages with everything around them."""
-_TINY_WORDS = 40
-"""A page of at most so many words outside its furniture is read whole. Chosen: a notice, an error, a small table. At
-half, single cells and lines of such pages are lost; at double, menus that are not marked as such come with short
-reference pages (5 of 80 of SQLite's documentation)."""
-_SENTENCE_WORDS = 5
-"""Words of a sentence. Chosen: at half the words "please wait" are a page, at double a short sentence is none."""
-_OWN_SHARE = 0.25
-"""Share of a page's words outside its furniture from which these are content without a sentence among them: lists of
-links, tables of numbers. At half, the contacts on pages that scripts draw are content; at double, short lists under
-long menus are lost."""
-_LISTED_WORDS = 100
-"""Words outside the furniture from which a page with scripts is a list, though it has no sentence. Chosen: the page of
-a program that draws itself has some labels and an address. At half these are read as lists, at double short lists of
-links on sites with scripts are refused."""
 _LOOSE_WORDS = 8
 """Words of text directly inside the body that are kept on pages that are not short. Chosen: half lets labels such as
 "Free call in 24 hours" in; double loses single sentences."""
-_INDEX_SHARE = 0.8
-"""Share of a page's words inside `nav` from which these are its content. Chosen: an index has a title and a footer
-beside it. Its half reads the menus of pages that scripts draw; at most 1 can be asked for."""
-_LOST_SHARE = 0.04
-"""A longer page of which less is kept is a list of links or a table that the model takes for menus. Chosen: a heading
-over a long index. At double, teasers around a short article come with it; at half, the heading alone is the answer."""
+_PRICE_REACH, _PRICE_WORDS = 12, 8
+"""Blocks below the title, and the most words of one, in which a product's price is looked for. Chosen: a brand, a
+rating and a picture stand between; "now 19.99 instead of 24.99" has six words. At half these are missed; at double
+prices of delivery and of other goods come."""
+_SHARE_WORDS = 20
+"""Most words of what invites to share or to like a post: a line with the address of the post. Chosen: at half long
+addresses stay, at double short posts inside a box with such a name go."""
 _HEADING = re.compile(r"^h[1-6]$")
-_INDEX_TAGS = FURNITURE_TAGS | TAG_BITS["header"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +105,11 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         if page.opinion is not None and max(page.types[kind] for kind in _UNLIKE_ARTICLES) < _LIKELY:
             follow(page.opinion, page.blocks, likely, keep)
         _keep_loose(page.blocks, keep)
-        if _is_enough(page.blocks, keep, furniture):
+        if page.is_product or sum(page.types[kind] for kind in _OF_GOODS) >= _LIKELY:
+            _keep_price(page, keep)
+        if short_pages.is_enough(page.blocks, keep, furniture):
             return keep
-    return _whole_text(page, furniture)
+    return short_pages.whole_text(page.blocks, keep, furniture, page.scripted)
 
 
 def _set_aside(page: PageEvidence) -> list[bool]:
@@ -146,52 +129,32 @@ def _set_aside(page: PageEvidence) -> list[bool]:
     if types["forum"] >= _LIKELY:
         copies = Counter(block.text for block in page.blocks)
         for at, block in enumerate(page.blocks):
-            is_about_poster = page.parts[at] & (page_parts.SIGNATURE | page_parts.POSTER)
-            aside[at] = aside[at] or bool(is_about_poster) or copies[block.text] > _MAX_POSTS_ALIKE
+            is_about_poster = page.parts[at] & (page_parts.SIGNATURE | page_parts.POSTER | page_parts.THREADS)
+            is_share = block.near & SHARE and len(block.words) <= _SHARE_WORDS
+            aside[at] = aside[at] or bool(is_about_poster or is_share) or copies[block.text] > _MAX_POSTS_ALIKE
     return aside
+
+
+def _keep_price(page: PageEvidence, keep: list[bool]) -> None:
+    """Keeps the first price below the title of a product's page, before the next heading."""
+    title = next((at for at, block in enumerate(page.blocks) if block.element.tag == "h1"), len(page.blocks))
+    for at in range(title + 1, min(title + 1 + _PRICE_REACH, len(page.blocks))):
+        block = page.blocks[at]
+        if _HEADING.match(block.element.tag):
+            return
+        is_label = block.link_words or len(block.words) > _PRICE_WORDS or page.parts[at] & page_parts.ACTIONS
+        if not is_label and PRICE.search(block.text):
+            keep[at] = True
+            return
 
 
 def _keep_loose(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
     """Keeps text directly inside the body: text written into a table, after the body or without any tags. The model has
     seen nothing there but links to the content."""
-    is_short = sum(len(block.words) for block in blocks) <= _SHORT_WORDS
+    is_short = sum(len(block.words) for block in blocks) <= SHORT_WORDS
     for at, block in enumerate(blocks):
         if block.element.tag == "body" and not block.link_words and (is_short or len(block.words) >= _LOOSE_WORDS):
             keep[at] = True
-
-
-def _is_enough(blocks: Sequence[TextBlock], keep: list[bool], furniture: Sequence[bool]) -> bool:
-    own = _words(blocks, list(map(operator.not_, furniture)))
-    kept = _words(blocks, keep)
-    if kept < own <= _TINY_WORDS:
-        return False
-    if not own and kept < _LISTED_WORDS and not any(map(_is_sentence, itertools.compress(blocks, keep))):
-        return False  # labels of a footer, of a page that scripts draw
-    return kept > 0 and kept >= (_KEPT_SHARE if own <= _SHORT_WORDS else _LOST_SHARE) * own
-
-
-def _whole_text(page: PageEvidence, furniture: Sequence[bool]) -> list[bool]:
-    """Everything but the furniture; where the furniture holds all sentences, that too. A page that is nearly all
-    furniture, without a sentence beside it, is an index inside a `nav`, or unreadable."""
-    keep = list(map(operator.not_, furniture))
-    own, total = _words(page.blocks, keep), _words(page.blocks, [True] * len(keep))
-    sentences = [is_own and _is_sentence(block) for block, is_own in zip(page.blocks, keep, strict=True)]
-    is_list = own >= _OWN_SHARE * total and (not page.scripted or own >= _LISTED_WORDS)
-    if any(sentences) or is_list:
-        return keep
-    if not own and not page.scripted and any(map(_is_sentence, page.blocks)):
-        return [True] * len(keep)  # all the text stands in a footer or an aside
-    menus = [block.tags & _INDEX_TAGS == TAG_BITS["nav"] for block in page.blocks]
-    is_index = _words(page.blocks, menus) >= _INDEX_SHARE * total
-    return [is_index] * len(keep)
-
-
-def _is_sentence(block: TextBlock) -> bool:
-    return len(block.words) >= _SENTENCE_WORDS and 2 * block.link_words < len(block.words)
-
-
-def _words(blocks: Sequence[TextBlock], members: Sequence[bool]) -> int:
-    return sum(len(block.words) for block, is_member in zip(blocks, members, strict=True) if is_member)
 
 
 def _likely_content(page: PageEvidence, probabilities: list[float], furniture: Sequence[bool]) -> list[bool]:
@@ -231,7 +194,7 @@ def _keep_between(blocks: Sequence[TextBlock], keep: list[bool], probabilities: 
     kept = list(keep)
     for at in range(1, len(blocks) - 1):
         block = blocks[at]
-        if keep[at] or block.link_words or len(block.words) < _SENTENCE_WORDS or probabilities[at] < _BETWEEN_FLOOR:
+        if keep[at] or block.link_words or len(block.words) < SENTENCE_WORDS or probabilities[at] < _BETWEEN_FLOOR:
             continue
         box = block.element.getparent()
         keep[at] = all(kept[near] and blocks[near].element.getparent() is box for near in (at - 1, at + 1))

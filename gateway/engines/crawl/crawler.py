@@ -210,7 +210,7 @@ class Crawler:
         if self._robots is None:
             return ALLOW_ALL
         robots = await self._robots.of(url)
-        if not robots.allows(url):
+        if not await robots.allows_in_turn(url):
             raise FetchFailed(_ROBOTS if robots.known else _ROBOTS_UNKNOWN, "robots")
         return robots
 

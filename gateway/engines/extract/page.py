@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gateway.domain import Json
-from gateway.engines.content.prune import Content, main_content
+from gateway.engines.content.prune import SHOWCASES, Content, main_content
 from gateway.engines.content.structured_data import StructuredData, read_structured_data
 from gateway.engines.content.structured_text import completed
 from gateway.engines.extract import documents, simhash
@@ -17,14 +17,15 @@ from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.part import PartWish, part_of
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
-from gateway.engines.html.embedded_state import embedded_text
+from gateway.engines.html.embedded_state import EmbeddedState
 from gateway.engines.html.metadata import Head, images_of, links_of, read_head, title_from_url
-from gateway.engines.html.script_signs import FEW_WORDS, count_words, read_signs
+from gateway.engines.html.script_signs import FEW_WORDS, read_signs
 from gateway.engines.html.text_check import holdable, text_only
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.engines.office.pdf import PdfWish
 from gateway.engines.office.reader import KINDS, page_range, read_document
 from gateway.engines.text.invisible import strip_invisible, visible
+from gateway.engines.text.word_count import count_words
 
 MAX_TEXT_CHARS = 2_000_000
 """Content of a page. Chosen: half cuts long books and specifications; double doubles the memory of a crawl's pages."""
@@ -33,10 +34,6 @@ _THIN_CHARS = 200
 double, real short pages are padded, at half a cookie notice hides an article drawn by scripts."""
 _SCRIPTED_CHARS = 300
 """A page with scripts and less content than this is reported as one that needs JavaScript."""
-_SHOWCASES = frozenset({"product", "listing", "collection"})
-"""Types of pages whose pictures stand beside their names. Measured on the development part of bench.extract: without
-the descriptions of pictures listing gains .024 of word F1, collection .019, product .009; the other types keep theirs.
-"""
 _DESCRIPTION_CHARS = 500
 """Chosen: search engines show less than half of that."""
 
@@ -84,7 +81,7 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     head = read_head(root, options.url)
     structured = read_structured_data(root, head)
     scripted, signs = root.find(".//script") is not None, read_signs(root)
-    state = embedded_text(root) if scripted else ""
+    state = EmbeddedState(root)
     login = root.find(".//input[@type='password']") is not None
     page = _head_fields(head)
     links = links_of(root, None, head, routes=options.routes) if options.links else []
@@ -100,8 +97,8 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     text = text_of_content(content, head, structured, options.format == "text")
     if len(text) < _THIN_CHARS and len(head.described) > 2 * _THIN_CHARS:
         text = f"{text}\n\n{head.described}".strip()  # scripts draw the page, but its structured data has the text
-    if count_words(text, FEW_WORDS) < FEW_WORDS <= count_words(state, FEW_WORDS):
-        text = state  # the text that scripts would draw stands in the page as data
+    if count_words(text, FEW_WORDS) < FEW_WORDS <= count_words(drawn := state.text(), FEW_WORDS):
+        text = drawn  # the text that scripts would draw stands in the page as data
     for _, read in options.page_texts:
         text = f"{text}\n\n{read}".strip()  # what OCR has read of a picture of the page
     page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS
@@ -113,7 +110,7 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
 def text_of_content(content: Content, head: Head, structured: StructuredData, plain: bool) -> str:
     """The region as Markdown or plain text, with what structured data says beyond it. On pages of goods and teasers the
     pictures, whose descriptions repeat their names, are left out; `images` lists them."""
-    options = WriterOptions(head.base, plain, pictures=content.page_type not in _SHOWCASES)
+    options = WriterOptions(head.base, plain, pictures=content.page_type not in SHOWCASES)
     return completed(Writer(options).write(content.region), structured, content.page_type, plain)
 
 

@@ -1,4 +1,4 @@
-"""Draws one page of a document for OCR: of a PDF, a frame of a TIFF, or the picture itself.
+"""Draws one page of a document for OCR: of a PDF, a frame of a TIFF, or the picture itself; makes pictures plain.
 
 Runs in the parsing processes. Needs the extra `ocr`. Knows no text.
 """
@@ -7,6 +7,7 @@ import base64
 
 from gateway.domain import Json
 from gateway.ocr.image.document_pages import open_document
+from gateway.ocr.image.normalise import plain_image
 from gateway.wire.image_header import read_header
 
 
@@ -25,3 +26,9 @@ def page_picture(body: bytes, number: int) -> Json:
         "height": info.height,
         "pages": document.total,
     }
+
+
+def plain_picture(body: bytes) -> Json:
+    """`{picture: base64, mime}`: a picture as `ocr.image.normalise.plain_image` makes it, and raises."""
+    picture, mime = plain_image(body)
+    return {"picture": base64.b64encode(picture).decode(), "mime": mime}

@@ -21,7 +21,7 @@ from gateway.domain import Json
 from gateway.engines.extract import shortening
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.page import extract
-from gateway.engines.extract.page_picture import page_picture
+from gateway.engines.extract.page_picture import page_picture, plain_picture
 from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.errors import EngineMissing, GatewayError
 
@@ -42,6 +42,7 @@ _TASKS: dict[str, Callable[[bytes, ExtractOptions], Json]] = {
     "sitemap": lambda body, _: read_sitemap(body),
     "shorten": lambda body, _: shortening.run(body),
     "picture": lambda body, options: page_picture(body, options.number),
+    "plain picture": lambda body, _: plain_picture(body),
 }
 """What a job of each `task` does with its body."""
 

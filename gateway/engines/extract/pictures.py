@@ -11,9 +11,11 @@ from dataclasses import replace
 from gateway.domain import Json, PagePicture, PictureText
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
-from gateway.errors import GatewayError, InvalidRequest
+from gateway.errors import EngineMissing, GatewayError, InvalidRequest
+from gateway.ocr.image.normalise import is_plain
 from gateway.ports import PictureOcr
 from gateway.resilience.work_time import WorkTime
+from gateway.wire.image_header import ImageInfo
 
 
 class PooledPictures:
@@ -27,6 +29,23 @@ class PooledPictures:
         drawn = await self._pool.extract(body, ExtractOptions("", number=number, task="picture"), owner)
         url = f"data:{drawn['mime']};base64,{drawn['picture']}"
         return PagePicture(url, drawn["width"], drawn["height"], drawn["pages"])
+
+
+class PooledPixels:
+    """Implements services.ocr.images.PixelWork in the parsing processes."""
+
+    def __init__(self, pool: ParsePool) -> None:
+        self._pool = pool
+
+    async def plain(self, data: bytes, info: ImageInfo, owner: str) -> str | None:
+        """See PixelWork. None too where Pillow is not installed."""
+        if is_plain(info):
+            return None
+        try:
+            made = await self._pool.extract(data, ExtractOptions("", task="plain picture"), owner)
+        except EngineMissing:
+            return None
+        return f"data:{made['mime']};base64,{made['picture']}"
 
 
 class PictureReader:

@@ -22,6 +22,7 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from gateway.engines.fetch.address_policy import AddressPolicy, parse_address
+from gateway.engines.fetch.bounded_answers import BoundedConnector, EndlessAnswer
 from gateway.engines.fetch.decompress import decoder_for, too_large
 from gateway.engines.fetch.errors import NO_ANSWER, FetchFailed, SkippedUrl
 from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
@@ -237,7 +238,7 @@ class Fetcher:
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(
+            connector = BoundedConnector(
                 resolver=self._guard, use_dns_cache=False, limit=MAX_CONNECTIONS, keepalive_timeout=_KEEPALIVE_S
             )
             self._session = aiohttp.ClientSession(
@@ -268,6 +269,8 @@ def _told_apart() -> Iterator[None]:
     except TimeoutError as error:
         waited_s = round(time.monotonic() - began_s, 1)  # a silent host fails before the whole limit
         raise FetchFailed(f"{NO_ANSWER}; gave up after {waited_s:g} s", "timeout") from error
+    except EndlessAnswer as error:
+        raise FetchFailed(f"the site sent {error} and was given up", "too_large") from error
     except (aiohttp.ClientError, OSError, ssl.SSLError, ValueError, asyncio.IncompleteReadError) as error:
         if are_headers_too_large(error):
             raise FetchFailed(_LARGE_HEADERS, "too_large") from error

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from gateway.engines.html import media_query
+from gateway.engines.html import media_query, rule_filter
 from gateway.engines.html.css import Declarations, Declared, declared, expanded
 from gateway.engines.html.css_rules import CssRule, RuleReader
 from gateway.engines.html.dom import values_of
@@ -26,7 +26,6 @@ _MAX_VALUE_CHARS = 200
 """Longest value with its variables put in. Chosen: values that hide have up to 60; variables of variables double it."""
 _MAX_NESTING = 8
 """Variables inside variables. Chosen: pages have three; at double a chain made to cost time costs twice as much."""
-_NAME = re.compile(r"([.#])([A-Za-z][\w-]*)")
 _VARIABLE = re.compile(r"var\(\s*+(--[^\s,()]{1,100})\s*+(?:,((?:[^()]|\([^()]{0,100}\)){0,200}))?\)", re.IGNORECASE)
 _STRICT = re.compile(
     r"<!DOCTYPE\s+html(?:\s+PUBLIC\s+\"-//W3C//DTD\s+(?:XHTML|HTML 4\.01)[^>]{0,300}|\s+SYSTEM[^>]{0,300})?\s*>", re.I
@@ -37,9 +36,10 @@ _Order = tuple[tuple[int, ...], tuple[int, int, int], int]
 
 
 class Cascade:
-    """The styles of one document. With `rules` false the `style` attributes alone count."""
+    """The styles of one document. With `rules` false the `style` attributes alone count; with `whole` rules keep the
+    declarations that can hide nothing in this document by themselves."""
 
-    def __init__(self, root: Any, rules: bool = True) -> None:
+    def __init__(self, root: Any, rules: bool = True, whole: bool = False) -> None:
         self.is_cut = False
         self._root = root
         self._rules: list[tuple[_Order, Declared]] = []
@@ -50,7 +50,7 @@ class Cascade:
         self._inline: dict[str, _Stated] = {}
         self._work = MAX_WORK
         if rules:
-            self._read()
+            self._read(whole)
 
     def __bool__(self) -> bool:
         return bool(self._found)
@@ -100,27 +100,37 @@ class Cascade:
         for group in range(len(self._groups)):
             yield self._of_rules(group).plain
 
-    def _read(self) -> None:
+    def _read(self, whole: bool) -> None:
         reader = RuleReader()
         sheets = list(_sheets(self._root))
         if not sheets:
             return
         is_strict = bool(_STRICT.fullmatch(self._root.getroottree().docinfo.doctype or ""))
         matcher = SelectorMatcher(quirks=not is_strict)
-        present = _Present(self._root, is_strict)
-        for css in sheets:
-            for rule in reader.read(css):
-                self._add(rule, reader.strings, matcher, present)
+        present = rule_filter.Present(self._root, is_strict)
+        rules = [rule for css in sheets for rule in reader.read(css) if present.may_match(rule.selectors)]
+        stated = [declared(rule.body) for rule in rules]
+        wanted = rule_filter.decisive([*stated, *self._in_attributes()])
+        for rule, found in zip(rules, stated, strict=True):
+            if not whole:
+                found = {name: entry for name, entry in found.items() if name in wanted}
+            if found:
+                self._add(rule, found, reader.strings, matcher)
         if self._rules:
             self._found, self._groups = matcher.match(self._root)
         self.is_cut = matcher.is_cut
 
-    def _add(self, rule: CssRule, strings: list[str], matcher: SelectorMatcher, present: "_Present") -> None:
-        if not present.may_match(rule.selectors):
-            return
-        found = declared(rule.body)
-        if not found:
-            return
+    def _in_attributes(self) -> Iterator[Declared]:
+        """What `style` attributes, `bgcolor` and `color` say."""
+        for text in set(values_of("style", self._root)):
+            own = self._of_attribute(text)
+            yield own.styles
+            yield own.variables
+        for attribute, name in (("bgcolor", "background-color"), ("color", "color")):
+            for value in set(values_of(attribute, self._root)):
+                yield {name: (False, value)}
+
+    def _add(self, rule: CssRule, found: Declared, strings: list[str], matcher: SelectorMatcher) -> None:
         try:
             selectors = read_selectors(rule.selectors, strings)
         except NotValidError:
@@ -215,27 +225,6 @@ class _Stated:
             self.styles = {name: entry for name, entry in found.items() if name not in self.variables}
         self.plain = _plain(self.styles)
         self.varies = any("var(" in value.lower() for value in self.plain.values())
-
-
-class _Present:
-    """The ids and classes of a document: a rule that names another cannot match, and most of a framework's do."""
-
-    def __init__(self, root: Any, is_strict: bool) -> None:
-        self._is_strict = is_strict
-        names = {f"#{each}" for each in values_of("id", root)}
-        for text in set(values_of("class", root)):
-            names.update(f".{name}" for name in text.split())
-        self._names = names if is_strict else {name.lower() for name in names}
-
-    def may_match(self, selectors: str) -> bool:
-        """False when each selector of the list names something that is not there."""
-        if any(sign in selectors for sign in "([\\"):
-            return True
-        return any(self._is_there(part) for part in selectors.split(","))
-
-    def _is_there(self, selector: str) -> bool:
-        names = (match[0] if self._is_strict else match[0].lower() for match in _NAME.finditer(selector))
-        return all(name in self._names for name in names)
 
 
 def _sheets(root: Any) -> Iterator[str]:

@@ -32,8 +32,13 @@ _ALIASES = {
     "-webkit-transform": "transform", "-webkit-filter": "filter", "-webkit-background-clip": "background-clip",
     "-webkit-opacity": "opacity",
 }  # fmt: skip
-_SHORTHANDS = frozenset({"font", "background", "margin", "inset", "margin-inline", "inset-inline", "inset-block"})
-_KNOWN = css_values.PROPERTIES | _ALIASES.keys() | _SHORTHANDS
+LONGHANDS = {
+    "font": ("font-size",), "background": ("background-color", "background-image", "background-clip"),
+    "margin": tuple(f"margin-{side}" for side in _SIDES), "inset": _SIDES, "margin-inline": ("margin-left",),
+    "inset-inline": ("left", "right"), "inset-block": ("top", "bottom"),
+}  # fmt: skip
+"""The single properties that a shorthand sets, as far as `expanded` takes it apart."""
+_KNOWN = css_values.PROPERTIES | _ALIASES.keys() | LONGHANDS.keys()
 
 
 @functools.lru_cache(maxsize=_STYLES_REMEMBERED)

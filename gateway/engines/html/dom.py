@@ -13,10 +13,6 @@ from typing import Any
 from gateway.engines.html.tree_builder import MISSING, normalised
 from gateway.errors import EngineMissing
 
-_DROPPED = (
-    "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
-    "select", "textarea", "input", "datalist", "link", "meta", "head", "title", "noembed",
-)  # fmt: skip
 FURNITURE_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar",
      "toolbar", "tooltip", "alert", "status"}
@@ -26,18 +22,11 @@ _CONTENT_IDS = re.compile(
     r"article|article-?body|post|entry|skip-?content|site-?content|document|readme)$",
     re.IGNORECASE,
 )
-_MARK_CLASSES = re.compile(r"headerlink|anchorjs|viewcode-link|mw-editsection|srclink")
-_MARKS = frozenset(
-    {"\u00b6", "#", "\u00a7", "\U0001f517", "\u2693", "[source]", "[src]", "[edit]", "[\u6e90\u4ee3\u7801]"}
-)
 _SPACE = re.compile(r"\s+")
 _MAX_NESTING = 512
 """Depth of elements in pages beyond libxml2's limit of 2,048, after which it drops the rest of the page. 512 is the
 limit of Chromium and WebKit. At half, real pages with many wrappers would be changed; at double, recursion gets deeper.
 """
-_FALLBACK_CHARS, _FALLBACK_SHARE = 400, 0.5
-"""A `noscript` with more characters than both (in all, and of the page's) is the page's content for browsers without
-scripts. At half, notices such as "enable JavaScript" count; at double (the whole page), none does."""
 _FORM_CHARS = 400
 """A form with more text is a page wrapped in a form (ASP.NET), not a search box. At half, long sign-up forms are
 content; at double, short pages are lost."""
@@ -150,7 +139,13 @@ def remove_apart(elements: Iterable[Any]) -> None:
 
 def text_of(element: Any) -> str:
     """All text inside an element, runs of blanks as one space."""
-    return _SPACE.sub(" ", "".join(element.itertext())).strip()
+    return _SPACE.sub(" ", raw_text(element)).strip()
+
+
+def raw_text(element: Any) -> str:
+    """All text inside an element as it stands there, joined in C."""
+    found: str = _string()(element)
+    return found
 
 
 def text_size(element: Any) -> int:
@@ -172,6 +167,13 @@ def _values(name: str) -> Any:
 
 
 @functools.cache
+def _string() -> Any:
+    from lxml import etree  # noqa: PLC0415 - an optional extra
+
+    return etree.XPath("string()", smart_strings=False)
+
+
+@functools.cache
 def _text_length() -> Any:
     from lxml import etree  # noqa: PLC0415 - an optional extra
 
@@ -184,64 +186,6 @@ class ContentRegion:
 
     element: Any
     semantic: bool
-
-
-def drop_code(root: Any) -> None:
-    """Removes elements without text for readers. Text for browsers without scripts stays if it is most of the page."""
-    body = root.find("body")
-    if body is not None:
-        remove_all(list(body.iter("noframes")))  # browsers show it in place of a frameset alone
-        _keep_drawn_text(body)
-    fallback = [] if body is None else list(body.iter("noscript"))
-    remove_all(element for element in list(root.iter(*_DROPPED)) if element.tag != "noscript")
-    total = 0 if body is None else text_size(body)
-    content, inner = set(), set[Any]()
-    for each in fallback:
-        if each not in inner:
-            inner.update(each.iter("noscript"))
-            if text_size(each) > max(_FALLBACK_CHARS, _FALLBACK_SHARE * total):
-                content.add(each)
-    for element in content:
-        element.tag = "div"
-    remove_all(element for element in fallback if element not in content)
-    _drop_marks(root)
-
-
-def _keep_drawn_text(body: Any) -> None:
-    """Replaces by elements of text what a browser shows of drawings (labels and foreign objects in an `svg`)."""
-    inner: set[Any] = set()
-    for drawing in list(body.iter("svg")):
-        if drawing in inner:
-            continue
-        inner.update(drawing.iter("svg"))
-        shown = [each for each in _drawn(drawing) if text_size(each)]
-        if shown:
-            drawing.clear(keep_tail=True)
-            drawing.tag = "div"
-            drawing.text = " ".join(text_of(each) for each in shown if each.tag == "text")
-            drawing.extend(each for each in shown if each.tag != "text")
-
-
-def _drawn(drawing: Any) -> Iterator[Any]:
-    """The outermost labels and foreign objects that a drawing shows, in document order; the latter become boxes."""
-    stack = [drawing]
-    while stack:
-        element = stack.pop()
-        if element.tag == "text":
-            yield element
-        elif element.tag == "foreignobject":
-            element.tag, element.tail = "div", None
-            yield element
-        elif element.tag not in ("defs", "symbol"):
-            stack += reversed(element)
-
-
-def _drop_marks(root: Any) -> None:
-    """Removes links that only serve the page: to a heading itself, to the source of what it names, to its editor."""
-    remove_all([mark for mark in root.iter("a", "span") if _MARK_CLASSES.search(mark.get("class") or "")])
-    headings = list(root.iter("h1", "h2", "h3", "h4", "h5", "h6", "dt"))
-    links = [link for heading in headings for link in heading.iter("a")]
-    remove_all(link for link in links if text_of(link) in _MARKS)
 
 
 def drop_furniture(root: Any) -> None:

@@ -36,31 +36,37 @@ _SILENT_TAGS = frozenset({"script", "style", "meta", "link", "title", "noscript"
 _INLINE_TAGS = frozenset({"a", "abbr", "b", "code", "em", "i", "mark", "small", "span", "strong", "sub", "sup", "time"})
 
 
-def embedded_text(root: Any) -> str:
-    """The prose of a document's data, in paragraphs; empty when there is none."""
-    budget = _Budget()
-    flight: list[str] = []
-    parts: list[str] = []
-    for script in root.iter("script"):
-        source = script.text or ""
-        if len(source) > budget.chars:
-            continue
-        if source.lstrip().startswith(_FLIGHT):
-            budget.chars -= len(source)
-            flight.append(_pushed(source.strip()))
-        elif script.get("id") in _STATE_IDS:
-            budget.chars -= len(source)
-            parts += _prose(_decoded(source), budget)
-    parts += _flight_texts("".join(flight), budget)
-    text = "\n\n".join(dict.fromkeys(part for part in parts if part))
-    return text[:_MAX_TEXT_CHARS]
+class EmbeddedState:
+    """The data of a document's scripts: noted at once, as they are removed later, and read when its text is wanted."""
+
+    def __init__(self, root: Any) -> None:
+        self._sources: list[tuple[bool, str]] = []
+        """(is flight data, source)."""
+        left = _MAX_CHARS
+        for script in root.iter("script"):
+            source = script.text or ""
+            is_flight = source.lstrip().startswith(_FLIGHT)
+            if len(source) <= left and (is_flight or script.get("id") in _STATE_IDS):
+                left -= len(source)
+                self._sources.append((is_flight, source))
+
+    def text(self) -> str:
+        """The prose of the data, in paragraphs; empty when there is none."""
+        budget = _Budget()
+        parts: list[str] = []
+        for is_flight, source in self._sources:
+            if not is_flight:
+                parts += _prose(_decoded(source), budget)
+        flight = "".join(_pushed(source.strip()) for is_flight, source in self._sources if is_flight)
+        parts += _flight_texts(flight, budget)
+        text = "\n\n".join(dict.fromkeys(part for part in parts if part))
+        return text[:_MAX_TEXT_CHARS]
 
 
 class _Budget:
-    """What may still be read of one page."""
+    """Values that may still be read of one page."""
 
     def __init__(self) -> None:
-        self.chars = _MAX_CHARS
         self.values = _MAX_VALUES
 
 

@@ -17,6 +17,7 @@ from gateway.engines.html.cascade import Cascade
 from gateway.engines.html.css import Declarations
 from gateway.engines.html.dom import remove_all, text_size
 from gateway.engines.html.marked_elements import NAMING, MarkedElements
+from gateway.engines.html.selector_frames import mark
 from gateway.engines.html.shadow_trees import flatten
 from gateway.engines.html.surroundings import Surroundings
 
@@ -35,6 +36,9 @@ _ACCORDION_ITEMS = 3
 open. Chosen: at half two hidden texts pass for it, at double short lists of questions lose their answers."""
 _LINE_CHARS = 300
 """Longest visible line of such a box: a question. At half long ones are missed, at double paragraphs count."""
+_MOST_OPENED = 8
+"""Boxes inside one another that are opened for their drawings. Chosen: diagrams of syntax nest four deep. At half, the
+innermost are lost; double only costs time."""
 _NEVER = frozenset({"html", "body", "head", "main"})
 
 
@@ -141,6 +145,7 @@ class _Walk:
     def _keep_revealed(self, found: _Findings) -> None:
         invisible = {element for element, _, ends in found.texts if ends is hiding.text_invisible}
         kept = {box for box in [*found.boxes, *invisible] if self._is_kept(box, found, invisible)}
+        kept |= _drawings_in_opened(self._root, found, kept)
         found.boxes = {box: is_ruled for box, is_ruled in found.boxes.items() if box not in kept}
         found.texts = [text for text in found.texts if text[0] not in kept or text[2] is not hiding.text_invisible]
 
@@ -255,6 +260,23 @@ def _follows_button(box: Any, found: _Findings) -> bool:
     opener = "self::button or @aria-expanded or @onclick or @role='button'"
     controls = before.xpath(f"descendant-or-self::*[{opener}]")
     return any(_is_seen(control, found) for control in controls[:3])
+
+
+def _drawings_in_opened(root: Any, found: _Findings, kept: set[Any]) -> set[Any]:
+    """Boxes with a labelled drawing that a button opens inside a box which is opened itself, such as the diagrams of
+    parts inside a diagram of syntax. Other boxes that open inside opened ones are mostly menus."""
+    opened: set[Any] = set()
+    drawn: set[Any] = set()
+    for label in root.iter("text"):
+        mark(label, " ", drawn)
+    waiting = [box for box in found.boxes if box not in kept and box in drawn]
+    for _ in range(_MOST_OPENED if waiting else 0):
+        shut = _Findings({box: True for box in found.boxes if box not in kept and box not in opened})
+        more = {box for box in waiting if box not in opened and _follows_button(box, shut)}
+        if not more:
+            break
+        opened |= more
+    return opened
 
 
 def _is_answer(box: Any, found: _Findings, invisible: set[Any]) -> bool:

@@ -46,6 +46,10 @@ _FOR_GOOD = frozenset(
     }
 )  # fmt: skip
 """What the two questions below ask for: a style without any of it needs no look at values."""
+PROPERTIES = (
+    _UNTIL_SHOWN | _FOR_GOOD | {"width", "height", "max-width", "max-height", "line-height", "font-size", "visibility"}
+)
+"""All that the questions of this module ask for, but for `position`."""
 
 
 def hides_until_shown(style: Declarations) -> bool:

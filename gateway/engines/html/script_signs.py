@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.html.dom import values_of
+from gateway.engines.text.word_count import count_words
 
 FEW_WORDS = 50
 """A text of so many words is a page of its own, whatever draws it. From the trial (facts of rendering, 2026-11-22): of
@@ -22,7 +23,6 @@ _SCRIPT_SHARE = 5
 _MOUNTS = frozenset({"root", "app", "__next", "__nuxt", "___gatsby", "svelte", "q-app"})
 _DATA_TYPES = re.compile(r"json|template|text/(plain|html)", re.IGNORECASE)
 _ASKS = re.compile(r"java\s?script", re.IGNORECASE)
-_WORD = re.compile(r"\w+")
 _MAX_MOUNTS = 20
 """Nodes that are looked at: a page has one, and a hostile one may have as many as it likes."""
 
@@ -61,15 +61,6 @@ def _mounts(root: Any) -> Iterator[Any]:
     yield from root.iter("app-root")
     if not _MOUNTS.isdisjoint(values_of("id", root)):
         yield from (element for element in root.iter() if element.get("id") in _MOUNTS)
-
-
-def count_words(text: str, most: int) -> int:
-    """Words of a text, counted no further than `most`."""
-    count = 0
-    for count, _ in enumerate(_WORD.finditer(text), 1):
-        if count >= most:
-            break
-    return count
 
 
 def _is_empty(mount: Any) -> bool:

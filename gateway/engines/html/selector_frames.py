@@ -2,9 +2,24 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from gateway.engines.html.selector_parts import PlaceTest, Selector
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+_MAX_KNOWN_BYTES = 20_000_000
+"""Memory of what is remembered of equal elements. Chosen: at half long lists of rules are compared anew, at double a
+parsing process grows by a tenth."""
+
+
+class Remembered(dict[_Key, _Value]):
+    """Answers for equal elements; all are forgotten when their keys, of so many bits each, take too much memory."""
+
+    def keep(self, key: _Key, value: _Value, bits: int) -> None:
+        if len(self) * (bits // 8 + 200) > _MAX_KNOWN_BYTES:
+            self.clear()
+        self[key] = value
 
 
 @dataclass(slots=True)

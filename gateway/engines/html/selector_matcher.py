@@ -10,7 +10,7 @@ nested elements cost it .16 s for `q div div div p`, twice as many ten times tha
 from typing import Any
 
 from gateway.engines.html.element_tests import has_value, is_in_state
-from gateway.engines.html.selector_frames import Frame, elements_before, places_among, stands, stands_in
+from gateway.engines.html.selector_frames import Frame, Remembered, elements_before, places_among, stands, stands_in
 from gateway.engines.html.selector_parts import (
     AttributeTest,
     HasTest,
@@ -30,9 +30,6 @@ MAX_WORK = 600_000
 a hostile page takes four seconds, at 3 µs for each."""
 _SLOTS = 8
 """Names that one step may have. Chosen: pages have five; a step with more never matches."""
-_MAX_KNOWN_BYTES = 20_000_000
-"""Memory of what is remembered of equal elements. Chosen: at half long lists of rules are compared anew, at double a
-parsing process grows by a tenth."""
 
 
 _OwnTest = AttributeTest | PlaceTest | StateTest | HasTest
@@ -44,25 +41,24 @@ class SelectorMatcher:
     def __init__(self, quirks: bool = False) -> None:
         self.is_cut = False
         self._quirks = quirks
-        self._size = 0
-        self._firsts = self._any_tag = self._tested = self._ends = self._needs_has = 0
+        self._size, self._filled = 0, 1
+        self._firsts = self._any_tag = self._tested = self._ends = self._needs_has = self._own_tested = 0
         self._joined = {" ": 0, ">": 0, "+": 0, "~": 0}
         self._tags: dict[str, int] = {}
         self._slots: list[tuple[int, dict[str, int]]] = [(0, {}) for _ in range(_SLOTS)]
-        self._filled = 1
         self._attributes: set[str] = set()
         self._tests: dict[int, tuple[_OwnTest, ...]] = {}
         self._lists: dict[int, list[tuple[int, bool]]] = {}
-        self._below_root = -1
-        self._places: dict[int, list[int]] = {}
+        self._below_root, self._work = -1, MAX_WORK
+        self._places: Remembered[int, list[int]] = Remembered()
+        self._listed: Remembered[int, int] = Remembered()
         self._list_ends: dict[ListTest, int] = {}
         self._rules: dict[int, int] = {}
         self._has: dict[HasTest, set[Any]] = {}
         self._has_bits: dict[HasTest, int] = {}
         self._having: dict[Any, int] = {}
         self._counted: dict[PlaceTest, dict[Any, tuple[int, int]]] = {}
-        self._known: dict[Any, int] = {}
-        self._work = MAX_WORK
+        self._known: Remembered[Any, int] = Remembered()
         self._has_types = self._has_siblings = False
 
     def add(self, selector: Selector, rule: int) -> None:
@@ -115,6 +111,8 @@ class SelectorMatcher:
             self._has_bits[has] = self._has_bits.get(has, 0) | bit
             self._needs_has |= bit
         self._tests[self._size] = tuple(t for t in step.tests if not isinstance(t, ListTest) and t is not has)
+        if self._tests[self._size]:
+            self._own_tested |= bit
 
     def _set_names(self, step: Step, bit: int) -> None:
         if step.tag:
@@ -249,9 +247,7 @@ class SelectorMatcher:
                 if name in by_name:
                     passing |= by_name[name]
             bits &= passing
-        if len(self._known) * (self._size // 8 + 200) > _MAX_KNOWN_BYTES:
-            self._known.clear()
-        self._known[key] = bits
+        self._known.keep(key, bits, self._size)
         return bits
 
     def _bits(self, bits: int) -> list[int]:
@@ -265,16 +261,20 @@ class SelectorMatcher:
         return places
 
     def _pass_tests(self, element: Any, frame: Frame, bits: int) -> int:
-        """Takes out the steps with a test that the element does not pass."""
+        """Takes out the steps with a test that the element does not pass. Lists alone give equal bits equal answers."""
+        before, by_lists = bits, not bits & self._own_tested
+        if by_lists and (known := self._listed.get(before)) is not None:
+            return known
         tested = bits & self._tested
         if (places := self._places.get(tested)) is None:
-            if len(self._places) * (self._size // 8 + 200) > _MAX_KNOWN_BYTES:
-                self._places.clear()
-            places = self._places[tested] = self._bits(tested)
+            places = self._bits(tested)
+            self._places.keep(tested, places, self._size)
         self._work -= len(places)
         for place in places:
             if not self._is_listed(place, bits) or not self._passes_all(place, element, frame):
                 bits &= ~(1 << place)
+        if by_lists:
+            self._listed.keep(before, bits, self._size)
         return bits
 
     def _is_listed(self, place: int, bits: int) -> bool:

@@ -34,6 +34,7 @@ _ATTRIBUTE = re.compile(
 )
 _COMBINATOR = re.compile(r"\s*+([>+~])\s*+|\s++")
 _NTH = re.compile(r"([+-]?\d{0,6})n(?:([+-])(\d{1,6}))?|([+-]?\d{1,6})")
+_ROUND = re.compile(r"[()]")
 _OF = re.compile(r"(?<!\s)\s++of\s++", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?|\\(.)", re.DOTALL)
 _AT_REST = frozenset(
@@ -53,6 +54,8 @@ _NEVER = frozenset(
         "first-letter", "active-view-transition",
     }
 )  # fmt: skip
+NEVER_AT_REST = re.compile(rf"::|:(?:{'|'.join(sorted(_NEVER))})(?![\w-])", re.IGNORECASE)
+"""Finds, in a selector without what its brackets hold, what nothing in a page at rest matches."""
 _LISTS = frozenset({"is", "where", "not", "matches", "any", "-webkit-any", "-moz-any", "has"})
 _NTHS = frozenset({"nth-child", "nth-last-child", "nth-of-type", "nth-last-of-type"})
 _ANY_CASE = frozenset(
@@ -176,9 +179,12 @@ class _Reader:
 
     def _brackets(self) -> str:
         start, depth = self._at, 1
-        while depth and self._at < len(self._text):
-            depth += {"(": 1, ")": -1}.get(self._text[self._at], 0)
-            self._at += 1
+        self._at = len(self._text)
+        for sign in _ROUND.finditer(self._text, start):
+            depth += 1 if sign[0] == "(" else -1
+            if not depth:
+                self._at = sign.end()
+                break
         return self._text[start : self._at - (not depth)].strip()
 
     def _list(self, name: str, inside: str, tests: list[Test]) -> None:

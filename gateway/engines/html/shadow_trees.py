@@ -140,7 +140,7 @@ def _rules(tree: _Tree) -> list[tuple[str, str, list[str]]]:
     for sheet in sheets:
         sheet.text = _HOST.sub(lambda match: _host_test(tree.host, match[1]), sheet.text)
     tree.content.set(_MARK, "")
-    styles = Cascade(tree.content)
+    styles = Cascade(tree.content, whole=True)
     for element in tree.content.iter():
         if element is not tree.content and isinstance(element.tag, str) and (text := styles.as_attribute(element)):
             element.set("style", text)

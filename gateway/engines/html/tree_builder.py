@@ -47,7 +47,7 @@ def normalised(markup: str) -> str:
         from selectolax.lexbor import LexborHTMLParser, SelectolaxError  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         raise EngineMissing(MISSING) from error
-    if max(map(len, markup.split("<"))) > _LONG_TAG_CHARS:  # rare; the pattern alone takes four times as long
+    if _may_have_long_tag(markup):
         markup = _LONG_TAG.sub(_with_few_attributes, markup)
     if _nests_deeply(markup):
         return markup
@@ -56,6 +56,21 @@ def normalised(markup: str) -> str:
     except SelectolaxError:  # out of memory: repeated unclosed formatting multiplies, in browsers as here
         return markup
     return _with_preformatted_end(tree)
+
+
+def _may_have_long_tag(markup: str) -> bool:
+    """Whether a `<` is followed by _LONG_TAG_CHARS without another bracket. Looks at the last `<` of each such stretch
+    alone; the pattern, which looks at all, takes longer than building the tree."""
+    at = markup.find("<")
+    while 0 <= at < len(markup) - _LONG_TAG_CHARS:
+        end = at + 1 + _LONG_TAG_CHARS
+        following = markup.rfind("<", at + 1, end)
+        if following < 0:
+            if markup.find(">", at, end) < 0:
+                return True
+            following = markup.find("<", end)
+        at = following
+    return False
 
 
 def _with_few_attributes(tag: re.Match[str]) -> str:
@@ -71,7 +86,7 @@ def _nests_deeply(markup: str) -> bool:
     """
     if markup.count("<") <= _MAX_OPEN:
         return False
-    tags = _TAG.findall(markup.lower())
+    tags = [tag.lower() for tag in _TAG.findall(markup)]
     most: Counter[str] = Counter()
     for start in range(0, len(tags), _TAGS_AT_ONCE):
         if most.total() + _TAGS_AT_ONCE > _MAX_OPEN:
@@ -108,9 +123,11 @@ def _is_deep(tags: list[str]) -> bool:
 def _with_preformatted_end(tree: str) -> str:
     """The rest of the page from `<plaintext>` on, which no mark ends, as preformatted text."""
     start = tree.find("<plaintext")
+    if start < 0:
+        return tree
     opened = tree.find(">", start)
     closed = tree.rfind("</plaintext>")
-    if start < 0 or opened < 0 or closed < opened:
+    if opened < 0 or closed < opened:
         return tree
     text = html.escape(tree[opened + 1 : closed])
     return f"{tree[:start]}<pre>{text}</pre>{tree[closed + len('</plaintext>') :]}"

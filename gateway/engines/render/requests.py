@@ -151,7 +151,7 @@ class PageRequests:
             _KEPT,
         )
         async with asyncio.timeout(left_s):
-            if reach.robots is not None and not (await reach.robots.of(url)).allows(url):
+            if reach.robots is not None and not await (await reach.robots.of(url)).allows_in_turn(url):
                 raise FetchFailed("robots.txt", "robots")
             async with self._slots.hold(urlsplit(url).netloc.lower(), owner=self._owner):
                 most = min(self._limits.answer_bytes, max(1, state.left_bytes))

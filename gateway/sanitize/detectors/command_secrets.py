@@ -17,7 +17,7 @@ _TABLE = r"""
 sshpass                                                             -p
 mysql mysqldump mysqladmin mysqlimport mysqlshow mysqlcheck mariadb mariadb-dump mariadb-admin mycli   -p+ >password
 redis-cli valkey-cli keydb-cli                                      -a
-curl                                                                -u: -U: -b;
+curl                                                                -u: -U: --user: --proxy-user: -b;
 http https xh                                                       -a:
 mongo mongosh mongodump mongorestore mongoimport mongoexport cqlsh clickhouse-client   -p
 sqlcmd bcp osql tsql isql                                           -P
@@ -44,7 +44,7 @@ vault                                                               >unseal >log
 wpa_passphrase                                                      >
 dig nsupdate                                                   -y::
 docker podman nerdctl buildah skopeo helm az oc oras cf             login-p login-u:
-npm ngrok cargo rclone composer poetry   >authtoken >add-authtoken >login >obscure >http-basic
+npm ngrok cargo rclone composer poetry   >authtoken >add-authtoken >login >obscure >config
 gh flyctl fly wrangler heroku                                       -b --body
 """
 """By row: commands, then forms. `-p`: the value behind the option, attached or not; `-p+`: only attached; `-u:`,

@@ -6,7 +6,6 @@ Any top-level domain of two to 24 letters is accepted; there is no list of domai
 
 import re
 from collections.abc import Iterator
-from itertools import chain
 
 import re2
 
@@ -36,9 +35,10 @@ _SPELT = re.compile(
     rb"[a-z0-9\x02._%+-]{1,64}" + _AT + rb"[a-z0-9\x02-]{1,63}(?:" + _DOT + rb"[a-z0-9\x02-]{1,63}){0,5}"
     + _DOT + rb"[a-z]{2,24}\b"
 )  # fmt: skip
-_FIND_BRACKETED_AT = searcher(re2.compile(rb"[\[({<]\s?(?:at|@)\s?[\])}>]"))
-_EACH_BRACKETED_AT = re.compile(rb"[\[({<]\s?(?:at|@)\s?[\])}>]")
-_WORDED_AT = re2.compile(rb" (?:at|@) [a-z0-9-]{1,63} ?(?:dot |\[dot|\(dot)| @ ")
+_FIND_SPELT_AT = searcher(
+    re2.compile(rb"[\[({<]\s?(?:at|@)\s?[\])}>]| (?:at|@) [a-z0-9-]{1,63} ?(?:dot |\[dot|\(dot)| @ ")
+)
+"""An `at` in brackets, or as a word with a spelt `dot` behind it. One pattern, as each search reads the whole text."""
 
 
 def find_emails(view: View, budget: WorkBudget) -> Iterator[Finding]:
@@ -63,30 +63,23 @@ def find_emails(view: View, budget: WorkBudget) -> Iterator[Finding]:
 
 def is_any_spelt(lower: bytes) -> bool:
     """Whether a folded text in lower case may hold an address that is spelt out."""
-    if _FIND_BRACKETED_AT(lower, 0)[0] >= 0:
-        return True
-    return (b"dot" in lower or b" @ " in lower) and _WORDED_AT.search(lower) is not None
+    return _FIND_SPELT_AT(lower, 0)[0] >= 0
 
 
 def _find_spelt(view: View, budget: WorkBudget) -> Iterator[Finding]:
     """`jane [at] example [dot] org`, `jane at example dot org`. Either `at` has brackets or `dot` is a word: prose has
     not."""
     text = view.lower
-    patterns = [_EACH_BRACKETED_AT] if _FIND_BRACKETED_AT(text, 0)[0] >= 0 else []
-    if b"dot" in text or b" @ " in text:
-        patterns.append(_WORDED_AT)
-    if not patterns:
-        return
-    for mark in chain.from_iterable(pattern.finditer(text) for pattern in patterns):
-        start = mark.start()
+    for mark_start, mark_end in spans(_FIND_SPELT_AT, text):
+        start = mark_start
         budget.spend(22)
-        while start > 0 and mark.start() - start < 64 and text[start - 1] in b" ":
+        while start > 0 and mark_start - start < 64 and text[start - 1] in b" ":
             start -= 1
         low = max(0, start - 64)
         begin = low + text[low:start].translate(_SPELT_LOCAL_CLASS).rfind(b" ") + 1
         match = _SPELT.match(text, begin, begin + 400) if begin < start else None
         if match is None:
             continue
-        is_bracketed = mark.group()[:1] != b" "
-        if is_bracketed or b"dot" in text[mark.start() : match.end()]:
+        is_bracketed = text[mark_start:mark_end][:1] != b" "
+        if is_bracketed or b"dot" in text[mark_start : match.end()]:
             yield Finding(begin, match.end(), "EMAIL")

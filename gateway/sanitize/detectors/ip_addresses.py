@@ -27,6 +27,10 @@ _CLASS = bytes(
 )
 """Maps digits to `d`, other letters and `_`, which must not be beside an address, to `a`, `.-:` to themselves, all else
 to a blank."""
+_MAY_BE_V4 = searcher(re2.compile(rb"d\.d{1,3}\.d{1,3}\.d"))
+_MAY_BE_V6 = searcher(re2.compile(rb"d[ad]{3}:[ad]{0,4}:"))
+"""What every address has, in classes: both begin with one fixed byte, to which RE2 skips. The searches behind them read
+each byte (1.4 ms a megabyte)."""
 _V4 = re.compile(rb"d(?<![ad:]d)(?<!d\.d)d{0,2}\.d{1,3}\.d{1,3}\.d{1,3}(?![ad]|[.-]d)")
 _V6 = re2.compile(rb"[23][0-9A-Fa-f]{3}:(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}")
 _FIND_V6 = searcher(_V6)
@@ -70,9 +74,10 @@ def find_ip_addresses(view: View, budget: WorkBudget) -> Iterator[Finding]:
     """Findings of the entity IP, in folded offsets; IPv4 first. Raises BudgetExceeded."""
     text = view.folded
     is_public_by_text: dict[bytes, bool] = {}
-    if text.count(b".") > 2:
-        yield from _find_v4(view, budget)
-    if text.count(b":") > 2:
+    classes = text.translate(_CLASS)
+    if _MAY_BE_V4(classes, 0)[0] >= 0:
+        yield from _find_v4(view, classes, budget)
+    if _MAY_BE_V6(classes, 0)[0] >= 0:
         for start, end in spans(_FIND_V6, text):
             raw = text[start:end]
             budget.spend(9)
@@ -85,9 +90,9 @@ def find_ip_addresses(view: View, budget: WorkBudget) -> Iterator[Finding]:
                     yield Finding(start, end, "IP")
 
 
-def _find_v4(view: View, budget: WorkBudget) -> Iterator[Finding]:
+def _find_v4(view: View, classes: bytes, budget: WorkBudget) -> Iterator[Finding]:
     text = view.folded
-    spans = [match.span() for match in _V4.finditer(text.translate(_CLASS))]
+    spans = [match.span() for match in _V4.finditer(classes)]
     if not spans:
         return
     budget.spend(5 * len(spans))

@@ -18,6 +18,8 @@ from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import WorkBudget
 
 _FIND_NAME = searcher(NAMED)
+_WORD_GOES_ON = frozenset(bytes([code]) for code in b"abcdefghijklmnopqrtuvwxyz")
+"""Behind a name: the letters of a longer word (`keyboard`), to which ASSIGNED leads never; `s` may be a plural."""
 _USERINFO = re.compile(
     rb"://(?<=[a-zA-Z0-9+.-]://)(?:[^\s/@:?#\"'<>]{0,128}:([^\s/@\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@"
 )
@@ -33,10 +35,11 @@ def find_named_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
             break
         budget.spend(8)
         name_end = at
-        assigned = ASSIGNED.match(text, at)
+        assigned = None if text[at : at + 1] in _WORD_GOES_ON else ASSIGNED.match(text, at)
         if assigned is None:
             name = ANY_NAME.match(text, start + 1)  # RE2 may have matched a name that began a character earlier
-            assigned = ASSIGNED.match(text, name.end()) if name else None
+            is_word = name is None or text[name.end() : name.end() + 1] in _WORD_GOES_ON
+            assigned = None if name is None or is_word else ASSIGNED.match(text, name.end())
             if name is None or assigned is None:
                 continue
             name_end = name.end()

@@ -14,8 +14,9 @@ from gateway.sanitize.text.work_budget import WorkBudget
 
 _STRONG = (
     rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|userpwd|passin|kennwort|passwort|mot de passe"
-    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|adgangskode|salasana|jelszo|heslo|lozinka)|[n\x02]apo\x02\x02"
-    rb"|(?:^|[^A-Za-z])(?i:pass|pwd?|pin|psk)|(?i:bindpw|psksecret|authtok|(?:ro|rw|-server )community)"
+    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord(?:et)?|passord(?:et)?|adgangskoden?|salasana|jelszo|heslo|lozinka)|[n\x02]apo\x02\x02"
+    rb"|\x04\x05|\x06\x02\x07-\x02"
+    rb"|(?:^|[^A-Za-z])(?i:pass|pwd?|pin|psk|mdp)|(?i:bindpw|psksecret|authtok|(?:ro|rw|-server )community)"
     rb"|[a-z](?:Pass|Pwd|Pw|pass\b)"
     rb"|[_-](?i:pwd?|pass)"
 )
@@ -30,16 +31,19 @@ NAMES = _STRONG + rb"|" + _WEAK
 _FOR_USER = rb"(?: #?\d{1,2}(?=:)|(?i: for [\"'`]?[\w.%-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?))"
 _SUFFIX = rb"(?=([_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12}|" + _FOR_USER + rb")?"
 _CLOSE = rb"(?:\\?[\"'`]\]?|&quot;|\)|\]|\([A-Za-z]{0,20}\)|\*\*|__)?"
-_OPEN = rb"(?:\(\s?)?(?:[NbBrRuUfF]{1,2}(?=[\"']))?(?:\\{0,2}[\"'`]|&quot;)?"
+_OPEN = rb"(?:\(\s?)?(?:[NbBrRuUfF@]{1,2}(?=[\"']))?(?:\\{0,2}[\"'`]|&quot;)?"
 _ASSIGN = (
-    rb"\s{0,3}:\s?(?:String|str|string|char\*?|const)\s{0,2}=\s{0,3}|:[ \t]?[>|][0-9+-]{0,2}\n[ \t]{1,16}"
-    rb"|[ \t]{0,3}(?:=>|:=|->|={1,3}|:)(?:\*\*|__)?\s{0,3}|%3[dDaA]"
+    rb"\s{0,3}:\s?(?:&(?:'static )?)?[A-Za-z][\w.]{0,24}[\]?*>]{0,2}\s{0,2}=\s{0,3}(?=[\"'`@])"
+    rb"|::?[ \t]?[>|][0-9+-]{0,2}\n[ \t]{1,16}"
+    rb"|[ \t]{0,3}(?:=>|:=|->|={1,3}|:(?::(?=[ \t]))?)(?:\*\*|__)?\s{0,3}(?:[&!]{1,2}[\w.-]{1,40}[ \t])?|%3[dDaA]"
 )
 _ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
-_ELEMENT = rb">(?=[^\s<>]{4,160}</)"  # <password>x</password>
+_ELEMENT = rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>(?=[^\s<>]{4,160}</)"  # <password>x</password>
 _PAIRED = (
     rb"[\"']?\s{0,20}(?:,\s{0,20})?[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
-    rb"|</key>\s{0,20}<(?:string|data)>|>\s{0,20}<(?i:value|string)>"
+    rb"|</key>\s{0,20}<(?:string|data)>"
+    rb"|:?[ \t]?</(?:t[hd]|dt|b|strong|em|label|span|code)>:?\s{0,20}(?:<[a-z]{1,8}(?: [^<>]{1,60})?>\s{0,8}){0,2}"
+    rb"|>\s{0,20}<(?i:value|string)>"
     rb"|\s?\{\s{1,12}(?:[a-z_]{2,16}[ \t]{0,6}=[^\n]{0,120}\n[ \t]{0,12}){0,3}default[ \t]{0,6}=[ \t]{0,3}"
     rb"|\(\s?(?=[\"'])"  # setPassword("x")
     rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
@@ -50,7 +54,11 @@ _PAIRED = (
     rb"|es)):?[ \t]{1,3}"
 )
 _LISTED = rb"\s{0,2},\s{0,16}(?=[\"'])"
-_SAID = rb"[ \t]{1,3}(?i:is|was|by|=|ist|lautet|est|es|:)(?:[ \t]?:)?[ \t]{1,3}"
+_SAID = (
+    rb"[ \t]{1,3}(?i:(?:(?:has|have) been |is |was )?(?:re)?(?:set|changed) to"
+    rb"|is now|is|was|by|=|ist|lautet|est|es|e|er|ar|jest|to|:)"
+    rb"(?:[ \t]?:)?[ \t]{1,3}|[ \t]?\x02{1,2}[: \t]{0,3}(?=[!-~])"
+)
 NAMED = re2.compile(NAMES)
 ANY_NAME = re.compile(NAMES)
 ASSIGNED = re.compile(
@@ -96,9 +104,10 @@ _KEY_ACTIONS = re.compile(
 _NAMES_ONE = re.compile(rb"(?:\A|[_.-])(?i:ids?|arns?|identifiers?)\Z|[a-z](?:I[dD]s?|Arns?|Identifiers?)\Z")
 """The end of a name whose value identifies a key or a secret: `KmsKeyId`, `--key-id`, `SecretArn`."""
 _PROVING = re.compile(
-    rb"assw(?:or)?d|pass(?:phrase|code|wrd)|pwd|[_-]p(?:ass|w)|pass\Z|secret|token|credential|bearer|api[_ -]?key"
+    rb"assw(?:or)?d|pass(?:phrase|code|wrd)|pwd|\W?pw\Z|\x04\x05|\x07-\x02|[_-]p(?:ass|w)|pass\Z|secret|token"
+    rb"|credential|bearer|api[_ -]?key"
     rb"|accesskey|oauth|authorization|connection|kennwort|passwort|auth\Z|psk\Z|bindpw|authtok|mot de passe"
-    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|adgangskode|salasana|jelszo|heslo|lozinka|\x02\x02\Z"
+    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|passord|adgangskode|salasana|jelszo|heslo|lozinka|mdp\Z|\x02\x02\Z"
     rb"|pepper|_salt|[a-z][_-]?key|licen[cs]e\Z"
     rb"|community|sess(?:ion)?id"
 )
@@ -112,21 +121,22 @@ _PROVING_BEFORE = re.compile(
 )
 """A `key` or signature that is a credential for certain, by what stands before it."""
 _COMPOUND_KEY = re.compile(rb"[a-z0-9][_-]?key\Z")
-_OPTION = re.compile(rb"(?:\A|\s)--?[a-z][\w-]*\Z")
+_OPTION = re.compile(rb"(?:(?:\A|\s)--?|[\s({]:)[a-z][\w-]*\Z")
 _BEFORE_NAME_CHARS = 16
 """Characters before a name that may belong to it (`primary_`, `X-Shopify-Access-`)."""
 _COMPOUND = re.compile(rb"[A-Za-z0-9]_[A-Za-z0-9_]{0,80}\Z|[a-z][A-Z][A-Za-z0-9]{0,80}\Z")
 """The end of a name that is written as programs and settings write names, so that a value beside it is its own."""
 _OWNING_HEAD = re.compile(
-    rb"(?:[^\s>#$%]{0,60}[>#$%])?[ \t>#$]{0,16}(?:(?:set|snmp-server|tacacs-server|radius-server|crypto|enable|username"
+    rb"(?:[^\s>#$%]{0,60}[>#$%])?[ \t>#$]{0,16}(?:(?:set|define|snmp-server|tacacs-server|radius-server|crypto|enable"
+    rb"|username"
     rb"|neighbor|ntp|standby"
     rb"|ppp|machine"
-    rb"|nmcli|mysqladmin|netsh|iwconfig|wg|key)\s.{0,120})?\Z|.{0,120}\b(?:login|user(?:name)?"
+    rb"|nmcli|mysqladmin|netsh|iwconfig|wg|key)\s.{0,120})?\Z|.{0,120}\b(?:login|user(?: ?name)?"
     rb"|account)[ \t]{1,4}\S{1,64}[ \t]{1,4}\Z"
 )
 """A line before a name that is a directive, a command or a login: nothing, a router's or shell's word, `login anna`."""
 _HEAD_CHARS = 120
-_CALL_BEFORE = re.compile(rb"\w\(\s?[\"'][\w.-]{0,40}\Z")
+_CALL_BEFORE = re.compile(rb"\w\(\s?(?:[\"'][\w.@-]{0,40}[\"'],\s?){0,4}[\"'][\w.-]{0,40}\Z")
 _ENDS_STRONG = re.compile(rb"(?i:passw(?:or)?d|passphrase|secret)\Z")
 _LINE_END = re.compile(rb"[\"']?;?[ \t]{0,8}(?:[\r\n]|\Z)")
 _ENDING_IN_PASS = re.compile(

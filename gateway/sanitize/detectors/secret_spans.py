@@ -21,7 +21,22 @@ _WITH_BLANKS = {mark: re.compile(rb"[^\n" + mark + rb"]{32,160}(?=" + mark + rb"
 _GROUPS = re.compile(rb"[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}(?![A-Za-z0-9])")
 """A key in base32 as authenticator programs show it (RFC 4648; groups of four for reading)."""
 _TEMPLATE = re.compile(rb"[$%]\{[A-Za-z]|%\(\w|\{\d{1,3},")
+_MAX_LINE_CHARS = 512
+"""Chosen: how much of a line belongs to a syntax. Longer headers and records hold more than one credential only in
+lists of cookies, which have a bound of their own. At half long commands are cut; at double dense texts cost more."""
 _REST = re.compile(rb"[A-Za-z0-9+/=_.%~-]{1,2048}")
+
+
+def line_end(text: bytes, at: int, most: int = _MAX_LINE_CHARS) -> int:
+    """Where the line with `at` ends, at most `most` characters on."""
+    end = text.find(b"\n", at, at + most)
+    return end if end >= 0 else min(len(text), at + most)
+
+
+def line_start(text: bytes, at: int) -> int:
+    """Where the line before `at` begins, at most _MAX_LINE_CHARS characters back."""
+    low = max(0, at - _MAX_LINE_CHARS)
+    return text.rfind(b"\n", low, at) + 1 or low
 
 
 def secret_at(text: bytes, at: int, naming: Naming, budget: WorkBudget) -> Finding | None:

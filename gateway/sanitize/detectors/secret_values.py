@@ -55,7 +55,9 @@ MAX_VALUE_CHARS = 160
 _VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
 _AMPERSAND = rb"&(?![A-Za-z_][\w.%\[\]-]{0,40}=|[A-Za-z]{2,8};|#[0-9xX])"
 _WORD_PART = rb"[^\s\"'`<>,;&|]{1,160}"
-_WORD = re.compile(b"(?:" + _AMPERSAND + b")?" + _WORD_PART + b"(?:" + _AMPERSAND + _WORD_PART + b"){0,8}")
+_WORD = re.compile(
+    b"(?:" + _AMPERSAND + b")?" + _WORD_PART + b"(?:" + _AMPERSAND + _WORD_PART + b"){0,8}" + rb"(?:&(?=\s|\Z))?"
+)
 """An unquoted value: `&` is part of it unless it separates the fields of a query or begins an HTML entity."""
 _QUOTATION = {quote: re.compile(rb"[^\s<>" + quote + rb"]{4,160}(?=" + quote + rb")") for quote in (b'"', b"'", b"`")}
 """By quotation mark: all up to the closing mark, if there is no white space."""
@@ -94,6 +96,8 @@ _MIN_PAIRS_WITH_SIGNS = 4
 two characters decide; at double short keys in queries are lost."""
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TRAILING = b".:?*\\"
+_LAST_SIGN = re.compile(rb"\A(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=\D*\d)[^*?]*[*?]\Z")
+"""A word with capitals, small letters and digits that ends in one sign: it belongs to the password (`Falcon48?`)."""
 
 
 def value_at(text: bytes, start: int, quote: bytes) -> bytes | None:
@@ -132,7 +136,7 @@ def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]
             # brackets and the like are part of passwords and of random values only: few keys have them, much code has
             short = _VALUE.match(value)
             value = short.group() if short else b""
-        value = _without_closing(value, naming.quote != b"")
+        value = _without_closing(value, naming)
         unescaped = _ESCAPE.sub(b"-", value) if _PERCENT in value else value
     next_char = word[len(value) : len(value) + 1] or after
     if not naming.quote and (_MEMBER_PATH.fullmatch(value) or (next_char in (b"(", b"[") and _CALLED.fullmatch(value))):
@@ -144,14 +148,15 @@ def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]
     return len(value), certain and _EXAMPLE_WORD.search(unescaped.lower()) is None
 
 
-def _without_closing(value: bytes, quoted: bool) -> bytes:
+def _without_closing(value: bytes, naming: Naming) -> bytes:
     """The value without what ends it in a query or string and, if it is not quoted, without the marks of a sentence."""
     if _PERCENT in value or _BACKSLASH in value:
         for mark in (b"%26", b"%22", b"\\u0026"):
             value = value.partition(mark)[0]
         value = value.rstrip(b"\\")
-    if not quoted:
-        value = value.rstrip(_TRAILING)
+    if not naming.quote:
+        if not (naming.strong and value[-1:] in (b"*", b"?") and _LAST_SIGN.match(value)):
+            value = value.rstrip(_TRAILING)
         value = value[:-1] if value.endswith(b")") and _BRACKET not in value else value
     return value
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 
 import re2
 
-from gateway.sanitize.detectors import command_secrets, key_material
+from gateway.sanitize.detectors import command_secrets, key_material, table_secrets
 from gateway.sanitize.detectors.published_examples import is_published_basic, is_published_secret
 from gateway.sanitize.detectors.re2_search import searcher, spans
 from gateway.sanitize.detectors.secret_names import NAMED, is_mark_of_place
-from gateway.sanitize.detectors.secret_spans import judged, secret_at
+from gateway.sanitize.detectors.secret_spans import judged, line_end, line_start, secret_at
 from gateway.sanitize.detectors.secret_values import Link, Naming, is_placeholder, quote_before
 from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier
 from gateway.sanitize.text.findings import Finding
@@ -24,9 +24,6 @@ Handler = Callable[[bytes, int, int, WorkBudget], Iterator[Finding]]
 """(text, start and end of the syntax's beginning, budget) -> findings."""
 _OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
 _PAIRED = _OWNED._replace(link="paired")
-_MAX_LINE_CHARS = 512
-"""Chosen: how much of a line belongs to a syntax. Longer headers and records hold more than one credential only in
-lists of cookies, which have a bound of their own. At half long commands are cut; at double dense texts cost more."""
 _MAX_COOKIES_CHARS = 4096
 
 
@@ -51,19 +48,10 @@ def has_names(text: bytes) -> bool:
     return NAMED.search(text) is not None or _SYNTAX.search(text) is not None
 
 
-def _line_end(text: bytes, at: int, most: int = _MAX_LINE_CHARS) -> int:
-    end = text.find(b"\n", at, at + most)
-    return end if end >= 0 else min(len(text), at + most)
-
-
-def _line_start(text: bytes, at: int) -> int:
-    return text.rfind(b"\n", max(0, at - _MAX_LINE_CHARS), at) + 1 or max(0, at - _MAX_LINE_CHARS)
-
-
 def _owned(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """The syntax alone owns what follows it: SQL in capitals, options and headers; not `identified by x` in prose."""
     mark, quote = text[start : start + 1], quote_before(text, end)
-    strong = mark in (b" ", b"-", b"I", b"s", b"S", b"i")
+    strong = mark in (b" ", b"-", b"I", b"s", b"S", b"i", b"W", b";", b"c", b"\n")
     if mark == b"i":
         link: Link = "beside"
     elif strong or mark == b"/" or b"uthorization" in text[max(0, start - 24) : end].lower():
@@ -96,7 +84,7 @@ def _pair(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding
 def _cookies(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """Random values of `name=value; name=value`; in `Set-Cookie` only the first is a cookie."""
     is_set = text[max(0, start - 4) : start].lower() == b"set-"
-    for cookie in _COOKIE.finditer(text, end, _line_end(text, end, _MAX_COOKIES_CHARS)):
+    for cookie in _COOKIE.finditer(text, end, line_end(text, end, _MAX_COOKIES_CHARS)):
         value = cookie.group(2)
         budget.spend(8 + len(value) // 8)
         if not _MEASURING.match(cookie.group(1)) and _is_session(value):
@@ -147,9 +135,11 @@ def _call(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding
 def _record(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """The last field of a line of `.pgpass`, `chap-secrets`, `sasl_passwd` or a dump of Windows' accounts."""
     budget.spend(8)
-    low = _line_start(text, start + 1)
+    low = line_start(text, start + 1)
+    if low and text[low - 1 : low] != b"\n":
+        return  # a line of code without breaks
     for form in _RECORDS:
-        match = form.match(text, low, _line_end(text, end))
+        match = form.match(text, low, line_end(text, end))
         if match is not None:
             finding = judged(text, match.start(1), match.group(1), _PAIRED, budget)
             if finding is not None:
@@ -169,35 +159,6 @@ def _login_line(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterat
             yield finding
 
 
-def _column(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
-    """The cells below the word `password` in the header of a table, Markdown's or separated by signs."""
-    low, high = _line_start(text, start + 1), _line_end(text, end - 1)
-    header, mark = text[low:high], b""
-    for sign in (b"|", b"\t", b";", b","):
-        if header.count(sign) > len(header) // 64:
-            mark = sign
-            break
-    if not mark:
-        return
-    index, cells, at = text.count(mark, low, start + 1), header.count(mark), high + 1
-    for _ in range(_MAX_ROWS):
-        row_end = _line_end(text, at)
-        budget.spend(4 + (row_end - at) // 32)
-        if text.count(mark, at, row_end) != cells:
-            return
-        cell = at
-        for _ in range(index):
-            cell = text.find(mark, cell, row_end) + 1
-        value = _CELL.match(text, cell, row_end)
-        if value is not None:
-            finding = judged(text, value.start(1), value.group(1), _PAIRED, budget)
-            if finding is not None:
-                yield finding
-        at = row_end + 1
-
-
-_MAX_ROWS = 40
-"""Chosen: rows read below one header: a longer table is one of passwords only in an export of a password manager."""
 _TOKEN = re.compile(rb"[A-Za-z0-9+/=_.%~-]{16,2048}")
 _COOKIE = re.compile(rb"([A-Za-z0-9_.$!-]{1,64})=\"?([A-Za-z0-9+/=_.%~:|-]{1,1024})")
 _MEASURING = re.compile(
@@ -220,7 +181,6 @@ _RECORDS = tuple(
 )
 _PROTOCOL = re.compile(rb"(?m)^(?:C: |> )?(?:USER \S|331[ -]|\+OK|AUTH )|NICK \S")
 _LOGIN_WORDS = re.compile(rb"(?:[\"\w.@+-]{1,80}+ )?([^\s]{4,160}+)[ \t\r]*(?:\n|\Z)")
-_CELL = re.compile(rb"[ \t]{0,40}[`\"]?([^\s`\"]{4,160})")
 
 _CALLS = (
     rb"(?i:log_?in|sign_?in|authenticate|basic_?auth|http(?:basic|digest)auth|credentials?|passwordauthentication"
@@ -234,13 +194,18 @@ _NAMED_KINDS = {
     rb"|(?:\s-u|--user|--proxy-user)[ =]{1,3}[\"']?[A-Za-z0-9_.@-]{1,64}:"
     rb"|(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} [\"']?"
     rb"|(?i:basic|bearer|ntlm|digest|token|negotiate)\s{1,2}[\"']?"
-    rb"|(?i:/token/|/apikey/|/secret/)",
-    "random": rb"\t(?:TRUE|FALSE)\t[0-9]{1,11}\t[^\s]{1,64}\t|[?&]code=|(?i:[jp](?:hp)?sess(?:ion)?id|sessionid"
+    rb"|(?i:/token/|/apikey/|/secret/)"
+    rb"|createUser \S{1,40} (?:MD5|SHA(?:-?[0-9]{3})?) [\"']?"
+    rb"|(?:^|\n)[ \t]{0,8}community[ \t]?=[ \t]?[\"']|secure_link_md5 \"[^\";\n]{0,80}\$[a-z_]{1,20} "
+    rb"|WIFI:(?:[THRS]:[^;\n]{0,40};){0,4}P:"
+    rb"|; ?name=\"[\w.-]{0,20}(?i:passw(?:or)?d|passwd|pwd|secret|token|api_?key)\"\r?\n\r?\n",
+    "random": rb"::add-mask::|\bencrypt[ \t]{0,4}[=:][ \t]{0,4}[\"']"
+    rb"|\t(?:TRUE|FALSE)\t[0-9]{1,11}\t[^\s]{1,64}\t|[?&]code=|(?i:[jp](?:hp)?sess(?:ion)?id|sessionid"
     rb"|connect\.sid|_session)=|SAML(?:Response|Request"
     rb"|art)=|, ?response=\"?"
     rb"|AUTH (?:PLAIN|LOGIN) |AUTHENTICATE PLAIN |(?:334 UGFzc3dvcmQ6\r?\n(?:C: )?)",
     "pair": rb"(?i:jdbc:oracle:(?:thin|oci):)[A-Za-z0-9_.$-]{1,64}/[\"']?"
-    rb"|(?i:login|user(?:name)?|account|credentials)s?: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?",
+    rb"|(?i:login|user(?:name)?|account|cred(?:ential)?)s?(?: [a-z]{1,12}){0,4}: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?",
     "cookies": rb"(?i:cookie):[ \t]?|(?i:--cookie)[ =][\"']?",
     "webhook": rb"(?i:hooks?|webhookb2)/",
     "call": _CALLS + rb"\s?\(|\bauth=\(",
@@ -249,6 +214,7 @@ _NAMED_KINDS = {
     "login": rb" LOGIN |(?:^|\n)(?:C: |> )?PASS |IDENTIFY |[nN]ick[sS]erv identify ",
     "column": rb"(?:^|[|,;\t\n])[ \"]{0,2}(?i:pass(?:word|wd|phrase)|pwd|kennwort|passwort|secret"
     rb"|api[ _]?key)[ \"]{0,2}[|,;\t\r\n]",
+    "insert": table_secrets.INSERTS,
     "block": key_material.BEGINNINGS,
     "pipe": command_secrets.PIPES,
 }
@@ -264,7 +230,8 @@ _HANDLERS: dict[str, Handler] = {
     "call": _call,
     "record": _record,
     "login": _login_line,
-    "column": _column,
+    "column": table_secrets.find_below,
+    "insert": table_secrets.find_inserted,
     "block": key_material.find_at,
     "pipe": lambda text, start, _, budget: command_secrets.read_pipe(text, start, budget),
 }

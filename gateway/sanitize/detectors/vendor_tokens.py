@@ -13,6 +13,7 @@ VENDORS: tuple[tuple[str, str], ...] = (
     ("AWS Bedrock short-lived", r"bedrock-api-key-[A-Za-z0-9+/=_-]{20,1000}"),
     ("Amazon LWA client", r"amzn1\.(?:application-oa2-client|oa2-cs\.v1)\.[0-9a-f]{32,64}"),
     ("Azure AI and DevOps", r"[A-Za-z0-9]{50,54}JQQJ99[A-Za-z0-9+/]{20,40}={0,2}"),
+    ("Azure DevOps", r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}"),
     ("Azure storage", r"[A-Za-z0-9+/]{76}\+ASt[A-Za-z0-9+/]{6}=="),
     ("Azure Entra client secret", r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}"),
     ("Google API key", r"AIza[A-Za-z0-9_-]{35}"),
@@ -77,6 +78,8 @@ VENDORS: tuple[tuple[str, str], ...] = (
         r"ops_eyJ[A-Za-z0-9+/]{250,}={0,3}"
         r"|A3-[A-Z0-9]{6}-[A-Z0-9]{6,11}-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}",
     ),
+    ("Infracost", r"ico-[A-Za-z0-9]{32}"),
+    ("Scalingo", r"tk-us-[A-Za-z0-9_-]{48}"),
     ("Prefect", r"pn[ub]_[A-Za-z0-9]{36}"),
     ("Sourcegraph", r"sg[pd]_(?:[a-f0-9]{16}_|local_)?[a-f0-9]{40}"),
     ("Postman", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
@@ -198,6 +201,7 @@ VENDORS: tuple[tuple[str, str], ...] = (
 
 INNER_MARKS: dict[str, str] = {
     "Azure AI and DevOps": "JQQJ99[A-Za-z0-9+/]{20}",
+    "Azure DevOps": "AZDO[A-Za-z0-9]{4}",
     "Azure storage": r"\+ASt[A-Za-z0-9+/]{6}==",
     "Azure Entra client secret": "[0-9]Q~[A-Za-z0-9_~.-]{31}",
     "Google OAuth client": r"\.apps\.googleusercontent\.com",

@@ -33,9 +33,12 @@ of these scans; two digits more: US social security numbers as integers pass."""
 _MAX_DEPTH = 100
 """Chosen: deeper documents are scanned as plain text. At half odd but honest documents lose the meaning of their keys;
 at double the recursion, two Python frames a level, takes half of the interpreter's 1,000 frames."""
-_ALONE_UNITS = 150
-"""What it costs to look at a string by itself that was scanned with others: about 50 µs, measured (20,000 names that
+_ALONE_UNITS = 270
+"""What it costs to look at a string by itself that was scanned with others: about 80 µs, measured (20,000 names that
 are secrets: 2 s before this was charged)."""
+_MIN_NAMED_CHARS = 4
+"""Shorter values are scanned without their name, since no name makes a secret or a number of them
+(`detectors.secret_values`). Chosen: in an object of free names each name was scanned twice for values of one letter."""
 
 
 class _TooDeep(Exception):
@@ -116,8 +119,12 @@ class SlotMasker:
 
         That is charged to the request's allowance. Once it is spent, what was found beside the other lines counts.
         """
-        names = ["" if slot.form == "name" else _prefix(_name_of(slot)) for slot in members]
-        lines = [name + slot.text for name, slot in zip(names, members, strict=True)]
+        texts = [slot.text for slot in members]
+        names = [
+            "" if slot.form == "name" or len(text) < _MIN_NAMED_CHARS else _prefix(_name_of(slot))
+            for slot, text in zip(members, texts, strict=True)
+        ]
+        lines = [name + text for name, text in zip(names, texts, strict=True)]
         findings = self._scan("\n".join(lines))
         yield False
         if not findings:

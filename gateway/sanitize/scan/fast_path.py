@@ -34,6 +34,8 @@ _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _YEAR = re.compile(rb"(?:19|20)[0-9]{2}")
 _FOUR_DIGITS = re.compile(rb"[0-9]{4}")
 _ASSIGNMENT = re.compile(rb"[:=>\"'`]")
+_ODD_WORD = re.compile(rb"[A-Za-z][^\sA-Za-z]{1,8}[A-Za-z]|[a-z][A-Z]|[^\s]{12}")
+"""A word that may be a password without digits, which a name needs no sign to give it to: `password is Abc!Defgh`."""
 _LINE_FEED = 0x0A
 _LINKS = frozenset(link.decode() for link in ADDRESS_LINKS)
 _SECRET_NAME = searcher(re2.compile(NAMES))
@@ -78,7 +80,7 @@ def is_trivially_clean(text: str) -> bool:
     digits = lower.translate(None, _NOT_DIGITS)
     if digits and (len(digits) > _MAX_DIGITS or any(not _YEAR.match(each) for each in _FOUR_DIGITS.findall(lower))):
         return False
-    if not digits and _ASSIGNMENT.search(lower) is None:
+    if not digits and _ASSIGNMENT.search(lower) is None and _ODD_WORD.search(folded_text) is None:
         return True
     return _SECRET_NAME(folded_text, 0)[0] < 0
 

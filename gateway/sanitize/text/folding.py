@@ -36,6 +36,9 @@ _PUNCTUATION = {
     "\u00bb": '"', "\u2212": "-", "\u02d7": "-", "\u2043": "-", "\u30fc": "-", "\u2028": "\n", "\u2029": "\n",
     "\u0085": "\n", "\u01c0": "|", "\u2223": "|", "\u2217": "*", "\u02f8": ":",
 }  # fmt: skip
+_PASSWORD_SIGNS = {"密": 0x04, "码": 0x05, "碼": 0x05, "パ": 0x06, "ワ": 0x07}
+"""Signs of the Chinese and the Japanese word for password (密码, パスワード): bytes of their own, by which the
+names are told from other words without a Latin letter."""
 _END_OF_SCRIPTS = 0x20000
 """The end of plane 1: above are ideographs (LETTER) and, from U+E0000, tags and selectors (dropped)."""
 
@@ -74,6 +77,8 @@ def _make_table() -> str:
         table[ord(pair[0])] = ord(pair[1])
     for char, plain in _PUNCTUATION.items():
         table[ord(char)] = ord(plain)
+    for char, byte in _PASSWORD_SIGNS.items():
+        table[ord(char)] = byte
     return table.decode("ascii")
 
 

@@ -14,7 +14,9 @@ import orjson
 
 from gateway.domain import EventStream, Json
 from gateway.errors import InvalidRequest, NotFound, StateUnavailable
+from gateway.resilience.freed_memory import give_back
 from gateway.shared_state.port import Entries, Entry, StateDown
+from gateway.wire.json_drain import EncodedJson
 
 MAX_STORED_BYTES = 64 * 1024 * 1024
 """Of all responses of one machine. `limits.response_store_bytes_per_key` says why a key's budget is a quarter. Chosen:
@@ -51,10 +53,13 @@ class ResponseStore:
         self._entries = entries
         self._ttl_s = ttl_s
 
-    async def put(self, owner: str, response: Json, items: list[Json]) -> None:
+    async def put(self, owner: str, response: Json, items: list[Json], *, is_large: bool = False) -> None:
         """Remember a response, `{id, output: [{id, …}], …}`, with its input items. One for which there is no room is
-        ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces."""
-        value, parts = _encoded(response, items)
+        ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces.
+        `is_large`: its request was."""
+        value, parts = _encoded(response, items, is_large=is_large)
+        if is_large:
+            give_back()
         try:
             await self._entries.put(Entry(owner, str(response["id"]), value, self._ttl_s, parts))
         except StateDown:
@@ -120,14 +125,18 @@ class Storing:
     request and of the turns before it. A response whose `store` is false is not stored.
     """
 
-    def __init__(self, store: ResponseStore, owner: str, items: Callable[[], list[Json]]) -> None:
-        self._store, self._owner, self._items = store, owner, items
+    def __init__(
+        self, store: ResponseStore, owner: str, items: Callable[[], list[Json]], *, is_large: bool = False
+    ) -> None:
+        self._store, self._owner, self._items, self._is_large = store, owner, items, is_large
         self._writes: list[asyncio.Task[None]] = []
 
     def put(self, response: Json) -> None:
         """Begin to store a response."""
         if response["store"]:
-            self._writes.append(asyncio.create_task(self._store.put(self._owner, response, self._items())))
+            self._writes.append(
+                asyncio.create_task(self._store.put(self._owner, response, self._items(), is_large=self._is_large))
+            )
 
     async def finish(self) -> None:
         """Wait until everything that was put is stored."""
@@ -142,7 +151,7 @@ class Storing:
                 yield batch
 
 
-def _encoded(response: Json, items: list[Json]) -> tuple[bytes, dict[str, tuple[int, int]]]:
+def _encoded(response: Json, items: list[Json], *, is_large: bool) -> tuple[bytes, dict[str, tuple[int, int]]]:
     """The number of items, a line feed, `{output, response, items}` as JSON; and the place of each output item."""
     value, parts = bytearray(f'{len(items) + len(response["output"])}\n{{"output":['.encode()), {}
     for number, item in enumerate(response["output"]):
@@ -150,8 +159,11 @@ def _encoded(response: Json, items: list[Json]) -> tuple[bytes, dict[str, tuple[
         start = len(value)
         value += orjson.dumps(item)
         parts[str(item["id"])] = (start, len(value))
-    rest = orjson.dumps({"response": {**response, "output": None}, "items": items})
-    return b"".join((value, b"],", memoryview(rest)[1:])), parts
+    rest = {"response": {**response, "output": None}, "items": items}
+    if not is_large:
+        return b"".join((value, b"],", memoryview(orjson.dumps(rest))[1:])), parts
+    first, *others = EncodedJson.of(rest, is_owned=False).parts
+    return b"".join((value, b"],", memoryview(first)[1:], *others)), parts
 
 
 def _decoded(value: bytes) -> StoredResponse:

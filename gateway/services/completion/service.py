@@ -13,6 +13,7 @@ from contextlib import aclosing
 from gateway.domain import EventBatch, EventStream, Json, RequestStats
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.ports import ImageSource
+from gateway.resilience.freed_memory import give_back
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.held_body import HeldBody
 from gateway.services.completion.images import data_urls, inline_images
@@ -70,7 +71,11 @@ class CompletionService:
                 call = attempt.target.upstream.complete(held.pack(sent, is_read=attempt.is_read), stats)
                 del sent
                 answer = normalise_answer(await call, context)
+                del call
                 break
+        if held.is_let_go:
+            del held
+            give_back()
         count_usage(answer["usage"], stats)
         if is_checked:
             for choice in answer["choices"]:
@@ -103,6 +108,7 @@ class CompletionService:
                             if events:
                                 if not attempt.begun:
                                     attempt.begin()
+                                    held.close()
                                     stats.streaming = state
                                 yield events
                             if fault is not None:

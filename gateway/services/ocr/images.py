@@ -28,8 +28,10 @@ double a request holds twice the memory, at half eight images take twice the tim
 class PixelWork(Protocol):
     """Turns an image upright, puts transparent ones on white and keeps the first frame."""
 
-    async def normalise(self, data: bytes, info: ImageInfo) -> tuple[bytes, str]:
-        """The new file's bytes and media type. Raises InvalidRequest when the image cannot be decoded."""
+    async def plain(self, data: bytes, info: ImageInfo, owner: str) -> str | None:
+        """The new image as a data URL, None for one that may be sent as it is; the work is the key `owner`'s.
+
+        Raises InvalidRequest when the image cannot be decoded, Overloaded."""
         ...
 
 
@@ -52,8 +54,8 @@ class ImageLoader:
         self._source = source
         self._pixel_work = pixel_work
 
-    async def load_all(self, sources: Sequence[Source]) -> list[Image]:
-        """The images of URLs, in the same order. All are checked before this returns.
+    async def load_all(self, sources: Sequence[Source], owner: str = "") -> list[Image]:
+        """The images of URLs for the key `owner`, in the same order. All are checked before this returns.
 
         Raises InvalidRequest, `param` naming the part; codes as in `wire.image_header`, or `invalid_image_url`.
         """
@@ -61,26 +63,26 @@ class ImageLoader:
         tasks: list[asyncio.Task[Image]] = []
         try:
             async with asyncio.TaskGroup() as group:
-                tasks.extend(group.create_task(self._load(source, turn)) for source in sources)
+                tasks.extend(group.create_task(self._load(source, turn, owner)) for source in sources)
         except* GatewayError as errors:
             # Any of several errors will do: the caller corrects one after the other.
             raise _first(errors) from None
         return [task.result() for task in tasks]
 
-    async def _load(self, source: Source, turn: asyncio.Semaphore) -> Image:
+    async def _load(self, source: Source, turn: asyncio.Semaphore, owner: str) -> Image:
         url = source.data
         try:
             async with turn:
                 data = await self._fetch(url)
                 info = read_header(data)
                 check_size(info, MAX_PIXELS)
-                sent, mime = data, info.mime
-                if self._pixel_work is not None:
-                    sent, mime = await self._pixel_work.normalise(data, info)
+                mime = info.mime
+                plain = await self._pixel_work.plain(data, info, owner) if self._pixel_work is not None else None
                 # An image that came as the data URL it would be sent as is not encoded again.
-                is_same = sent is data and url.startswith(f"data:{mime};base64,") and _is_unbroken(url, mime, data)
-                url = url if is_same else f"data:{mime};base64,{await encode_base64(sent)}"
-                return Image(url, info.width, info.height, source.where)
+                is_same = url.startswith(f"data:{mime};base64,") and _is_unbroken(url, mime, data)
+                if plain is None:
+                    plain = url if is_same else f"data:{mime};base64,{await encode_base64(data)}"
+                return Image(plain, info.width, info.height, source.where)
         except InvalidRequest as error:
             error.param = source.where
             raise

@@ -101,7 +101,7 @@ class OcrService:
         opened: list[Source | Document] = []
         for source in request.sources:
             opened.append(await self._documents.open(source, wanted, stats.key_id) if source.is_file else source)
-        images = iter(await self._images.load_all([one for one in opened if isinstance(one, Source)]))
+        images = iter(await self._images.load_all([one for one in opened if isinstance(one, Source)], stats.key_id))
         return [next(images) if isinstance(one, Source) else one for one in opened]
 
     async def _drawn(self, pages: "_Pages", stats: RequestStats) -> AsyncGenerator[Image, None]:

@@ -68,13 +68,17 @@ class MessagesHandler:
         wish = web_wish(body)
         if wish is not None:
             return await self._search(context, entry, wish)
-        chat = to_chat(body, MAX_IMAGES)
+        chat = to_chat(body, MAX_IMAGES, is_owned=context.work.is_large)
         stats = context.stats
         stream = MessageStream(body, estimated_tokens(chat))
-        if body.get("stream"):
+        is_stream, context.body, stats.owns_body = body.get("stream"), None, True
+        del body
+        if is_stream:
             return self._streamed(context, entry, stream, stream.run(self._completions.stream(chat, stats)))
         started_s = time.perf_counter()
-        message = stream.from_chat(await self._completions.complete(chat, stats))
+        call = self._completions.complete(chat, stats)
+        del chat  # while the upstream is awaited, the service alone decides how much of it is kept
+        message = stream.from_chat(await call)
         return JsonReply(message, headers=timing_headers(stats, started_s))
 
     async def _search(self, context: RequestContext, entry: ModelEntry, wish: WebWish) -> web.StreamResponse:

@@ -130,7 +130,8 @@ class ResponsesHandler:
 
     def _storing(self, context: RequestContext, earlier: list[Json]) -> Storing:
         """What stores a finished response with the items before it, unless the caller wants none stored."""
-        return Storing(self._store, context.caller.key_id, lambda: [*earlier, *_with_ids(context.body["input"])])
+        owner, is_large = context.caller.key_id, context.work.is_large
+        return Storing(self._store, owner, lambda: [*earlier, *_with_ids(context.body["input"])], is_large=is_large)
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
         """A stored `response`. Raises NotFound; InvalidRequest for `stream=true`, since events are not stored."""

@@ -9,6 +9,7 @@ from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.typedefs import Handler
 
 from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
+from gateway.resilience.freed_memory import give_back
 from gateway.resilience.slices import in_slices
 from gateway.schemas import MAX_DEPTH, MEASURED_BYTES
 from gateway.schemas.json_size import TooDeep, TooDense, TooManyValues, measure
@@ -17,6 +18,10 @@ from gateway.web.middleware.limits import has_budgets, reserve
 from gateway.wire.large_json import decode_steps
 
 _JSON = "application/json"
+_RESERVED_BYTES, _GROWTH = 1 << 22, 4
+"""What is reserved for a body of known length: at first, and then as a multiple of what has come. Chosen: a body that
+grows by a little with each piece leaves holes of its own size in the memory. At half longer ones are copied once more,
+at double a caller who sends the beginning of a large body alone holds twice as much."""
 
 
 @web.middleware
@@ -44,9 +49,11 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
             raw = await _receive(request, max_bytes, context.server.body_timeout_s)
         max_values = context.server.max_json_values
         if is_large := len(raw) > MEASURED_BYTES or len(raw) > max_values:
+            give_back()
             context.stats.body_values = await _measure(raw, max_values)
             context.work.charge_values(context.stats.body_values)
             raw = await in_slices(decode_steps(raw))
+            give_back()
         context.body = check(raw, headers)
         if has_budgets(context):
             await reserve(context)
@@ -86,7 +93,7 @@ async def _receive(request: web.Request, max_bytes: int, limit_s: float) -> byte
         request.writer.output_size = 0  # the answer itself has not begun
     try:
         async with asyncio.timeout(limit_s):
-            return await _read(request, max_bytes)
+            return await _read(request, max_bytes, size or 0)
     except TimeoutError:
         request.content.feed_eof()  # else aiohttp waits ten seconds more for the rest before it closes the connection
         raise BodyTimeout(f"the request body did not arrive within {limit_s:g} s") from None
@@ -96,15 +103,20 @@ async def _receive(request: web.Request, max_bytes: int, limit_s: float) -> byte
         raise InvalidRequest("the request body's framing is broken") from None
 
 
-async def _read(request: web.Request, max_bytes: int) -> bytes | bytearray:
+async def _read(request: web.Request, max_bytes: int, told_bytes: int) -> bytes | bytearray:
     """The body to its end, as a bytearray if it is large: decoding empties it. aiohttp's own `read` would keep the
-    bytes for as long as the request lives."""
-    whole = bytearray()
+    bytes for as long as the request lives. `told_bytes`: its length if that is known, else 0."""
+    whole, size = bytearray(), 0
     while piece := await request.content.readany():
-        whole += piece
-        if len(whole) > max_bytes:
-            raise _too_large(len(whole), max_bytes)
-    return whole if len(whole) > MEASURED_BYTES else bytes(whole)
+        end = size + len(piece)
+        if end > max_bytes:
+            raise _too_large(end, max_bytes)
+        if told_bytes > MEASURED_BYTES and len(whole) < end <= told_bytes:
+            whole = whole.ljust(min(max(_RESERVED_BYTES, _GROWTH * end), told_bytes))
+        whole[size:end] = piece
+        size = end
+    del whole[size:]
+    return whole if size > MEASURED_BYTES else bytes(whole)
 
 
 def _too_large(size: int, max_bytes: int) -> PayloadTooLarge:

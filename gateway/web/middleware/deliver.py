@@ -26,6 +26,7 @@ from aiohttp.typedefs import Handler
 
 from gateway.domain import EventBatch
 from gateway.errors import GatewayError, Unauthenticated, UpstreamError
+from gateway.resilience.freed_memory import give_back
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.middleware.errors import as_gateway_error
 from gateway.web.middleware.observe import stamp
@@ -40,6 +41,8 @@ _CANCEL_WAIT_S = 5.0
 """How long an upstream that is no longer wanted may take to end. Chosen: closing takes milliseconds; half could cut a
 TLS goodbye short, double would hold the request's slot longer."""
 
+_APART_BYTES = 1 << 16
+"""More is written by itself. Chosen: at half more writes, at double more is copied at once."""
 _GONE = (ConnectionError, RuntimeError)
 """Errors of a write to a client that has left. RuntimeError: the pings found it gone and closed the stream."""
 
@@ -114,9 +117,11 @@ async def _pump(
             await _write(reply.write(sse.encode_all(failure_events(fault))))
             break
         if batch:
-            data = sse.encode_all(batch)
             try:
-                await reply.write(data)
+                if context.work.is_large and len(batch) > 1:
+                    await _write_apart(reply, batch)
+                else:
+                    await reply.write(sse.encode_all(batch))
             except _GONE as error:
                 raise ClientGone from error
             reply.event_count += len(batch)
@@ -136,6 +141,20 @@ def _fault_of(request: web.Request, context: RequestContext, error: Exception | 
     if stopping is None:
         raise error
     return stopping
+
+
+async def _write_apart(reply: EventReply, batch: EventBatch) -> None:
+    """Write the events of a large request's answer in pieces: some interfaces repeat the request in several events."""
+    waiting = bytearray()
+    for event in batch:
+        for piece in sse.pieces(event):
+            waiting += piece
+            if len(waiting) > _APART_BYTES:
+                await reply.write(bytes(waiting))
+                waiting.clear()
+    if waiting:
+        await reply.write(bytes(waiting))
+    give_back()
 
 
 async def _write(writing: Awaitable[object]) -> None:

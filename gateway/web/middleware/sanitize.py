@@ -10,10 +10,11 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from gateway.domain import EventStream, Json, RequestStats
-from gateway.errors import GatewayError, SanitizerFailed
+from gateway.errors import GatewayError, SanitizerFailed, UpstreamRefused
+from gateway.resilience.freed_memory import give_back
 from gateway.sanitize.masking.policy import Direction
 from gateway.sanitize.pipeline import Verdict
-from gateway.texts import TextUnit
+from gateway.texts import TextSlot, TextUnit
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.sanitizer_report import merged_reports, report_of
@@ -35,8 +36,18 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     sanitizer, endpoint = context.server.sanitizer, context.endpoint
     if endpoint.sanitized_as not in sanitizer.routes:
         return await handler(request)
-    verdicts = await clean_request(context, context.body) if endpoint.check is not None else []
-    reply = await handler(request)
+    verdicts: list[Verdict] = []
+    if endpoint.check is not None:
+        verdicts = await clean_request(context, context.body)
+        if context.work.is_large:
+            give_back()  # what masking has used
+    try:
+        reply = await handler(request)
+    except UpstreamRefused as refused:
+        await _clean_refusal(context, refused)
+        raise
+    if context.work.is_large:
+        give_back()  # what the handler has used
     if isinstance(reply, JsonReply):
         await _clean_answer(context, reply.data, verdicts)
     elif not isinstance(reply, EventReply):
@@ -46,7 +57,8 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     elif sanitizer.responses:
         dialect, stats = endpoint.dialect, context.stats
         mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(stats, {entity: 1}))
-        reply.events = mask.run(reply.events, reply.refusal_events or dialect.refused_events)
+        events = mask.run(reply.events, reply.refusal_events or dialect.refused_events)
+        reply.events = _with_clean_refusal(context, events)
     if context.stats.unguarded:
         reply.headers[GUARDRAIL_HEADER] = "unavailable"
     return reply
@@ -96,6 +108,29 @@ async def _clean_unit(
         return Verdict(), failure
     _note(context.stats, verdict)
     return verdict, verdict.refusal
+
+
+async def _clean_refusal(context: RequestContext, refused: UpstreamRefused) -> None:
+    """Mask what an upstream said of a request that it refused: its words go to the caller as an answer's do."""
+    if not context.server.sanitizer.responses:
+        return
+    words = {"message": refused.message, "code": refused.code, "param": refused.param or ""}
+    slots = [TextSlot(words, name, f"error.{name}", "label") for name in words]
+    _, failure = await _clean_unit(context, TextUnit(slots), "responses")
+    if failure is not None:
+        raise failure
+    refused.message, refused.code, refused.param = words["message"], words["code"], words["param"] or None
+
+
+async def _with_clean_refusal(context: RequestContext, events: EventStream) -> EventStream:
+    """`events`; what an upstream says instead of them, or after some, is masked."""
+    async with aclosing(events):
+        try:
+            async for batch in events:
+                yield batch
+        except UpstreamRefused as refused:
+            await _clean_refusal(context, refused)
+            raise
 
 
 async def _clean_answers(context: RequestContext, events: EventStream, request_verdicts: list[Verdict]) -> EventStream:

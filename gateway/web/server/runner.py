@@ -32,7 +32,9 @@ with an error: a 503, or an error event where a stream has begun. `close` may be
 import asyncio
 import secrets
 import socket
+import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -59,29 +61,45 @@ LINGER_S = 0.5
 """How long a connection that is idle when the server begins to drain may still bring a request, which is answered.
 Chosen: longer than a round trip to any client. Half could cut clients far away; double would delay each restart."""
 
+STALLED_S = 60.0
+"""How long a client may leave more unread than the buffers hold. Chosen: nginx's `send_timeout`. A client must take
+some 85 KB in it (a third of the kernel's buffer), 1.4 KB a second; at half, slow mobile connections are cut, at double
+a client that reads nothing holds an answer, a connection and its place among the requests for two minutes."""
+
 _LINGER_CHECKS = 20
 """How often `drain` looks whether all connections are gone: every 25 or 50 ms, since aiohttp does not report it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """Of one connection, in seconds: for a request's header, and for a client that does not read."""
+
+    header_s: float
+    stalled_s: float
 
 
 class _Connection(ConnectionBase):
     """Answers requests that cannot be parsed, and failures outside every middleware, with fixed words.
 
     A request's header has a time limit of its own, from the connection or its first byte on: idle connections may
-    live longer.
+    live longer. So has a client that does not read.
     """
 
-    __slots__ = ("_header_limit_s", "_header_timer", "_linger_timer")
+    __slots__ = ("__weakref__", "_header_timer", "_limits", "_linger_timer", "_stall_timer")
 
-    def __init__(self, server: web.Server, header_limit_s: float, **settings: Any) -> None:
+    def __init__(self, server: web.Server, limits: _Limits, **settings: Any) -> None:
         super().__init__(server, **settings)
-        self._header_limit_s = header_limit_s
+        self._limits = limits
         self._header_timer: asyncio.TimerHandle | None = None
         self._linger_timer: asyncio.TimerHandle | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        if isinstance(self.server, _Server) and self.server.is_leaving:
-            self.leave()
+        if isinstance(self.server, _Server):
+            self.server.connecting.discard(self)
+            if self.server.is_leaving:
+                self.leave()
         self._start_header_timer()
 
     def data_received(self, data: bytes) -> None:
@@ -93,9 +111,20 @@ class _Connection(ConnectionBase):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._stop_header_timer()
-        if self._linger_timer is not None:
-            self._linger_timer.cancel()
+        for timer in (self._linger_timer, self._stall_timer):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self.transport is not None:
+            self._stall_timer = self.event_loop.call_later(self._limits.stalled_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+        super().resume_writing()
 
     def leave(self) -> None:
         """Close as soon as nothing runs, but not before `LINGER_S`: a request may be on its way. (aiohttp's own `close`
@@ -109,7 +138,7 @@ class _Connection(ConnectionBase):
             self.leave()
 
     def _start_header_timer(self) -> None:
-        self._header_timer = self.event_loop.call_later(self._header_limit_s, self._end_late_header)
+        self._header_timer = self.event_loop.call_later(self._limits.header_s, self._end_late_header)
 
     def _stop_header_timer(self) -> None:
         if self._header_timer is not None:
@@ -140,10 +169,14 @@ class _Connection(ConnectionBase):
 
 
 class _Server(ServerBase):
-    def __init__(self, header_limit_s: float, *parts: Any, **settings: Any) -> None:
+    """`connecting`: accepted, and not yet among `connections`: for a turn of the loop or two, or for a TLS handshake.
+    Held weakly, since nobody is told of a handshake that fails."""
+
+    def __init__(self, limits: _Limits, *parts: Any, **settings: Any) -> None:
         super().__init__(*parts, **settings)
-        self._header_limit_s = header_limit_s
+        self._limits = limits
         self.is_leaving = False
+        self.connecting: weakref.WeakSet[RequestHandler] = weakref.WeakSet()
 
     def leave(self) -> None:
         """Let every connection go, those to come included."""
@@ -153,31 +186,39 @@ class _Server(ServerBase):
                 connection.leave()
 
     def __call__(self) -> RequestHandler:
-        return self.connect(_Connection, self._header_limit_s)
+        connection = self.connect(_Connection, self._limits)
+        self.connecting.add(connection)
+        return connection
 
 
 class _Runner(RunnerBase):
-    def __init__(self, app: web.Application, header_limit_s: float, **settings: Any) -> None:
+    def __init__(self, app: web.Application, limits: _Limits, **settings: Any) -> None:
         super().__init__(app, **settings)
-        self._header_limit_s = header_limit_s
+        self._limits = limits
 
     def replace_server(self, app: web.Application, server: web.Server, settings: dict[str, Any]) -> web.Server:
-        return _Server(self._header_limit_s, Front(app, server.request_handler), **settings)
+        return _Server(self._limits, Front(app, server.request_handler), **settings)
 
 
 class Listener:
     """One application on its sockets. See the module's table for the order of the calls."""
 
     def __init__(
-        self, app: web.Application, header_timeout_s: float, keep_alive_s: float = 75, backlog: int = BACKLOG
+        self,
+        app: web.Application,
+        header_timeout_s: float,
+        keep_alive_s: float = 75,
+        backlog: int = BACKLOG,
+        stalled_s: float = STALLED_S,
     ) -> None:
         """`header_timeout_s`: time for a request's header. `keep_alive_s`: how long an idle connection stays open.
-        `backlog`: connections that may wait to be accepted."""
+        `backlog`: connections that may wait to be accepted. `stalled_s`: see STALLED_S."""
         self._app = app
         self._backlog = backlog
+        self._sockets: Sequence[socket.socket] = ()
         self._runner = _Runner(
             app,
-            header_timeout_s,
+            _Limits(header_timeout_s, stalled_s),
             handler_cancellation=True,
             keepalive_timeout=keep_alive_s,
             access_log=None,
@@ -191,6 +232,7 @@ class Listener:
         Raises OSError, and what the start-up raises.
         """
         await self._runner.setup()
+        self._sockets = sockets
         context = tls.context() if tls else None
         for sock in sockets:
             # its own default is 128, and replaces the backlog that the socket has
@@ -224,15 +266,26 @@ class Listener:
         return stopped
 
     async def _stop_accepting(self) -> None:
+        """Close the listening sockets, and lose none of the connections accepted from them.
+
+        asyncio makes an accepted connection's transport one turn of the loop later, and drops the connection without a
+        word if its server was closed meanwhile (`asyncio.base_events.Server._attach` of Python 3.11, read 2026-11-22).
+        """
+        loop = asyncio.get_running_loop()
+        for sock in self._sockets:
+            if sock.fileno() >= 0:
+                loop.remove_reader(sock)
+        await asyncio.sleep(0)
         for site in list(self._runner.sites):
             await site.stop()
 
     async def _wait_for_no_connection(self, server: "_Server | None", limit_s: float) -> None:
         for _ in range(_LINGER_CHECKS):
-            if server is None or not server.connections:
+            if server is None or not (server.connections or server.connecting):
                 return
             await asyncio.sleep(limit_s / _LINGER_CHECKS)
 
     async def close(self) -> None:
         """Give running handlers at most `_STOP_S`, cut every connection and run the application's clean-up."""
+        await self._stop_accepting()
         await self._runner.cleanup()

@@ -29,6 +29,9 @@ MATCHED_STOP = ("stop_reason", "matched_stop")
 NAME_OF_UPSTREAM = "provider"
 """An upstream's own field that names itself, at the top of an answer or event; its value may be an address. Callers get
 the configured name in `provider_specific_fields` instead."""
+MAX_CHOICES = 128
+"""Choices in one answer, and choice indexes in one stream: the most that `n` may be in the OpenAI API reference. Bounds
+the work and the memory of an upstream that invents them; our own schema allows n up to 8, so half would do as well."""
 _CHARS_PER_TOKEN = 4
 """For estimates where an upstream sends no counts: OpenAI's rule of thumb for English text. At half or double the
 estimate would be off by that factor; estimates are marked as such."""
@@ -117,6 +120,8 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list) or not choices:
         raise UpstreamError("the upstream's answer has no choices")
+    if len(choices) > MAX_CHOICES:
+        raise UpstreamError("the upstream's answer has too many choices")
     fields, characters = context.fields(), 0
     for position, choice in enumerate(choices):
         if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):

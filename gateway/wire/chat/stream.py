@@ -28,7 +28,15 @@ import orjson
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import UpstreamError
 from gateway.wire import sse
-from gateway.wire.chat.answer import MATCHED_STOP, AnswerContext, finish_reason, joined_text, new_id, normalise_usage
+from gateway.wire.chat.answer import (
+    MATCHED_STOP,
+    MAX_CHOICES,
+    AnswerContext,
+    finish_reason,
+    joined_text,
+    new_id,
+    normalise_usage,
+)
 from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
 from gateway.wire.chat.tool_call_deltas import CallDeltas
 from gateway.wire.ocr import REPORT
@@ -38,9 +46,10 @@ _MAX_LEARNT = 8
 """Patterns that a stream may learn before any chunk was relayed; every four relayed chunks allow one more. Chosen: at
 half, an answer with eight choices could not learn a pattern for each; at double, an upstream whose chunks all differ
 (a clock in each, say) costs twice as much useless learning."""
-_MAX_CHOICES = 128
-"""Choice indexes in one stream: the most that `n` may be in the OpenAI API reference. Bounds the memory of an upstream
-that invents indexes; our own schema allows n up to 8, so half would do as well."""
+MAX_STREAM_CHARS = 4_000_000
+"""Characters of all choices of one stream. Chosen: a million tokens, eight times what models write in one answer. Some
+interfaces repeat the whole answer in their last events, so that at double one stream of a broken upstream could take
+the gateway 128 MB; at half, answers to several choices with long reasoning come near."""
 
 
 class _Choice:
@@ -72,6 +81,8 @@ class ChatStream:
         self._fingerprint: Any = context.fingerprint
         self._choices: dict[int, _Choice] = {}
         self._usage: Any = None
+        self._other_characters = 0
+        """Of reasoning, refusals and calls."""
         self._patterns: list[ChunkPattern[_Choice]] = []
         self._learnt = 0
         self._relayed = 0
@@ -81,8 +92,11 @@ class ChatStream:
     @property
     def usage(self) -> Json:
         """`{prompt_tokens, completion_tokens, total_tokens, …}` so far; estimated where the upstream sent no counts."""
-        characters = sum(choice.characters for choice in self._choices.values())
-        return normalise_usage(self._usage, lambda: self._context.prompt_chars, characters)[0]
+        return normalise_usage(self._usage, lambda: self._context.prompt_chars, self._characters)[0]
+
+    @property
+    def _characters(self) -> int:
+        return sum(choice.characters for choice in self._choices.values())
 
     def take(self, batch: list[bytes]) -> tuple[EventBatch, UpstreamError | None]:
         """Our events for the data of one batch of theirs, and the error that ended it, if any.
@@ -102,6 +116,8 @@ class ChatStream:
                     events += self._normalised(data)
         except UpstreamError as error:
             return events, error
+        if self._characters + self._other_characters > MAX_STREAM_CHARS:
+            return events, UpstreamError("the upstream's answer is too long")
         return events, None
 
     def _normalised(self, data: bytes) -> EventBatch:
@@ -171,7 +187,7 @@ class ChatStream:
 
     def _choice_events(self, incoming: Json, position: int, data: bytes) -> EventBatch:
         index = incoming["index"] if isinstance(incoming.get("index"), int) else position
-        if index not in self._choices and len(self._choices) >= _MAX_CHOICES:
+        if index not in self._choices and len(self._choices) >= MAX_CHOICES:
             raise UpstreamError("the upstream sent too many choices")
         choice = self._choices.setdefault(index, _Choice())
         delta = incoming.get("delta") or incoming.get("message")  # `message`: a whole answer instead of a stream
@@ -193,6 +209,8 @@ class ChatStream:
             events.append(self._event(index, {"role": "assistant", "content": ""}, None))
         logprobs = incoming.get("logprobs")
         for delta in deltas:
+            if "content" not in delta:
+                self._other_characters += len(orjson.dumps(delta))
             events.append(self._event(index, delta, logprobs))
         if len(deltas) == 1 and list(deltas[0]) == ["content"] and not choice.finish and not self._keep_text:
             self._learn_pattern(choice, index, data, events[-1].data or {})
@@ -261,6 +279,8 @@ def _decode_chunk(data: bytes) -> Json:
             raise UpstreamError("the upstream sent a chunk that is not JSON") from None
     if not isinstance(chunk, dict) or not isinstance(chunk.get("choices") or [], list):
         raise UpstreamError("the upstream sent a chunk that is not valid")
+    if len(chunk.get("choices") or ()) > MAX_CHOICES:
+        raise UpstreamError("the upstream sent too many choices")
     if chunk.get("error"):
         raise error_in_stream(chunk)
     return chunk

@@ -20,6 +20,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.wire.json_drain import EncodedJson
 from gateway.wire.messages.content import as_parts, chat_content, chat_part, text_of, text_part
 
 _LEFT_OUT = "[an earlier image is left out]"
@@ -31,11 +32,12 @@ class Conversation:
     """Chat messages under construction. `where` arguments are a message's path in the request.
 
     `referenced`: names of tools that a result has made available. `changes`: `(type, tool)` of the tools that system
-    messages add or remove, in order. `recalled`: see `request.to_chat`.
+    messages add or remove, in order. `recalled`, `is_owned`: see `request.to_chat`.
     """
 
-    def __init__(self, recalled: Mapping[str, Json]) -> None:
+    def __init__(self, recalled: Mapping[str, Json], *, is_owned: bool = False) -> None:
         self._recalled = recalled
+        self._is_owned = is_owned
         self._system: list[str] = []
         self._messages: list[Json] = []
         self._open_calls: dict[str, str] = {}
@@ -85,7 +87,7 @@ class Conversation:
             if kind == "text":
                 texts.append(block.get("text") or "")
             elif kind == "tool_use":
-                arguments = orjson.dumps(block.get("input") or {}).decode()
+                arguments = self._arguments(block)
                 calls.append(_call(block["id"], block["name"], arguments))
                 self._open_calls[block["id"]] = f"{where}.content[{index}]"
             elif kind == "server_tool_use" and (known := self._recalled.get(str(block.get("id")))) is not None:
@@ -97,6 +99,15 @@ class Conversation:
                 raise InvalidRequest(f"{at}: a block of type '{kind[:40]}' is not an assistant's", param=at)
         if texts or calls:
             self._write("".join(texts), calls)
+
+    def _arguments(self, block: Json) -> str:
+        """The input of a call as JSON."""
+        if self._is_owned:
+            parts = EncodedJson.of(block.pop("input", None) or {}, is_owned=True).parts
+            whole = b"".join(parts)
+            parts.clear()
+            return whole.decode()
+        return orjson.dumps(block.get("input") or {}).decode()
 
     def _write(self, text: str, calls: list[Json]) -> None:
         """Add an assistant's message, or join it to the last message if that is one too."""

@@ -29,17 +29,18 @@ _NOT_HERE = {
 _CODES = {"thread": NO_THREADS}
 
 
-def to_chat(body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING) -> Json:
+def to_chat(body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING, *, is_owned: bool = False) -> Json:
     """The chat body of a checked messages body. Raises InvalidRequest, the message naming the block.
 
     `metadata.user_id` becomes `user`, which goes on as a keyed hash. Hosted tools are left out of the tools and of the
     choice: see `search.web_wish`. `recalled`: what the server's calls of the history gave the model, `{name, arguments,
-    output}` by the id of their block; calls without are left out.
+    output}` by the id of their block; calls without are left out. `is_owned`: nobody needs the body afterwards: the
+    inputs of calls are taken out of it.
     """
     for name, reason in _NOT_HERE.items():
         if body.get(name):
             raise InvalidRequest(f"{name}: {reason}", param=name, code=_CODES.get(name))
-    conversation = _conversation(body, recalled)
+    conversation = _conversation(body, Conversation(recalled, is_owned=is_owned))
     chat: Json = {"model": body["model"], "messages": conversation.finished(max_images)}
     chat |= {name: body[name] for name in _SAME if body.get(name) is not None}
     if (limit := body.get("max_tokens")) is not None:
@@ -68,8 +69,7 @@ def thinking_display(body: Json) -> str | None:
     return "omitted" if thinking.get("display") == "omitted" else "summarized"
 
 
-def _conversation(body: Json, recalled: Mapping[str, Json]) -> Conversation:
-    conversation = Conversation(recalled)
+def _conversation(body: Json, conversation: Conversation) -> Conversation:
     conversation.add_system(_without_billing(body.get("system")), "system")
     messages: list[Json] = body["messages"]
     last_user = max((number for number, each in enumerate(messages) if each["role"] == "user"), default=-1)

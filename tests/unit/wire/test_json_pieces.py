@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.schemas import json_size
 from gateway.wire import json_pieces
-from gateway.wire.json_drain import encode_and_empty
+from gateway.wire.json_drain import EncodedJson
 from gateway.wire.json_pieces import decode_in_pieces
 from gateway.wire.large_json import DENSE_BYTES, decode
 
@@ -99,4 +99,22 @@ def test_what_is_encoded_and_emptied_is_the_same_json(value: Any, many: list[int
     whole: Any = {"value": value, "wide": wide}
     whole = orjson.loads(json.dumps(whole))
     naive = orjson.dumps(whole)
-    assert encode_and_empty(whole) == naive and not whole
+    for is_owned in (False, True):
+        encoded = EncodedJson.of(whole, is_owned=is_owned)
+        assert b"".join(encoded.parts) == naive and encoded.decoded() == orjson.loads(naive)
+        assert is_owned or whole == orjson.loads(naive)
+
+
+@pytest.mark.parametrize("letter", ["a", "\u00e4", "\U0001f600", '"'])
+def test_long_texts_and_long_lists_are_encoded_in_parts_and_taken_out_of_their_holders(letter: str) -> None:
+    text = "x" + letter * 400_000
+    for value in (
+        [[1, 2]] * 200_000,
+        {f"k{n}": text[:9] for n in range(40_000)},
+        {"a": [{"b": text}, *range(70)]},
+        [text],
+    ):
+        naive = orjson.dumps(value)
+        encoded = EncodedJson.of(value, is_owned=True)
+        assert b"".join(encoded.parts) == naive and not value
+        assert max(map(len, encoded.parts)) < 1 << 20

@@ -168,3 +168,40 @@ def test_a_sentence_between_two_kept_neighbours_stays_and_a_label_goes(doubted: 
     page = PageEvidence(found, [False] * len(found), [0] * len(found), 900, dict.fromkeys(TYPES, 0.1))
     keep = select_blocks(page, [0.25 if block.text == doubted else 0.9 for block in found])
     assert (doubted in [block.text for block, is_kept in zip(found, keep, strict=True) if is_kept]) is stays
+
+
+_SCRIPT = '<script>document.write("menu")</script>' * 40
+
+
+@pytest.mark.parametrize("depth", ["basic", "advanced"])
+def test_a_short_contents_page_between_menus_is_read_though_it_has_scripts(depth: str) -> None:
+    links = "".join(
+        f'<li><a href="{name}.html">tool {name}</a></li>' for name in ["build", "check", "clean", "doc", "fetch", "fix"]
+    )
+    markup = (
+        f"<html><head><title>Build commands - The Manual</title></head><body>{_SCRIPT}<h1>The Manual</h1><main>"
+        f"<h1>Build commands</h1><ul>{links}</ul></main></body></html>"
+    )
+    found = extract(markup.encode(), ExtractOptions("http://manual.test/commands/index.html", depth=depth))
+    assert "tool check" in found["content"]
+    assert "tool fix" in found["content"]
+
+
+def test_a_short_page_in_a_script_without_blanks_is_a_text() -> None:
+    text = "この章では、簡単な基本機能を説明します。包括的なドキュメントは公式の本を参照してください。"
+    markup = f"<html><head><title>本</title></head><body>{_SCRIPT}<main><h1>基本</h1><p>{text}</p></main></body></html>"
+    assert text in extract(markup.encode(), ExtractOptions("http://manual.test/ja/"))["content"]
+
+
+def test_an_empty_frame_that_scripts_fill_is_no_page() -> None:
+    markup = f"<html><body>{_SCRIPT}<main id=root><p>Please wait</p></main><footer>Contact</footer></body></html>"
+    assert extract(markup.encode(), ExtractOptions("http://app.test/"))["content"] == ""
+
+
+@pytest.mark.parametrize("depth", ["basic", "advanced"])
+def test_what_an_object_shows_in_its_place_is_read_where_it_is_the_page(depth: str) -> None:
+    text = "This film shows how bees dance to tell the others where flowers are."
+    plain = f'<html><body><object data="bees.swf"><param name="x"><p>{text}</p></object></body></html>'
+    beside = f'<html><body><h1>Village</h1>{paragraphs()}<object data="bees.swf"><p>{text}</p></object></body></html>'
+    assert text in extract(plain.encode(), ExtractOptions("http://bees.test/", depth=depth))["content"]
+    assert text not in extract(beside.encode(), ExtractOptions("http://bees.test/", depth=depth))["content"]

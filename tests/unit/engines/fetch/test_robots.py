@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import cast
 
 from gateway.engines.fetch.fetcher import Fetched, Fetcher
-from gateway.engines.fetch.robots import Robots, RobotsCache
+from gateway.engines.fetch.robots import Robots, RobotsCache, parse
 
 
 def naive_match(pattern: str, path: str) -> bool:
@@ -65,3 +65,25 @@ async def test_origins_used_longest_ago_are_forgotten() -> None:
     for host in ("a", "b", "a", "c", "a", "b"):
         assert (await cache.of(f"https://{host}.test/")).allows(f"https://{host}.test/private")
     assert [url[8] for url in source.urls] == ["a", "b", "c", "b"]
+
+
+async def test_rules_full_of_wildcards_are_bounded_and_checked_beside_the_loop() -> None:
+    """2,400 rules of a hundred wildcards cost 32 ms for each URL of a site before (measured)."""
+    rules = "".join(f"Disallow: /{'*a' * 100}{number}\n" for number in range(2_400))
+    robots = parse("User-agent: *\nDisallow: /secret\n" + rules, "bot")
+    assert sum(pattern.count("*") for pattern, _ in robots.rules) <= 20_000
+    assert not await robots.allows_in_turn("https://a.test/secret/page")
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    others = asyncio.create_task(turn())
+    assert await robots.allows_in_turn("https://a.test/" + "a" * 1_900)
+    others.cancel()
+    assert turns > 1, "others had their turn meanwhile"
+    honest = parse("User-agent: *\n" + "".join(f"Disallow: /*?sort={n}*\n" for n in range(2_000)), "bot")
+    assert len(honest.rules) == 2_000

@@ -7,8 +7,9 @@ import pytest
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.page import extract
 from gateway.engines.html.dom import parse
-from gateway.engines.html.embedded_state import embedded_text
-from gateway.engines.html.script_signs import count_words, read_signs
+from gateway.engines.html.embedded_state import EmbeddedState
+from gateway.engines.html.script_signs import read_signs
+from gateway.engines.text.word_count import count_words
 
 PROSE = "The river rises in the hills behind the town and runs for forty miles. " * 8
 SCRIPT = "<script>" + "run();" * 200 + "</script>"
@@ -67,7 +68,7 @@ def test_flight_data_is_read_element_by_element() -> None:
         f"<script>self.__next_f.push({json.dumps([1, rows[at : at + 100]])})</script>"
         for at in range(0, len(rows), 100)
     )
-    text = embedded_text(parse(f"<html><body><script>self.__next_f=[]</script>{pushes}</body></html>"))
+    text = EmbeddedState(parse(f"<html><body><script>self.__next_f=[]</script>{pushes}</body></html>")).text()
     assert text.startswith("The great river\n\nThe river rises") and text.endswith("bold words end")
     assert "not this" not in text
 
@@ -80,7 +81,7 @@ def test_flight_data_is_read_element_by_element() -> None:
 )  # fmt: skip
 def test_data_of_any_form_is_read_in_bounded_time(state: str) -> None:
     markup = f"<body><script id=__NEXT_DATA__>{state}</script><script>self.__next_f.push([1,{state}])</script></body>"
-    assert isinstance(embedded_text(parse(markup)), str)
+    assert isinstance(EmbeddedState(parse(markup)).text(), str)
 
 
 def test_a_page_with_text_of_its_own_keeps_it() -> None:

@@ -4,6 +4,7 @@ import io
 import random
 import zipfile
 
+import docx
 import pytest
 from PIL import Image
 
@@ -149,3 +150,29 @@ def test_a_damaged_document_is_refused_by_name(kind: str) -> None:
 def test_another_archive_is_no_document() -> None:
     assert archive_kind(archive({"readme.txt": b"hello"})) == ""
     assert archive_kind(b"PK\x03\x04 nothing") == ""
+
+
+def test_merged_cells_have_their_text_in_their_first_place() -> None:
+    document = docx.Document()
+    table = document.add_table(4, 3)
+    for number, cell in enumerate(cell for row in table.rows for cell in row.cells):
+        cell.text = str(number)
+    table.cell(0, 0).merge(table.cell(0, 1)).text = "wide"
+    table.cell(1, 2).merge(table.cell(3, 2)).text = "high"
+    out = io.BytesIO()
+    document.save(out)
+    rows = [line.strip("| ").split(" | ") for line in text("docx", out.getvalue()).splitlines() if "---" not in line]
+    assert rows[0][0] == "wide" and [row[-1] for row in rows][:2] == ["2", "high"]
+    assert "high" not in str(rows[2:]) and rows[3][:2] == ["9", "10"]
+
+
+def test_a_cell_that_says_it_spans_a_billion_columns_takes_as_many_as_word_has() -> None:
+    body, wide = docx_file(), io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(body)) as old, zipfile.ZipFile(wide, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "word/document.xml":
+                data = data.replace(b"<w:tcPr>", b'<w:tcPr><w:gridSpan w:val="1000000000"/>')
+                assert b"gridSpan" in data
+            new.writestr(name, data)
+    assert "Rope" in text("docx", wide.getvalue())

@@ -7,10 +7,11 @@ import pytest
 
 from bench.masks import covered
 from bench.planted import Draw
-from bench.planted_kinds import Kind, drawn, kinds, main
+from bench.planted_kinds import Kind, drawn, harmless, kinds, main
 from gateway.sanitize.detectors.command_secrets import forms_at
 from gateway.sanitize.detectors.syntax_secrets import find_syntax_secrets, has_names
 from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.text.findings import GRADED
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import BudgetExceeded, WorkBudget
 
@@ -68,6 +69,42 @@ HARMLESS = [
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_only_looks_like_such_syntax_is_no_certain_secret(text: str) -> None:
     assert not [each for each in SCANNER.scan(text) if each.entity == "SECRET" and each.certain]
+
+
+@pytest.mark.parametrize(("kind", "form"), harmless(), ids=[kind for kind, _ in harmless()])
+def test_text_that_only_looks_like_one_with_a_secret_keeps_its_values(kind: str, form: str) -> None:
+    text = f"Notes of the move.\n\n{drawn(Draw(20261123), form)}\n\nThat is all.\n"
+    assert not [text[each.start : each.end] for each in SCANNER.scan(text) if each.entity in GRADED and each.certain]
+
+
+def test_a_password_in_the_rows_of_an_insert_is_found_by_its_column() -> None:
+    text = f"INSERT INTO users (id, `password`, at) VALUES (1, '{RANDOM}', now()), (2, 'Zt{RANDOM}', NULL);"
+    assert [text[each.start : each.end] for each in SCANNER.scan(text)] == [RANDOM, f"Zt{RANDOM}"]
+    assert not SCANNER.scan("INSERT INTO users (id, password_kind) VALUES (1, 'argon2id');")
+    assert not SCANNER.scan("INSERT INTO users (password) VALUES (md5(concat('a1b2c3d4e5', 'x')), 2")
+
+
+@pytest.mark.parametrize(
+    "said", ["密码：{}", "パスワードは {} です", "le mdp : {}", "Passordet er {} nå", "mi contraseña es {}"]
+)
+def test_a_password_is_found_behind_its_name_in_other_languages(said: str) -> None:
+    text = said.format("Falcon48!")
+    assert [text[each.start : each.end] for each in SCANNER.scan(text)] == ["Falcon48!"]
+
+
+def test_a_password_of_letters_and_signs_is_found_in_a_short_text() -> None:
+    assert SCANNER.scan("password is Abc!Defgh")
+    assert not SCANNER.scan("the key is quite short")
+
+
+def test_a_key_that_its_maker_publishes_is_only_likely() -> None:
+    assert [each.certain for each in SCANNER.scan(f"Stripe('pk_live_{RANDOM}aB')")] == [False]
+
+
+def test_a_line_of_code_without_breaks_is_no_record_of_a_login() -> None:
+    assert not SCANNER.scan(
+        "a{x:calc(1rem * var(--y))}" * 30 + "b{left:calc(.03rem * var(--scale-A1));width:calc(2rem)}"
+    )
 
 
 def test_a_password_in_a_column_is_found_in_every_row() -> None:

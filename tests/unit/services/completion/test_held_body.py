@@ -1,4 +1,4 @@
-"""A body of many values is let go once it was taken; any other stays as it is."""
+"""A large body is let go once it was taken; any other stays as it is."""
 
 import gc
 import weakref
@@ -6,47 +6,62 @@ from typing import Any
 
 import orjson
 
-from gateway.services.completion.held_body import MANY_VALUES, HeldBody
+from gateway.services.completion.held_body import HeldBody
+from gateway.wire.large_json import encode
 
 
 class Watched(dict[str, Any]):
     """A message whose end can be seen."""
 
 
-def test_a_body_of_many_values_is_let_go_and_comes_back_for_another_attempt() -> None:
+def json_of(sent: dict[str, Any]) -> bytes:
+    document = encode(sent)
+    return document if isinstance(document, bytes) else b"".join(document)
+
+
+def test_a_large_body_is_let_go_and_comes_back_for_another_attempt() -> None:
     message = Watched(role="user", content="hi")
     body: dict[str, Any] = {"model": "m", "messages": [message]}
-    seen, held = weakref.ref(message), HeldBody(body, MANY_VALUES + 1)
+    seen, held = weakref.ref(message), HeldBody(body, 1)
     del message
     assert held.is_let_go
     sent = held.pack(held.take(), is_read=False)
     body.clear()
     gc.collect()
     assert seen() is None
-    assert orjson.dumps(sent) == b'{"model":"m","messages":[{"role":"user","content":"hi"}]}'
+    assert json_of(sent) == b'{"model":"m","messages":[{"role":"user","content":"hi"}]}'
     assert held.take() == {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
     assert held.take() is not held.take()
 
 
 def test_only_lists_and_objects_that_nobody_else_has_are_emptied() -> None:
-    whole = {"messages": [{"role": "user"}], "tools": [{"type": "function"}], "extra": {"a": [1]}}
+    whole = {"messages": [{"role": "user"}] * 600, "tools": [{"type": "function"}], "extra": {"a": [1]}}
     for is_owned in (True, False):
         body = orjson.loads(orjson.dumps(whole))
-        held = HeldBody(body, MANY_VALUES + 1, is_owned=is_owned)
+        held = HeldBody(body, 1, is_owned=is_owned)
         taken = held.take()
         added = {"of": ["the operator"]}
-        sent = held.pack({**taken, "tools": [*taken["tools"]], "added": added}, is_read=False)
-        assert orjson.loads(orjson.dumps(sent)) == {**whole, "added": {"of": ["the operator"]}} and added["of"]
+        sent = held.pack(
+            {**taken, "messages": [*taken["messages"]], "tools": [{**taken["tools"][0]}], "added": added}, is_read=False
+        )
+        assert orjson.loads(json_of(sent)) == {**whole, "added": {"of": ["the operator"]}} and added["of"]
         assert (body["messages"] == []) is is_owned and body["tools"] == whole["tools"]
         assert held.take() == whole
 
 
 def test_what_an_adapter_reads_is_sent_as_it_is() -> None:
-    held = HeldBody({"messages": [{"role": "user"}]}, MANY_VALUES + 1, is_owned=True)
+    held = HeldBody({"messages": [{"role": "user"}]}, 1, is_owned=True)
     assert held.pack(held.take(), is_read=True) == {"messages": [{"role": "user"}]} == held.take()
 
 
 def test_any_other_body_stays_as_it_is() -> None:
     body = {"model": "m"}
-    held = HeldBody(body, MANY_VALUES)
+    held = HeldBody(body, 0)
     assert not held.is_let_go and held.take() is body and held.take() is body
+
+
+def test_nothing_is_kept_of_a_large_body_whose_answer_has_begun() -> None:
+    for values, rest in ((1, {}), (0, {"model": "m"})):
+        held = HeldBody({"model": "m"}, values)
+        held.close()
+        assert held.take() == rest

@@ -9,8 +9,9 @@ import pytest
 from PIL import Image
 
 from gateway.domain import EventBatch, Json, PagePicture, RequestStats
+from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.extract.pictures import PooledPixels
 from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
-from gateway.ocr.image.normalise import PixelNormaliser
 from gateway.services.ocr.data_urls import decode_data_url
 from gateway.services.ocr.documents import DocumentLimits, Documents
 from gateway.services.ocr.images import ImageLoader
@@ -211,11 +212,13 @@ async def test_images_for_remote_upstreams_are_turned_upright_and_put_on_white()
     exif[0x0112] = 6
     clear = io.BytesIO()
     Image.new("RGBA", (5, 4), (0, 0, 0, 0)).save(clear, "PNG")
-    pixels = PixelNormaliser()
-    loader = ImageLoader(Site(), pixels)
+    pool = ParsePool()
+    loader = ImageLoader(Site(), PooledPixels(pool))
     urls = [data_url(picture(40, 30, "JPEG", exif=exif)), data_url(clear.getvalue()), data_url(picture())]
-    turned, white, plain = await loader.load_all([Source(url, "x") for url in urls])
-    pixels.close()
+    turned, white, plain = await loader.load_all([Source(url, "x") for url in urls], "key")
+    with pytest.raises(InvalidRequest, match=r"damaged|cannot be read"):
+        await loader.load_all([Source(data_url(clear.getvalue()[:60] + bytes(40)), "messages[0]")], "key")
+    await pool.close()
     opened = [Image.open(io.BytesIO(await decode_data_url(image.url))) for image in (turned, white)]
     assert opened[0].size == (30, 40) == (turned.width, turned.height)
     assert opened[1].convert("RGB").getpixel((0, 0)) == (255, 255, 255)

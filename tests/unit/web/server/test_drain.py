@@ -1,22 +1,33 @@
 """Connections when a server begins to drain: who has asked, or is about to, is answered; the idle go soon."""
 
 import asyncio
+import select
+import shutil
+import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
+import pytest
 from aiohttp import web
 
+from gateway.config.certificate import LoadedTls, loaded
+from gateway.config.server_settings import Tls
 from gateway.web.in_flight import IN_FLIGHT, InFlight
 from gateway.web.listen_socket import bind
 from gateway.web.server.runner import LINGER_S, Listener
+from tests.support.connect_proxy import PrivateAuthority
 from tests.support.waiting import until
 
 ASK = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
 
 
 @asynccontextmanager
-async def listening() -> AsyncIterator[tuple[Listener, int, asyncio.Event]]:
-    """A listener, its port, and the event on which requests for `/held` are answered."""
+async def listening(
+    sock: socket.socket | None = None, tls: LoadedTls | None = None
+) -> AsyncIterator[tuple[Listener, int, asyncio.Event]]:
+    """A listener, its port, and the event on which requests for `/held` are answered. `sock`: what it listens on."""
     go_on = asyncio.Event()
 
     async def answer(request: web.Request) -> web.Response:
@@ -31,8 +42,8 @@ async def listening() -> AsyncIterator[tuple[Listener, int, asyncio.Event]]:
     app = web.Application()
     app[IN_FLIGHT] = InFlight(10)
     app.router.add_post("/{path:.*}", answer)
-    listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
-    await listener.start([sock])
+    listener, sock = Listener(app, header_timeout_s=5), sock or bind("127.0.0.1", 0)
+    await listener.start([sock], tls)
     try:
         yield listener, sock.getsockname()[1], go_on
     finally:
@@ -56,6 +67,45 @@ async def test_a_connection_made_just_before_is_answered() -> None:
         assert await reader.read() == b"", "it is closed after its answer"
         writer.close()
         assert await asyncio.wait_for(draining, 5) == 0
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_connection_is_answered_or_left_in_the_queue_whenever_the_drain_begins(turns: int) -> None:
+    """It passes through several turns of the loop from the queue to its first read; none of them may lose it."""
+    with bind("127.0.0.1", 0) as kept:  # as the supervisor keeps it for the next instance
+        async with listening(kept.dup()) as (listener, port, _):
+            with socket.create_connection(("127.0.0.1", port), 5) as client:
+                client.sendall(ASK)
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                assert await asyncio.wait_for(listener.drain(5), 5) == 0
+                await listener.close()
+                if not select.select([kept], [], [], 0)[0]:
+                    client.setblocking(False)
+                    reply = await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client, 65536), 3)
+                    assert b"200 OK" in reply
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make certificates")
+async def test_a_tls_handshake_that_has_begun_is_finished_and_its_request_answered(tmp_path: Path) -> None:
+    authority = PrivateAuthority(tmp_path)
+    authority.server_context("localhost")
+    tls = loaded(Tls(str(tmp_path / "server.pem"), str(tmp_path / "server.key")))
+    with bind("127.0.0.1", 0) as kept:
+        async with listening(kept.dup(), tls) as (listener, port, _):
+            client = socket.create_connection(("127.0.0.1", port), 5)
+            client.setblocking(False)
+            for _ in range(3):  # accepted, and nothing of the handshake has come
+                await asyncio.sleep(0)
+            draining = asyncio.create_task(listener.drain(5))
+            await asyncio.sleep(LINGER_S / 2)
+            assert not draining.done()
+            trusting = ssl.create_default_context(cafile=str(authority.file))
+            reader, writer = await asyncio.open_connection(sock=client, ssl=trusting, server_hostname="localhost")
+            writer.write(ASK)
+            assert b"200 OK" in await answered(reader)
+            writer.close()
+            assert await asyncio.wait_for(draining, 5) == 0
 
 
 async def test_a_kept_alive_connection_is_answered_once_more_and_told_to_close() -> None:

@@ -248,3 +248,21 @@ def test_half_a_surrogate_is_replaced_not_relayed() -> None:
     good = orjson.dumps(chunk({"content": "a"}))
     events = run(good, good.replace(b'"a"', rb'"\ud83d\ude00"'), STOP)
     assert text(events) == "a😀"
+
+
+def test_an_answer_without_end_ends_at_a_bound_whatever_it_consists_of() -> None:
+    call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "a" * 500_000}}
+    for delta in ({"content": "a" * 500_000}, {"reasoning_content": "a" * 500_000}, {"tool_calls": [call]}):
+        stream = ChatStream(AnswerContext("SvcLLM", "p", "up-model", time.perf_counter()))
+        pieces = [orjson.dumps(chunk(delta))] * 20
+        faults = [fault for data in pieces if (fault := stream.take([data])[1]) is not None]
+        assert len(faults) > 10
+        assert "too long" in faults[0].message
+
+
+def test_more_choices_than_anybody_asks_for_are_refused_before_any_work() -> None:
+    one = {"index": 0, "delta": {"content": "a"}}
+    data = orjson.dumps({**BASE, "choices": [one] * 129})
+    events, fault = ChatStream(AnswerContext("SvcLLM", "p", "up-model", time.perf_counter())).take([data])
+    assert not events
+    assert fault is not None and "too many choices" in fault.message

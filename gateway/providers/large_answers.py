@@ -1,0 +1,53 @@
+"""Decodes whole answers of upstreams: large ones in slices, between which the event loop serves others.
+
+Knows no route. Answers are not held to the memory that requests may take (`schemas.json_size`): log probabilities are
+as dense as any JSON.
+"""
+
+import asyncio
+
+import orjson
+
+from gateway.errors import UpstreamError
+from gateway.resilience.slices import in_slices
+from gateway.schemas import MAX_DEPTH, MEASURED_BYTES
+from gateway.schemas.json_size import TooDeep, TooDense, TooManyValues, measure
+from gateway.wire.large_json import decode, decode_steps
+
+MAX_VALUES = 2_000_000
+"""JSON values in an answer. Chosen: 16 MiB of log probabilities, with twenty for each place, have as many, and as many
+bytes of embeddings fewer. At half such answers fail; at double, an upstream's answer of empty lists holds the loop for
+twice as long where it is written."""
+
+
+async def decoded_answer(raw: bytes) -> object:
+    """The value; None for what is no JSON, or nested too deeply. Raises UpstreamError: it has too many values."""
+    if len(raw) <= MEASURED_BYTES:
+        return json_or_none(raw)
+    try:
+        for _ in measure(raw, MAX_VALUES, MAX_DEPTH):
+            await asyncio.sleep(0)
+    except TooManyValues as error:
+        raise UpstreamError(
+            f"the upstream's answer has at least {error.values} JSON values; the limit is {MAX_VALUES}"
+        ) from None
+    except TooDeep:
+        return None
+    except TooDense:
+        pass
+    steps = decode_steps(raw)
+    del raw
+    try:
+        value: object = decode(await in_slices(steps))
+    except orjson.JSONDecodeError:
+        return None
+    return value
+
+
+def json_or_none(data: bytes) -> object:
+    """The decoded value of a short text; None for what is no JSON."""
+    try:
+        value: object = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    return value

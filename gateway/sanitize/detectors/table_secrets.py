@@ -1,0 +1,81 @@
+"""Finds secrets in the columns of tables, by the column's name: below a header, and in the rows of SQL's INSERT.
+
+`syntax_secrets` finds where such a table begins; `secret_values` judges the values.
+"""
+
+import re
+from collections.abc import Iterator
+
+from gateway.sanitize.detectors.secret_spans import judged, line_end, line_start
+from gateway.sanitize.detectors.secret_values import Naming
+from gateway.sanitize.text.findings import Finding
+from gateway.sanitize.text.work_budget import WorkBudget
+
+_PAIRED = Naming(strong=True, proves=True, link="paired", quote=b"")
+_MAX_ROWS = 40
+"""Chosen: rows read below one header: a longer table is one of passwords only in an export of a password manager."""
+_MAX_FIELDS = 64
+"""Chosen: fields of one row of an INSERT; wider tables are data, not logins. At half some user tables are cut; at
+double a text of commas costs more than is charged for it."""
+INSERTS = rb"(?i:insert|replace) (?i:into) [^\s(]{1,80}\s?\("
+"""RE2 pattern of the beginning of an INSERT that names its columns."""
+_CELL = re.compile(rb"[ \t]{0,40}[`\"]?([^\s`\"]{4,160})")
+_COLUMNS = re.compile(rb"([^()]{1,600})\)\s{0,8}(?i:values)\s{0,8}")
+_SECRET_COLUMN = re.compile(
+    rb"(?:\A|[\s\"`\[_])(?i:p?assw(?:or)?d|pwd|passphrase|secret|token|api_?key)[\"`\]\s]{0,4}\Z"
+)
+_ROW = re.compile(rb"[\s,]{0,16}\(")
+_FIELD = re.compile(rb"\s{0,8}(?:[NE]?'((?:[^'\n]|''){0,200})'|[^,()'\n]{0,100}(?:\([^()\n]{0,100}\))?)\s{0,8}")
+
+
+def find_below(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The cells below the word `password` in the header of a table, Markdown's or separated by signs."""
+    low, high = line_start(text, start + 1), line_end(text, end - 1)
+    header, mark = text[low:high], b""
+    for sign in (b"|", b"\t", b";", b","):
+        if header.count(sign) > len(header) // 64:
+            mark = sign
+            break
+    if not mark:
+        return
+    index, cells, at = text.count(mark, low, start + 1), header.count(mark), high + 1
+    for _ in range(_MAX_ROWS):
+        row_end = line_end(text, at)
+        budget.spend(4 + (row_end - at) // 32)
+        if text.count(mark, at, row_end) != cells:
+            return
+        cell = at
+        for _ in range(index):
+            cell = text.find(mark, cell, row_end) + 1
+        value = _CELL.match(text, cell, row_end)
+        if value is not None:
+            finding = judged(text, value.start(1), value.group(1), _PAIRED, budget)
+            if finding is not None:
+                yield finding
+        at = row_end + 1
+
+
+def find_inserted(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The strings of an INSERT's rows in the columns that have a secret's name."""
+    columns = _COLUMNS.match(text, end)
+    if columns is None:
+        return
+    names = columns.group(1).split(b",")
+    budget.spend(8 + 2 * len(names))
+    secret = {index for index, name in enumerate(names) if _SECRET_COLUMN.search(name)}
+    at = columns.end()
+    for _row in range(_MAX_ROWS if secret and len(names) <= _MAX_FIELDS else 0):
+        row = _ROW.match(text, at)
+        if row is None:
+            return
+        at = row.end()
+        for index in range(len(names)):
+            field = _FIELD.match(text, at)
+            budget.spend(4)
+            if field is None:
+                return
+            if index in secret and field.group(1) is not None:
+                finding = judged(text, field.start(1), field.group(1), _PAIRED._replace(quote=b"'"), budget)
+                if finding is not None:
+                    yield finding
+            at = field.end() + 1

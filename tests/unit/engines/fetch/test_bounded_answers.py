@@ -1,0 +1,86 @@
+"""Servers that send without end what is no page: their connection ends at once, and honest answers pass."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from gateway.engines.fetch.address_policy import AddressPolicy
+from gateway.engines.fetch.bounded_answers import MAX_INTERIM
+from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nread"
+
+
+@asynccontextmanager
+async def sending(first: bytes, again: bytes = b"", times: int = 20_000) -> AsyncIterator[tuple[str, list[int]]]:
+    """A server that answers with `first`, then with `again`, many times; its address, and the bytes it got rid of."""
+    sent: list[int] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(first)
+            sent.append(0)
+            for _ in range(times if again else 0):
+                writer.write(again)
+                await writer.drain()
+                sent[-1] += len(again)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    address = "{}:{}".format(*server.sockets[0].getsockname())
+    try:
+        yield address, sent
+    finally:
+        server.close()
+
+
+async def fetched(address: str) -> bytes:
+    fetcher = Fetcher(AddressPolicy([address]), "test", FetchLimits(total_s=10))
+    try:
+        return (await fetcher.fetch(f"http://{address}/")).body
+    finally:
+        await fetcher.close()
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "words"),
+    [
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 2_600, "interim answers without end"),
+        (b"", b"\r\n" * 32_768, "no complete header"),
+        (CHUNKED + b"4;", b"a=b;" * 16_384, "more framing than body"),
+        (CHUNKED, b"1\r\na\r\n" * 10_000, "more framing than body"),
+        (CHUNKED + b"1;x=" + b"y" * 16_384 + b"\r\na\r\n", (b"1;x=" + b"y" * 16_384 + b"\r\na\r\n") * 4, "framing"),
+    ],
+    ids=["interim answers", "blank lines", "one extension", "chunks of a byte", "chunks with extensions"],
+)
+async def test_what_never_becomes_a_page_is_given_up_at_once(first: bytes, again: bytes, words: str) -> None:
+    async with sending(first, again) as (address, sent):
+        with pytest.raises(FetchFailed, match=words) as caught:
+            await fetched(address)
+    assert caught.value.code == "too_large"
+    assert sent[0] < 16_000_000, "the buffers of both ends, not all that the server has"
+
+
+async def test_a_few_interim_answers_and_small_chunks_are_read() -> None:
+    async with sending(INTERIM * MAX_INTERIM + WHOLE) as (address, _):
+        assert await fetched(address) == b"read"
+    lines = b"".join(b"2\r\n%d\n\r\n" % (number % 10) for number in range(20_000))
+    async with sending(CHUNKED + lines + b"0\r\n\r\n") as (address, _):
+        assert len(await fetched(address)) == 40_000
+
+
+async def test_an_answer_behind_the_answer_is_nobodys_page() -> None:
+    async with sending(WHOLE + b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged" * 3) as (address, sent):
+        fetcher = Fetcher(AddressPolicy([address]), "test")
+        assert [(await fetcher.fetch(f"http://{address}/{n}")).body for n in range(2)] == [b"read", b"read"]
+        await fetcher.close()
+        assert len(sent) == 2, "its connection is not used again"

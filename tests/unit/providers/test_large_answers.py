@@ -1,0 +1,35 @@
+"""Whole answers of upstreams are decoded as `json` does, in turns with others; too many values are refused."""
+
+import asyncio
+
+import orjson
+import pytest
+
+from gateway.errors import UpstreamError
+from gateway.providers.large_answers import MAX_VALUES, decoded_answer
+
+
+async def test_a_large_answer_equals_its_plain_decoding_and_others_run_meanwhile() -> None:
+    value = {"id": "c", "x": [{"a": number % 300, "b": ["é", None, 0.5]} for number in range(100_000)]}
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(others())
+    assert await decoded_answer(orjson.dumps(value)) == value
+    task.cancel()
+    assert turns > 20  # 3 MB in one go: two
+
+
+@pytest.mark.parametrize("data", [b"{", b'{"a":1}x', b"[" * 300_000 + b"]" * 300_000, b'{"a":"' + b"x" * 300_000])
+async def test_what_is_no_json_is_none(data: bytes) -> None:
+    assert await decoded_answer(data) is None
+
+
+async def test_more_values_than_any_answer_has_are_refused_before_they_are_decoded() -> None:
+    with pytest.raises(UpstreamError, match=f"limit is {MAX_VALUES}"):
+        await decoded_answer(b"[" + b"{}," * MAX_VALUES + b"{}]")
