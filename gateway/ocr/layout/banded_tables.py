@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from gateway.ocr.layout.aligned_tables import share_columns, side_by_side
+from gateway.ocr.layout.aligned_tables import MIN_TABLE_COLUMNS, SAME_EDGE, share_columns, side_by_side
 from gateway.ocr.layout.reading_order import bands_of, rows_of
 from gateway.ocr.types import Rect
 
@@ -27,6 +27,9 @@ receipt between two strokes are one row."""
 NEARLY_ALL = 0.9
 """Two rows between two edges that each have this share of the usual cells are two rows of the table: cells of several
 lines stand beside shorter ones. At half, wrapped cells are rows; above, missed edges join rows."""
+WRAPPED = 0.3
+"""Rows between two edges whose gap is so much narrower than that over an edge are lines of wrapped cells, all of which
+chance to have as many. At half, rows of a blurred photograph join; at double, the lines of such cells are rows."""
 MOST = 0.6
 """Share of the bands that must have pieces side by side. At half, lists between strokes are tables; at double (above 1)
 there is none."""
@@ -52,6 +55,14 @@ class BandedTable(NamedTuple):
 
     rect: Rect
     edges: tuple[float, ...]
+
+    def has_band(self, box: Rect) -> bool:
+        """Whether a box is a stripe of the table: all its sides are the table's."""
+        sides = (box.x1, box.x2), (self.rect.x1, self.rect.x2)
+        is_as_wide = all(abs(one - other) <= SAME_END_PX for one, other in zip(*sides, strict=True))
+        return is_as_wide and all(
+            any(abs(side - edge) <= SAME_END_PX for edge in self.edges) for side in (box.y1, box.y2)
+        )
 
 
 def banded_tables(edges: Sequence[LevelEdge], rects: Sequence[Rect]) -> list[BandedTable]:
@@ -141,13 +152,19 @@ def _with_missed(inside: list[Rect], heights: list[float]) -> list[float]:
     blurred photograph."""
     bands = [_rows(_between(inside, top, bottom)) for top, bottom in pairwise(heights)]
     usual = _width(bands)
+    parted = median(_gap(above[-1], below[0]) for above, below in pairwise(bands))
     missed = [
         (max(rect.y2 for rect in above) + min(rect.y1 for rect in below)) / 2
         for rows in bands
         if all(len(side_by_side(row)) >= NEARLY_ALL * usual for row in rows)
+        and all(_gap(*pair) >= parted - WRAPPED * pair[0][0].height for pair in pairwise(rows))
         for above, below in pairwise(rows)
     ]
     return sorted([*heights, *missed])
+
+
+def _gap(above: list[Rect], below: list[Rect]) -> float:
+    return min(rect.y1 for rect in below) - max(rect.y2 for rect in above)
 
 
 def _width(bands: list[list[list[Rect]]]) -> float:
@@ -167,7 +184,21 @@ def _end_row(beyond: list[Rect], bands: list[list[list[Rect]]], edge: float, usu
     row = min(rows, key=lambda row: _nearest(row, edge), default=[])
     inner = [row for rows in bands for row in rows]
     is_aligned = bool(row) and share_columns([row], inner)
-    if len(side_by_side(row)) < max(2.0, MOST * _width(bands)):
+    if len(side_by_side(row)) < max(2.0, MOST * _width(bands)) and not _is_short_heading(row, inner):
         return []
     slack = ALIGNED_SLACK if is_aligned else END_SLACK
     return row if _nearest(row, edge) <= usual + slack * median(rect.height for rect in row) else []
+
+
+def _is_short_heading(row: list[Rect], rows: list[list[Rect]]) -> bool:
+    """Whether a row of fewer cells than the table's usual ones heads some of its columns: it has cells enough not to be
+    there by chance, as many as the table's first row, and each begins, ends or stands in the middle with a column."""
+    cells, columns = side_by_side(row), side_by_side([rect for row in rows for rect in row])
+    if len(cells) < MIN_TABLE_COLUMNS or len(cells) < len(side_by_side(rows[0])):
+        return False
+    return all(any(_is_over(cell, column) for column in columns) for cell in cells)
+
+
+def _is_over(cell: Rect, column: Rect) -> bool:
+    slack = SAME_EDGE * cell.height
+    return min(abs(cell.x1 - column.x1), abs(cell.x2 - column.x2), abs(cell.center_x - column.center_x)) <= slack

@@ -7,7 +7,8 @@ from typing import Any
 from gateway.ocr.image.decode import UprightImage
 from gateway.ocr.image.deskew import Frame
 from gateway.ocr.image.ink import bullet_at, tighten
-from gateway.ocr.image.panels import find_boxes
+from gateway.ocr.image.panels import find_boxes, level_edges
+from gateway.ocr.layout.banded_tables import LevelEdge, banded_tables
 from gateway.ocr.layout.captions import captioned
 from gateway.ocr.layout.code import without_frames
 from gateway.ocr.layout.headed_columns import headed_columns
@@ -46,7 +47,7 @@ def panels_and_pictures(pixels: Any, gray: Any, lines: list[Line]) -> tuple[list
     and the pictures. `lines`: measured."""
     rects = [line.rect for line in lines]
     boxes = find_boxes(pixels, rects)
-    panels = without_frames(boxes.panels, lines)
+    panels = without_frames(_without_stripes(boxes.panels, gray, rects), lines)
     lists = lists_beside(lines, partial(bullet_at, gray))
     pictures = picture_areas(pixels, plausible(lines))
     whole = [*lists, *captioned([*boxes.pictures, *pictures], rects)]
@@ -54,3 +55,11 @@ def panels_and_pictures(pixels: Any, gray: Any, lines: list[Line]) -> tuple[list
     whole += headed_columns(free)
     loose = [rect for rect in rects if not any(rect.share_in(other) > 0 for other in [*panels, *whole])]
     return [*panels, *whole, *islands(loose)], pictures
+
+
+def _without_stripes(panels: list[Rect], gray: Any, rects: list[Rect]) -> list[Rect]:
+    """The panels without the stripes of tables, which are not read on their own."""
+    if not panels:
+        return []
+    tables = banded_tables([LevelEdge(*edge) for edge in level_edges(gray)], rects)
+    return [panel for panel in panels if not any(table.has_band(panel) for table in tables)]

@@ -66,3 +66,29 @@ def test_lists_between_strokes_and_the_items_of_a_receipt_are_no_tables() -> Non
 
 def test_a_line_over_the_side_of_the_rules_ends_the_table() -> None:
     assert banded_tables(RULES, [*ROWS, Rect(50, 236, 400, 256)]) == []
+
+
+def test_a_heading_of_fewer_cells_than_the_rows_belongs_to_the_table_when_it_stands_over_its_columns() -> None:
+    wide: list[float] = [110, 190, 270, 350, 430, 510]
+    stripes = [LevelEdge(y, 100, 600) for y in (230, 260, 290, 320, 350)]
+    numbers = [rect for n in range(3) for rect in cells(wide, 265 + 30 * n, 50)]
+    names = cells([110, 270, 430], 235, 50)
+    groups = cells([110, 270, 430], 205, 50)
+    assert banded_tables(stripes, [*groups, *names, *numbers])[0].edges == (205, 230, 260, 290, 320, 350)
+    addresses = cells([150, 390], 205, 50)
+    assert banded_tables(stripes, [*addresses, *names, *numbers])[0].rect.y1 == 230
+
+
+def test_lines_of_cells_that_are_all_wrapped_are_no_rows() -> None:
+    stripes = [LevelEdge(y, 100, 600) for y in (230, 260, 312, 342, 372)]
+    pair: list[float] = [110, 300]
+    wrapped = [*cells(pair, 266), *cells(pair, 287)]
+    rows = [*cells(pair, 235), *wrapped, *cells(pair, 317), *cells(pair, 347)]
+    assert banded_tables(stripes, rows)[0].edges == (230, 260, 312, 342, 372)
+
+
+def test_a_box_whose_sides_are_all_the_tables_is_a_band_of_it() -> None:
+    (table,) = banded_tables(RULES, ROWS)
+    assert table.has_band(Rect(101, 229, 600, 262))
+    assert not table.has_band(Rect(101, 229, 590, 262))
+    assert not table.has_band(Rect(101, 240, 600, 262))
