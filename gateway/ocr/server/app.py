@@ -7,16 +7,12 @@ format: OpenAI chat completions, read 2026-11-21.
 """
 
 import asyncio
-import base64
-import binascii
 import os
-import re
 import signal
 import sys
 import time
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -24,32 +20,18 @@ from aiohttp import web
 
 from gateway.domain import Json
 from gateway.embedded.parent_death import die_with_parent
-from gateway.errors import GatewayError, InvalidRequest, PayloadTooLarge
+from gateway.errors import GatewayError, PayloadTooLarge
+from gateway.ocr.server.job import MODEL_NAME, Job, parse_job
 from gateway.ocr.server.output_limit import CHARS_PER_TOKEN, IMAGE_TOKENS, OutputLimit, count_tokens
 from gateway.ocr.server.worker_client import OcrWorker, worker_command
-from gateway.wire.ocr import REPORT, wants_details
+from gateway.resilience.slices import in_slices
+from gateway.wire.ocr import REPORT
 
 HOST = "127.0.0.1"
-MODEL_NAME = "embedded-ocr"
 MAX_BODY_BYTES = 48 * 1024 * 1024
 """Chosen: above the gateway's own limit (server.max_body_bytes, 32 MiB), as base64 adds a third. At half, large images
 that the gateway took are refused here; at double, eight waiting requests may hold 0.8 GB."""
-DATA_URL = re.compile(r"\Adata:[^,]*;base64,", re.IGNORECASE)
 WORKER = web.AppKey("worker", OcrWorker)
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A checked request: `max_tokens` None for no limit, `stops` the stop strings, `details`: report every line."""
-
-    model: str
-    image: bytes
-    prompt: str
-    max_tokens: int | None
-    stops: tuple[str, ...]
-    is_stream: bool
-    include_usage: bool
-    details: bool = False
 
 
 def serve(port: int, threads: int = 0, nice: int = 0) -> None:
@@ -126,7 +108,7 @@ async def models(request: web.Request) -> web.Response:
 
 async def chat(request: web.Request) -> web.StreamResponse:
     """One chat completion, whole or as server-sent events. Errors of a running stream become its last event."""
-    job = parse_job(await request.read())
+    job = await in_slices(parse_job(await request.read()))
     worker = request.app[WORKER]
     limit = OutputLimit(job.max_tokens, job.stops)
     pieces = worker.read(job.image, job.prompt, details=job.details)
@@ -228,64 +210,3 @@ def _usage(job: Job, limit: OutputLimit) -> Json:
 
 def _new_id() -> str:
     return f"chatcmpl-{uuid.uuid4().hex[:24]}"
-
-
-# --- checks -----------------------------------------------------------------------------------------------------------
-
-
-def parse_job(body: bytes) -> Job:
-    """The checked request. Raises InvalidRequest that names the field: callers other than the gateway may send
-    anything."""
-    try:
-        request = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise InvalidRequest("the body is not valid JSON", code="invalid_json") from error
-    if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
-        raise InvalidRequest("`messages` must be a list with one user message", param="messages")
-    texts: list[str] = []
-    images: list[bytes] = []
-    for number, message in enumerate(request["messages"]):
-        _collect_parts(message, f"messages[{number}]", texts, images)
-    if len(images) != 1:
-        raise InvalidRequest(f"a request must have exactly one image; this one has {len(images)}", param="messages")
-    stop = request.get("stop")
-    maximum = request.get("max_completion_tokens") or request.get("max_tokens")
-    options = request.get("stream_options")
-    return Job(
-        model=str(request.get("model") or MODEL_NAME),
-        image=images[0],
-        prompt="\n".join(texts),
-        max_tokens=maximum if isinstance(maximum, int) and maximum > 0 else None,
-        stops=tuple(s for s in ([stop] if isinstance(stop, str) else stop or ()) if isinstance(s, str) and s),
-        is_stream=request.get("stream") is True,
-        include_usage=isinstance(options, dict) and options.get("include_usage") is True,
-        details=wants_details(request),
-    )
-
-
-def _collect_parts(message: Any, where: str, texts: list[str], images: list[bytes]) -> None:
-    if not isinstance(message, dict):
-        raise InvalidRequest("a message must be an object", param=where)
-    content = message.get("content")
-    if message.get("role") != "user":
-        return
-    if isinstance(content, str):
-        texts.append(content)
-        return
-    for number, part in enumerate(content if isinstance(content, list) else []):
-        if isinstance(part, dict) and part.get("type") == "text":
-            texts.append(str(part.get("text", "")))
-        elif isinstance(part, dict) and part.get("type") == "image_url":
-            images.append(_image_of(part, f"{where}.content[{number}].image_url.url"))
-
-
-def _image_of(part: Json, where: str) -> bytes:
-    image = part.get("image_url")
-    url = image.get("url") if isinstance(image, dict) else image
-    head = DATA_URL.match(url) if isinstance(url, str) else None
-    if head is None or not isinstance(url, str):
-        raise InvalidRequest("the image must be a base64 data URL", param=where, code="invalid_image_url")
-    try:
-        return base64.b64decode(url[head.end() :], validate=True)
-    except binascii.Error as error:
-        raise InvalidRequest("the image is not valid base64", param=where, code="invalid_image_url") from error

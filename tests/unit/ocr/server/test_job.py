@@ -1,0 +1,50 @@
+"""Checks of a request to the OCR server."""
+
+import base64
+import os
+
+import orjson
+import pytest
+
+from gateway.errors import InvalidRequest
+from gateway.ocr.server.job import PIECE_CHARS, parse_job
+from gateway.resilience.slices import all_steps
+
+
+def body(*urls: str, **more: object) -> bytes:
+    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    content = [{"type": "text", "text": "Free OCR."}, *images]
+    return orjson.dumps({"messages": [{"role": "user", "content": content}], **more})
+
+
+def url_of(data: bytes) -> str:
+    return "data:image/png;base64," + base64.b64encode(data).decode()
+
+
+@pytest.mark.parametrize("size", [1, 1000, 3 * PIECE_CHARS // 4, 2_000_001])
+def test_an_image_is_the_same_bytes_whatever_its_size(size: int) -> None:
+    data = os.urandom(size)
+    job = all_steps(parse_job(body(url_of(data), max_tokens=5, stop="end")))
+    assert job.image == data
+    assert (job.prompt, job.max_tokens, job.stops, job.is_stream) == ("Free OCR.", 5, ("end",), False)
+
+
+def test_a_large_image_is_decoded_in_steps() -> None:
+    assert sum(1 for _ in parse_job(body(url_of(bytes(1_000_000))))) >= 5
+
+
+@pytest.mark.parametrize("at", [10, PIECE_CHARS - 1])
+def test_base64_that_is_padded_or_foreign_inside_is_refused_with_the_field(at: int) -> None:
+    url = url_of(bytes(600_000))
+    start = url.index(",") + 1
+    for wrong in "=!\n":
+        with pytest.raises(InvalidRequest, match="not valid base64") as caught:
+            all_steps(parse_job(body(url[: start + at] + wrong + url[start + at + 1 :])))
+        assert caught.value.param == "messages[0].content[1].image_url.url"
+
+
+def test_what_is_no_request_for_one_image_is_refused() -> None:
+    one = url_of(b"x")
+    for wrong in (b"{", b"[]", b"{}", body(), body(one, one), body("https://a.example/b.png"), body("data:,é")):
+        with pytest.raises(InvalidRequest):
+            all_steps(parse_job(wrong))
