@@ -97,7 +97,7 @@ def run(data: bytes, options: OcrOptions, out: TextIO = sys.stdout, notes: TextI
     try:
         for number, page in enumerate(document.pages, document.first):
             if document.page_count > 1:
-                _show_progress(notes, number - document.first + 1, document.page_count)
+                show_progress(notes, number - document.first + 1, document.page_count)
             if document.page_count > 1 and not options.as_json:
                 out.write(f"{'' if number == document.first else chr(10)}--- page {number} of {last} ---\n")
             try:
@@ -142,10 +142,18 @@ def _write_overlay(path: Path, number: int, count: int, picture: bytes, notes: T
     notes.write(f"{'' if count == 1 else chr(10)}boxes drawn on {target}\n")
 
 
-def _show_progress(notes: TextIO, number: int, count: int) -> None:
+def show_progress(notes: TextIO, number: int, count: int) -> None:
+    """Draws the bar of a document's pages over itself; only on a terminal."""
     if not notes.isatty():
         return
     done = round(BAR_WIDTH * (number - 1) / count)
     clock = time.strftime("%H:%M:%S")
     notes.write(f"\r[{'#' * done}{'.' * (BAR_WIDTH - done)}] page {number} of {count} ({clock})")
     notes.flush()
+
+
+def end_progress(notes: TextIO) -> None:
+    """Removes the bar, so that what is written next starts a line."""
+    if notes.isatty():
+        notes.write("\r\x1b[K")
+        notes.flush()

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TextIO
 
 import orjson
 
+from gateway.cli.ocr import end_progress, show_progress
 from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.ocr.image.document_pages import open_document
@@ -75,7 +76,7 @@ def run_batch(options: BatchOptions, engine: Engine, limit_bytes: int, notes: Te
         try:
             if path.stat().st_size > limit_bytes:
                 raise InvalidRequest(f"the file is too large; the limit is {limit_bytes >> 20} MiB")
-            pages = list(_read(path.read_bytes(), options, engine))
+            pages = list(_read(path.read_bytes(), options, engine, notes))
             _tell_doubts(pages, notes)
             _write(pages, options.out / name, path.name, options.format)
         except GatewayError as error:
@@ -102,13 +103,18 @@ def _documents(sources: Iterable[str]) -> Iterator[tuple[Path, Path]]:
             yield path, unique
 
 
-def _read(data: bytes, options: BatchOptions, engine: Engine) -> Iterator[_Page]:
+def _read(data: bytes, options: BatchOptions, engine: Engine, notes: TextIO) -> Iterator[_Page]:
     prompt = wire.FREE.prompt if options.format == "txt" else _MARKDOWN
     document = open_document(data, options.pages)
-    for number, page in enumerate(document.pages, document.first):
-        text = "".join(engine.answer(page, prompt))
-        kept = page if options.format == "pdf" else b""
-        yield _Page(number, kept, text, engine.report(details=True))
+    try:
+        for number, page in enumerate(document.pages, document.first):
+            if document.page_count > 1:
+                show_progress(notes, number - document.first + 1, document.page_count)
+            text = "".join(engine.answer(page, prompt))
+            kept = page if options.format == "pdf" else b""
+            yield _Page(number, kept, text, engine.report(details=True))
+    finally:
+        end_progress(notes)
 
 
 def _tell_doubts(pages: list[_Page], notes: TextIO) -> None:

@@ -131,3 +131,16 @@ def test_pages_that_a_document_does_not_have_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="has 3 pages"):
         open_document(tiff(3), (4, 5))
     assert len(list(open_document(tiff(3), (2, 9)).pages)) == 2
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_the_page_of_a_long_document_and_a_log_does_not(folder: Path) -> None:
+    options = BatchOptions((str(folder),), folder.parent / "out")
+    notes = Terminal()
+    run_batch(options, Engine(), LIMIT, notes)
+    assert "page 2 of 3" in notes.getvalue() and notes.getvalue().count("page 1 of") == 1
+    assert "page 2 of 3" not in run(folder, "md")[1]
