@@ -35,7 +35,7 @@ class PendingEvent:
     number: int
     frame: bytes | None = None
     undecided_pieces: int = 0
-    whole_texts: list[TextSlot] = field(default_factory=list)
+    whole_texts: list[TextSlot] | None = None
 
 
 @dataclass(slots=True)

@@ -276,9 +276,10 @@ class StreamMask:
     def _release(self) -> None:
         queue = self._queue
         while queue and not queue[0].undecided_pieces:
-            if queue[0].whole_texts:
-                self._mask_whole_texts(queue[0].whole_texts, queue[0])
-            pending = queue.popleft()
+            pending = queue[0]
+            if pending.whole_texts is not None:
+                self._mask_whole_texts(pending.whole_texts, pending)
+            queue.popleft()
             if pending.frame is not None:
                 pending.event.raw = pending.frame  # unchanged: the frame need not be encoded again
             self._ready.append(pending.event)

@@ -98,25 +98,28 @@ def holdback_start(text: bytes, least: int) -> int:
 def may_be_value(tail: str) -> bool:
     """Whether a held text may be the beginning of a value; False for the end of ordinary prose.
 
-    Asked where a text ends that another may go on with: what is held then holds others up as well. False for up to
-    _MAX_PLAIN_CHARS letters and digits, for words of small letters, with a capital in front at most, and for what ends
-    with such a word and a sign behind it.
+    Asked where a text ends that another may go on with: what is held then holds others up as well. Plain words, of
+    small letters with a capital in front at most, do not count; one with a sign behind it ends any value.
     """
     words = tail.split()
-    if sum(map(str.isalnum, tail)) <= _MAX_PLAIN_CHARS or (words[-1][-1] in ".,;:!?" and _is_plain(words[-1])):
+    if not words or (words[-1][-1] in ".,;:!?" and _is_plain(words[-1])):
         return False
-    return not all(map(_is_plain, words))
-
-
-def _is_plain(word: str) -> bool:
-    letters = word.strip(_PUNCTUATION)
-    return not letters or (len(letters) <= _MAX_PLAIN_WORD and letters.isalpha() and letters[1:].lower() == letters[1:])
+    return _value_chars(words) > _MAX_PLAIN_CHARS
 
 
 def may_be_key(tail: str) -> bool:
     """Whether a held text may be the beginning of a long number or a key: these are worth a long wait."""
     head = tail[:_KEY_HEAD_CHARS]
-    return sum(map(str.isalnum, head)) >= _MIN_KEY_CHARS and any(map(str.isdigit, head))
+    return any(map(str.isdigit, head)) and _value_chars(head.split()) >= _MIN_KEY_CHARS
+
+
+def _value_chars(words: list[str]) -> int:
+    return sum(character.isalnum() for word in words if not _is_plain(word) for character in word)
+
+
+def _is_plain(word: str) -> bool:
+    letters = word.strip(_PUNCTUATION)
+    return not letters or (len(letters) <= _MAX_PLAIN_WORD and letters.isalpha() and letters[1:].lower() == letters[1:])
 
 
 def _previous_word_end(text: bytes, begin: int) -> int:
