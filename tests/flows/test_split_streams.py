@@ -47,7 +47,8 @@ def joined(value: Any, name: str = "", into: dict[str, str] | None = None) -> di
     into = {} if into is None else into
     if isinstance(value, dict):
         for key, each in value.items():
-            joined(each, f"{name}.{key}", into)
+            if key not in ("id", "item_id", "signature"):
+                joined(each, f"{name}.{key}", into)
     elif isinstance(value, list):
         for each in value:
             joined(each, f"{each['type']}{name}" if isinstance(each, dict) and "type" in each else name, into)

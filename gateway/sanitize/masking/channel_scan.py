@@ -83,8 +83,18 @@ class ChannelScan:
         channel.emit_decided()
 
     def may_go_on(self, channel: Channel) -> bool:
-        """Whether the text of another item may complete a value that this closed text may end with."""
-        return bool(self._scanner.min_holdback_chars) or channel.may_go_on()
+        """Whether the text of another item may complete a value that this closed text may end with.
+
+        A value to be blocked that is complete ends the stream at once. Raises SanitizerFailed.
+        """
+        if not (self._scanner.min_holdback_chars or channel.may_go_on()):
+            return False
+        try:
+            found = self._scanner.scan_uncached(channel.buffer)
+        except Exception as error:
+            raise SanitizerFailed("the sanitizer failed on this stream") from error
+        held = (each for each in found if each.end > channel.final - channel.base)
+        return all(self._actions.action(each.entity, each.certain) != "block" for each in held)
 
     def is_idle(self, channel: Channel, idle_events: int) -> bool:
         """Whether what a channel holds back is to be decided, so many events after its last text."""
