@@ -19,6 +19,14 @@ _CONTEXT_CHARS = 40
 escape, `sg.`, `://`, 16 characters without a space) is still seen. At half the longest sign would barely fit; at double
 each short piece costs more."""
 
+IDLE_EVENTS = 64
+"""Chosen: a channel that holds text back delays at most so many events of other channels. At half, a password or a name
+split over channels that alternate slowly is cut more often and can leak; at double, a silent choice delays others more.
+"""
+MAX_IDLE_EVENTS = 1024
+"""Chosen: the same for a channel that may end in a number or key (`may_be_key`). At half, such a value leaks where 600
+pieces of reasoning stand between two of its own; at double, twice as many events wait in memory."""
+
 
 class Blocked(Exception):
     """A finding must not pass. `where` is its slot's path; `last_event` the event that is cut before the finding."""
@@ -74,6 +82,26 @@ class ChannelScan:
             raise SanitizerFailed("the sanitizer failed on this stream") from error
         channel.emit_decided()
 
+    def may_go_on(self, channel: Channel) -> bool:
+        """Whether the text of another item may complete a value that this closed text may end with.
+
+        A value to be blocked that is complete ends the stream at once. Raises SanitizerFailed.
+        """
+        if not (self._scanner.min_holdback_chars or channel.may_go_on()):
+            return False
+        try:
+            found = self._scanner.scan_uncached(channel.buffer)
+        except Exception as error:
+            raise SanitizerFailed("the sanitizer failed on this stream") from error
+        held = (each for each in found if each.end > channel.final - channel.base)
+        return all(self._actions.action(each.entity, each.certain) != "block" for each in held)
+
+    def is_idle(self, channel: Channel, idle_events: int) -> bool:
+        """Whether what a channel holds back is to be decided, so many events after its last text."""
+        if idle_events <= IDLE_EVENTS:
+            return False
+        return idle_events > MAX_IDLE_EVENTS or not channel.may_end_in_key()
+
     def _decide(self, channel: Channel, cut: int) -> None:
         """Scan the buffer and decide it up to `cut`, or up to a finding that goes beyond it."""
         start, length = channel.final - channel.base, len(channel.buffer)
@@ -93,7 +121,7 @@ class ChannelScan:
         for finding in findings:
             if finding.start < cut:
                 self._apply(channel, finding._replace(start=max(finding.start, start)))
-        if holds_too_much and channel.edits and channel.edits[-1][1] == channel.length:
+        if holds_too_much and channel.edits and channel.ends_in_mask():
             channel.mask_tail_of(findings[-1].start)
         channel.mark_decided(cut)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from gateway.domain import Event, RelayTemplate
 from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.holdback import REST_OF_KEY, REST_OF_VALUE, holdback_start
+from gateway.sanitize.text.holdback import REST_OF_KEY, REST_OF_VALUE, holdback_start, may_be_key, may_be_value
 from gateway.texts import TextSlot
 
 _CONTEXT_CHARS = 256
@@ -28,12 +28,14 @@ _QUOTE_OR_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
 @dataclass(slots=True)
 class PendingEvent:
     """An event in the queue. `number` counts the stream's events from 1; `frame` holds the bytes it came as, None when
-    it must be encoded again; `undecided_pieces` counts its pieces of text that are not decided."""
+    it must be encoded again; `undecided_pieces` counts its pieces of text that are not decided. `whole_texts`: those
+    that are masked when the event leaves, as copies of undecided texts are among them."""
 
     event: Event
     number: int
     frame: bytes | None = None
     undecided_pieces: int = 0
+    whole_texts: list[TextSlot] | None = None
 
 
 @dataclass(slots=True)
@@ -46,8 +48,17 @@ class Piece:
     pending: PendingEvent
 
 
-_NO_SLOT, _NO_EVENT = TextSlot({"": ""}, "", ""), PendingEvent(Event.from_bytes(b""), 0)
-"""Stand for what a Piece outside the queue does not have."""
+@dataclass(slots=True, eq=False)
+class Segment:
+    """The text of one closed item, at the offsets [start, end) of its channel. Once it is decided, `masked` is what was
+    sent of it, None when that is the text itself. `copies` are those that wait until it is decided."""
+
+    text: str
+    start: int
+    end: int
+    is_decided: bool = False
+    masked: str | None = None
+    copies: list[tuple[TextSlot, PendingEvent]] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -56,9 +67,9 @@ class Channel:
 
     `buffer` begins at offset `base`; text before offset `final` is decided. `edits` are (start, end, mask) in offsets,
     in order. `last_event` is the number of the last event with text. `mask_until` matches the rest of a value that was
-    too long to hold back. `in_string`: for the form `json`, whether `final` is inside a JSON string. `masked_to` is the
-    offset where the last mask ended. `seed_chars`: the buffer began with so many decided characters of the text before
-    (`seeded`); then `raw` and `masks` keep the pieces and all edits, for `whole`.
+    too long to hold back. `in_string`: for the form `json`, whether `final` is inside a JSON string.
+    `joins`: the channel goes on over the items of a flow (`end_segment`). Then `raw` keeps the pieces of the open item,
+    which began at `segment_start`, `segments` the closed items that are not decided, and `masks` the edits over both.
     """
 
     form: str
@@ -72,25 +83,11 @@ class Channel:
     edits: deque[tuple[int, int, str]] = field(default_factory=deque)
     mask_until: re.Pattern[str] | None = None
     in_string: bool = False
-    masked_to: int = 0
-    seed_chars: int = 0
+    joins: bool = False
     raw: list[str] = field(default_factory=list)
-    masks: list[tuple[int, int, str]] = field(default_factory=list)
-
-    @classmethod
-    def seeded(cls, form: str, where: str, seed: str) -> "Channel":
-        """A channel whose text continues that of a closed one: `seed` is the end of it, decided and sent."""
-        return cls(form, where, buffer=seed, final=len(seed), seed_chars=len(seed))
-
-    def tail(self) -> str:
-        """The last characters after any mask, in which a value may begin that another channel goes on with."""
-        return self.buffer[max(self.masked_to - self.base, len(self.buffer) - _CONTEXT_CHARS, 0) :]
-
-    def whole(self) -> tuple[str, str]:
-        """All text of a closed channel with a seed, as it came and as it was sent."""
-        text = "".join(self.raw)
-        piece = Piece(_NO_SLOT, self.seed_chars, self.seed_chars + len(text), _NO_EVENT)
-        return text, _edited(piece, text, self.masks) or text
+    segment_start: int = 0
+    segments: deque[Segment] = field(default_factory=deque)
+    masks: deque[tuple[int, int, str]] = field(default_factory=deque)
 
     @property
     def length(self) -> int:
@@ -101,11 +98,29 @@ class Channel:
         """Add the slot's text as the next piece."""
         start = self.base + len(self.buffer)
         self.buffer += slot.text
-        if self.seed_chars:
+        if self.joins:
             self.raw.append(slot.text)
         self.last_event = pending.number
         self.pieces.append(Piece(slot, start, self.base + len(self.buffer), pending))
         pending.undecided_pieces += 1
+
+    def end_segment(self) -> Segment:
+        """Close the open item: its text is a segment, and what is appended next belongs to the next item."""
+        segment = Segment("".join(self.raw), self.segment_start, self.length)
+        self.raw.clear()
+        self.segment_start = self.length
+        self.segments.append(segment)
+        return segment
+
+    def may_go_on(self) -> bool:
+        """Whether text is held back that may be the beginning of a value, with which another item goes on."""
+        if self.final >= self.length:
+            return False
+        return self.mask_until is not None or may_be_value(self.buffer[_holdback_start(self.buffer) :])
+
+    def may_end_in_key(self) -> bool:
+        """Whether the text may end in the middle of a number or key."""
+        return self.mask_until is not None or may_be_key(self.buffer[_holdback_start(self.buffer) :])
 
     def holdback_start(self, start: int, min_chars: int) -> int:
         """The index from which on the buffer must be held back: not before `start`, and at least `min_chars` long.
@@ -128,9 +143,9 @@ class Channel:
             mask = mask if self.in_string else f'"{mask}"'
         edit = (self.base + start, self.base + end, mask)
         self.edits.append(edit)
-        if self.seed_chars:
+        if self.joins:
             self.masks.append(edit)
-        self.final = self.masked_to = max(self.final, self.base + end)
+        self.final = max(self.final, self.base + end)
 
     def track_quotes(self, index: int) -> None:
         """In a JSON text, update `in_string` to what it is at the buffer's `index`."""
@@ -148,6 +163,11 @@ class Channel:
             self.buffer = self.buffer[cut - _CONTEXT_CHARS :]
             self.base += cut - _CONTEXT_CHARS
 
+    def ends_in_mask(self) -> bool:
+        """Whether the last edit reaches the text's end, or that of a private key a line end before it."""
+        end = self.edits[-1][1]
+        return end == self.length or (self.buffer[end - self.base :].isspace() and "-----BEGIN" in self.buffer)
+
     def mask_tail_of(self, start: int) -> None:
         """The value at the buffer's index `start` is too long to hold back: mask the rest of it as it arrives."""
         self.mask_until = REST_OF_KEY if self.buffer.startswith("-----BEGIN", start) else REST_OF_VALUE
@@ -161,6 +181,8 @@ class Channel:
         end = match.end() if match else start
         first, _, mask = self.edits.pop()
         self.edits.append((first, self.base + end, mask))
+        if self.joins:
+            self.masks[-1] = self.edits[-1]
         self.final = self.base + end
         if end < len(self.buffer):
             self.mask_until = None
@@ -186,11 +208,30 @@ class Channel:
                 if text is not None:
                     slot.text = text
                     piece.pending.frame = None
+        if self.segments:
+            self._decide_segments()
         if not edits:
             return
         needed_from = pieces[0].start if pieces else self.final
         while edits and edits[0][1] <= needed_from and not (self.mask_until and len(edits) == 1):
             edits.popleft()
+
+    def _decide_segments(self) -> None:
+        """Write the masked text of every closed item that is decided into its copies."""
+        segments, masks = self.segments, self.masks
+        while segments and segments[0].end <= self.final:
+            segment = segments.popleft()
+            segment.is_decided = True
+            if masks:
+                segment.masked = _edited(segment, segment.text, masks)
+            for slot, pending in segment.copies:
+                pending.undecided_pieces -= 1
+                if segment.masked is not None:
+                    slot.text = segment.masked
+                    pending.frame = None
+            segment.copies.clear()
+            while masks and masks[0][1] <= segment.end and not (self.mask_until and len(masks) == 1):
+                masks.popleft()
 
 
 def _holdback_start(text: str) -> int:
@@ -203,12 +244,14 @@ def _holdback_start(text: str) -> int:
     return view.origin(index, index + 1)[0] if index < len(view.folded) else len(text)
 
 
-def _edited(piece: Piece, text: str, edits: Iterable[tuple[int, int, str]]) -> str | None:
+def _edited(piece: Piece | Segment, text: str, edits: Iterable[tuple[int, int, str]]) -> str | None:
     """The piece's text with the edits that overlap it; None when none does."""
     parts: list[str] = []
     offset, is_changed = piece.start, False
     for first, last, mask in edits:
-        if last <= piece.start or first >= piece.end:
+        if first >= piece.end:
+            break
+        if last <= piece.start:
             continue
         is_changed = True
         if first >= offset:

@@ -6,9 +6,10 @@ format: the dialect's `slots_of` says where text is. Theory of operation (also o
 `text.holdback`, `scan.fast_path`):
 
 A channel is one text of the stream (the content of a choice, the arguments of a tool call). Its pieces arrive in
-events, and events of several channels may alternate. A channel that continues the `flow` of a closed one (the message
-after a message) begins with the end of its text, decided and sent: so the rest of a value is masked whose beginning
-went out with the other. Offsets count characters from the channel's beginning:
+events, and events of several channels may alternate. Texts of one `flow` (the message after a message) are one channel:
+the next one goes on where the last was closed. What a closed one holds back stays held while it may be the beginning of
+a value (`may_be_value`), and with it the event that closed it and all events behind. Events that hold the closed text
+again wait for it (`repeated_texts`). Offsets count characters from the channel's beginning:
 
     0 <= base <= final <= length     [base, length) is buffered, [0, final) is decided, [final, length) is held back
 
@@ -17,7 +18,9 @@ went out with the other. Offsets count characters from the channel's beginning:
 | decided       | final == length               | fast path or scan; hold the rest | nothing to do             |
 | holding back  | final < length, no mask_until | the same                         | all of it is decided      |
 | masking a tail| mask_until is a pattern       | extend the last mask over it     | what was masked stays     |
-| closed        | not in `_channels`            | a new channel under this name    | nothing to do             |
+| parted        | in `_parted` by its flow      | the next item's name stands for  | all of it is decided      |
+|               |                               | it; then as above                |                           |
+| closed        | in neither                    | a new channel under this name    | nothing to do             |
 
 | event   | condition                            | leaves this state when                           |
 |---------|--------------------------------------|--------------------------------------------------|
@@ -28,8 +31,9 @@ went out with the other. Offsets count characters from the channel's beginning:
 
 Invariants: events leave in the order in which they came, and no event is lost, but for a blocked stream. Text before
 `final` is never judged again; a value split over events is masked in the event where it starts and removed from the
-others. A channel holds back at most MAX_HOLDBACK_CHARS once it is scanned; a channel without new text for IDLE_EVENTS
-events is decided as it is. The fast path decides only what the full scan would decide in the same way.
+others. A channel holds back at most MAX_HOLDBACK_CHARS once it is scanned; one without new text for IDLE_EVENTS events
+(MAX_IDLE_EVENTS if it may end in a number or key) is decided as it is. The fast path decides only what the full scan
+would decide in the same way.
 
 Callers: one task, either `run` alone or `push` any number of times and then `finish`. After an exception the masker
 must not be used again. `push` and `finish` raise SanitizerFailed (a detector failed) or Blocked (`run` handles it).
@@ -40,17 +44,15 @@ from collections.abc import Callable, Hashable, Iterable
 
 from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
-from gateway.sanitize.masking.channel_scan import Blocked, ChannelScan
+from gateway.sanitize.masking.channel_scan import IDLE_EVENTS, Blocked, ChannelScan
 from gateway.sanitize.masking.policy import Action, ActionTable
+from gateway.sanitize.masking.repeated_texts import RepeatedTexts
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.masking.stream_channel import Channel, PendingEvent, Piece
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.texts import TextSlot
 from gateway.wire import sse
 
-IDLE_EVENTS = 64
-"""Chosen: a channel that holds text back delays at most so many events of other channels. At half, a value split over
-channels that alternate slowly is cut more often and can leak; at double, a silent choice delays the others longer."""
 _MAX_RELAYED_RUN = 24
 """Chosen: relayed pieces of one batch that the fast path takes together. One piece that is not plain sends the whole
 run to the full scan: at double it takes more plain pieces with it, at half plain bursts need twice the fast path
@@ -80,8 +82,8 @@ class StreamMask:
         self._event_count = 0
         self._last: Event | None = None
         self._channels: dict[Hashable, Channel] = {}
-        self._tails: dict[Hashable, str] = {}  # by flow: the end of its last closed channel
-        self._masked_before: dict[str, str] = {}  # texts of closed channels, which later events have again whole
+        self._parted: dict[Hashable, Channel] = {}  # by flow: the channel of its last closed item
+        self._repeated = RepeatedTexts()  # the texts of closed items, which later events have again whole
         self._decodes_all = False  # something beside a text was masked (an id): relayed frames may hold it too
 
     async def run(self, events: EventStream, refused_events: Refusal) -> EventStream:
@@ -152,9 +154,11 @@ class StreamMask:
             channel = self._append(slot, pending)
             if not changed or changed[-1] is not channel:
                 changed.append(channel)
-        if whole_texts and self._mask_whole_texts(whole_texts):
-            pending.frame = None
-            self._decodes_all = True
+        if whole_texts:
+            if self._repeated.write(whole_texts, pending):
+                pending.whole_texts = whole_texts
+            else:
+                self._mask_whole_texts(whole_texts, pending)
 
     def _add_relayed(self, relayed: RelayTemplate, events: EventBatch, not_plain: list[Channel]) -> None:
         """Add pieces of one channel that came together. Plain words, the usual case, go to `_ready` at once.
@@ -196,37 +200,42 @@ class StreamMask:
     def _append(self, slot: TextSlot, pending: PendingEvent) -> Channel:
         channel = self._channels.get(slot.channel)
         if channel is None:
-            seed = self._tails.get(slot.flow, "")
-            channel = self._channels[slot.channel] = Channel.seeded(slot.form, slot.where, seed)
+            channel = self._parted.pop(slot.flow, None) or Channel(slot.form, slot.where, joins=slot.flow is not None)
+            channel.where = slot.where
+            self._channels[slot.channel] = channel
         channel.append(slot, pending)
         if slot.last:
-            channel.closed = True
             self._channels.pop(slot.channel)
-            self._advance(channel)
-            if slot.flow is not None:
-                self._tails[slot.flow] = channel.tail()
-                text, masked = channel.whole()
-                if masked != text:
-                    self._masked_before[text] = masked
+            if channel.joins:
+                self._part(channel, slot.flow)
+            else:
+                channel.closed = True
+                self._advance(channel)
         return channel
 
-    def _mask_whole_texts(self, slots: list[TextSlot]) -> bool:
-        """Mask texts that one event holds completely. Returns whether any was changed."""
-        changes = []
-        if self._masked_before:
-            again = [slot for slot in slots if slot.text in self._masked_before]
-            for slot in again:
-                slot.text = self._masked_before[slot.text]
-            changes.append(bool(again))
+    def _part(self, channel: Channel, flow: Hashable) -> None:
+        """An item of a flow is closed: keep what it holds back only if another item may go on with a value in it."""
+        self._repeated.add(channel.end_segment())
+        self._advance(channel)
+        if not self._scan.may_go_on(channel):
+            self._advance(channel, whole=True)
+        beside = self._parted.get(flow)  # of an item that was open beside this one
+        if beside is not None:
+            self._advance(beside, whole=True)
+        self._parted[flow] = channel
+
+    def _mask_whole_texts(self, slots: list[TextSlot], pending: PendingEvent) -> None:
+        """Mask texts that one event holds completely."""
         try:
-            changes += [self._slot_masker.clean_seams(slots), *map(self._slot_masker.clean, slots)]
+            changes = [self._slot_masker.clean_seams(slots), *map(self._slot_masker.clean, slots)]
         except Blocked:
-            self._queue.pop()  # the event with this text is the newest one and must not be sent
-            self._drop_events_after(None)
+            self._drop_events_after(None, before=pending)  # the event with this text must not be sent
             raise
         except Exception as error:
             raise SanitizerFailed("the sanitizer failed on this stream") from error
-        return any(changes)
+        if any(changes):
+            pending.frame = None
+            self._decodes_all = True
 
     def _note(self, entity: str, action: Action, where: str) -> None:
         self._on_finding(entity)
@@ -241,14 +250,15 @@ class StreamMask:
             raise
 
     def _close_all(self) -> None:
-        for channel in self._channels.values():
+        for channel in (*self._channels.values(), *self._parted.values()):
             channel.closed = True
             self._advance(channel)
         self._channels.clear()
+        self._parted.clear()
 
     def _decide_idle_channels(self) -> None:
-        for channel in self._channels.values():
-            if channel.pieces and self._event_count - channel.last_event > IDLE_EVENTS:
+        for channel in (*self._channels.values(), *self._parted.values()):
+            if channel.pieces and self._scan.is_idle(channel, self._event_count - channel.last_event):
                 self._advance(channel, whole=True)
 
     def _finish_after_error(self) -> EventBatch:
@@ -266,16 +276,20 @@ class StreamMask:
     def _release(self) -> None:
         queue = self._queue
         while queue and not queue[0].undecided_pieces:
-            pending = queue.popleft()
+            pending = queue[0]
+            if pending.whole_texts is not None:
+                self._mask_whole_texts(pending.whole_texts, pending)
+            queue.popleft()
             if pending.frame is not None:
                 pending.event.raw = pending.frame  # unchanged: the frame need not be encoded again
             self._ready.append(pending.event)
 
-    def _drop_events_after(self, last: PendingEvent | None) -> None:
-        """Keep the queue's decided events up to `last`; drop the rest, also those that wait for another channel."""
+    def _drop_events_after(self, last: PendingEvent | None, before: PendingEvent | None = None) -> None:
+        """Keep the queue's decided events up to `last`, or before `before`; drop the rest, also those that wait for
+        another channel."""
         remaining: deque[PendingEvent] = deque()
         for pending in self._queue:
-            if pending.undecided_pieces:
+            if pending.undecided_pieces or pending is before:
                 break
             remaining.append(pending)
             if pending is last:

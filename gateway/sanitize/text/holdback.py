@@ -33,6 +33,16 @@ _MAX_SPELT_CHARS = 480
 """Chosen: how far a row of single characters with white space between them reaches to the left. A key of 160 characters
 with two blanks or line ends between them fits; at half it is cut, at double columns of digits hold twice as much back.
 """
+_MAX_PLAIN_CHARS = 4
+"""Chosen: so many characters of a value may leave before it is seen to be one. At half every number of three digits at
+an item's end delays what follows; at double half a card's number leaves."""
+_MAX_PLAIN_WORD = 20
+"""Chosen: longer words of small letters are held as well: a key that comes in pieces can begin with a few letters, not
+with so many. At half long English words delay what follows; at double nothing more is found."""
+_MIN_KEY_CHARS, _KEY_HEAD_CHARS = 8, 64
+"""Chosen: letters and digits from which on a text with a digit counts as a long number or key, and where they must
+stand. At half every year is one; at double the numbers of most cards leave before they are."""
+_PUNCTUATION = ".,;:!?\"'()[]{}<>*_`~\u2014\u2013\u2018\u2019\u201c\u201d\u2026"
 _SPELT_BACKWARDS = re.compile(rb"[ \t\r\n]{0,3}+(?:[A-Za-z0-9@.+_-](?:[ \t\r\n]{1,3}+|\Z))++")
 _SPACES = b" \t\n\r\x0b\x0c"
 _LINE_FEED = 0x0A
@@ -83,6 +93,33 @@ def holdback_start(text: bytes, least: int) -> int:
     if text.find(b"-----BEGIN") >= 0:
         begin = _private_key_start(text, begin)
     return begin if begin > least else least
+
+
+def may_be_value(tail: str) -> bool:
+    """Whether a held text may be the beginning of a value; False for the end of ordinary prose.
+
+    Asked where a text ends that another may go on with: what is held then holds others up as well. Plain words, of
+    small letters with a capital in front at most, do not count; one with a sign behind it ends any value.
+    """
+    words = tail.split()
+    if not words or (words[-1][-1] in ".,;:!?" and _is_plain(words[-1])):
+        return False
+    return _value_chars(words) > _MAX_PLAIN_CHARS
+
+
+def may_be_key(tail: str) -> bool:
+    """Whether a held text may be the beginning of a long number or a key: these are worth a long wait."""
+    head = tail[:_KEY_HEAD_CHARS]
+    return any(map(str.isdigit, head)) and _value_chars(head.split()) >= _MIN_KEY_CHARS
+
+
+def _value_chars(words: list[str]) -> int:
+    return sum(character.isalnum() for word in words if not _is_plain(word) for character in word)
+
+
+def _is_plain(word: str) -> bool:
+    letters = word.strip(_PUNCTUATION)
+    return not letters or (len(letters) <= _MAX_PLAIN_WORD and letters.isalpha() and letters[1:].lower() == letters[1:])
 
 
 def _previous_word_end(text: bytes, begin: int) -> int:

@@ -25,6 +25,8 @@ _OWN_IN_ANSWERS = frozenset(("model", "object", "user", "provider_specific_field
 _OWN_IN_EVENTS = frozenset(("response", "sequence_number"))
 _OWN_IN_DELTAS = frozenset(("delta", "sequence_number"))
 """Members of an event that are walked on their own, or are a number of ours."""
+_FLOWING = ("_text", ".refusal", "transcript")
+"""Ends of the kinds of running text, which the next item of the kind may continue."""
 _PLAIN_DELTA = frozenset(
     ("type", "sequence_number", "item_id", "output_index", "content_index", "summary_index", "delta", "logprobs")
 )
@@ -110,4 +112,4 @@ def _form_of(stem: str) -> Form:
 
 def _flow_of(stem: str) -> str | None:
     """What the texts of one kind share, over all items (`response.output_text`); None for arguments and other texts."""
-    return stem if stem.endswith("_text") else None
+    return stem if stem.endswith(_FLOWING) else None

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from gateway.config.sanitize_settings import Sanitize, SanitizeActions
 from gateway.domain import Event, EventBatch
+from gateway.sanitize.masking.channel_scan import IDLE_EVENTS
 from gateway.sanitize.masking.policy import actions
-from gateway.sanitize.masking.stream_masker import IDLE_EVENTS, StreamMask
+from gateway.sanitize.masking.stream_masker import StreamMask
 from gateway.sanitize.scan.fast_path import plain_text_cut
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import masked
