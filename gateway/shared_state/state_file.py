@@ -57,6 +57,10 @@ _MAX_WINDOW_ROWS = 500_000
 """Members of all windows. Chosen: a thousand keys of 500 calls a minute. An attacker with more addresses than that is
 forgotten early; at double, wrong keys may take twice the disk (60 MB)."""
 
+_CACHE_KIB = 512
+"""Pages of the file that are kept in memory. Chosen: a quarter of what SQLite takes by itself, which the first long
+value would fill with pages that nobody asks for again. At half the tables of a busy gateway no longer fit, at double a
+long value takes so much more."""
 _STEPS = (
     """CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE windows (name TEXT, member TEXT, ends REAL NOT NULL, PRIMARY KEY (name, member)) WITHOUT ROWID;
@@ -249,7 +253,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     os.close(own_file(path))
     connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
     try:
-        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", f"cache_size=-{_CACHE_KIB}"):
             connection.execute(f"PRAGMA {pragma}")
         connection.execute("BEGIN IMMEDIATE")
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])

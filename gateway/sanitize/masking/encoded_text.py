@@ -31,7 +31,7 @@ _PIECE_CHARS = 1 << 14
 of its text. Chosen: a piece takes 1.5 MB; at half twice as many steps, at double 3 MB."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EncodedText:
     """A text, and how to write it back: `prefix` (`data:text/plain;base64,`) and whether base64 follows."""
 
@@ -39,9 +39,8 @@ class EncodedText:
     prefix: str
     is_base64: bool
 
-    def encoded(self, text: str) -> str:
-        """The whole string with another text in it."""
-        raw = text.encode("utf-8", "surrogatepass")
+    def encoded(self, raw: bytes | bytearray) -> str:
+        """The whole string with another text in it, of which `raw` is the UTF-8."""
         if self.is_base64:
             return self.prefix + base64.b64encode(raw).decode()
         pieces = (raw[start : start + _PIECE_CHARS] for start in range(0, len(raw), _PIECE_CHARS))

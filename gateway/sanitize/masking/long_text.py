@@ -1,7 +1,9 @@
 """What masking a long text may take: how its pieces are joined, which documents are not decoded. Knows no finding."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
+from itertools import chain
+from typing import TypeAlias
 
 LONG_CHARS = 1 << 16
 """Chosen: longer texts are masked without a second copy of them, and encoded in pieces of this size. At half ordinary
@@ -12,12 +14,24 @@ many), and each value costs a scan of 15 µs. At half large tables lose the mean
 takes twice as long."""
 
 
-def utf8(pieces: Iterable[str]) -> bytearray:
-    """The pieces joined, in UTF-8. A text with many masks has so many pieces that they take more than the text."""
+Kept: TypeAlias = tuple[int, int, str]
+"""(start, end, mask): the characters [start, end) of a text stay, and the mask stands behind them."""
+
+
+def masked_utf8(text: str, kept: Iterator[Kept]) -> bytearray | None:
+    """What stays of a text, with its masks, in UTF-8; None where all of it does.
+
+    Naive form: `"".join(text[start:end] + mask …)`. Where the only value to be masked is the last word, the part before
+    it would be a second copy of the text; and of many masks there are so many pieces that they take more than it.
+    """
+    first = next(kept)
+    if first[1] - first[0] == len(text):
+        return None
     joined = bytearray()
-    for piece in pieces:
-        for start in range(0, len(piece), LONG_CHARS):
-            joined += piece[start : start + LONG_CHARS].encode("utf-8", "surrogatepass")
+    for start, end, mask in chain((first,), kept):
+        for at in range(start, end, LONG_CHARS):
+            joined += text[at : min(end, at + LONG_CHARS)].encode("utf-8", "surrogatepass")
+        joined += mask.encode()
     return joined
 
 

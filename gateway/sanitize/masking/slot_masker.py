@@ -5,13 +5,13 @@ Does not know where slots come from, nor what a refusal looks like: it reports f
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any
 
 import orjson
 
 from gateway.sanitize.masking.encoded_text import SHORT_CHARS, is_binary, read
-from gateway.sanitize.masking.long_text import LONG_CHARS, has_many_values, is_wide, utf8
+from gateway.sanitize.masking.long_text import LONG_CHARS, Kept, has_many_values, is_wide, masked_utf8
 from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.masking.seams import mask_seams
 from gateway.sanitize.scan.scanner import Scanner
@@ -155,7 +155,7 @@ class SlotMasker:
         if slot.form == "name":
             self._report_name(findings, slot.where)
             return False
-        cleaned = "".join(self._masked(text, [findings], slot.where))
+        cleaned = _joined(text, self._around([findings], len(text), slot.where))
         if cleaned != text:
             slot.text = cleaned
         return cleaned != text
@@ -176,46 +176,49 @@ class SlotMasker:
         """A data URL or base64: the text in it is masked, binary data stays, any other string is plain text."""
         encoded = read(text)
         if encoded is not None:
-            cleaned = self._clean_text(encoded.text, "", slot.where)
-            if cleaned != encoded.text:
-                return encoded.encoded(cleaned)
+            masked = masked_utf8(encoded.text, self._kept(encoded.text, "", slot.where))
+            if masked is not None:
+                encoded.text = ""  # it may take four times its base64
+                return encoded.encoded(masked)
         is_data = encoded is not None or is_binary(text)
         return text if is_data and len(text) > SHORT_CHARS else self._clean_text(text, slot.name, slot.where)
 
     def _clean_text(self, text: str, name: str, where: str) -> str:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
         blocked finding is cut before it."""
-        found = self._scanner.scan_parts(text, self._allowance, _prefix(name))
-        pieces = self._masked(text, found, where)
-        return "".join(pieces) if len(text) < LONG_CHARS else utf8(pieces).decode("utf-8", "surrogatepass")
+        kept = self._kept(text, name, where)
+        if len(text) < LONG_CHARS:
+            return _joined(text, kept)
+        masked = masked_utf8(text, kept)
+        return text if masked is None else masked.decode("utf-8", "surrogatepass")
 
     def _clean_long(self, slot: TextSlot) -> bool:
         """As `clean` for a long text, of which there are never two copies: Python takes four bytes for each character
-        of a text with one emoji. The pieces are kept in UTF-8 until the text itself is let go."""
+        of a text with one emoji. The masked one is kept in UTF-8 until the text itself is let go."""
         name = "" if slot.form == "json" else _name_of(slot)
-        found = self._scanner.scan_parts(slot.text, self._allowance, _prefix(name))
-        pieces = self._masked(slot.text, found, slot.where)
-        first = next(pieces)
-        if len(first) == len(slot.text):
+        masked = masked_utf8(slot.text, self._kept(slot.text, name, slot.where))
+        if masked is None:
             return False
-        masked = utf8(chain((first,), pieces))
         slot.text = ""
         slot.text = masked.decode("utf-8", "surrogatepass")
         return True
 
-    def _masked(self, text: str, found: Iterable[list[Finding]], where: str) -> Iterator[str]:
-        """The pieces of the text with its findings masked; the text itself where nothing is masked in it."""
-        at, end = 0, len(text)
+    def _kept(self, text: str, name: str, where: str) -> Iterator[Kept]:
+        """What stays of a text once its findings are masked."""
+        return self._around(self._scanner.scan_parts(text, self._allowance, _prefix(name)), len(text), where)
+
+    def _around(self, found: Iterable[list[Finding]], size: int, where: str) -> Iterator[Kept]:
+        """What stays of a text of `size` characters around its findings; all of it where nothing is masked in it."""
+        at, end = 0, size
         for findings in found:
             for finding in findings:
                 start, action = finding.start, self._report(finding, where)
                 if action == "block":
                     end = min(end, start)
                 elif action == "redact" and start < end:
-                    yield text[at:start]
-                    yield mask_of(finding.entity)
+                    yield at, start, mask_of(finding.entity)
                     at = finding.end
-        yield text[at:end]
+        yield at, end, ""
 
     def _report(self, finding: Finding, where: str) -> Action:
         action = self._actions.action(finding.entity, finding.certain)
@@ -281,6 +284,10 @@ class SlotMasker:
             )
             for key, each in value.items()
         }
+
+
+def _joined(text: str, kept: Iterable[Kept]) -> str:
+    return "".join([text[start:end] + mask for start, end, mask in kept])
 
 
 def _name_of(slot: TextSlot) -> str:

@@ -26,7 +26,7 @@ TEXT = "A note of some length, with an äöü in it."
 def test_text_is_read_whatever_it_is_declared_as(value: str) -> None:
     found = read(value)
     assert found is not None and found.text == TEXT and not is_binary(value)
-    again = read(found.encoded("other words of some length"))
+    again = read(found.encoded(b"other words of some length"))
     assert again is not None and again.text == "other words of some length" and again.prefix == found.prefix
 
 
@@ -61,7 +61,7 @@ def test_a_long_url_of_percent_signs_is_read_in_pieces_as_it_would_be_whole() ->
         found = read("data:text/html," + payload[shift:])
         assert found is not None
         assert found.text == unquote_to_bytes(payload[shift:]).decode()
-        assert found.encoded(found.text) == "data:text/html," + quote(found.text, safe="[]:,;/ ")
+        assert found.encoded(found.text.encode()) == "data:text/html," + quote(found.text, safe="[]:,;/ ")
 
 
 def test_reading_a_url_of_percent_signs_takes_no_more_memory_than_a_few_times_its_size() -> None:
