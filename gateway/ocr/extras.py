@@ -1,6 +1,5 @@
 """Imports libraries of the `ocr` extra at first use: without them the gateway starts, but OCR raises EngineMissing."""
 
-import os
 from typing import Any, NamedTuple
 
 from gateway.errors import EngineMissing
@@ -8,9 +7,6 @@ from gateway.errors import EngineMissing
 MISSING = (
     "the embedded OCR engine is not installed; the operator must install the extra 'ocr' (pip install 'gateway[ocr]')"
 )
-
-BLAS_THREADS = "OPENBLAS_NUM_THREADS"
-"""OpenBLAS, which numpy's wheels bring, reads this variable when numpy is first imported."""
 
 
 class Vision(NamedTuple):
@@ -27,13 +23,6 @@ class Pillow(NamedTuple):
     ops: Any
     draw: Any
     font: Any
-
-
-def keep_numpy_to_one_thread() -> None:
-    """Makes numpy calculate in the calling thread, unless the operator chose otherwise; without effect once numpy is
-    imported. A page's matrices are small, and OpenBLAS's threads spin while they wait for the next one: measured on
-    pages of code, a tenth of the page's processor time."""
-    os.environ.setdefault(BLAS_THREADS, "1")
 
 
 def vision() -> Vision:

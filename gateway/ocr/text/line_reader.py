@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from gateway.ocr.extras import keep_numpy_to_one_thread, vision
+from gateway.ocr.extras import vision
 from gateway.ocr.onnx import digest_of, model_file
 from gateway.ocr.text.cascade import Cascade
 from gateway.ocr.text.detector import TextDetector
@@ -75,7 +75,6 @@ class LineReader:
     """
 
     def __init__(self, threads: int) -> None:
-        keep_numpy_to_one_thread()
         self._cv2, self._numpy = vision()
         self._cv2.setNumThreads(threads)
         detectors = [model_file(PACKAGE, name) for name in (QUICK_DETECTOR, CAREFUL_DETECTOR)]

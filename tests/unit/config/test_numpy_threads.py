@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from gateway.ocr.extras import BLAS_THREADS, keep_numpy_to_one_thread
+from gateway.config.environment import BLAS_THREADS, keep_numpy_to_one_thread
 
 
 def test_without_a_choice_numpy_gets_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
