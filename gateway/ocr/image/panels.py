@@ -110,6 +110,8 @@ def _by_thickness(runs: Any) -> tuple[list[Edge], Any]:
     ]
     is_thick = stats[:, 3] > MAX_THICK_PX
     is_thick[0] = False
+    if not is_thick.any():
+        return thin, numpy.zeros_like(runs)
     return thin, is_thick[labels].astype(numpy.uint8)
 
 

@@ -46,15 +46,13 @@ class LayoutModel:
         image = self._cv2.resize(pixels, (INPUT_WIDTH, INPUT_HEIGHT), interpolation=self._cv2.INTER_LINEAR)
         scaled = image.astype(numpy.float32) / 255 - numpy.float32(MEAN)
         scaled /= numpy.float32(DEVIATION)
-        boxes, scores = _decode(self._network.run(scaled.transpose(2, 0, 1)[None]))
+        boxes, scores = _decode(self._network.run(scaled.transpose(2, 0, 1)[None]), min_score)
         scale = numpy.float32([width / INPUT_WIDTH, height / INPUT_HEIGHT] * 2)
         limit = numpy.float32([width, height] * 2)
         found = []
         for index in numpy.argsort(-scores.max(axis=1))[:MAX_CANDIDATES].tolist():
             label = int(scores[index].argmax())
             score = float(scores[index, label])
-            if score < min_score:
-                break
             rect = Rect(*numpy.clip(boxes[index] * scale, 0, limit).tolist())
             found.append(Region(self._labels[label], rect, score))
         return without_overlaps(found)
@@ -73,16 +71,19 @@ def without_overlaps(regions: list[Region]) -> list[Region]:
     return distinct
 
 
-def _decode(outputs: list[Any]) -> tuple[Any, Any]:
-    """Boxes (n, 4) in the network's input pixels and class scores (n, classes)."""
+def _decode(outputs: list[Any], min_score: float) -> tuple[Any, Any]:
+    """Boxes (n, 4) in the network's input pixels and class scores (n, classes), of candidates from `min_score` on: a
+    page has some dozens of these among 10,000."""
     _, numpy = vision()
     boxes, scores = [], []
     for index, stride in enumerate(STRIDES):
         score, distribution = outputs[index][0], outputs[index + len(STRIDES)][0]
-        rows, columns = -(-INPUT_HEIGHT // stride), -(-INPUT_WIDTH // stride)
-        y, x = numpy.mgrid[:rows, :columns]
-        centers = (numpy.stack([x.ravel(), y.ravel()], axis=1) + 0.5) * stride
-        steps = distribution.reshape(len(score), 4, -1)
+        columns = -(-INPUT_WIDTH // stride)
+        likely = numpy.flatnonzero(score.max(axis=1) >= min_score)
+        score, distribution = score[likely], distribution[likely]
+        y, x = numpy.divmod(likely, columns)
+        centers = (numpy.stack([x, y], axis=1) + 0.5) * stride
+        steps = distribution.reshape(len(score), 4, outputs[index + len(STRIDES)].shape[-1] // 4)
         weights = numpy.exp(steps - steps.max(axis=2, keepdims=True))
         weights /= weights.sum(axis=2, keepdims=True)
         distances = (weights * numpy.arange(steps.shape[2])).sum(axis=2) * stride

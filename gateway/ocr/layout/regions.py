@@ -195,20 +195,23 @@ def _ground(pixels: Any) -> Any:
     _, numpy = vision()
     height, width = pixels.shape[:2]
     level = numpy.median(pixels.reshape(-1, 3), axis=0)
-    ys, xs = numpy.mgrid[:height, :width]
-    places = numpy.stack([numpy.ones(height * width), xs.ravel() / width, ys.ravel() / height], axis=1)
     sample = slice(None, None, max(1, height * width // SLOPE_SAMPLE))
-    known, colours = places[sample], pixels.reshape(-1, 3)[sample].astype(numpy.float64)
+    ys, xs = numpy.divmod(numpy.arange(height * width)[sample], width)
+    known = numpy.stack([numpy.ones(len(xs)), xs / width, ys / height], axis=1)
+    colours = pixels.reshape(-1, 3)[sample].astype(numpy.float64)
+    near_level = float((numpy.abs(colours - level).max(axis=1) <= BACKGROUND_STEP).mean())
+    if near_level >= 1 - MIN_SLOPE_GAIN:
+        return level  # no slope can explain so much more
     keep = numpy.ones(len(known), bool)
     for _ in range(SLOPE_ROUNDS):
         slope = numpy.linalg.lstsq(known[keep], colours[keep], rcond=None)[0]
         off = numpy.abs(colours - known @ slope).max(axis=1)
         keep = off <= max(1.0, 1.5 * float(numpy.median(off[keep])))
     near_slope = float((off <= BACKGROUND_STEP).mean())
-    near_level = float((numpy.abs(colours - level).max(axis=1) <= BACKGROUND_STEP).mean())
     if near_slope <= near_level + MIN_SLOPE_GAIN:
         return level
-    return (places @ slope).reshape(height, width, 3)
+    across, down = numpy.arange(width)[None, :, None] / width, numpy.arange(height)[:, None, None] / height
+    return slope[0] + across * slope[1] + down * slope[2]
 
 
 def _is_flat(colours: Any) -> bool:

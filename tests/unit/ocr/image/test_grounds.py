@@ -1,9 +1,10 @@
 """Regions of light text on dark ground are inverted, whatever surrounds them; other pages stay as they are."""
 
+import cv2
 import numpy
 from PIL import Image, ImageDraw
 
-from gateway.ocr.image.grounds import even_grounds
+from gateway.ocr.image.grounds import EDGE_WINDOW, MIDDLE, _dark_in, even_grounds
 from tests.support.ocr_pages import font
 
 DARK, LIGHT = (24, 26, 33), (245, 245, 240)
@@ -73,3 +74,13 @@ def test_a_ground_that_fades_from_dark_to_middle_gray_is_one_region() -> None:
 def test_a_picture_too_small_for_a_ground_is_left_alone() -> None:
     pixels: Pixels = numpy.zeros((20, 300, 3), numpy.uint8)
     assert even_grounds(pixels) is pixels
+
+
+def test_the_median_sought_in_strips_is_that_of_the_whole_page() -> None:
+    random = numpy.random.default_rng(5)
+    gray = random.integers(0, 256, (230, 170), numpy.uint8)
+    band = numpy.zeros_like(gray)
+    band[0:9, 3:40] = band[60:140, 100:170] = band[220:, :12] = 1
+    whole = band & (cv2.medianBlur(gray, EDGE_WINDOW) < MIDDLE)
+    assert whole.any()
+    assert numpy.array_equal(_dark_in(gray, band), whole)
