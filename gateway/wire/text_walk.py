@@ -78,18 +78,16 @@ def answer_unit(*roots: Root, owner: Any) -> TextUnit:
     """The unit of these objects of an answer; one of more than a step's members is walked when it is judged."""
     walk = _Walk("label", joins_all=True)
     steps = walk.steps(*roots)
-    found: list[TextSlot] = []
-    for found in steps:
-        if walk.read > _STEP:
-            all_steps = chain((found,), steps)
-            return TextUnit(lambda: all_steps, owner)
-    return TextUnit(found, owner)
+    found = next(steps)
+    while walk.read <= _STEP and not walk.is_over:
+        found = next(steps)
+    return TextUnit(found if walk.is_over else lambda: chain((found,), steps), owner)
 
 
 class _Walk:
     """One walk. Short strings are handed out in groups, which may be dealt with while the walk goes on. Slots of
     property names come after those of the values: an object must not change its names while it is read. `read`: the
-    members that were read."""
+    members that were read; `is_over`: all of them were."""
 
     def __init__(self, structural: Form, *, joins_all: bool) -> None:
         self._structural = structural
@@ -101,7 +99,7 @@ class _Walk:
         self._group: list[TextSlot] = []
         self._group_chars = 0
         self._spelt: list[LogprobsSlot] = []
-        self.read = 0
+        self.read, self.is_over = 0, False
 
     def slots(self, root: Any, where: str, skip: frozenset[str]) -> list[TextSlot]:
         for _ in self.steps((root, where, skip)):
@@ -138,6 +136,7 @@ class _Walk:
                 yield from self._name_steps(being_read={id(place[0]) for place in stack if place[5] is not None})
         yield from self._name_steps(being_read=set())
         self._end_group()
+        self.is_over = True
         yield self._slots
 
     def _name_steps(self, being_read: set[int]) -> Iterator[list[TextSlot]]:

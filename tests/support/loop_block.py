@@ -14,7 +14,8 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -113,11 +114,15 @@ class MeasuredGateway:
             status, seen["block_s"], seen["process_block_s"], seen["cpu_s"], seen["peak"] - seen["idle"], answer
         )
 
-    def answer_with(self, value: object) -> int:
-        """From now on the upstream answers with this JSON value instead of its small completion; returns its bytes."""
+    @contextmanager
+    def answering(self, value: object) -> Iterator[int]:
+        """Meanwhile the upstream answers with this JSON value instead of its small completion; yields its bytes."""
         raw = orjson.dumps(value)
         self._upstream.whole = _answer(raw)
-        return len(raw)
+        try:
+            yield len(raw)
+        finally:
+            self._upstream.whole = WHOLE
 
     def post(self, path: str, raw: bytes) -> tuple[int, bytes]:
         """Status and body of the answer."""
