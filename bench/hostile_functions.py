@@ -27,14 +27,13 @@ from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html import charset, dom, metadata, no_text
 from gateway.engines.index.vector_rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
-from gateway.engines.text import code_fences, invisible, passages, tokens
+from gateway.engines.text import code_fences, passages, tokens
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
 from gateway.mcp.envelope import Envelope, decode
 from gateway.mcp.messages import RpcFault
 from gateway.providers import search_http
-from gateway.resilience.slices import all_steps
 from gateway.sanitize.scan.fallback_mask import mask_all_but_words
 from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut
 from gateway.sanitize.scan.scanner import Scanner
@@ -43,7 +42,7 @@ from gateway.services.hosted_tools.citations import CitationFinder
 from gateway.services.hosted_tools.page_text import find_in
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch import filters, result_budget
-from gateway.wire import image_header, large_json, logprobs, ocr, repetition, sse, text_slots, thinking
+from gateway.wire import image_header, large_json, ocr, repetition, sse, text_slots, thinking
 from gateway.wire.json_pieces import decode_in_pieces
 from gateway.wire.openai_error import error_object
 
@@ -267,10 +266,7 @@ READERS: dict[str, Reader] = {
     "argument names": Reader(_argument_names, inputs.TEXTS),
     "JSON in pieces": Reader(lambda body: decode_in_pieces(bytearray(body)), inputs.BODIES),
     "texts of a body": Reader(lambda body: text_slots.text_slots(large_json.decode(body)), inputs.BODIES),
-    "search answer's surrogates": Reader(
-        lambda body: all_steps(search_http._without_lone_surrogates(body)), inputs.BODIES
-    ),
-    "invisible characters": Reader(lambda text: all_steps(invisible.strip_steps(text)), inputs.TEXTS),
+    "half surrogates": Reader(lambda body: list(search_http._without_lone_surrogates(body)), inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
     "image header": Reader(image_header.read_header, _images(), _QUICK_SIZES),
     "folding": Reader(lambda text: View(text).folded, inputs.TEXTS),
