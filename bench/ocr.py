@@ -5,6 +5,7 @@ receipts. CER and word F1 ignore case on receipts alone, as their labels do.
 """
 
 import argparse
+import math
 import os
 import re
 import resource
@@ -90,18 +91,30 @@ def free_text(engine: OcrEngine) -> None:
         print(f"free, report {rules:5}    CER {cer(got, ' '.join(sheet.truth.lines)):.4f}")
 
 
+def ink_of(sheet: Sheet, box: tuple[float, ...]) -> tuple[float, ...]:
+    """The drawn letters inside a word's box, which also has the room before and after them."""
+    left, top, right, bottom = int(box[0]), int(box[1]), math.ceil(box[2]), math.ceil(box[3])
+    dark = numpy.asarray(sheet.image.convert("L").crop((left, top, right, bottom))) < 128
+    xs, ys = numpy.flatnonzero(dark.any(axis=0)), numpy.flatnonzero(dark.any(axis=1))
+    return left + int(xs[0]), top + int(ys[0]), left + int(xs[-1]) + 1, top + int(ys[-1]) + 1
+
+
 def locate(engine: OcrEngine) -> None:
-    found, ious = [], []
+    """IoU with the ink of words; `exact`: what the ink's own box reaches, rounded to thousandths of the page."""
+    ious, exact = [], []
     for sheet in (report(5), two_columns(5), letter(5, 16)):
         counts = Counter(re.sub(r"\W", "", word).lower() for word, _ in sheet.truth.words)
         once = [(w, b) for w, b in sheet.truth.words if counts[re.sub(r"\W", "", w).lower()] == 1 and len(w) > 2]
-        data = png(sheet.image)
-        for word, box in once[:: max(1, len(once) // 4)]:
+        data, size = png(sheet.image), sheet.image.size * 2
+        for word, around in once[:: max(1, len(once) // 4)]:
+            box = ink_of(sheet, around)
             answer = parse_blocks(ask(engine, data, build_prompt(LOCATE, text=word)))
-            best = max((iou(pixels_of(b, sheet), box) for block in answer for b in block.boxes), default=0.0)
-            found.append(best >= 0.5)
-            ious.append(best)
-    print(f"locate: {len(found)} words, found {mean(found):.3f}, mean IoU {mean(ious):.3f}, worst {min(ious):.2f}")
+            ious.append(max((iou(pixels_of(b, sheet), box) for block in answer for b in block.boxes), default=0.0))
+            rounded = tuple(round(side * 999 / whole) for side, whole in zip(box, size, strict=True))
+            exact.append(iou(pixels_of(rounded, sheet), box))
+    found = mean(value >= 0.5 for value in ious)
+    print(f"locate: {len(ious)} words, found {found:.3f}, mean IoU {mean(ious):.3f}, worst {min(ious):.2f}; ", end="")
+    print(f"exact boxes in thousandths {mean(exact):.3f}")
 
 
 def blocks(engine: OcrEngine) -> None:

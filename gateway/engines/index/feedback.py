@@ -50,7 +50,7 @@ def _are_single_passages(reader: IndexReader, candidates: list[Candidate]) -> bo
 def _added_words(reader: IndexReader, best: list[Candidate], words: tuple[str, ...], total: int) -> tuple[str, ...]:
     """Words that the best passages share and others of the `total` seldom have."""
     counts: Counter[str] = Counter()
-    for title, body in reader.passage_words([each.row for each in best]):
+    for _, title, _, body in reader.passage_words([each.row for each in best]):
         bag = Counter(WORD.findall(fold(f"{title} {body}")))
         size = max(sum(bag.values()), 1)
         for word, count in bag.items():

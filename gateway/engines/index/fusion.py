@@ -80,13 +80,17 @@ def near_share(coverage: float) -> float:
 
 
 def fused(by_words: list[RankedPage], by_vectors: list[RankedPage], share_of_vectors: float) -> list[RankedPage]:
-    """The pages of both rankings, best first, each with its passages of both."""
+    """The pages of both rankings, best first, each with its passages of both.
+
+    Among a page's passages both rankings count the same: those that the excerpts are made of. Measured on 84 questions
+    (`bench.search_quality`): the passage that answers is in the first three excerpts for .75, with the share .71.
+    """
     pages: dict[int, RankedPage] = {}
     worth: dict[int, float] = {}
     for ranking, share in ((by_words, 1.0), (by_vectors, share_of_vectors)):
         passages = sorted((each for page in ranking for each in page.passages), key=lambda each: -each.score)
         for place, each in enumerate(passages):
-            worth[each.row] = worth.get(each.row, 0.0) + share / (_RRF_K + place + 1)
+            worth[each.row] = worth.get(each.row, 0.0) + 1 / (_RRF_K + place + 1)
         for place, page in enumerate(ranking):
             both = pages.setdefault(page.row, RankedPage(page.row))
             both.rank += share / (_RRF_K + place + 1)

@@ -6,6 +6,8 @@ more densely than these. A query that asks for such a page by its own words is s
 
 import re
 
+from gateway.engines.text.tokens import INSTRUCTION_WORDS
+
 _RELEASE_NOTES = re.compile(
     r"\b(?:change ?logs?|changes|release ?notes?|releases?|what ?s ?new|news|history|migration|announcements?)\b"
 )
@@ -25,9 +27,37 @@ SOURCE_SHARE = 0.75
 (`bench.search_quality`): at half, pages that truly answer are lost behind weak guides; near 1, general indexes and
 listings of modules come first for one question in twenty."""
 
+NAMED_SITE_SHARE = 1.3
+_LEAST_NAME_CHARS = 3
+_LEAST_NAME_SHARE = 0.4
+"""By how much the pages of a site are raised that a word of the query names: the word is a label of the host or the
+first folder of the path, or begins it (`postgres` names www.postgresql.org) and is at least so long. Chosen on 239
+questions over four sets of documentation (`bench.search_quality`): MRR@10 .716 instead of .700, questions in other
+words than the page's .404 instead of .370, and no kind is below; at 1.1 .704, at 2 .720, where a site's name counts
+more than what is asked of it."""
+_LABEL = re.compile(r"[^\W\d_]\w{0,60}")
+
 
 def page_prior(url: str, title: str, query: str) -> float:
-    """The factor for a page's score, 0.5 to 1. `query` is the caller's text."""
+    """The factor for a page's score, 0.5 to 1.3. `query` is the caller's text."""
+    return _kind_share(url, title, query) * (NAMED_SITE_SHARE if _is_named(url, query) else 1.0)
+
+
+def _is_named(url: str, query: str) -> bool:
+    """Whether a word of the query names the page's site."""
+    host, _, path = url.partition("://")[2][:_PATH_CHARS].lower().partition("/")
+    folder, slash, _ = path.partition("/")
+    labels = _LABEL.findall(f"{host.rpartition('.')[0]} {folder if slash else ''}")
+    words = [word for word in _LABEL.findall(query.lower()) if len(word) >= _LEAST_NAME_CHARS]
+    return any(
+        label.startswith(word) and len(word) >= len(label) * _LEAST_NAME_SHARE
+        for word in words
+        if word not in INSTRUCTION_WORDS
+        for label in labels
+    )
+
+
+def _kind_share(url: str, title: str, query: str) -> float:
     path = url.partition("://")[2].partition("/")[2].partition("?")[0].lower()
     leaf = _NOT_WORDS.sub(" ", path.rpartition("/")[2].removesuffix(".html").removesuffix(".htm")).strip()
     asked = query.lower()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from gateway.engines.text.passages import Passage
+from gateway.engines.text.stop_words import foreign_stop_words
 from gateway.engines.text.tokens import CJK, STOP_WORDS, WORD, bigrams, fold, name_parts
 
 _MOST_WORDS = 32
@@ -15,6 +16,8 @@ _MOST_WORDS = 32
 word costs a look-up of its own."""
 
 _NAME = re.compile(r"\w+(?:['’]\w+)?")
+_ELIDED = re.compile(r"^(?:[a-z]|qu|dell?|nell?|all?|sull?|un)'(?=\w{3})")
+"""An article or pronoun of French or Italian before the word that is meant (`l'eau`, `qu'elle`, `dell'acqua`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +82,15 @@ def query_terms(text: str) -> QueryTerms:
     """
     words: dict[str, None] = {}
     for name in _NAME.findall(text):
-        if CJK.search(name) or not name.strip("_"):
+        folded = fold(name.replace("’", "'"))
+        if CJK.search(folded) or not name.strip("_"):
             continue
-        words.setdefault(fold(name.replace("’", "'")).strip("_"))
+        words.setdefault((_ELIDED.sub("", folded) or folded).strip("_"))
         for part in name_parts(name):
             words.setdefault(fold(part))
-    kept = [word for word in words if word not in STOP_WORDS] or list(words)
-    return QueryTerms(tuple(kept[:_MOST_WORDS]), tuple(dict.fromkeys(bigrams(text)))[:_MOST_WORDS])
+    stops = STOP_WORDS | foreign_stop_words(list(words))
+    kept = [word for word in words if word not in stops] or list(words)
+    return QueryTerms(tuple(kept[:_MOST_WORDS]), tuple(dict.fromkeys(bigrams(fold(text))))[:_MOST_WORDS])
 
 
 def match_expression(query: IndexQuery, terms: QueryTerms) -> str:

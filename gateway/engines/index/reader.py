@@ -72,6 +72,6 @@ class IndexReader(Protocol):
         """Whether each of the pages has one passage."""
         ...
 
-    def passage_words(self, rows: Sequence[int]) -> list[tuple[str, str]]:
-        """Title and text of each passage as they are searched."""
+    def passage_words(self, rows: Sequence[int]) -> list[tuple[int, str, str, str]]:
+        """Row, title, headings and text of the passages as they are searched; those that are gone are left out."""
         ...

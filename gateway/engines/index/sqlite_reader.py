@@ -95,9 +95,9 @@ class SqliteReader:
         sql = "SELECT 1 FROM passages WHERE page = ?"
         return all(self._bounded_count(sql, (page,), 2) == 1 for page in pages)
 
-    def passage_words(self, rows: Sequence[int]) -> list[tuple[str, str]]:
+    def passage_words(self, rows: Sequence[int]) -> list[tuple[int, str, str, str]]:
         """See IndexReader."""
-        sql = "SELECT title, body FROM passage_search WHERE rowid = ?"
+        sql = "SELECT rowid, title, path, body FROM passage_search WHERE rowid = ?"
         return list(filter(None, (self._connection.execute(sql, (row,)).fetchone() for row in rows)))
 
     def _matching(self, match: str, limit: int) -> int:

@@ -36,15 +36,19 @@ _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _PHRASES = {0xFDFA: " ", 0xFDFB: " "}
 """Letters that stand for a whole phrase of 18 and 8 letters. They name no subject, and a page of nothing else would
 cost fifteen times as much as any other."""
+_VOICING = "\u3099\u309a"
+"""The marks that make other letters of kana (ha, ba, pa)."""
 _VOWEL_BEFORE = re.compile(r"[aeiouy]")
 
 
 def fold(text: str) -> str:
-    """The text in lower case and without accents."""
+    """The text in lower case and without accents. Voiced kana and Hangul syllables stay letters of their own, and
+    half-width kana are written as wide ones."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.lower().translate(_PHRASES))
-    return "".join(char for char in decomposed if not unicodedata.combining(char))
+    bare = "".join(char for char in decomposed if not unicodedata.combining(char) or char in _VOICING)
+    return unicodedata.normalize("NFC", bare)
 
 
 def terms(text: str, stop: frozenset[str] = STOP_WORDS) -> list[str]:

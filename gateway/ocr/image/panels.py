@@ -19,8 +19,9 @@ differs by 6 and more. At half, the noise of a JPEG is an edge; at double, cards
 MIN_SIDE_PX, MIN_SIDE_SHARE = 32, 0.03
 """Least length of a straight edge, in pixels and as a share of the picture's shorter side: longer than the strokes of
 letters. At half, letters of headings have edges; at double, cards of two lines are missed."""
-MAX_THICK_PX = 6
-"""An edge that is thicker is no line but texture."""
+MAX_THICK_PX, CREST_PX = 6, 5
+"""An edge that is thicker is no line but texture, or a card's shadow: of that, the places count whose step is the
+greatest of CREST_PX across the edge. At half, a shadow stays thick; at double, two edges of one frame are one."""
 CORNER_PX = 26
 """Sides may end so far before the corner, which may be round. At half, cards of modern styles are missed; at double, a
 level edge near a card is taken for its side."""
@@ -68,7 +69,7 @@ def find_boxes(pixels: Any, lines: Sequence[Rect]) -> Boxes:
     if min(height, width) < 2 * MIN_SIDE_PX or len(lines) < MIN_ROWS:
         return Boxes([], [])
     gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
-    upright, level = _edges(cv2.transpose(gray)), _edges(gray)
+    upright, level = level_edges(cv2.transpose(gray)), level_edges(gray)
     # The rim ends sides as an edge does.
     upright = [Edge(0.0, 0.0, height), Edge(width, 0.0, height), *upright]
     level = [Edge(0.0, 0.0, width), Edge(height, 0.0, width), *level]
@@ -81,22 +82,35 @@ def find_boxes(pixels: Any, lines: Sequence[Rect]) -> Boxes:
     return Boxes(_without_cells(panels, page), _without_cells(pictures, page))
 
 
-def _edges(gray: Any) -> list[Edge]:
-    """The long straight level edges, the longest MAX_EDGES."""
+def level_edges(gray: Any) -> list[Edge]:
+    """The long straight level edges of a page in gray, 8 bits, the longest MAX_EDGES."""
     cv2, numpy = vision()
     height, width = gray.shape
     step = numpy.zeros((height, width), numpy.uint8)
     step[1:-1] = cv2.absdiff(gray[2:], gray[:-2])
-    _, step = cv2.threshold(step, EDGE_STEP - 1, 1, cv2.THRESH_BINARY)
-    least = max(MIN_SIDE_PX, round(MIN_SIDE_SHARE * min(height, width)))
-    runs = cv2.morphologyEx(step, cv2.MORPH_OPEN, numpy.ones((1, least), numpy.uint8))
-    count, _, stats, _ = cv2.connectedComponentsWithStats(runs, connectivity=4)
-    edges = [
+    _, mask = cv2.threshold(step, EDGE_STEP - 1, 1, cv2.THRESH_BINARY)
+    least = numpy.ones((1, max(MIN_SIDE_PX, round(MIN_SIDE_SHARE * min(height, width)))), numpy.uint8)
+    runs = cv2.morphologyEx(mask, cv2.MORPH_OPEN, least)
+    thin, thick = _by_thickness(runs)
+    if thick.any():
+        crest = (step == cv2.dilate(step, numpy.ones((CREST_PX, 1), numpy.uint8))) & (thick > 0)
+        crests = cv2.morphologyEx(crest.astype(numpy.uint8), cv2.MORPH_OPEN, least)
+        thin += _by_thickness(crests)[0]
+    return sorted(thin, key=lambda edge: edge.start - edge.end)[:MAX_EDGES]
+
+
+def _by_thickness(runs: Any) -> tuple[list[Edge], Any]:
+    """The runs of a mask that are thin as edges, and a mask of the others."""
+    cv2, numpy = vision()
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(runs, connectivity=4)
+    thin = [
         Edge(top + thick / 2, left, left + length)
         for left, top, length, thick, _ in stats[1:count].tolist()
         if thick <= MAX_THICK_PX
     ]
-    return sorted(edges, key=lambda edge: edge.start - edge.end)[:MAX_EDGES]
+    is_thick = stats[:, 3] > MAX_THICK_PX
+    is_thick[0] = False
+    return thin, is_thick[labels].astype(numpy.uint8)
 
 
 def _between(left: Edge, right: Edge, level: list[Edge], width: int) -> Rect | None:
@@ -105,7 +119,7 @@ def _between(left: Edge, right: Edge, level: list[Edge], width: int) -> Rect | N
     if right.at - left.at < MIN_SIDE_PX or not sides:
         return None
     top, bottom = sides[0].start, sides[0].end
-    if any(abs(edge.start - top) > SAME_PX or abs(edge.end - bottom) > SAME_PX for edge in sides):
+    if not _end_alike(sides[0], sides[-1]):
         return None
     first = left.at + (CORNER_PX if left.at > 0 else SAME_PX)
     last = right.at - (CORNER_PX if right.at < width else SAME_PX)
@@ -115,6 +129,13 @@ def _between(left: Edge, right: Edge, level: list[Edge], width: int) -> Rect | N
     if not above or not below or min(below) - max(above) < MIN_SIDE_PX:
         return None
     return Rect(left.at, max(above), right.at, min(below))
+
+
+def _end_alike(one: Edge, other: Edge) -> bool:
+    """Whether two sides have one height: the same ends, or the same middle where a shadow blurs the corners of one."""
+    top, bottom = one.start - other.start, one.end - other.end
+    is_soft = abs(top + bottom) <= 2 * SAME_PX and max(abs(top), abs(bottom)) <= CORNER_PX / 2
+    return is_soft or max(abs(top), abs(bottom)) <= SAME_PX
 
 
 def _nearest(found: list[tuple[Edge, Edge, Rect]], width: int) -> list[Rect]:

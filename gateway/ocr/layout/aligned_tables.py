@@ -55,6 +55,10 @@ invoice."""
 MAX_PAIR_GAP = 10
 """Between a list's longest name and its values; what is further away is another block, as two addresses in a letter's
 head. At half, lists over a page's width are missed; at double, the two addresses become a table."""
+PAIR_LEADING, MIN_TEXT_WIDTH = 0.1, 8
+"""Pairs whose rows follow one another more closely are lines of text, as the number and date of a letter: boxes of
+lines have margins, and the rows of a table have more room. So are rows of three columns and more whose median width is
+above MIN_TEXT_WIDTH. At half, such lines are tables; at double, dense lists are text."""
 NEARLY_AS_WIDE = 0.9
 """A line so wide, as a share of the widest, is as wide: justified text with a word less at its end."""
 
@@ -99,10 +103,10 @@ def _split(run: list[list[Rect]]) -> list[list[list[Rect]]]:
     if gaps[at] < WIDE_GAP * max(median(gaps), WIDE_GAP_HEIGHTS * height):
         return [run]
     above, below = run[: at + 1], run[at + 1 :]
-    return [run] if _share_columns(above, below) else [*_split(above), *_split(below)]
+    return [run] if share_columns(above, below) else [*_split(above), *_split(below)]
 
 
-def _share_columns(above: list[list[Rect]], below: list[list[Rect]]) -> bool:
+def share_columns(above: list[list[Rect]], below: list[list[Rect]]) -> bool:
     """Whether nearly all pieces of the part with fewer begin, or end, where pieces of the other do."""
     fewer, more = sorted(([rect for row in part for rect in row] for part in (above, below)), key=len)
     aligned = sum(
@@ -115,7 +119,7 @@ def _parts(run: list[list[Rect]]) -> list[list[list[Rect]]]:
     """The run's parts that may be tables: rows of three pieces and more with what belongs to them, and what remains."""
     cores: list[list[int]] = []
     for number, row in enumerate(run):
-        if len(_side_by_side(row)) < MIN_TABLE_COLUMNS:
+        if len(side_by_side(row)) < MIN_TABLE_COLUMNS:
             continue
         if cores and sum(len(between) > 1 for between in run[cores[-1][-1] + 1 : number]) <= MAX_HOLES:
             cores[-1].append(number)
@@ -162,19 +166,22 @@ def _goes_on(run: list[list[Rect]], piece: Rect) -> bool:
 
 
 def _is_table(run: list[list[Rect]]) -> bool:
-    full = [row for row in map(_side_by_side, run) if len(row) > 1]
+    full = [row for row in map(side_by_side, run) if len(row) > 1]
     if len(full) < MIN_TABLE_ROWS or sum(map(_is_aligned, run)) < MOST * len(full):
         return False
     rects = [rect for row in run for rect in row]
     height = median(rect.height for rect in rects)
     if sum(len(row) >= MIN_TABLE_COLUMNS for row in full) < MOST * len(full):
         return _is_list_of_pairs(full, height)
-    columns = _side_by_side(rects)
+    columns = side_by_side(rects)
     if len(columns) < MIN_TABLE_COLUMNS:
         return False
     filled = [sum(any(rect.overlap(column) for rect in row) for row in full) for column in columns]
     full_columns = sum(count >= MOST * len(full) for count in filled)
-    return full_columns >= MIN_TABLE_COLUMNS and median(c.width for c in columns) <= MAX_COLUMN_WIDTH * height
+    # Lines set as closely as a paragraph's, in columns of several words, are a paper's.
+    is_dense = median(_gap(above, below) for above, below in pairwise(run)) <= PAIR_LEADING * height
+    widest = (MIN_TEXT_WIDTH if is_dense else MAX_COLUMN_WIDTH) * height
+    return full_columns >= MIN_TABLE_COLUMNS and median(c.width for c in columns) <= widest
 
 
 def _is_aligned(row: list[Rect]) -> bool:
@@ -187,7 +194,7 @@ def _is_aligned(row: list[Rect]) -> bool:
     )
 
 
-def _side_by_side(rects: list[Rect]) -> list[Rect]:
+def side_by_side(rects: list[Rect]) -> list[Rect]:
     """Cells or columns from left to right: rectangles above one another become one."""
     cells: list[Rect] = []
     for rect in sorted(rects, key=lambda rect: rect.x1):
@@ -207,6 +214,8 @@ def _is_list_of_pairs(rows: list[list[Rect]], height: float) -> bool:
     names, values = [row[0] for row in pairs], [row[1] for row in pairs]
     aligned = max(_share_near([getattr(r, side) for r in values], SAME_EDGE * height) for side in ("x1", "x2"))
     if aligned < NEARLY_ALL or _share_near([r.x1 for r in names], SAME_EDGE * height) < MOST:
+        return False
+    if median(_gap(above, below) for above, below in pairwise(rows)) <= PAIR_LEADING * height:
         return False
     gap = min(right.x1 for right in values) - max(left.x2 for left in names)
     if not -OVERLAP * height <= gap <= MAX_PAIR_GAP * height:

@@ -171,7 +171,7 @@ def _positions(
 
 def _region_block(region: Region, members: list[Line]) -> PageBlock:
     rect = region.rect if region.label == "figure" else hull([region.rect, *(line.rect for line in members)])
-    return PageBlock(LABELS[region.label], rect, members, pitch=region.pitch)
+    return PageBlock(LABELS[region.label], rect, members, pitch=region.pitch, edges=region.edges)
 
 
 def _text_blocks(region: Region, members: list[Line], body: Body) -> list[PageBlock]:

@@ -12,6 +12,8 @@ GROUND_PERCENTILE = 80
 BLANK_SHARE, BLANK_STEP = 0.22, 24
 """A cell is blank when its darkest pixel differs from its ground by less than this share of what the letters do, and by
 less than so many levels of 256. At half, guides of indentation are letters; at double, pale comments are blank."""
+MIN_ROW_LETTERS = 5
+"""Letters of a row that tell how dark its letters are. At half, a smear does; at double, short comments do not."""
 BOXED_SHARE = 0.6
 """Share of dark pixels from which a cell is a light letter on a dark ground of its own: bold letters fill a half. At
 half, bold letters are grounds; at double (above 1), there are no boxes."""
@@ -22,6 +24,10 @@ EDGE_CELLS, EDGE_PX, EDGE_STEP = 5, 2, 6
 selection of a word is ink."""
 MIDDLE_SHARE = 0.7
 """Share of a cell's width in which a letter must have ink: neighbours reach over the side."""
+PART_SHARE, REACH_SHARE = 0.3, 0.3
+"""A part of a cell's ink, of so much of its darkest, that goes on beyond a side and reaches no further in than this
+share of the cell's width is a neighbour's: an underscore's end, the top of a slanted letter. At half, slanted capitals
+reach further; at double, the dots and strokes of letters in parts go."""
 
 
 def any_colour(page: Any) -> Any:
@@ -71,6 +77,44 @@ def _is_edge(ink: Any, darkest: Any, inked: Any) -> Any:
     return spans & (darkest < numpy.where(upright, UPRIGHT_SHARE, EDGE_SHARE) * of_row[:, None])
 
 
+def _clear_neighbours(ink: Any) -> None:
+    """Takes away what reaches into a cell from the one beside it."""
+    cv2, numpy = vision()
+    rows, columns, height, width = ink.shape
+    strong = ink > numpy.maximum(BLANK_STEP / 2, PART_SHARE * ink.max(axis=(2, 3), keepdims=True))
+    # All cells in one picture, apart by a pixel.
+    tiles = numpy.zeros((rows, height + 1, columns, width + 1), numpy.uint8)
+    tiles[:, :height, :, :width] = strong.transpose(0, 2, 1, 3)
+    picture = tiles.reshape(rows * (height + 1), columns * (width + 1))
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(picture, connectivity=8)
+    sides = labels.reshape(tiles.shape)[:, :, :, [0, width - 1]]
+    beside = cv2.dilate(tiles[:, :, :, [width - 1, 0]].reshape(len(picture), -1), numpy.ones((3, 1), numpy.uint8))
+    beside = beside.reshape(sides.shape) > 0
+    is_continued = numpy.zeros(len(stats), bool)
+    is_continued[sides[:, :, 1:, 0][beside[:, :, :-1, 0]]] = True
+    is_continued[sides[:, :, :-1, 1][beside[:, :, 1:, 1]]] = True
+    is_foreign = is_continued & (stats[:, cv2.CC_STAT_WIDTH] <= max(1, REACH_SHARE * width))
+    is_foreign[0] = False
+    if is_foreign.any():
+        foreign = is_foreign[labels].astype(numpy.uint8)
+        soft = cv2.dilate(foreign, numpy.ones((3, 3), numpy.uint8)) & ~(picture & ~foreign)
+        gone = soft.reshape(tiles.shape)[:, :height, :, :width].transpose(0, 2, 1, 3)
+        ink *= gone == 0
+
+
+def _usual(darkest: Any, inked: Any) -> Any:
+    """How dark the letters of each row are: as those of the block, or less where the row is paler, as comments are."""
+    _, numpy = vision()
+    if not inked.any():
+        return numpy.zeros(len(inked))
+    usual = numpy.full(len(inked), numpy.median(darkest[inked]))
+    letters = numpy.where(inked & (darkest >= BLANK_SHARE * usual[0]), darkest, numpy.nan)
+    rows = (~numpy.isnan(letters)).sum(axis=1) >= MIN_ROW_LETTERS
+    if rows.any():
+        usual[rows] = numpy.minimum(usual[rows], numpy.nanmedian(letters[rows], axis=1))
+    return usual
+
+
 def ink_of(cells: Any) -> tuple[Any, Any]:
     """The ink of each cell, 1 where it is darkest, and which cells have any."""
     _, numpy = vision()
@@ -85,11 +129,11 @@ def ink_of(cells: Any) -> tuple[Any, Any]:
         inside *= ~(light.all(axis=1, keepdims=True) | light.all(axis=2, keepdims=True))  # beside the box
         ink[boxed] = inside
     _clear_edges(ink)
+    _clear_neighbours(ink)
     width = ink.shape[3]
     margin = round((1 - MIDDLE_SHARE) / 2 * width)
     darkest = ink[:, :, :, margin : width - margin].max(axis=(2, 3))
     inked = darkest >= BLANK_STEP
-    usual = float(numpy.median(darkest[inked])) if inked.any() else 0.0
-    inked &= darkest >= BLANK_SHARE * usual
+    inked &= darkest >= BLANK_SHARE * _usual(darkest, inked)[:, None]
     inked &= ~_is_edge(ink, darkest, inked)
     return ink / numpy.maximum(1.0, darkest)[:, :, None, None].clip(1.0), inked

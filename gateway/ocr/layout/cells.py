@@ -8,7 +8,7 @@ all together.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import pi
+from math import inf, pi
 from statistics import median
 from typing import Any
 
@@ -71,9 +71,12 @@ class CellGrid:
                 self.inked[number] = False
 
 
-def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect] = ()) -> CellGrid | None:
+def cell_grid(
+    gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect] = (), left: float = inf
+) -> CellGrid | None:
     """The grid of read lines of one pitch; None where rows or columns are not regular. `gray`: the page, dark ink;
-    `foreign`: boxes of other lines, whose ink is not the block's."""
+    `foreign`: boxes of other lines, whose ink is not the block's; `left`: the x from which a row where no line was
+    found may begin."""
     _, numpy = vision()
     if pitch < MIN_CELL_PX or not lines:
         return None
@@ -85,32 +88,36 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect
     step, middles, members, others = grid
     box = hull([line.rect for row in members for line in row])
     top, bottom = max(0, int(min(middles) - step)), min(gray.shape[0], int(max(middles) + step) + 1)
-    first, last = max(0, int(box.x1 - 2 * pitch)), min(gray.shape[1], int(box.x2 + 2 * pitch))
+    first, last = max(0, int(min(left, box.x1 - 2 * pitch))), min(gray.shape[1], int(box.x2 + 2 * pitch))
     part = gray[top:bottom, first:last]
     if part.size == 0 or len(middles) > MAX_ROWS:
         return None
     dark = darkness(part)
     pitch, phase = _columns(dark, pitch)
-    left = first + phase
-    count = int((last - left) // pitch)
+    origin = first + phase
+    count = int((last - origin) // pitch)
     if not 0 < count <= MAX_COLUMNS:
         return None
     height, width = max(MIN_CELL_PX, round(step)), max(MIN_CELL_PX, round(pitch))
     sides = numpy.array(middles) - height / 2
-    sides = numpy.rint(sides + _down(dark, sides - top, step)).astype(int)
+    has_lines = numpy.array([bool(row) for row in members])
+    # Above the first line there may be the bar of a title.
+    sides = numpy.rint(sides + _down(dark, sides[has_lines][1:] - top, step)).astype(int)
     # The strokes of a frame stand on the grid.
-    moves = _jitter(dark, sides - top, height) * numpy.array([bool(lines) for lines in members])
+    moves = _jitter(dark, sides - top, height) * has_lines
     ys = (sides + moves)[:, None] + numpy.arange(height)
-    xs = numpy.rint(left + pitch * numpy.arange(count)).astype(int)[:, None] + numpy.arange(width)
+    xs = numpy.rint(origin + pitch * numpy.arange(count)).astype(int)[:, None] + numpy.arange(width)
     ink, inked = ink_of(_cut(gray, ys, xs))
     off = _off_base(ink, inked, step)
     if off.any():
         ink, inked = ink_of(_cut(gray, ys + off[:, None], xs))
+    beyond = max(0, int((box.x1 - 2 * pitch - origin) // pitch))
+    inked[has_lines, :beyond] = False
     for rect in (*foreign, *(line.rect for line in others)):
         near = numpy.abs(numpy.array(middles) - rect.center_y) < FOREIGN * step
-        first, last = int((rect.x1 - left) // pitch), int((rect.x2 - left) // pitch) + 1
+        first, last = int((rect.x1 - origin) // pitch), int((rect.x2 - origin) // pitch) + 1
         inked[near, max(0, first) : max(0, last)] = False
-    return CellGrid(left, pitch, tuple(middles), ink, inked, members, others)
+    return CellGrid(origin, pitch, tuple(middles), ink, inked, members, others)
 
 
 Rows = tuple[tuple[Line, ...], ...]
@@ -191,7 +198,9 @@ def _down(dark: Any, sides: Any, step: float) -> int:
     dark = dark.sum(axis=1)
     reach = int(MAX_DOWN * step)
     moves = sorted(range(-reach, reach + 1), key=abs)
-    cut = [dark[numpy.rint(sides + move).astype(int).clip(0, len(dark) - 1)].sum() for move in moves]
+    # The pixels on both sides too, as rows are moved by a pixel afterwards.
+    near = numpy.array([[-1], [0], [1]])
+    cut = [dark[(numpy.rint(sides + move).astype(int) + near).clip(0, len(dark) - 1)].sum() for move in moves]
     return moves[int(numpy.argmin(cut))]
 
 

@@ -121,7 +121,7 @@ def _is_in(rect: Rect, reach: Rect) -> bool:
 def _fits(line: Line, run: list[Line], step: float) -> bool:
     """Whether a short line has letters of the run's size and stands on a row of its distance."""
     size = median(member.size for member in run)
-    if line.size and not 1 / ALIKE < line.size / size < ALIKE * ALIKE:
+    if line.size and not ALIKE**-2 < line.size / size < ALIKE**2:
         return False
     near = min(run, key=lambda member: abs(member.rect.center_y - line.rect.center_y))
     away = abs(line.rect.center_y - near.rect.center_y) / step

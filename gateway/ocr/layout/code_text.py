@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
-from math import atan2, cos, pi, sin
+from math import atan2, cos, inf, pi, sin
 from statistics import median
 
 from gateway.ocr.layout.reading_order import rows_of
@@ -57,35 +57,45 @@ def code_text(lines: list[Line], pitch: float) -> str:
     rows = [[without_ligatures(line, pitch) if line.letters else line for line in row if line.text] for row in rows]
     rows = [row for row in rows if row]
     middles = [median(line.rect.center_y for line in row) for row in rows]
-    rows = _without_gutter(rows, middles, pitch)
-    origin = _origin([line for row in rows for line in row], pitch)
+    edge, numbered = _gutter(rows, middles, pitch)
+    rows = [[line for line in (_right_of(line, edge, pitch) for line in row) if line.text] for row in rows]
+    inside = [line for row in rows[numbered] for line in row if line.letters]
+    origin = _origin(inside or [line for row in rows for line in row], pitch)
     texts = [_row_text(row, pitch, origin) for row in rows]
     return "\n".join(_with_blanks(middles, texts)).strip("\n")
 
 
-def _without_gutter(rows: list[list[Line]], middles: list[float], pitch: float) -> list[list[Line]]:
-    """The rows without line numbers: numbers at the starts of rows that count them, blank rows included."""
+def _gutter(rows: list[list[Line]], middles: list[float], pitch: float) -> tuple[float, slice]:
+    """The x right of the line numbers, and the rows from the first to the last that has one: numbers at the starts of
+    rows that count them, blank rows included. Minus infinity and all rows where there are none."""
     counted = []
     step = _row_step(middles)
-    for row, middle in zip(rows, middles, strict=True):
+    for place, (row, middle) in enumerate(zip(rows, middles, strict=True)):
         match = NUMBER.match(row[0].text)
         if match and row[0].letters:
             offset = int(match[1]) - round((middle - middles[0]) / step)
-            counted.append((offset, row[0].letters[match.end(1) - 1]))
-    usual = Counter(offset for offset, _ in counted).most_common(1)
+            counted.append((offset, row[0].letters[match.end(1) - 1], place))
+    usual = Counter(offset for offset, *_ in counted).most_common(1)
     if len(rows) < MIN_ROWS or not usual or usual[0][1] < MIN_NUMBERED * len(rows):
-        return rows
-    edge = max(x for offset, x in counted if offset == usual[0][0]) + pitch / 2
-    return [[line for line in (_right_of(line, edge) for line in row) if line.text] for row in rows]
+        return -inf, slice(None)
+    xs, places = zip(*((x, place) for offset, x, place in counted if offset == usual[0][0]), strict=True)
+    return max(xs) + pitch / 2, slice(places[0], places[-1] + 1)
 
 
-def _right_of(line: Line, edge: float) -> Line:
-    """The line without its characters up to an x, and the spaces after them."""
-    if not line.letters:
-        return line
+def _right_of(line: Line, edge: float, pitch: float) -> Line:
+    """The line without its characters up to an x, and the spaces after them; whole where a word stands across it: the
+    title above a gutter is no number."""
     cut = sum(x <= edge for x in line.letters)
+    if not cut or _is_word_across(line, cut, pitch):
+        return line
     cut += len(line.text[cut:]) - len(line.text[cut:].lstrip())
     return replace(line, text=line.text[cut:], letters=line.letters[cut:], words=())
+
+
+def _is_word_across(line: Line, cut: int, pitch: float) -> bool:
+    if cut == len(line.text) or line.text[cut - 1].isspace() or line.text[cut].isspace():
+        return False
+    return line.letters[cut] - line.letters[cut - 1] < WIDE_SPACE * pitch
 
 
 def _row_step(middles: list[float]) -> float:

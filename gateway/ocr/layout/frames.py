@@ -16,7 +16,9 @@ SLIM, LOW = 0.34, 0.2
 """Greatest width of an upright stroke, and height of a level one, as shares of the cell."""
 MIN_BAR, MIN_MARK, MIN_DASH, MAX_EQUAL = 0.66, 0.45, 0.35, 0.4
 """Least height of a bar and of `!`, width of a dash, and greatest height of `=`, as shares of the cell."""
-MIN_SLASH, MIN_SLANT, MIN_LEAN, LEAN_STROKE = 0.5, 0.5, 0.45, 0.5
+DASH_FILL = 0.7
+"""Least share of ink in the box around a dash: two slanted strokes side by side fill half of theirs."""
+MIN_SLASH, MIN_SLANT, MIN_LEAN, LEAN_STROKE = 0.4, 0.5, 0.45, 0.5
 """Least height of a slash, as a share of the cell's; least width, and how far its stroke leans, as shares of the cell's
 width; and how much of a row of pixels it fills at most. At half, a slanted `l` is a slash; at double, slashes of narrow
 typefaces are none."""
@@ -94,7 +96,7 @@ def sign_of(ink: Any) -> str:
     if wide >= MIN_DASH and full.any(axis=0).all():
         if not full.any(axis=1).all():
             return "=" if tall <= MAX_EQUAL and MIDDLE[0] < middle < MIDDLE[1] else ""
-        if tall <= LOW:
+        if tall <= LOW and full.mean() >= DASH_FILL:
             return "-" if MIDDLE[0] < middle < MIDDLE[1] else "_" if middle >= BOTTOM else ""
     if tall <= LOW and wide <= SLIM + LOW and full.all() and DOT[0] < middle < DOT[1]:
         return "."

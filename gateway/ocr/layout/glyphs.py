@@ -15,10 +15,11 @@ from typing import Any
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.cell_ink import any_colour
 from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
-from gateway.ocr.layout.code_extent import row_step
+from gateway.ocr.layout.code_extent import MAX_LEFT, row_step
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
 from gateway.ocr.layout.guides import without_guides
+from gateway.ocr.layout.look_alikes import known_shapes, told_apart
 from gateway.ocr.layout.panel_order import panel_of
 from gateway.ocr.layout.runs import Run, rows_of_cells
 from gateway.ocr.layout.shape_reading import Read, read_shapes
@@ -32,13 +33,6 @@ IN_CONTEXT, ALONE = 3, 1
 """Weights of a reading between letters of its kind (both digits, or both letters) and of any other."""
 CLEAR_SHARE, MIN_VOTES = 0.7, 4
 """A shape's character replaces another reading when it has this share of the votes, and so many."""
-LOOK_ALIKE = {
-    "0": ("O", {"capital"}),
-    "O": ("0", {"digit"}),
-    "1": ("l", {"small"}),
-    "l": ("1", {"digit"}),
-}
-"""What the recogniser takes for one another, and the kind of letters beside which that is likely; or none."""
 BARS = "|Il1!\u2502"
 """What a bar is read as."""
 IN_NUMBERS = (".", ",")
@@ -46,9 +40,8 @@ IN_NUMBERS = (".", ",")
 MIN_UNREAD, MAX_UNKNOWN = 5, 0.2
 """A run of so many cells that the recogniser did not read at all is the line of a frame: a smaller share of its cells
 may be unknown, and are as the others."""
-MIN_SURE, UNLIKE = 3, 0.94
-"""So many readings in context make a shape surely that character; a shape less like it than UNLIKE is not the same one
-in another weight, but its look-alike."""
+SMUDGES, MAX_SMUDGE = "'\"`|_-.", 2
+"""What marks that are no sign are told as, if anything; and the most cells of one, as a docstring's end has three."""
 NEAR_SHAPE = 0.93
 """A shape that was never read is that of its nearest, if so like: neighbours that reach into a cell change its ink."""
 KNOWN_SHARE = 0.5
@@ -67,11 +60,20 @@ def read_block(page: Any, block: PageBlock, lines: list[Line], panels: list[Rect
     foreign = [line.rect for line in lines if line.rect.share_in(block.rect) < INSIDE]
     step = row_step(block.lines) if block.lines else 0.0
     gray = without_guides(without_sides(any_colour(page), panels, block.rect), block.rect, block.pitch, step)
-    grid = cell_grid(gray, block.lines, block.pitch, foreign)
     around = panel_of(block.rect, panels)
+    left = _free_left(block, lines, panels[around].x1 if around >= 0 else 0.0)
+    grid = cell_grid(gray, block.lines, block.pitch, foreign, left)
     if grid is not None and around >= 0:
         grid.leave_out_beyond(panels[around])
     return (read_cells(grid, read) if grid is not None else None) or block.lines
+
+
+def _free_left(block: PageBlock, lines: list[Line], side: float) -> float:
+    """The x to which a block's rows may begin further left than its lines: a brace alone is no line for the detector.
+    At most MAX_LEFT letters, and neither beyond the `side` of its panel nor at other lines."""
+    rect = block.rect
+    beside = [line.rect.x2 for line in lines if line.rect.x2 <= rect.x1 and rect.y1 < line.rect.center_y < rect.y2]
+    return max(rect.x1 - MAX_LEFT * block.pitch, side + block.pitch / 2, max(beside, default=0.0) + block.pitch)
 
 
 def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
@@ -101,7 +103,10 @@ def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
         shapes.forget()
         _vote(shapes, rows)
         characters = _characters(grid, shapes, signs)
-    texts = [[_spelled(run, number, shapes, characters) for run in runs] for number, runs in enumerate(rows)]
+    texts = [
+        [] if _is_smudged(grid, number, runs, shapes) else [_spelled(run, number, shapes, characters) for run in runs]
+        for number, runs in enumerate(rows)
+    ]
     lines = (_line(grid, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
     return [*(line for line in lines if line is not None), *grid.others]
 
@@ -159,10 +164,7 @@ def _kind(character: str) -> str:
 def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[str, float, int]]:
     """For each shape its character, the share of the votes for it, and their number."""
     heights = heights_of([grid.ink[first] for first in shapes.firsts], shapes.votes)
-    sure = {
-        character: [n for n, votes in enumerate(shapes.in_context) if votes[character] >= MIN_SURE]
-        for character in LOOK_ALIKE
-    }
+    known = known_shapes(shapes)
     voted = [number for number, votes in enumerate(shapes.votes) if votes]
     found: list[tuple[str, float, int]] = []
     for number, votes in enumerate(shapes.votes):
@@ -171,12 +173,12 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
             character = shapes.told[number]
             found.append((character, 1.0 if not character.isalnum() else KNOWN_SHARE, MIN_VOTES))
             continue
+        if not total and heights[number] in QUOTE_OF and signs[number] in ("", "-"):
+            found.append((QUOTE_OF[heights[number]], KNOWN_SHARE, 0))
+            continue
         is_read = total and (signs[number] in "-_=+." or _is_no_bar(signs[number], votes))
         if signs[number] and not is_read:
             found.append((signs[number], 1.0, MIN_VOTES))
-            continue
-        if not total and heights[number] in QUOTE_OF:
-            found.append((QUOTE_OF[heights[number]], KNOWN_SHARE, 0))
             continue
         if not total:
             nearest = max(voted, key=lambda other: shapes.likeness[number][other], default=number)
@@ -184,7 +186,7 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
             found.append((shapes.votes[nearest].most_common(1)[0][0], KNOWN_SHARE, 0) if is_near else ("", 0.0, 0))
             continue
         counts = of_its_height(votes, heights[number], shapes.around[number])
-        counts = _unlike_known(counts, shapes, number, sure)
+        counts = told_apart(counts, shapes, number, known)
         character, count = counts.most_common(1)[0]
         is_certain = heights[number] is Height.DEEP and character not in votes  # nothing on the base line can be
         found.append((character, count / total, max(total, MIN_VOTES) if is_certain else total))
@@ -196,18 +198,12 @@ def _is_no_bar(sign: str, votes: Counter[str]) -> bool:
     return sign == "|" and votes.most_common(1)[0][0] not in BARS
 
 
-def _unlike_known(votes: Counter[str], shapes: Shapes, number: int, sure: dict[str, list[int]]) -> Counter[str]:
-    """The votes; weak ones given to the look-alike where another shape is surely that character and unlike, and what
-    stands beside is of the look-alike's kind."""
-    moved: Counter[str] = Counter()
-    for character, count in votes.items():
-        others = sure.get(character, [])
-        is_weak = others and not shapes.in_context[number][character]
-        if is_weak and max(shapes.likeness[number][n] for n in others) < UNLIKE:
-            alike, kinds = LOOK_ALIKE[character]
-            character = alike if shapes.around[number] <= kinds else character
-        moved[character] += count
-    return moved
+def _is_smudged(grid: CellGrid, number: int, runs: list[Run], shapes: Shapes) -> bool:
+    """Whether a row where no line was found holds single shapes that no line has: sides of tabs, ends of letters."""
+    if grid.members[number] or any(run.length > MAX_SMUDGE for run in runs):
+        return False
+    cells = [shapes.of_cell[number, run.start + place] for run in runs for place in range(run.length)]
+    return all(shapes.told.get(shape, "") in SMUDGES and not shapes.votes[shape] for shape in cells)
 
 
 def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, float, int]]) -> str:
@@ -217,7 +213,7 @@ def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, 
     cells = _cells(run, number, shapes, characters)
     if run.placed:
         word = [
-            known if not read or (share >= CLEAR_SHARE and votes >= MIN_VOTES) else read
+            known if not read or (is_wide(read) and known) or (share >= CLEAR_SHARE and votes >= MIN_VOTES) else read
             for read, (known, share, votes) in zip(run.placed, cells, strict=True)
         ]
         return "".join(word) if all(word) else run.spaced
@@ -235,7 +231,7 @@ def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, 
 def _line(grid: CellGrid, number: int, runs: list[Run], texts: list[str]) -> Line | None:
     """A row as one line with its spaces; None where nothing is known of its ink."""
     text, letters = "", list[float]()
-    for run, piece in zip(runs, texts, strict=True):
+    for run, piece in zip(runs, texts, strict=False):
         if not piece:
             continue
         gap = run.start - len(text) if not text else max(1, run.start - len(text))

@@ -1,8 +1,9 @@
 """Columns under large headings in one row, as slides have them: each is read as a whole, like a card without a frame.
 
-A row of pieces in large letters, with lines in smaller ones below each: figures with what they count, names with a
-paragraph. The heads of a table are not larger than its cells. Works on measured, unread lines; knows no pixels. The
-thresholds are chosen; bench/ocr_real.py scores them all together. Lengths are in heights of the heading.
+A row of pieces in large letters, with lines in smaller ones below each: figures with what they count, and maybe a
+caption above, names with a paragraph. The heads of a table are not larger than its cells. Works on measured, unread
+lines; knows no pixels. The thresholds are chosen; bench/ocr_real.py scores them all together. Lengths are in heights of
+the heading.
 """
 
 from collections.abc import Sequence
@@ -34,8 +35,21 @@ def headed_columns(lines: Sequence[Line]) -> list[Rect]:
         heads = [lines[i] for i in row]
         if len(heads) < MIN_COLUMNS or any(head.rect.share_in(box) > 0 for head in heads for box in found):
             continue
-        found += _columns(heads, [line for line in lines if line.rect.center_y > hull([h.rect for h in heads]).y2])
+        around = hull([head.rect for head in heads])
+        columns = _columns(heads, [line for line in lines if line.rect.center_y > around.y2])
+        found += _with_captions(columns, heads, [line.rect for line in lines if line.rect.center_y < around.y1])
     return found
+
+
+def _with_captions(columns: list[Rect], heads: list[Line], above: list[Rect]) -> list[Rect]:
+    """The columns, each with the line right above its heading where every one has one in smaller letters."""
+    captions = []
+    for head in heads if columns else ():
+        near = [rect for rect in above if _is_under(rect, head.rect) and head.rect.y1 - rect.y2 < MAX_GAP * rect.height]
+        captions += [rect for rect in near if rect.height * LARGER <= head.rect.height][:1]
+    if not captions or len(set(captions)) < len(columns):
+        return columns
+    return [column.union(caption) for column, caption in zip(columns, captions, strict=True)]
 
 
 def _columns(heads: list[Line], below: list[Line]) -> list[Rect]:
@@ -62,8 +76,10 @@ def _columns(heads: list[Line], below: list[Line]) -> list[Rect]:
 
 
 def _is_under(rect: Rect, head: Rect) -> bool:
-    reach = SAME_EDGE * head.height
-    return abs(rect.x1 - head.x1) <= reach or abs(rect.center_x - head.center_x) <= reach
+    left, middle = abs(rect.x1 - head.x1), abs(rect.center_x - head.center_x)
+    # Sums, set to the right, belong to the names on their rows.
+    is_sum = abs(rect.x2 - head.x2) < min(left, middle)
+    return min(left, middle) <= SAME_EDGE * head.height and not is_sum
 
 
 def _is_larger(head: Line, part: list[Line]) -> bool:

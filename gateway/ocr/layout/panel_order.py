@@ -21,9 +21,9 @@ MIN_LOOSE, LOOSE_A_PANEL = 8, 3
 """So many pieces outside panels, and so many for each panel, make columns of text with boxes in them; with fewer, the
 panels make the columns. At half, rows of cards are read column by column; at double, a box in a short column cuts the
 column beside it."""
-ASIDE_WIDTH = 0.6
-"""An aside is at the left or right, and so much narrower than the widest column at least: cards of one width are
-none, though the boxes of one's lines be lower."""
+ASIDE_WIDTH, MAIN_WIDTH = 0.6, 0.5
+"""An aside is at the left or right, and so much narrower than the widest column at least, which takes MAIN_WIDTH of the
+width: cards of one width, and addresses in a row, are none, though the boxes of one's lines be lower."""
 
 
 @dataclass(slots=True)
@@ -136,11 +136,13 @@ def _by_columns(rects: Sequence[Rect], items: list[Item], columns: list[Rect]) -
         return _ordered(rects, [*panel.pieces, *panel.panels, *(i for i in items if i is not panel)])
     flat = [[rects[i] for item in part for i in _pieces(item)] for part in parts]
     extents = [hull([_rect(rects, item) for item in part]) for part in parts]
+    widest = max(extent.width for extent in extents)
     asides = [
         number
         for number, part in enumerate(flat)
         if number in (0, len(parts) - 1)
-        and extents[number].width <= ASIDE_WIDTH * max(extent.width for extent in extents)
+        and widest >= MAIN_WIDTH * hull(extents).width
+        and extents[number].width <= ASIDE_WIDTH * widest
         and is_aside(part, [rect for other in flat if other is not part for rect in other], extents[number])
     ]
     ordered = [part for number, part in enumerate(parts) if number not in asides]

@@ -174,8 +174,10 @@ def _groups(rects: Sequence[Rect], members: list[int], depth: int) -> list[list[
         left = [i for i in above if rects[i].center_x < gutter]
         right = [i for i in above if rects[i].center_x >= gutter]
         columns = [column for column in (left, right) if column]
-        if len(columns) == 2 and is_aside([rects[i] for i in left], [rects[i] for i in right]):
-            columns.reverse()
+        if len(columns) == 2:
+            sides = [rects[i] for i in left], [rects[i] for i in right]
+            if is_aside(*sides) or hull(sides[1]).y2 <= hull(sides[0]).y1:
+                columns.reverse()
         for column in columns:
             groups.extend(_groups(rects, column, depth + 1))
         if wide is not None:

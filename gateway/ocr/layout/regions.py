@@ -6,12 +6,14 @@ score them all together, and no measurement of a single one is recorded. Lengths
 explanation says otherwise.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.aligned_tables import aligned_tables, has_rows
+from gateway.ocr.layout.banded_tables import LevelEdge, banded_tables
 from gateway.ocr.layout.code import code_regions
 from gateway.ocr.layout.code_extent import Rhythm
 from gateway.ocr.layout.panel_order import panel_of
@@ -50,6 +52,9 @@ slopes beside large pictures are pictures too."""
 MIN_PAGE_SIDE = 64
 """Pixels; a smaller image has no room for a picture beside text."""
 
+MIN_FLAT = 0.97
+"""Share of an area's pixels that are within BACKGROUND_STEP of one colour in a bar, such as a letter's coloured head.
+At half, photographs of the sky are bars; above, bars with a small sign are pictures."""
 OUTLINE_STEP, MIN_OUTLINE = 20, 0.3
 """A picture's outline is an edge, of so many levels in five reduced pixels, over this share of its length; that of the
 darker part of a gradient is where text meets it. At half, gradients are pictures; at double, vignettes are lost."""
@@ -57,11 +62,12 @@ darker part of a gradient is where text meets it. At half, gradients are picture
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A page's pictures (`picture_areas`), its panels, and the rhythm of a line at a pitch."""
+    """A page's pictures (`picture_areas`), its panels, the rhythm of a line at a pitch, and its level edges."""
 
     pictures: list[Rect]
     panels: list[Rect]
     rhythm: Rhythm
+    edges: Sequence[LevelEdge] = ()
 
 
 def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], view: View) -> list[Region]:
@@ -69,17 +75,23 @@ def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], view: Vie
     rules; `lines`: the detector's, unread. None reaches over the side of a panel."""
     seen = [region for region in seen if not _spans_panels(region.rect, view.panels)]
     ruled = [rect for rect in ruled if not _spans_panels(rect, view.panels)]
+    banded = [
+        Region("table", table.rect, 1.0, edges=table.edges)
+        for table in banded_tables(view.edges, [line.rect for line in lines])
+        if not _spans_panels(table.rect, view.panels) and not _meets(table.rect, ruled)
+    ]
     parts = _by_panel(lines, view.panels)
     beside = [[part[i] for i in text] for part in parts for text in texts_beside([line.rect for line in part])]
     code = [region for part in beside for region in code_regions(part, view.rhythm)]
     blocks = [region.rect for region in code]
     seen = [region for region in seen if not _meets(region.rect, blocks)]
-    ruled = [rect for rect in ruled if not _meets(rect, blocks)]
-    taken = [*blocks, *ruled]
+    known = [Region("table", rect, 1.0) for rect in ruled] + banded
+    known = [region for region in known if not _meets(region.rect, blocks)]
+    taken = [*blocks, *(region.rect for region in known)]
     aligned = [
         rect for part in parts for rect in aligned_tables([line for line in part if not _inside(line.rect, taken)])
     ]
-    tables = [Region("table", rect, 1.0) for rect in ruled] + [Region("table", rect, 0.9) for rect in aligned]
+    tables = known + [Region("table", rect, 0.9) for rect in aligned]
     # An aligned table has been trimmed to its rows; a table that only the model saw needs rows of several pieces.
     seen = [
         region
@@ -165,9 +177,13 @@ def picture_areas(pixels: Any, lines: list[Line]) -> list[Rect]:
     for number, (left, top, part_width, part_height, area) in enumerate(stats[1:count].tolist(), 1):
         if area < MIN_PICTURE_SHARE * ink.size or area < MIN_PICTURE_FILL * part_width * part_height:
             continue
+        rect = Rect(left * factor, top * factor, (left + part_width) * factor, (top + part_height) * factor)
+        at_rim = left == 0 or top == 0 or left + part_width == small.shape[1] or top + part_height == small.shape[0]
+        holds_text = any(line.rect.share_in(rect) > INSIDE_SHARE for line in lines)
+        if (at_rim or holds_text) and _is_flat(small[labels == number]):
+            continue
         if _is_slope((labels == number).astype(numpy.uint8), small):
             continue
-        rect = Rect(left * factor, top * factor, (left + part_width) * factor, (top + part_height) * factor)
         if sum(line.rect.overlap(rect) for line in lines) < MAX_PICTURE_TEXT * rect.area:
             found.append(rect)
     return found
@@ -193,6 +209,13 @@ def _ground(pixels: Any) -> Any:
     if near_slope <= near_level + MIN_SLOPE_GAIN:
         return level
     return (places @ slope).reshape(height, width, 3)
+
+
+def _is_flat(colours: Any) -> bool:
+    """Whether pixels (n, 3) are of one colour: at the rim, or with text, they are a bar or a ground."""
+    _, numpy = vision()
+    off = numpy.abs(colours.astype(numpy.int16) - numpy.median(colours, axis=0)).max(axis=1)
+    return float((off <= BACKGROUND_STEP).mean()) >= MIN_FLAT
 
 
 def _is_slope(area: Any, pixels: Any) -> bool:

@@ -82,7 +82,7 @@ def read_shapes(
             and (answer.isalnum() or (shapes.votes[number] and is_news))
         ):
             answer = None
-        if first == answer == "" and _reaches_in(grid.ink[shapes.firsts[number]]):
+        if first == answer == "" and not shapes.votes[number] and _reaches_in(grid.ink[shapes.firsts[number]]):
             answer = " "
         if answer and answer in QUOTES:
             answer = _quote(grid.ink[shapes.firsts[number]])

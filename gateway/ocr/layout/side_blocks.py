@@ -15,6 +15,8 @@ MIN_BLOCK_ROWS, SAME_LEFT, MIN_RAGGED = 2, 0.4, 1.0
 """Each of the blocks has so many rows from one left edge (within SAME_LEFT heights), and one has rows that differ in
 width by more than MIN_RAGGED heights: numbers, set to the right, are the values of their rows. At half, sums are read
 as a block; at double, short addresses are read across."""
+SAME_RIGHT = 0.2
+"""Pieces whose right edges differ by less end at one, like sums in letters of two sizes."""
 SAME_LINE = 0.3
 """A small line is beside a large one when this share of its height is."""
 
@@ -60,7 +62,7 @@ def _block_end(rects: Sequence[Rect], rows: list[Row], start: int, width: float)
             sides[place or 0].append(rect)
         end += 1
     left, right = sides
-    if min(len(left), len(right)) < MIN_BLOCK_ROWS or not (_is_ragged(left) or _is_ragged(right)):
+    if min(len(left), len(right)) < MIN_BLOCK_ROWS or not (_is_ragged(left) or _is_ragged(right)) or _are_sums(right):
         return start, 0.0
     most, least = max(rect.x2 for rect in left), min(rect.x1 for rect in right)
     return (end, (most + least) / 2) if least - most >= apart else (start, 0.0)
@@ -90,6 +92,14 @@ def _tall_end(rects: Sequence[Rect], rows: list[Row], start: int, width: float) 
 def _edge_of(rect: Rect, edges: tuple[float, float]) -> int | None:
     """Which of the two left edges a piece begins at; None for neither."""
     return next((n for n, edge in enumerate(edges) if abs(rect.x1 - edge) <= SAME_LEFT * rect.height), None)
+
+
+def _are_sums(rects: list[Rect]) -> bool:
+    """Whether pieces end at one right edge rather than begin at one left edge."""
+    lefts, rights = [rect.x1 for rect in rects], [rect.x2 for rect in rects]
+    return max(rights) - min(rights) <= SAME_RIGHT * rects[0].height and max(lefts) - min(lefts) > max(rights) - min(
+        rights
+    )
 
 
 def _is_ragged(rects: list[Rect]) -> bool:

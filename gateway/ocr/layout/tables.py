@@ -4,7 +4,8 @@ Knows nothing of output formats: see `render`. The thresholds are chosen; bench/
 and no measurement of a single one is recorded.
 """
 
-from collections.abc import Collection
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -30,6 +31,9 @@ caption makes a small table fail; at double, boxes beside a table count as its g
 MAX_CROSSING_SHARE = 0.1
 """Share of the rows, of more than three, that may cross a gutter: headings over several columns. At half, tables of
 under twenty rows allow none; at double, columns of long cells part where words chance to end."""
+MIN_SPAN_SHARE = 0.25
+"""Share of a word beyond a gutter that makes its cell span both columns, as a heading over the two does; with less, it
+is a long value of one. At half, such values join their neighbours; at double, no word spans anything."""
 MIN_BANDED_GRID_ROWS, MIN_BANDED_SHARE = 4, 0.5
 """Horizontal rules decide about the rows only when there are some, and they part at least half as many rows as the
 words form: fewer rules separate the head and the total. At double nearly no table without walls keeps its cells whole.
@@ -39,10 +43,11 @@ TWO_KINDS_OF_GAPS = 0.4
 half, the jitter of boxes joins rows; at double, wrapped cells become rows."""
 
 
-def build_table(gray: Any, rect: Rect, lines: list[Line]) -> Table | None:
+def build_table(gray: Any, rect: Rect, lines: list[Line], edges: Sequence[float] = ()) -> Table | None:
     """The table inside `rect`; None when its words form no two rows and two columns.
 
-    `gray`: the page, 8 bits; `lines`: read lines inside, with their words parted (ink.part_words).
+    `gray`: the page, 8 bits; `lines`: read lines inside, with their words parted (ink.part_words); `edges`: the y of
+    the sides of its rows, where rules or stripes show them (banded_tables).
     """
     pieces = [[word for word in line.words or (Word(line.text, line.rect),) if word.text] for line in lines]
     words = [word for piece in pieces for word in piece]
@@ -51,7 +56,7 @@ def build_table(gray: Any, rect: Rect, lines: list[Line]) -> Table | None:
         return None
     grid = find_grid(gray, rect)
     table = ruled_table(grid, words) if grid is not None else None
-    return table or column_table(words, grid, ends)
+    return table or column_table(words, grid, ends, edges)
 
 
 def ruled_table(grid: Grid, words: list[Word]) -> Table | None:
@@ -82,17 +87,19 @@ def cell_text(words: list[Word]) -> str:
     return " ".join(words[index].text for row in rows_of(rects, range(len(words))) for index in row)
 
 
-def column_table(words: list[Word], grid: Grid | None, ends: Collection[Rect] = ()) -> Table | None:
+def column_table(
+    words: list[Word], grid: Grid | None, ends: Collection[Rect] = (), edges: Sequence[float] = ()
+) -> Table | None:
     """The table whose rows follow from heights, and its columns from gutters that hardly any row crosses; or None.
-    `ends`: boxes of the words at the ends of the detector's lines."""
-    rows = _rows(words, grid)
+    `ends`: boxes of the words at the ends of the detector's lines; `edges`: as for `build_table`."""
+    rows = _between(words, edges) if edges else _rows(words, grid)
     if len(rows) < MIN_ROWS:
         return None
     gutters = _gutters(rows, ends)
     if not gutters or len(gutters) + 1 > MAX_COLUMNS:
         return None
     cells: list[Cell] = []
-    for number, row in enumerate(_joined_rows(rows, gutters)):
+    for number, row in enumerate(rows if edges else _joined_rows(rows, gutters)):
         cells.extend(_row_cells(number, row, gutters))
     count = 1 + max(cell.row for cell in cells)
     return Table(count, len(gutters) + 1, tuple(cells)) if count >= MIN_ROWS else None
@@ -108,6 +115,14 @@ def _rows(words: list[Word], grid: Grid | None) -> list[list[Word]]:
     for word in words:
         banded.setdefault(grid.row_at(word.rect.center_y), []).append(word)
     return [banded[band] for band in sorted(banded)] if len(banded) >= MIN_BANDED_SHARE * len(rows) else rows
+
+
+def _between(words: list[Word], edges: Sequence[float]) -> list[list[Word]]:
+    """The words in rows between the edges; those above the first and below the last belong to the nearest."""
+    rows: dict[int, list[Word]] = {}
+    for word in words:
+        rows.setdefault(bisect_left(edges[1:-1], word.rect.center_y), []).append(word)
+    return [rows[number] for number in sorted(rows)]
 
 
 def _gutters(rows: list[list[Word]], ends: Collection[Rect]) -> list[float]:
@@ -170,7 +185,8 @@ def _row_cells(number: int, row: list[Word], gutters: list[float]) -> list[Cell]
     contents: dict[int, list[Word]] = {}
     spans: dict[int, int] = {}
     for word in sorted(row, key=lambda word: word.rect.x1):
-        first, last = _column_of(word.rect.x1 + 1, gutters), _column_of(word.rect.x2 - 1, gutters)
+        reach = MIN_SPAN_SHARE * word.rect.width
+        first, last = _column_of(word.rect.x1 + reach, gutters), _column_of(word.rect.x2 - reach, gutters)
         owner = next((column for column, end in spans.items() if column <= first <= end), first)
         contents.setdefault(owner, []).append(word)
         spans[owner] = max(spans.get(owner, owner), last)

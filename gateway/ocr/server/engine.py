@@ -17,7 +17,9 @@ from gateway.ocr.image.deskew import Frame, level, skew_of
 from gateway.ocr.image.flatten import flattened, moved, sheet_matrix
 from gateway.ocr.image.grounds import even_grounds
 from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
+from gateway.ocr.image.panels import level_edges
 from gateway.ocr.layout import render
+from gateway.ocr.layout.banded_tables import LevelEdge
 from gateway.ocr.layout.blocks import build_blocks
 from gateway.ocr.layout.code_text import is_monospaced
 from gateway.ocr.layout.glyphs import read_block
@@ -170,7 +172,8 @@ class OcrEngine:
         """The layout model's regions, and those that it missed."""
         assert self._layout is not None
         regions = self._layout.regions(reading.even)
-        view = View(reading.pictures, reading.panels, partial(rhythm, reading.gray))
+        edges = [LevelEdge(*edge) for edge in level_edges(reading.gray)]
+        view = View(reading.pictures, reading.panels, partial(rhythm, reading.gray), edges)
         return complete(regions, ruled_regions(reading.gray), reading.lines, view)
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
@@ -190,7 +193,7 @@ class OcrEngine:
         """Builds the table of a block that has been read; a block that is no table or code after all becomes text."""
         if block.label == "table":
             block.lines = [part_words(reading.gray, line) for line in block.lines]
-            block.table = build_table(reading.gray, block.rect, block.lines)
+            block.table = build_table(reading.gray, block.rect, block.lines, block.edges)
             if block.table is None:
                 block.label = "text"
         elif block.label == "code":

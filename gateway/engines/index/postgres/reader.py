@@ -119,18 +119,18 @@ class PostgresReader:
         row = self._connection.execute(sql, ([*pages],)).fetchone()
         return row is not None and row[0] == 1
 
-    def passage_words(self, rows: Sequence[int]) -> list[tuple[str, str]]:
+    def passage_words(self, rows: Sequence[int]) -> list[tuple[int, str, str, str]]:
         """See IndexReader. They are not stored, but made again from the page."""
         sql = (
             "SELECT passages.id, first, last, headings, title, content FROM gateway_passages AS passages"
             " JOIN gateway_pages AS pages ON pages.id = passages.page WHERE passages.id = ANY(%s)"
         )
-        found: dict[int, tuple[str, str]] = {}
+        found: dict[int, tuple[int, str, str, str]] = {}
         for row, first, last, headings, title, packed in self._connection.execute(sql, ([*rows],)):
             content = unpacked(packed)
             passage = Passage(first, last, tuple(headings.split("\n")))
             words = search_row(passage, content, PageText("", "", title, ""), f"{title} {joined_name_parts(title)}")
-            found[row] = (words[0], words[2])
+            found[row] = (row, *words[:3])
         return [found[row] for row in rows if row in found]
 
     def _terms(self, words: Sequence[str]) -> list[Term]:

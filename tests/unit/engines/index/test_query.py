@@ -39,6 +39,9 @@ async def test_the_scores_of_two_queries_add_up_to_those_of_one_for_all_words(tm
         ("what is it", ("what", "is", "it")),
         ("RFC9110 Retry-After", ("rfc9110", "retry")),
         ("__init__", ("init",)),
+        ("wie lange ist die Kündigungsfrist", ("lange", "kundigungsfrist")),
+        ("l'espace disque, qu'elle écrase", ("espace", "disque", "elle", "ecrase")),
+        ("don't panic", ("don't", "panic")),
     ],
 )
 def test_names_are_looked_up_whole_and_in_parts_and_stop_words_only_when_alone(
@@ -63,3 +66,58 @@ def test_listings_sources_and_release_notes_rank_behind_guides_unless_they_are_a
     path: str, title: str, query: str, lowered: bool
 ) -> None:
     assert (page_prior(f"https://a.test/{path}", title, query) < 1) == lowered
+
+
+@pytest.mark.parametrize(
+    ("url", "query", "raised"),
+    [
+        ("https://www.postgresql.org/docs/16/sql-copy.html", "postgres load a csv file", True),
+        ("https://docs.test/django/ref/csrf.html", "django forms", True),
+        ("https://docs.test/django/ref/csrf.html", "csrf ref", False),
+        ("https://docs.python.org/3/library/re.html", "python docs", True),
+        ("https://docs.sqlite.org/lang.html", "python docs", False),
+        ("https://tooling.test/a", "tool", True),
+        ("https://internationalisation.test/a", "int", False),
+        ("https://127.0.0.1:8080/page", "8080 127", False),
+        ("https://a.test/python", "python", False),
+    ],
+)
+def test_pages_of_the_site_that_a_query_names_are_raised(url: str, query: str, raised: bool) -> None:
+    assert (page_prior(url, "A page", query) > 1) is raised
+
+
+async def _found(folder: Path, pages: list[tuple[str, str]], query: str) -> list[str]:
+    index = PageIndex(folder / "i.db")
+    try:
+        await index.add([IndexedPage(f"https://a.test/{name}", name, text) for name, text in pages])
+        return [hit.url.rpartition("/")[2] for hit in await index.search(IndexQuery(query, ("",), feedback=False))]
+    finally:
+        await index.close()
+
+
+_MESSAGE_PAGES = [
+    ("rare", "quota " * 3 + "is counted for every account."),
+    ("whole", "The message disk quota exceeded means that a user has written too much. " + "More text follows. " * 4),
+    *[(f"disk{n}", "A disk of an account has exceeded nothing and is well.") for n in range(4)],
+    *[(f"other{n}", "Engines turn and wheels follow them.") for n in range(12)],
+]
+
+
+async def test_a_page_with_the_whole_message_ranks_before_one_that_repeats_its_rarest_word(tmp_path: Path) -> None:
+    assert (await _found(tmp_path, _MESSAGE_PAGES, "disk quota exceeded"))[0] == "whole"
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [("삭제한 파일 복원", "korean"), ("ﾒﾓﾘﾘｰｸ", "japanese"), ("ブランチ", "japanese2"), ("端口被占用", "chinese")],
+)
+async def test_pages_without_latin_words_are_found_in_each_way_of_writing(
+    tmp_path: Path, query: str, page: str
+) -> None:
+    pages = [
+        ("korean", "삭제한 파일을 복원하려면 백업 목록에서 날짜를 선택하십시오."),
+        ("japanese", "使用量が増え続ける場合はメモリリークの可能性があります。"),
+        ("japanese2", "変更を別のブランチに取り込むにはマージを使います。"),
+        ("chinese", "如果端口已被占用,启动容器时会报错。"),
+    ]
+    assert (await _found(tmp_path, pages, query))[0] == page

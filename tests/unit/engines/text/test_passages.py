@@ -76,6 +76,14 @@ def test_long_preformatted_text_is_cut_at_blank_lines_and_keeps_its_indentation(
     assert all(len(text) <= MOST_CHARS for text in cut[:-1])
 
 
+def test_a_paragraph_of_long_preformatted_text_is_not_cut_where_it_ends_soon() -> None:
+    paragraphs = ["\n".join(f"    line {n} of paragraph {p} says {'so ' * 9}" for n in range(11)) for p in range(8)]
+    content = "```\n" + "\n\n".join(paragraphs) + "\n```"
+    cuts = [content[each.start : each.end] for each in passages(content, 500)]
+    assert all(any(paragraph in cut for cut in cuts) for paragraph in paragraphs)
+    assert max(map(len, cuts)) <= 2 * 500
+
+
 def test_the_line_that_opens_the_code_a_place_is_within_is_known() -> None:
     page = "Before.\n\n```sh\nfirst\n\nsecond\n```\n\nBetween.\n\n~~~~\n```\nthird\n~~~~\nAfter."
     places = [page.index(word) for word in ("Before", "```sh", "first", "second", "Between", "third", "After")]

@@ -1,7 +1,7 @@
 """Panels of screens: cards and side bars are found by their sides; cells of tables and stripes are none."""
 
 import numpy
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFilter
 
 from gateway.ocr.image.panels import find_boxes
 from gateway.ocr.types import Rect
@@ -64,3 +64,17 @@ def test_a_box_whose_side_cuts_a_line_of_text_is_no_panel() -> None:
 
 def test_a_page_without_edges_has_none() -> None:
     assert panels(page(), rows_in((20, 20, 260, 140))) == []
+
+
+def test_cards_that_only_a_soft_shadow_lifts_from_a_white_page_are_panels() -> None:
+    boxes = [(40, 60, 300, 240), (330, 60, 590, 240)]
+    image = Image.new("L", (640, 300), 255)
+    draw = ImageDraw.Draw(image)
+    for left, top, right, bottom in boxes:
+        draw.rounded_rectangle((left - 2, top, right + 2, bottom + 4), 10, fill=180)
+    image = image.filter(ImageFilter.GaussianBlur(3))
+    draw = ImageDraw.Draw(image)
+    for box in boxes:
+        draw.rounded_rectangle(box, 8, fill=255)
+    lines = [line for box in boxes for line in rows_in(box)]
+    assert near(panels(image.convert("RGB"), lines), boxes)

@@ -103,6 +103,29 @@ def test_slashes_are_known_by_how_they_lean() -> None:
     assert again(rows, [line("alpha 11 gamma", 0), line("gamma ll alpha", 1), line(rows[2], 2)]) == list(rows)
 
 
+def test_a_brace_alone_left_of_all_lines_begins_the_block() -> None:
+    rows = ("{", "    alpha {beta}", "    gamma = beta", "    {alpha} = 1")
+    lines = [line(row.strip(), number, 4) for number, row in enumerate(rows) if number]
+    rect = Rect(LEFT + PITCH * 4, TOP, LEFT + PITCH * 20, TOP + STEP * 4)
+    page = numpy.repeat(drawn(rows)[:, :, None], 3, axis=2)
+    read = read_block(page, PageBlock("code", rect, lines=lines, pitch=PITCH), lines, [], nothing)
+    assert code_text(read, PITCH).splitlines() == list(rows)
+    beside = [line("no", 2)]
+    read = read_block(page, PageBlock("code", rect, lines=lines, pitch=PITCH), [*lines, *beside], [], nothing)
+    assert code_text(read, PITCH).splitlines() == [row.strip() for row in rows[1:]]
+
+
+def test_marks_in_a_row_without_lines_are_no_signs() -> None:
+    rows = ("    |     '", "alpha beta gamma", "beta gamma alpha", "gamma alpha beta")
+    assert again(rows, lines_of(rows, 1)) == list(rows[1:])
+
+
+def test_a_wide_sign_in_one_cell_is_what_its_shape_says() -> None:
+    rows = ("alpha = beta", "gamma = alpha", "beta = gamma")
+    misread = [line("alpha \u4e8c beta", 0), *lines_of(rows, 1)]
+    assert again(rows, misread) == list(rows)
+
+
 def test_cells_of_rows_that_reach_over_a_panels_side_are_blank() -> None:
     rows = ("alpha beta", "gamma beta")
     grid = cell_grid(drawn((*rows, "_" * 10)), [line(row, n) for n, row in enumerate(rows)], PITCH)

@@ -114,6 +114,13 @@ def test_line_numbers_of_an_editor_are_left_out() -> None:
     assert code_text([*numbered, *source], PITCH) == "\n".join(CODE)
 
 
+def test_a_title_above_the_line_numbers_keeps_its_letters_and_moves_no_code() -> None:
+    numbered = [read(f"{row + 8}", row, 0 if row > 1 else 1) for row in range(len(CODE))]
+    source = [read(text.strip(), row, 4 + len(text) - len(text.lstrip())) for row, text in enumerate(CODE)]
+    title = read("orders.py", -1)
+    assert code_text([title, *numbered, *source], PITCH) == "\n".join(("orders.py", *CODE))
+
+
 def test_a_misread_line_number_goes_with_the_others() -> None:
     numbers = [read(text, row) for row, text in enumerate(("61", "b2", "63", "64", "G5", "66"))]
     source = [read(text.strip(), row, 4 + len(text) - len(text.lstrip())) for row, text in enumerate(CODE)]

@@ -3,6 +3,7 @@
 import numpy
 
 from gateway.ocr.layout.regions import picture_areas
+from gateway.ocr.types import Line, Rect
 
 Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
 
@@ -22,3 +23,12 @@ def test_a_solid_area_on_even_ground_is_a_picture() -> None:
     pixels[100:400, 500:800] = (60, 120, 90)
     (found,) = picture_areas(pixels, [])
     assert abs(found.x1 - 500) < 12 and abs(found.y2 - 400) < 12
+
+
+def test_a_bar_of_one_colour_at_the_rim_or_with_text_is_a_ground_and_no_picture() -> None:
+    pixels: Pixels = numpy.full((600, 900, 3), 255, numpy.uint8)
+    pixels[:90] = (120, 70, 30)  # a letter's coloured head
+    pixels[200:400, 300:600] = (120, 70, 30)
+    heading = Line(Rect(320, 220, 500, 240))
+    assert picture_areas(pixels, [heading]) == []
+    assert len(picture_areas(pixels, [])) == 1

@@ -77,3 +77,26 @@ def test_pages_of_very_many_lines_are_not_searched() -> None:
     many = [Rect(50, 30 * n, 250, 30 * n + 20) for n in range(300)]
     assert islands(many) == []
     assert headed_columns([Line(rect, size=10) for rect in many]) == []
+
+
+def test_a_figure_has_the_caption_above_it_where_every_one_has() -> None:
+    heads = [line(x, 130, 90, 18) for x in (50, 400, 750)]
+    below = [line(x, 175, 150, 8) for x in (50, 400, 750)]
+    captions = [line(x, 106, 70, 8) for x in (50, 400, 750)]
+    assert [rect.y1 for rect in headed_columns([*captions, *heads, *below])] == [106, 106, 106]
+    assert [rect.y1 for rect in headed_columns([*captions[:2], *heads, *below])] == [130, 130, 130]
+
+
+def test_a_sum_in_large_letters_stays_on_the_row_of_its_name() -> None:
+    names = [line(50, 100, 110, 14), line(50, 140, 60, 9)]
+    sums = [line(400, 100, 100, 14), line(422, 140, 78, 9)]
+    assert headed_columns([*names, *sums]) == []
+
+
+def test_two_addresses_as_long_as_each_other_are_blocks_and_names_go_with_their_values() -> None:
+    left, right = block(50, 100, [150, 140, 160, 120, 130], 20), block(300, 100, [150, 140, 160, 120, 130], 20)
+    assert islands([*left, *right]) == [Rect(50, 100, 210, 200), Rect(300, 100, 460, 200)]
+    roomy = [*block(50, 100, [150, 140, 160, 120, 130], 28), *block(300, 100, [150, 140, 160, 120, 130], 28)]
+    assert islands(roomy) == []
+    names, values = block(600, 100, [90, 60, 80], 20), block(720, 100, [90, 110, 100], 20)
+    assert islands([*left, *right, *names, *values])[-1] == Rect(600, 100, 830, 160)

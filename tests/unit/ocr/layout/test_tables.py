@@ -140,3 +140,31 @@ def test_rows_of_other_columns_above_a_wide_gap_are_no_part_of_a_table() -> None
     assert aligned_tables([*addresses, *items])[-1] == Rect(50, 200, 620, 322)
     head = pieces(150, (50, 120), (320, 360), (430, 480), (550, 620))
     assert aligned_tables([*head, *items]) == [Rect(50, 150, 620, 322)]  # set apart, but of the same columns
+
+
+def test_a_word_a_little_over_a_gutter_is_a_long_value_and_one_over_its_middle_a_heading() -> None:
+    rows: list[tuple[float, list[tuple[float, str]]]] = [
+        (200 + 30 * n, [(50, "name"), (300, "12.50")]) for n in range(5)
+    ]
+    wide = [Word("62,226,560", Rect(150, 350, 350, 370))]
+    table = column_table([*words(*rows), *wide], None)
+    assert table is not None and {cell.column_span for cell in table.cells} == {1}
+
+
+def test_the_edges_of_stripes_decide_which_lines_are_one_row() -> None:
+    gray: object = numpy.full((400, 700), 255, numpy.uint8)
+    lines = [
+        Line(Rect(x, y, x + 60, y + 20), text=text, words=(Word(text, Rect(x, y, x + 60, y + 20)),))
+        for y, texts_ in ((100, "ab"), (122, "c"), (150, "de"), (172, "f"))
+        for x, text in zip((50, 300), texts_, strict=False)
+    ]
+    table = build_table(gray, Rect(40, 95, 400, 200), lines, (95, 146, 200))
+    assert texts(table) == [["a c", "b"], ["d f", "e"]]
+
+
+def test_closely_set_names_and_values_are_lines_of_text() -> None:
+    def pairs(step: float) -> list[Line]:
+        return [line for n in range(4) for line in pieces(100 + step * n, (50, 120 + 9 * n), (220, 300))]
+
+    assert aligned_tables(pairs(21)) == []
+    assert len(aligned_tables(pairs(27))) == 1
