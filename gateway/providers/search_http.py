@@ -40,7 +40,6 @@ _MAX_VALUES = 50_000
 """JSON values of an answer. Chosen: twenty results with all their fields are a few hundred, the pages of SearXNG with
 many engines some thousands. At half, lists of all images of large pages come near it; at double, an answer of nothing
 but small values holds the loop for 50 ms where it is read."""
-_OBJECT = re.compile(rb"[ \t\r\n]*+\{")
 _SURROGATES = re.compile(
     rb"(?<!\\)((?:\\\\)*+)\\u(?:[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|([dD][89a-fA-F][0-9a-fA-F]{2}))"
 )
@@ -157,7 +156,7 @@ class SearchHttp:
 
     async def _object(self, raw: bytes) -> object:
         """The decoded answer; None for what is no JSON object."""
-        if not _OBJECT.match(raw):
+        if not raw.lstrip(b" \t\r\n").startswith(b"{"):
             return None
         return await decoded_answer(raw, max_values=_MAX_VALUES, sender=f"the search provider {self.site.name}")
 

@@ -6,8 +6,7 @@ variation selectors, single direction marks, the three subdivision flags. Source
 """
 
 import re
-
-from gateway.resilience.slices import Steps
+from collections.abc import Generator
 
 _ALWAYS = "\u180b-\u180e\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u3164\uffa0\U000e0000-\U000e007f"
 _SOMETIMES = "\u061c\u200c-\u200f\ufe00-\ufe0f\U000e0100-\U000e01ef"
@@ -47,7 +46,7 @@ def strip_invisible(text: str) -> tuple[str, int]:
     return stripped, len(text) - len(stripped)
 
 
-def strip_steps(text: str) -> Steps[tuple[str, int]]:
+def strip_steps(text: str) -> Generator[None, None, tuple[str, int]]:
     """As `strip_invisible`, in steps of a few milliseconds; a short or an ASCII text takes none."""
     if len(text) <= _STEP_CHARS or text.isascii():
         return strip_invisible(text)

@@ -69,4 +69,4 @@ def test_what_was_dropped_spells_nothing() -> None:
     slot, _ = slot_of({"content": tokens("abc", 0)})
     assert "abc" in slot.text
     slot.text = "[SECRET]"
-    assert slot.holder["logprobs"] is None and slot.text == ""
+    assert slot.holder == {"logprobs": None} and slot.text == ""
