@@ -33,6 +33,7 @@ from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
 from gateway.mcp.envelope import Envelope, decode
 from gateway.mcp.messages import RpcFault
+from gateway.providers import search_http
 from gateway.sanitize.scan.fallback_mask import mask_all_but_words
 from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut
 from gateway.sanitize.scan.scanner import Scanner
@@ -265,6 +266,7 @@ READERS: dict[str, Reader] = {
     "argument names": Reader(_argument_names, inputs.TEXTS),
     "JSON in pieces": Reader(lambda body: decode_in_pieces(bytearray(body)), inputs.BODIES),
     "texts of a body": Reader(lambda body: text_slots.text_slots(large_json.decode(body)), inputs.BODIES),
+    "half surrogates": Reader(lambda body: list(search_http._without_lone_surrogates(body)), inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
     "image header": Reader(image_header.read_header, _images(), _QUICK_SIZES),
     "folding": Reader(lambda text: View(text).folded, inputs.TEXTS),

@@ -12,7 +12,7 @@ from gateway.mcp.messages import RequestId, RpcBatch, ToolCall, ToolOutcome, err
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire.preencoded import PackedJson
 from gateway.wire.sanitizer_report import merged_reports
-from gateway.wire.text_slots import text_slots
+from gateway.wire.text_slots import text_slot_steps
 
 _OWN_FIELDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "note", "sanitization"})
 """Fields of an answer that the gateway writes itself: ids and names that a detector might take for something else."""
@@ -84,5 +84,5 @@ def _only_id(batch: RpcBatch) -> RequestId:
 def _answer_unit(outcome: ToolOutcome) -> TextUnit:
     data = outcome["data"]
     if isinstance(data, PackedJson):
-        return TextUnit(lambda: text_slots(data.unpack(), _OWN_FIELDS), outcome, data.scan_token)
-    return TextUnit(lambda: text_slots(data, _OWN_FIELDS), outcome)
+        return TextUnit(lambda: text_slot_steps(data.unpack(), _OWN_FIELDS), outcome, data.scan_token)
+    return TextUnit(lambda: text_slot_steps(data, _OWN_FIELDS), outcome)

@@ -20,17 +20,17 @@ bytes of embeddings fewer. At half such answers fail; at double, an upstream's a
 twice as long where it is written."""
 
 
-async def decoded_answer(raw: bytes) -> object:
-    """The value; None for what is no JSON, or nested too deeply. Raises UpstreamError: it has too many values."""
-    if len(raw) <= MEASURED_BYTES:
+async def decoded_answer(raw: bytes, *, max_values: int = MAX_VALUES, sender: str = "the upstream") -> object:
+    """The value; None for what is no JSON, or nested too deeply. Raises UpstreamError, which names the `sender`: it has
+    too many values."""
+    if len(raw) <= min(MEASURED_BYTES, max_values):
         return json_or_none(raw)
     try:
-        for _ in measure(raw, MAX_VALUES, MAX_DEPTH):
+        for _ in measure(raw, max_values, MAX_DEPTH):
             await asyncio.sleep(0)
     except TooManyValues as error:
-        raise UpstreamError(
-            f"the upstream's answer has at least {error.values} JSON values; the limit is {MAX_VALUES}"
-        ) from None
+        problem = f"{sender}'s answer has at least {error.values} JSON values; the limit is {max_values}"
+        raise UpstreamError(problem) from None
     except TooDeep:
         return None
     except TooDense:

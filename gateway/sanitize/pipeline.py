@@ -196,11 +196,11 @@ class Sanitizer:
             for _ in masker.seam_steps(unit.slots):
                 if work.is_due():
                     await work.pace()
-            await self._clean_slots(masker, [slot for slot in unit.slots if slot.flow is not None], work)
+            await self._clean_slots(masker, (slot for slot in unit.slots if slot.flow is not None), work)
         except Exception as error:
             raise SanitizerFailed("the sanitizer failed on this text") from error
 
-    async def _clean_slots(self, masker: SlotMasker, slots: list[TextSlot], work: RequestWork) -> None:
+    async def _clean_slots(self, masker: SlotMasker, slots: Iterable[TextSlot], work: RequestWork) -> None:
         for slot in slots:
             await work.pace()
             if _weight(slot) > _IN_THREAD_CHARS:

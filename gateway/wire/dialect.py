@@ -37,8 +37,8 @@ class Dialect(Protocol):
         """The unit is blocked: raise `error`, or record it on the unit where units are calls of their own."""
         ...
 
-    def reply_units(self, data: Any) -> list[TextUnit]:
-        """Every string of a whole answer, as units that are judged as one."""
+    def reply_units(self, data: Any) -> Iterable[TextUnit]:
+        """Every string of a whole answer, as units that are judged as one; the next is asked for after a verdict."""
         ...
 
     def refuse_reply(self, data: Any, unit: TextUnit, error: GatewayError) -> None:

@@ -1,21 +1,35 @@
 """The `logprobs` of an answer as a place of text: its tokens and bytes spell the answer again. Knows no detector."""
 
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import islice
 from typing import Any
 
+from gateway.resilience.slices import Steps, all_steps
 from gateway.texts import TextSlot, drop_logprobs
 from gateway.wire import field_rules as rules
+
+_STEP = 1_024
+"""Chosen: values that are read in one step (about a millisecond). At half twice as many steps, at double a step keeps
+others waiting for twice as long."""
 
 
 class LogprobsSlot(TextSlot):
     """The `logprobs` of a text: what its tokens and bytes spell, then all other strings. Dropped instead of masked."""
 
-    __slots__ = ()
+    __slots__ = ("_spelt", "_text")
+
+    _spelt: Any
+    """The value that `_text` is of; when the holder has another, it was dropped."""
+    _text: str
+
+    def spell(self) -> Steps[None]:
+        """Make the text in steps of about a millisecond, none for few log probabilities; before it is read."""
+        self._spelt = self.holder[self.key]
+        self._text = yield from _spell(self._spelt)
 
     @property
     def text(self) -> str:
-        return "\n".join(_spelt(self.holder[self.key]))
+        value = self.holder[self.key]
+        return self._text if value is self._spelt else all_steps(_spell(value))
 
     @text.setter
     def text(self, value: str) -> None:
@@ -23,31 +37,91 @@ class LogprobsSlot(TextSlot):
             drop_logprobs(self.holder)
 
 
-def _spelt(logprobs: Any) -> Iterator[str]:
-    """What the tokens of each list spell, what their bytes spell, and every other string.
+def _spell(logprobs: Any) -> Steps[str]:
+    """What the tokens of each list spell, what their bytes spell, and every other string, as lines.
 
     Shapes: `{content: [{token, bytes, logprob, top_logprobs: [{token, bytes, logprob}]}], refusal}`, a list of such
     tokens, or the older `{tokens: [text], top_logprobs: [{text: number}]}`. Alternatives are lines of their own.
     """
-    rest: list[tuple[Any, str]] = [(logprobs, "")]
+    lines: list[str] = []
+    rest: list[tuple[Any, bool]] = [(logprobs, False)]
+    read = 0
     while rest:
-        value, separator = rest.pop()
+        value, is_apart = rest.pop()
         if isinstance(value, str):
-            yield value
+            lines.append(value)
         elif isinstance(value, dict):
-            rest += [(name, "") for name in value if not rules.is_plain_word(name)]
-            rest += [(each, "\n" if name == "top_logprobs" else "") for name, each in value.items()]
+            members = iter(value.items())
+            while some := list(islice(members, _STEP)):
+                rest += [(name, False) for name, _ in some if not rules.is_plain_word(name)]
+                rest += [(each, name == "top_logprobs") for name, each in some if each.__class__ in _READ]
+                if len(some) == _STEP:
+                    yield
         elif isinstance(value, list):
-            tokens = [each.get("token") if isinstance(each, dict) else each for each in value]
-            yield separator.join(token for token in tokens if isinstance(token, str))
-            numbers = [each.get("bytes") or () if isinstance(each, dict) else (each,) for each in value]
-            yield separator.join(map(_text_of_bytes, numbers)) if separator else _text_of_bytes(chain(*numbers))
-            for each in value:
-                if isinstance(each, dict):
-                    rest.append(({name: item for name, item in each.items() if name not in ("token", "bytes")}, ""))
-                elif isinstance(each, list):
-                    rest.append((each, separator))
+            tokens = _Tokens(is_apart=is_apart)
+            for start in range(0, len(value), _STEP):
+                for each in value[start : start + _STEP]:
+                    yield from tokens.add(each, rest)
+                if len(value) > _STEP:
+                    yield
+            lines += tokens.lines()
+        read += 1 + (len(value) if isinstance(value, list | dict) else 0)
+        if read > _STEP:
+            read = 0
+            yield
+    return "\n".join(lines)
 
 
-def _text_of_bytes(numbers: Iterable[Any]) -> str:
-    return bytes(each for each in numbers if type(each) is int and 0 <= each < 256).decode(errors="replace")
+_READ = (str, dict, list)
+"""Types that hold strings."""
+_USUAL_NAMES = frozenset(("token", "bytes", "logprob", "top_logprobs"))
+"""Found faster in a set than by `is_plain_word`."""
+
+
+class _Tokens:
+    """What the members of one list spell. `is_apart`: each is a line of its own."""
+
+    def __init__(self, *, is_apart: bool) -> None:
+        self._is_apart = is_apart
+        self._texts: list[str] = []
+        self._bytes: list[bytes] = []
+        self._numbers = bytearray()
+
+    def add(self, member: Any, rest: list[tuple[Any, bool]]) -> Steps[None]:
+        """Read a token, `{token, bytes, …}`, its text, or one of its bytes; what else it holds is added to `rest`."""
+        if isinstance(member, str):
+            self._texts.append(member)
+        elif isinstance(member, list):
+            rest.append((member, self._is_apart))
+        elif isinstance(member, dict):
+            for name, value in member.items() if len(member) < _STEP else ():
+                if name == "token" and isinstance(value, str):
+                    self._texts.append(value)
+                elif name == "bytes" and isinstance(value, list):
+                    yield from self._add_numbers(value, rest)
+                elif value.__class__ in _READ:
+                    rest.append((value, name == "top_logprobs"))
+                if name not in _USUAL_NAMES and not rules.is_plain_word(name):
+                    rest.append((name, False))
+            if len(member) >= _STEP:
+                rest.append((member, self._is_apart))
+        elif type(member) is int and 0 <= member < 256:
+            self._numbers.append(member)
+        if self._is_apart and self._numbers:
+            self._bytes.append(bytes(self._numbers))
+            self._numbers.clear()
+
+    def _add_numbers(self, numbers: list[Any], rest: list[tuple[Any, bool]]) -> Steps[None]:
+        for start in range(0, len(numbers), _STEP):
+            some = numbers[start : start + _STEP]
+            kept = [each for each in some if type(each) is int and 0 <= each < 256]
+            self._numbers += bytes(kept)
+            if len(kept) != len(some):
+                rest += [(each, False) for each in some if each.__class__ in _READ]
+            if len(some) == _STEP:
+                yield
+
+    def lines(self) -> list[str]:
+        separator = "\n" if self._is_apart else ""
+        spelt = [*self._bytes, bytes(self._numbers)]
+        return [separator.join(self._texts), separator.join(each.decode(errors="replace") for each in spelt)]

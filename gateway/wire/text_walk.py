@@ -6,10 +6,10 @@ the few that are skipped. One pass without recursion. Knows no interface and no 
 
 import re
 from collections.abc import Hashable, Iterable, Iterator, MutableMapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeAlias
 
-from gateway.texts import Form, GroupSlot, TextSlot
+from gateway.texts import Form, GroupSlot, TextSlot, TextUnit
 from gateway.wire import field_rules as rules
 from gateway.wire.logprobs import LogprobsSlot
 from gateway.wire.property_names import KeySlot, PropertyNames
@@ -22,10 +22,13 @@ _SHOWN_NAME = re.compile(r"[A-Za-z_]{1,40}").fullmatch
 """Whether a property name may be part of a path that callers and logs see; any other is shown as `*`."""
 _MIN_NUMBER, _USUAL_NAMES = rules.MIN_NUMBER, rules.USUAL_NAMES
 _INDEX = re.compile(r"\[\d+\]")
+_NONE: frozenset[str] = frozenset()
 _Place: TypeAlias = "tuple[Any, str, str, MutableMapping[str, Any] | None, int, Iterator[tuple[Any, Any]] | None]"
 """(object or list, its path, the field it is in, the nearest object above with logprobs, how it is read, the
 members that are still to be read, or None for all of them)."""
 _Members: TypeAlias = Iterable[tuple[Any, Any]]
+Root: TypeAlias = tuple[Any, str, frozenset[str]]
+"""(an object or list, its path, the names of its members that are left out)."""
 _STEP = 512
 """Chosen: members that are read in one step of the walk (about a millisecond). At half small bodies take more steps; at
 double a step keeps others waiting for longer."""
@@ -63,17 +66,28 @@ def answer_slots(value: Any, where: str = "", skip: frozenset[str] = frozenset()
 
 def request_steps(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> Iterator[list[TextSlot]]:
     """As `request_slots`, in steps: the slots found so far, the last time all of them."""
-    return _Walk("name", joins_all=False).steps(value, where, skip)
+    return _Walk("name", joins_all=False).steps((value, where, skip))
 
 
 def answer_steps(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> Iterator[list[TextSlot]]:
     """As `answer_slots`, in steps: the slots found so far, the last time all of them."""
-    return _Walk("label", joins_all=True).steps(value, where, skip)
+    return _Walk("label", joins_all=True).steps((value, where, skip))
+
+
+def answer_unit(*roots: Root, owner: Any) -> TextUnit:
+    """The unit of these objects of an answer; one of more than a step's members is walked when it is judged."""
+    walk = _Walk("label", joins_all=True)
+    steps = walk.steps(*roots)
+    found = next(steps)
+    while walk.read <= _STEP and not walk.is_over:
+        found = next(steps)
+    return TextUnit(found if walk.is_over else lambda: chain((found,), steps), owner)
 
 
 class _Walk:
     """One walk. Short strings are handed out in groups, which may be dealt with while the walk goes on. Slots of
-    property names come after those of the values: an object must not change its names while it is read."""
+    property names come after those of the values: an object must not change its names while it is read. `read`: the
+    members that were read; `is_over`: all of them were."""
 
     def __init__(self, structural: Form, *, joins_all: bool) -> None:
         self._structural = structural
@@ -84,35 +98,45 @@ class _Walk:
         self._flows: dict[Hashable, Hashable] = {}
         self._group: list[TextSlot] = []
         self._group_chars = 0
+        self._spelt: list[LogprobsSlot] = []
+        self.read, self.is_over = 0, False
 
     def slots(self, root: Any, where: str, skip: frozenset[str]) -> list[TextSlot]:
-        for _ in self.steps(root, where, skip):
+        for _ in self.steps((root, where, skip)):
             pass
         return self._slots
 
-    def steps(self, root: Any, at: str, skip: frozenset[str]) -> Iterator[list[TextSlot]]:
+    def steps(self, *roots: Root) -> Iterator[list[TextSlot]]:
         """All slots found so far, after every step of about a millisecond."""
-        stack: list[_Place] = [(root, at, "", None, _OPEN, None)]
-        read = 0
+        stack: list[_Place] = [(root, at, "", None, _OPEN, None) for root, at, _ in reversed(roots)]
+        skips = {id(root): skip for root, _, skip in roots}
+        next_end = _STEP
         while stack:
             place = stack.pop()
             members, rest = _next_members(place)
             if rest is not None:
                 stack.append((*place[:5], rest))
-            skipped = skip if place[0] is root else frozenset()
+            skipped = skips.get(id(place[0]), _NONE)
             is_object = type(place[0]) is dict
             below = self._object(place, members, skipped) if is_object else self._list(place, members)
             if below:
                 below.reverse()
                 stack += below
-            read += min(len(place[0]), _STEP) + 1
-            if read > _STEP:
-                read = 0
+            self.read += min(len(place[0]), _STEP) + 1
+            for slot in self._spelt:
+                for _ in slot.spell():
+                    self.read += _STEP
+                    yield self._slots
+            self._slots += self._spelt
+            self._spelt.clear()
+            if self.read > next_end:
+                next_end = self.read + _STEP
                 yield self._slots
             if len(self._named) > _STEP:
                 yield from self._name_steps(being_read={id(place[0]) for place in stack if place[5] is not None})
         yield from self._name_steps(being_read=set())
         self._end_group()
+        self.is_over = True
         yield self._slots
 
     def _name_steps(self, being_read: set[int]) -> Iterator[list[TextSlot]]:
@@ -168,7 +192,7 @@ class _Walk:
                     self._names.values[id(holder), name] = slot
             elif kind is dict or kind is list:
                 if copies is holder and name == "logprobs" and value:
-                    self._slots.append(LogprobsSlot(holder, name, prefix + shown, "label"))
+                    self._spelt.append(LogprobsSlot(holder, name, prefix + shown, "label"))
                 elif value:
                     below.append((value, prefix + shown, name, copies, _mode_below(mode, name, kind), None))
             elif (kind is int or kind is float) and not -_MIN_NUMBER < value < _MIN_NUMBER:

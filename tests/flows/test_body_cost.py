@@ -190,3 +190,30 @@ async def test_a_body_of_many_values_is_not_held_while_the_upstream_is_awaited(
     ):
         assert answer.status == 200 and b"Hello" in await answer.read()
     assert held_while_asked == [0]
+
+
+def _answer_of(kind: str) -> dict[str, object]:
+    """A completion of about a megabyte."""
+    token = {"token": " a", "bytes": [32, 97], "logprob": -0.5}
+    message: dict[str, object] = {"role": "assistant", "content": "hi"}
+    choice: dict[str, object] = {"index": 0, "message": message, "finish_reason": "stop"}
+    if kind == "log probabilities":
+        choice["logprobs"] = {"content": [{**token, "top_logprobs": [token] * 20}] * 1_000}
+    else:
+        fields: dict[str, object] = {
+            "strings": ["ab"] * 200_000,
+            "names": [{"a b": "x"}] * 80_000,
+            "values": ["ops@posthaus.com"] * 55_000,
+        }
+        message["more"] = fields[kind]
+    return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["strings", "names", "values", "log probabilities"])
+def test_no_answer_of_an_upstream_of_a_megabyte_holds_the_loop_for_50_ms(measured: MeasuredGateway, kind: str) -> None:
+    with measured.answering(_answer_of(kind)) as size:
+        assert size > 900_000
+        costs = [measured.send("/v1/chat/completions", orjson.dumps(CHAT)) for _ in range(2)]
+    assert all(cost.status == 200 for cost in costs), costs
+    assert min(cost.block_s for cost in costs) < 0.05, costs

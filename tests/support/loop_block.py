@@ -14,12 +14,14 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import orjson
 import uvloop
 
 from bench.upstream import STREAM, WHOLE
@@ -74,7 +76,8 @@ class Cost:
 
 
 class MeasuredGateway:
-    """A gateway in a child process, for `with`. Its files are in `folder`."""
+    """A gateway in a child process, for `with`. Its files are in `folder`; `{upstream}` in `settings` becomes the
+    address of the upstream, which answers anything."""
 
     def __init__(self, folder: Path, settings: str = SETTINGS) -> None:
         self._folder, self._settings = folder, settings
@@ -83,8 +86,9 @@ class MeasuredGateway:
         self.port, self.key = 0, ""
 
     def __enter__(self) -> Self:
-        upstream = self._stack.enter_context(_Upstream())
-        command = [sys.executable, "-m", "tests.support.loop_block", str(self._folder), self._settings]
+        self._upstream = upstream = self._stack.enter_context(_Upstream())
+        settings = self._settings.replace("{upstream}", f"http://127.0.0.1:{upstream.port}")
+        command = [sys.executable, "-m", "tests.support.loop_block", str(self._folder), settings]
         self._process = self._stack.enter_context(
             subprocess.Popen(
                 [*command, f"http://127.0.0.1:{upstream.port}"], text=True, bufsize=1, cwd=ROOT,
@@ -109,6 +113,16 @@ class MeasuredGateway:
         return Cost(
             status, seen["block_s"], seen["process_block_s"], seen["cpu_s"], seen["peak"] - seen["idle"], answer
         )
+
+    @contextmanager
+    def answering(self, value: object) -> Iterator[int]:
+        """Meanwhile the upstream answers with this JSON value instead of its small completion; yields its bytes."""
+        raw = orjson.dumps(value)
+        self._upstream.whole = _answer(raw)
+        try:
+            yield len(raw)
+        finally:
+            self._upstream.whole = WHOLE
 
     def post(self, path: str, raw: bytes) -> tuple[int, bytes]:
         """Status and body of the answer."""
@@ -136,7 +150,9 @@ class MeasuredGateway:
 
 
 class _Upstream:
-    """Answers any request with a small completion, once its body is read; in a thread of its own."""
+    """Answers any request with `whole`, a small completion, once its body is read; in a thread of its own."""
+
+    whole = WHOLE
 
     def __enter__(self) -> Self:
         ready = threading.Event()
@@ -161,17 +177,21 @@ class _Upstream:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
-                left = int(head.split(b"content-length:", 1)[1].split(b"\r\n", 1)[0])
+                left = int(head.partition(b"content-length:")[2].split(b"\r\n", 1)[0] or 0)
                 is_stream = False
                 while left:
                     piece = await reader.read(min(left, 1 << 20))
                     left -= len(piece)
                     is_stream = is_stream or b'"stream":true' in piece
-                writer.write(STREAM if is_stream else WHOLE)
+                writer.write(STREAM if is_stream else self.whole)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # the gateway has left
         finally:
             writer.close()
+
+
+def _answer(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
 # --- in the child ----------------------------------------------------------------------------------------------------

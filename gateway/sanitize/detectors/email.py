@@ -30,7 +30,8 @@ _DOMAIN = re.compile(
 _FILE_TYPES = frozenset(b"png jpg jpeg gif svg webp avif ico js mjs css html json xml".split())  # icon@2x.png
 _LOGINS = frozenset((b"git", b"hg"))  # git@host:path is how repositories are addressed
 _AT = rb"\s{0,2}(?:[\[({<]\s?(?:at|@)\s?[\])}>]|\s(?:at|@)\s)\s{0,2}"
-_DOT = rb"\s{0,2}(?:[\[({<]\s?(?:dot|\.|punkt|punto|point)\s?[\])}>]|\sdot\s|\.)\s{0,2}"
+_DOT = rb"\s{0,2}(?:[\[({<]\s?(?:dot|\.|punkt|punto|point)\s?[\])}>]|\sdot\s|\s\.\s|(?<!\s)\.(?!\s))\s{0,2}"
+"""A full stop with a blank behind it alone ends a sentence."""
 _SPELT = re.compile(
     rb"[a-z0-9\x02._%+-]{1,64}" + _AT + rb"[a-z0-9\x02-]{1,63}(?:" + _DOT + rb"[a-z0-9\x02-]{1,63}){0,5}"
     + _DOT + rb"[a-z]{2,24}\b"

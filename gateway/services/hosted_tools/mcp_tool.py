@@ -25,9 +25,10 @@ from typing import ClassVar
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.text.invisible import strip_invisible
+from gateway.engines.text.invisible import strip_invisible, strip_steps
 from gateway.errors import GatewayError
 from gateway.ports import ToolServer
+from gateway.resilience.slices import in_slices
 from gateway.services.hosted_tools.hosted_tool import OUT_OF_TIME, run_all
 from gateway.services.hosted_tools.web_calls import ToolCaller
 from gateway.texts import TextSlot, TextUnit
@@ -188,7 +189,7 @@ class McpTool:
         if not isinstance(arguments, dict) or len(call.arguments) > _MAX_ARGUMENTS_CHARS:
             return f"the arguments must be a JSON object of at most {_MAX_ARGUMENTS_CHARS:,} characters", True
         text, is_error = await self._server.call(call.name, arguments)
-        result = {"output": strip_invisible(text)[0]}
+        result = {"output": (await in_slices(strip_steps(text)))[0]}
         if self._grant.cleans:
             await self._caller.clean(TextUnit([TextSlot(result, "output", "output")]), "responses")
         most = self._grant.max_result_chars

@@ -32,6 +32,10 @@ the configured name in `provider_specific_fields` instead."""
 MAX_CHOICES = 128
 """Choices in one answer, and choice indexes in one stream: the most that `n` may be in the OpenAI API reference. Bounds
 the work and the memory of an upstream that invents them; our own schema allows n up to 8, so half would do as well."""
+MAX_CALLS = 128
+"""Tool calls of one choice, whole or streamed: as many as a request may offer tools in the OpenAI API reference. Bounds
+the work and the memory of an upstream that invents them; at half it would still be more than models make."""
+TOO_MANY_CALLS = f"the upstream sent too many tool calls; the limit is {MAX_CALLS}"
 _CHARS_PER_TOKEN = 4
 """For estimates where an upstream sends no counts: OpenAI's rule of thumb for English text. At half or double the
 estimate would be off by that factor; estimates are marked as such."""
@@ -166,6 +170,8 @@ def _normalise_message(message: Json, *, legacy: bool) -> Json:
     calls = message.pop("tool_calls", None)
     if not calls and isinstance(message.get("function_call"), dict) and not legacy:
         calls = [{"function": message.pop("function_call")}]
+    if isinstance(calls, list) and len(calls) > MAX_CALLS:
+        raise UpstreamError(TOO_MANY_CALLS)
     normal = [_normalise_call(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     if normal:
         if legacy:

@@ -6,6 +6,7 @@ Source: OpenAI API reference, read 2026-11-21. Knows no HTTP and no sanitizing r
 import re
 import time
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from gateway.domain import Event, Json
@@ -18,7 +19,7 @@ from gateway.wire.field_rules import is_made_id, is_plain_word
 from gateway.wire.ocr import REPORT
 from gateway.wire.one_question import OneQuestion, message_units
 from gateway.wire.openai_error import error_object
-from gateway.wire.text_walk import answer_slots
+from gateway.wire.text_walk import Root, answer_slots, answer_unit
 from gateway.wire.untrusted_json import table_in
 
 _CHOICE = re.compile(r"choices\[(\d+)\]")
@@ -50,15 +51,12 @@ class ChatDialect(OneQuestion):
         """One unit for each message, and one for all else. `body`: a checked request, `{messages: [{role, …}], …}`."""
         return message_units(body, _OWN_IN_REQUESTS)
 
-    def reply_units(self, data: Json) -> list[TextUnit]:
+    def reply_units(self, data: Json) -> Iterator[TextUnit]:
         """One unit for each choice; the first has the strings outside the choices too. `data`: `{choices, …}`."""
-        units = [
-            TextUnit(_choice_slots(choice, f"choices[{index}]"), owner=choice)
-            for index, choice in enumerate(data.get("choices") or ())
-        ]
-        if units:
-            units[0].slots.extend(answer_slots(data, skip=_OWN_IN_ANSWERS))
-        return units
+        outside: list[Root] = [(data, "", _OWN_IN_ANSWERS)]
+        for index, choice in enumerate(data.get("choices") or ()):
+            yield answer_unit(*_choice_roots(choice, f"choices[{index}]"), *outside, owner=choice)
+            outside = []
 
     def refuse_reply(self, data: Json, unit: TextUnit, error: GatewayError) -> None:
         """Ends the choice with `content_filter`; its message keeps the text before the finding, and nothing else."""
@@ -105,7 +103,7 @@ class ChatDialect(OneQuestion):
             index, last = choice["index"], choice.get("finish_reason") is not None
             pieces = list(_delta_slots(choice, index, last=last))
             taken = {(id(piece.holder), piece.key) for piece in pieces}
-            for slot in _choice_slots(choice, f"choices[{index}]"):
+            for slot in chain.from_iterable(answer_slots(*root) for root in _choice_roots(choice, f"choices[{index}]")):
                 if (id(slot.holder), slot.key) not in taken:
                     yield slot
             yield from pieces
@@ -142,13 +140,14 @@ class ChatDialect(OneQuestion):
         return [Event.from_data({"error": error_object(error)})]
 
 
-def _choice_slots(choice: Json, where: str) -> list[TextSlot]:
-    """The strings of a choice but for those that the gateway writes itself; the lines of an image are among them."""
-    slots = answer_slots(choice, where, _OWN_IN_CHOICES)
+def _choice_roots(choice: Json, where: str) -> list[Root]:
+    """A choice but for what the gateway writes itself; the lines of an image are a part of it."""
+    roots: list[Root] = [(choice, where, _OWN_IN_CHOICES)]
     report = table_in(table_in(choice, "provider_specific_fields"), REPORT)
     if report.get("lines"):
-        slots += answer_slots({"lines": report["lines"]}, f"{where}.provider_specific_fields.{REPORT}")
-    return slots
+        lines = {"lines": report["lines"]}
+        roots.append((lines, f"{where}.provider_specific_fields.{REPORT}", frozenset()))
+    return roots
 
 
 def _delta_slots(choice: Json, index: int, *, last: bool) -> Iterator[TextSlot]:

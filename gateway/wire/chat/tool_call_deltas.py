@@ -9,11 +9,7 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import UpstreamError
-from gateway.wire.chat.answer import arguments_text, new_id
-
-_MAX_CALLS = 128
-"""Tool calls in one answer: the most tools that a request may declare in the OpenAI API reference. Bounds the memory of
-an upstream that invents calls; half would still be more than models make."""
+from gateway.wire.chat.answer import MAX_CALLS, TOO_MANY_CALLS, arguments_text, new_id
 
 
 class _Call:
@@ -47,7 +43,7 @@ class CallDeltas:
         """Our deltas for the `tool_calls` of one of theirs: `{tool_calls: [{index, id?, type?, function}]}` each.
 
         `function` is `{name, arguments: ""}` in a call's first delta and `{arguments}` in the others. Raises
-        UpstreamError for a call that is not an object, and for more than _MAX_CALLS.
+        UpstreamError for a call that is not an object, and for more than MAX_CALLS.
         """
         deltas: list[Json] = []
         for position, each in enumerate(incoming):
@@ -102,8 +98,8 @@ class CallDeltas:
         return len(self._calls) - 1 if count == 1 else min(position, len(self._calls) - 1)
 
     def _add_call(self, identity: str) -> int:
-        if len(self._calls) >= _MAX_CALLS:
-            raise UpstreamError("the upstream sent too many tool calls")
+        if len(self._calls) >= MAX_CALLS:
+            raise UpstreamError(TOO_MANY_CALLS)
         self._calls.append(_Call(identity))
         return len(self._calls) - 1
 

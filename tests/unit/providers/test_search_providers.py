@@ -255,7 +255,7 @@ async def test_half_a_surrogate_pair_in_an_answer_costs_one_character_not_the_se
         rb'{"results": [], "x": "\ud800", "y": NaN}',
         rb'{"results": [], "x": "\ud800", "y": -Infinity}',
         rb'{"results": [], "x": "\ud800", "y": 1e999}',
-        rb'{"x": "\ud800", "results": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        rb'{"x": "\ud800", "results": ' + b"[" * 20_000 + b"]" * 20_000 + b"}",
         rb'{"results": [], "x": "\ud800", "y": "' + b'\xed\xa0\x80"}',
         '{"results": [], "x": "\\ud800"}'.encode("utf-16"),
     ],
@@ -266,3 +266,21 @@ async def test_an_answer_that_is_no_json_is_told_as_such(body: bytes) -> None:
         with pytest.raises(UpstreamError, match="did not answer with JSON"):
             await searx.search(SearchRequest("q"), CALL)
         await searx.close()
+
+
+async def test_an_answer_of_more_values_than_any_search_has_is_refused_before_it_is_decoded() -> None:
+    async with serving(answered_raw(b'{"results": [' + b"{}," * 50_000 + b"{}]}")) as site:
+        searx = Searxng("", site.url)
+        with pytest.raises(UpstreamError, match="the limit is 50000"):
+            await searx.search(SearchRequest("q"), CALL)
+        await searx.close()
+
+
+async def test_halves_of_surrogate_pairs_all_over_a_long_answer_become_one_character_each() -> None:
+    text = "\\\\" + r"\ud83d\ude00\ud83d\\\ude00 \\ud83d " * 4_000 + r"\n"
+    raw = b'{"results": [{"url": "http://a.example/", "content": "' + text.encode() + b'"}]}'
+    async with serving(answered_raw(raw)) as site:
+        searx = Searxng("", site.url)
+        data = await searx.search(SearchRequest("q"), CALL)
+        await searx.close()
+    assert data["results"][0]["content"] == "\\" + "\U0001f600\ufffd\\\ufffd \\ud83d " * 4_000 + "\n"

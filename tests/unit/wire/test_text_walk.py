@@ -15,7 +15,7 @@ from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.responses.call_kinds import CALL_KINDS
 from gateway.wire.responses.dialect import ResponsesDialect
 from gateway.wire.responses.object import new_id
-from gateway.wire.text_walk import answer_slots, request_slots, request_steps
+from gateway.wire.text_walk import answer_slots, answer_unit, request_slots, request_steps
 
 NAMES = st.sampled_from(
     ["Key", "x-y", "text", "content", "name", "id", "enum", "arguments", "metadata", "logprobs", "a"]
@@ -158,3 +158,18 @@ def test_a_large_body_is_walked_in_steps_and_members_are_left_out_at_the_root_al
 def test_a_whole_number_is_read_like_an_integer_though_it_is_written_with_a_point() -> None:
     body = {"x": 4539148803436467.0, "rows": [4539148803436467.0, 1732260000.25, 7.0]}
     assert [slot.text for slot in alone(request_slots(body))] == ["4539148803436467"] * 2
+
+
+def test_a_large_part_of_an_answer_is_walked_in_steps_and_gives_what_a_walk_at_once_gives() -> None:
+    value = {"note": "x" * 200, "more": ["ab cd"] * 3_000, "A B": {"text": ["one", "two"]}}
+    unit = answer_unit((value, "choices[0]", frozenset(("note",))), ({"y": "z"}, "", frozenset()), owner=value)
+    found = [list(slots) for slots in unit.steps(keeps_all=True)]
+    seen = alone([slot for slots in found for slot in slots] + [slot for slot in unit.slots if slot.flow is not None])
+    expected = alone(answer_slots(value, "choices[0]", frozenset(("note",))) + answer_slots({"y": "z"}))
+    assert len(found) >= 5
+    assert sorted((slot.where, slot.text) for slot in seen) == sorted((slot.where, slot.text) for slot in expected)
+
+
+def test_a_small_part_of_an_answer_is_walked_when_its_unit_is_made() -> None:
+    unit = answer_unit(({"content": "hello"}, "message", frozenset()), owner=None)
+    assert unit.only_slot is not None and unit.only_slot.text == "hello"

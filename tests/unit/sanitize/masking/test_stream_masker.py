@@ -99,6 +99,14 @@ async def test_every_single_cut_position_gives_the_same_text() -> None:
         assert text_of(events) == whole(TEXT), cut
 
 
+@pytest.mark.parametrize("behind", ["org. ", "org . ", "org.", "org, "])
+async def test_an_address_that_is_spelt_out_ends_with_its_sentence_wherever_the_text_is_cut(behind: str) -> None:
+    text = "jane (at) example (dot) " + behind + MAIL
+    for cut in range(len(text) + 1):
+        events, _ = await run([[chunk(text[:cut], 0)], [chunk(text[cut:], 1)]])
+        assert text_of(events) == whole(text), cut
+
+
 FRAGMENTS = st.sampled_from(
     [
         CARD, MAIL, KEY, "4539148803436467", "4-5-3-9-1-4-8-8-0-3-4-3-6-4-6-7", "jane (at) example (dot) org", "\n",

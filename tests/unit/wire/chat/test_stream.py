@@ -10,7 +10,7 @@ import pytest
 from gateway.domain import EventBatch
 from gateway.errors import UpstreamError
 from gateway.wire import sse
-from gateway.wire.chat.answer import AnswerContext
+from gateway.wire.chat.answer import AnswerContext, normalise_answer
 from gateway.wire.chat.stream import ChatStream
 
 BASE = {"id": "up1", "object": "chat.completion.chunk", "created": 17, "model": "up-model"}
@@ -266,3 +266,11 @@ def test_more_choices_than_anybody_asks_for_are_refused_before_any_work() -> Non
     events, fault = ChatStream(AnswerContext("SvcLLM", "p", "up-model", time.perf_counter())).take([data])
     assert not events
     assert fault is not None and "too many choices" in fault.message
+
+
+def test_more_tool_calls_than_tools_can_be_offered_are_refused_in_a_whole_answer_as_in_a_stream() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    context = AnswerContext("SvcLLM", "p", "up-model", time.perf_counter())
+    with pytest.raises(UpstreamError, match="too many tool calls; the limit is 128"):
+        normalise_answer({"choices": [{"message": {"tool_calls": [call] * 129}}]}, context)
+    assert normalise_answer({"choices": [{"message": {"tool_calls": [call] * 128}}]}, context)["choices"]
