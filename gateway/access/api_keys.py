@@ -32,11 +32,6 @@ _CHECK_INTERVAL_S = 1.0
 """Least time between two checks whether the file changed, which is how long a revoked key may still be accepted; the
 documentation promises five seconds. Chosen: at half, twice the calls of stat(2); at double, revoking takes 2 s."""
 
-_CHECK_INTERVAL_AT_MISS_S = 0.02
-"""Least time between two checks for unknown keys, so that a key made a moment ago works. Chosen: wrong keys cost at
-most 50 calls of stat(2) a second. At half, 100; at double, a script that makes a key and uses it within 40 ms may be
-refused."""
-
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
@@ -224,7 +219,7 @@ class KeyStore:
         self._file = KeyFile(path)
         self._clock = clock
         self._stamp: tuple[int, int, int] | None = None
-        self._checked_at = self._missed_at = float("-inf")
+        self._checked_at = float("-inf")
         self._table = KeyTable(now)
         self._problem = ""
 
@@ -235,10 +230,7 @@ class KeyStore:
         try:
             return self._table.lookup(presented)
         except Unauthenticated:
-            if self._clock() - self._missed_at < _CHECK_INTERVAL_AT_MISS_S:
-                raise
-        self._missed_at = self._clock()
-        self._refresh()  # the key may have been made a moment ago
+            self._refresh()  # the key may have been made a moment ago; a stat(2) is a hundredth of any request
         return self._table.lookup(presented)
 
     async def refresh(self) -> bool:

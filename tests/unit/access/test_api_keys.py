@@ -60,13 +60,14 @@ def test_an_expired_key_is_refused(path: Path) -> None:
         KeyStore(path, now=clock).lookup(key)
 
 
-def test_a_running_server_sees_new_and_revoked_keys_at_its_next_look(path: Path) -> None:
+def test_a_running_server_sees_new_keys_at_once_and_revoked_ones_at_its_next_look(path: Path) -> None:
     clock = Clock()
     store = KeyStore(path, clock=clock)
-    with pytest.raises(Unauthenticated):
-        store.lookup("gw_x_y")
-    key, record = KeyFile(path).create(REQUEST)
-    clock.now += 1.1
+    for _ in range(2):  # whatever was presented a moment ago
+        with pytest.raises(Unauthenticated):
+            store.lookup("gw_x_y")
+        key, record = KeyFile(path).create(REQUEST)
+        assert store.lookup(key)
     assert store.lookup(key).key_id == record.id and store.is_live(record.id)
     assert store.caller_of(record.id) == store.lookup(key)
     KeyFile(path).revoke(record.id)

@@ -91,11 +91,24 @@ async def test_a_key_works_the_moment_it_was_made(server: RedisServer, gateways:
     keys = RedisKeys(server.url, tmp_path)
     await create(keys, "first")
     store = await gateways.new()
-    await asyncio.sleep(0.03)
-    key, _ = await create(keys)
-    assert not is_accepted(store, key)
-    assert await store.refresh() and is_accepted(store, key)
-    assert not await store.refresh()  # at most fifty looks a second, whatever is guessed
+    for _ in range(3):  # also right behind another look
+        key, _ = await create(keys)
+        assert not is_accepted(store, key)
+        assert await store.refresh() and is_accepted(store, key)
+
+
+async def test_guessed_keys_are_looked_for_together_and_not_all_the_time(
+    server: RedisServer, gateways: Gateways, tmp_path: Path
+) -> None:
+    await create(RedisKeys(server.url, tmp_path))
+    store = await gateways.new()
+    before_s = time.monotonic()
+    assert await asyncio.gather(*(store.refresh() for _ in range(100))) == [False] * 100
+    assert time.monotonic() - before_s < 1
+    before_s = time.monotonic()
+    for _ in range(5):
+        await store.refresh()
+    assert time.monotonic() - before_s > 4 * 0.02
 
 
 async def test_while_redis_is_away_known_keys_are_accepted_for_a_time_and_unknown_ones_are_503(
