@@ -20,7 +20,7 @@ double a text of commas costs more than is charged for it."""
 INSERTS = rb"(?i:insert|replace) (?i:into) [^\s(]{1,80}\s?\("
 """RE2 pattern of the beginning of an INSERT that names its columns."""
 _CELL = re.compile(rb"[ \t]{0,40}[`\"]?([^\s`\"]{4,160})")
-_COLUMNS = re.compile(rb"([^()]{1,600})\)\s{0,8}(?i:values)\s{0,8}")
+_COLUMNS = re.compile(rb"([^()]{1,600}+)\)\s{0,8}(?i:values)\s{0,8}")
 _SECRET_COLUMN = re.compile(
     rb"(?:\A|[\s\"`\[_])(?i:p?assw(?:or)?d|pwd|passphrase|secret|token|api_?key)[\"`\]\s]{0,4}\Z"
 )
