@@ -153,7 +153,7 @@ def prune_page(
 
 
 def _remove_actions(body: Any) -> None:
-    """Removes labels of buttons that stand in one line with a price or a name ("19.99 Add to cart")."""
+    """Removes button labels, which share a line with a price or a name ("19.99 Add to cart")."""
     labels = [label for label in body.iter("a", "button") if label.tag == "button" or not len(label)]
     remove_all(label for label in labels if text_size(label) <= _LABEL_CHARS and is_action(text_of(label)))
 

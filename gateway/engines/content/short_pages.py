@@ -1,4 +1,4 @@
-"""What is read of pages with so few words that the model cannot tell their content from what stands around it.
+"""Reads pages with too few words for the model to separate content from menus.
 
 Runs in the parsing processes. Knows neither models nor page types.
 """

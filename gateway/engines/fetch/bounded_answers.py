@@ -26,7 +26,7 @@ _FREE_FRAMING_BYTES, _FRAMING_SHARE = 1_048_576, 2
 one letter have five bytes of framing each, and some servers flush single lines so. At half, such an answer of 100 KB is
 cut; at double, a server can make the parser work twice as long for nothing."""
 _SLICE_BYTES = 32_768
-"""Bytes that are parsed before the limits are looked at. Chosen: 1,300 interim answers, 4 ms (asyncio reads 262,144,
+"""Bytes parsed between two checks of the limits. Chosen: 1,300 interim answers, 4 ms (asyncio reads 262,144,
 which were 31 ms); at half, long bodies are cut into twice as many pieces, at double a flood holds the loop for 8 ms."""
 
 _INFORMATIONAL = range(102, 200)

@@ -143,7 +143,7 @@ def text_of(element: Any) -> str:
 
 
 def raw_text(element: Any) -> str:
-    """All text inside an element as it stands there, joined in C."""
+    """All text inside an element, unchanged, joined in C."""
     found: str = _string()(element)
     return found
 

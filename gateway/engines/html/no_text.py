@@ -1,4 +1,4 @@
-"""Removes what holds no text for readers from a document, and keeps the text that stands in for pictures and programs.
+"""Removes elements without readable text from a document; keeps the alternative text of pictures and programs.
 
 Runs in the parsing processes. Knows neither content nor furniture.
 """

@@ -34,7 +34,7 @@ _LEAST_NAME_SHARE = 0.4
 first folder of the path, or begins it (`postgres` names www.postgresql.org) and is at least so long. Chosen on 239
 questions over four sets of documentation (`bench.search_quality`): MRR@10 .716 instead of .700, questions in other
 words than the page's .404 instead of .370, and no kind is below; at 1.1 .704, at 2 .720, where a site's name counts
-more than what is asked of it."""
+more than the question."""
 _LABEL = re.compile(r"[^\W\d_]\w{0,60}")
 
 

@@ -12,7 +12,7 @@ from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.office.text import DocumentText
 
 MAX_SPAN = 63
-"""Columns that one cell may span: as many as Word allows a table. Any number may stand in the file."""
+"""Columns that one cell may span: the limit of a Word table. A file may state any number."""
 _HEADING = re.compile(r"Heading (\d)$")
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"

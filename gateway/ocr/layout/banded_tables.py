@@ -191,8 +191,8 @@ def _end_row(beyond: list[Rect], bands: list[list[list[Rect]]], edge: float, usu
 
 
 def _is_short_heading(row: list[Rect], rows: list[list[Rect]]) -> bool:
-    """Whether a row of fewer cells than the table's usual ones heads some of its columns: it has cells enough not to be
-    there by chance, as many as the table's first row, and each begins, ends or stands in the middle with a column."""
+    """Whether a row of fewer cells than the table's usual ones heads some of its columns: it has at least
+    as many cells as the table's first row, and each cell begins, ends or is centred with a column."""
     cells, columns = side_by_side(row), side_by_side([rect for row in rows for rect in row])
     if len(cells) < MIN_TABLE_COLUMNS or len(cells) < len(side_by_side(rows[0])):
         return False
