@@ -1,28 +1,18 @@
 """Whole answers of upstreams are decoded as `json` does, in turns with others; too many values are refused."""
 
-import asyncio
-
 import orjson
 import pytest
 
 from gateway.errors import UpstreamError
 from gateway.providers.large_answers import MAX_VALUES, decoded_answer
+from tests.support.loop_turns import turns_of_others
 
 
 async def test_a_large_answer_equals_its_plain_decoding_and_others_run_meanwhile() -> None:
     value = {"id": "c", "x": [{"a": number % 300, "b": ["é", None, 0.5]} for number in range(100_000)]}
-    turns = 0
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    task = asyncio.create_task(others())
-    assert await decoded_answer(orjson.dumps(value)) == value
-    task.cancel()
-    assert turns > 20  # 3 MB in one go: two
+    async with turns_of_others() as turns:
+        assert await decoded_answer(orjson.dumps(value)) == value
+    assert turns.count > 20  # 3 MB in one go: two
 
 
 @pytest.mark.parametrize("data", [b"{", b'{"a":1}x', b"[" * 300_000 + b"]" * 300_000, b'{"a":"' + b"x" * 300_000])

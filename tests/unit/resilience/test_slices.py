@@ -1,9 +1,9 @@
 """Work in slices lets others run between, and gives the same result."""
 
-import asyncio
 import time
 
 from gateway.resilience.slices import Steps, all_steps, in_slices
+from tests.support.loop_turns import turns_of_others
 
 
 def _sum(count: int) -> Steps[int]:
@@ -18,18 +18,9 @@ def _sum(count: int) -> Steps[int]:
 
 
 async def test_others_run_between_the_slices_of_long_work() -> None:
-    turns = 0
-
-    async def other() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    task = asyncio.create_task(other())
-    assert await in_slices(_sum(100)) == all_steps(_sum(100)) == 4_950
-    task.cancel()
-    assert turns > 10
+    async with turns_of_others() as turns:
+        assert await in_slices(_sum(100)) == all_steps(_sum(100)) == 4_950
+    assert turns.count > 10
 
 
 async def test_work_of_no_step_gives_its_result_at_once() -> None:

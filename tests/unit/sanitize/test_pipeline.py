@@ -17,6 +17,7 @@ from gateway.sanitize.text.findings import Finding
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire.cut_blocked import withhold
 from gateway.wire.text_walk import answer_steps, request_steps
+from tests.support.loop_turns import turns_of_others
 
 CARD, MAIL = "4539 1488 0343 6467", "jane.doe@posthaus.org"
 
@@ -164,22 +165,13 @@ def test_an_explanation_names_kinds_places_and_actions_and_no_value() -> None:
 
 
 async def test_many_texts_let_other_tasks_run_in_between() -> None:
-    turns = 0
-
-    async def neighbour() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
     texts = {
         "content": [f"call +49 30 {1_000_000 + number} before noon, or write to somebody" for number in range(900)]
     }
     unit = TextUnit([TextSlot(texts["content"], index, f"content[{index}]") for index in range(900)])
-    task = asyncio.create_task(neighbour())
-    await Sanitizer(Sanitize()).clean(unit, "requests")
-    task.cancel()
-    assert turns > 4
+    async with turns_of_others() as turns:
+        await Sanitizer(Sanitize()).clean(unit, "requests")
+    assert turns.count > 4
 
 
 async def test_the_texts_of_one_request_share_what_they_may_spend_beyond_their_length() -> None:

@@ -10,6 +10,7 @@ from gateway.domain import CrawlRequest, Json
 from gateway.engines.crawl.frontier import MAX_WAITING, Frontier, Scope, Visit
 from gateway.engines.crawl.relevance import Candidate, Chooser, Interest
 from gateway.errors import UpstreamUnavailable
+from tests.support.loop_turns import turns_of_others
 from tests.support.websites import Site, engine, page, serving
 
 TALK = "A page about the weather, the trains and other small things of every day. " * 4
@@ -77,18 +78,9 @@ async def test_patterns_on_thousands_of_long_links_leave_turns_to_others() -> No
     patterns = tuple(f"(.*a){{12}}b{n}" for n in range(20))
     request = CrawlRequest("https://a.test/", max_depth=2, max_breadth=500, select_paths=patterns)
     frontier = Frontier(request.url, Scope(request, request.url), max_depth=2, breadth=500)
-    turns = 0
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    task = asyncio.create_task(others())
-    assert await frontier.offer(Visit(0, (0, 0), request.url), links) == []
-    task.cancel()
-    assert turns >= 50
+    async with turns_of_others() as turns:
+        assert await frontier.offer(Visit(0, (0, 0), request.url), links) == []
+    assert turns.count >= 50
 
 
 async def test_a_site_that_names_endless_pages_fills_no_memory_with_them() -> None:

@@ -8,6 +8,7 @@ from typing import cast
 
 from gateway.engines.fetch.fetcher import Fetched, Fetcher
 from gateway.engines.fetch.robots import Robots, RobotsCache, parse
+from tests.support.loop_turns import turns_of_others
 
 
 def naive_match(pattern: str, path: str) -> bool:
@@ -73,17 +74,8 @@ async def test_rules_full_of_wildcards_are_bounded_and_checked_beside_the_loop()
     robots = parse("User-agent: *\nDisallow: /secret\n" + rules, "bot")
     assert sum(pattern.count("*") for pattern, _ in robots.rules) <= 20_000
     assert not await robots.allows_in_turn("https://a.test/secret/page")
-    turns = 0
-
-    async def turn() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    others = asyncio.create_task(turn())
-    assert await robots.allows_in_turn("https://a.test/" + "a" * 1_900)
-    others.cancel()
-    assert turns > 1, "others had their turn meanwhile"
+    async with turns_of_others() as turns:
+        assert await robots.allows_in_turn("https://a.test/" + "a" * 1_900)
+    assert turns.count > 1, "others had their turn meanwhile"
     honest = parse("User-agent: *\n" + "".join(f"Disallow: /*?sort={n}*\n" for n in range(2_000)), "bot")
     assert len(honest.rules) == 2_000

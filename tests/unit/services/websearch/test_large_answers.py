@@ -1,9 +1,8 @@
 """Answers of search providers that are far larger than any search wants."""
 
-import asyncio
-
 from gateway.domain import SearchRequest
 from gateway.wire.preencoded import PackedJson
+from tests.support.loop_turns import turns_of_others
 from tests.unit.services.websearch.test_service import CALL, Scripted, service
 
 
@@ -15,18 +14,9 @@ async def test_results_beyond_a_thousand_are_left_out_before_they_cost_anything(
 
 
 async def test_others_run_while_a_text_of_invisible_characters_is_read() -> None:
-    turns = 0
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    task = asyncio.create_task(others())
-    hidden = Scripted([{"title": "t", "url": "https://a.example/", "content": "ab\u200b" * 100_000}])
-    data = await service(hidden, budget=0).search(SearchRequest("q"), CALL)
-    task.cancel()
+    async with turns_of_others() as turns:
+        hidden = Scripted([{"title": "t", "url": "https://a.example/", "content": "ab\u200b" * 100_000}])
+        data = await service(hidden, budget=0).search(SearchRequest("q"), CALL)
     assert isinstance(data, PackedJson) and data.unpack()["results"][0]["content"] == "ab" * 100_000
     assert "100000 invisible characters" in data["note"]
-    assert turns > 20  # in one go: two
+    assert turns.count > 20  # in one go: two
