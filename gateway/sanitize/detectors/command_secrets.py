@@ -46,6 +46,7 @@ dig nsupdate                                                   -y::
 docker podman nerdctl buildah skopeo helm az oc oras cf             login-p login-u:
 npm ngrok cargo rclone composer poetry   >authtoken >add-authtoken >login >obscure >config
 gh flyctl fly wrangler heroku                                       -b --body
+drone woodpecker-cli                                                --data --value
 """
 """By row: commands, then forms. `-p`: the value behind the option, attached or not; `-p+`: only attached; `-u:`,
 `-U%`, `-u,`: what follows that sign in it, `-y::` the last colon, `-b;` the `=` of a cookie; `/p:`: the rest of a word;

@@ -14,7 +14,8 @@ from gateway.sanitize.text.work_budget import WorkBudget
 
 _STRONG = (
     rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|userpwd|passin|kennwort|passwort|mot de passe"
-    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord(?:et)?|passord(?:et)?|adgangskoden?|salasana|jelszo|heslo|lozinka)|[n\x02]apo\x02\x02"
+    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord(?:et)?|passord(?:et)?|adgangskoden?|salasana|jelszo|heslo|lozinka|sifre(?:niz|m|si)?|mat khau|kata sandi"
+    rb"|(?:wlan|wi-?fi|netzwerk|geheim|zugangs)-?schlussel|(?:verification|one[ -]time|log-?in|sign-?in|security) code)|[n\x02]apo\x02\x02"
     rb"|\x04\x05|\x06\x02\x07-\x02"
     rb"|(?:^|[^A-Za-z])(?i:pass|pwd?|pin|psk|mdp)|(?i:bindpw|psksecret|authtok|(?:ro|rw|-server )community)"
     rb"|[a-z](?:Pass|Pwd|Pw|pass\b)"
@@ -28,17 +29,21 @@ _WEAK = (
 )
 NAMES = _STRONG + rb"|" + _WEAK
 """RE2 pattern of the names that make what follows a secret."""
-_FOR_USER = rb"(?: #?\d{1,2}(?=:)|(?i: for [\"'`]?[\w.%-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?))"
+_FOR_USER = (
+    rb"(?: #?\d{1,2}(?=:)|(?i: for [\"'`]?[\w.%-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?)"
+    rb"|(?i: (?:provisoire|temporaire|initiale?|temporal|provisional|provvisoria|provisoria|temporary))(?= ?[:=])"
+    rb"| (?=\([A-Za-z0-9 /-]{1,20}\)[:=]))"
+)
 _SUFFIX = rb"(?=([_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12}|" + _FOR_USER + rb")?"
-_CLOSE = rb"(?:\\?[\"'`]\]?|&quot;|\)|\]|\([A-Za-z]{0,20}\)|\*\*|__)?"
-_OPEN = rb"(?:\(\s?)?(?:[NbBrRuUfF@]{1,2}(?=[\"']))?(?:\\{0,2}[\"'`]|&quot;)?"
+_CLOSE = rb"(?:\\?[\"'`]\]?|&quot;|\)|\]|\([A-Za-z0-9 /-]{0,20}\)|\*\*|__)?"
+_OPEN = rb"(?:\(\s{0,16})?(?:[NbBrRuUfF@]{1,2}(?=[\"']))?(?:\\{0,2}[\"'`]|&quot;)?(?:\\\r?\n[ \t]{0,16})?"
 _ASSIGN = (
     rb"\s{0,3}:\s?(?:&(?:'static )?)?[A-Za-z][\w.]{0,24}[\]?*>]{0,2}\s{0,2}=\s{0,3}(?=[\"'`@])"
     rb"|::?[ \t]?[>|][0-9+-]{0,2}\n[ \t]{1,16}"
     rb"|[ \t]{0,3}(?:=>|:=|->|={1,3}|:(?::(?=[ \t]))?)(?:\*\*|__)?\s{0,3}(?:[&!]{1,2}[\w.-]{1,40}[ \t])?|%3[dDaA]"
 )
 _ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
-_ELEMENT = rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>(?=[^\s<>]{4,160}</)"  # <password>x</password>
+_ELEMENT = rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>(?:(?=[^\s<>]{4,160}</)|<!\[CDATA\[(?=[^\s<>]{4,160}>?</))"  # <password>x</password>
 _PAIRED = (
     rb"[\"']?\s{0,20}(?:,\s{0,20})?[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
     rb"|</key>\s{0,20}<(?:string|data)>"
@@ -137,6 +142,14 @@ _OWNING_HEAD = re.compile(
 """A line before a name that is a directive, a command or a login: nothing, a router's or shell's word, `login anna`."""
 _HEAD_CHARS = 120
 _CALL_BEFORE = re.compile(rb"\w\(\s?(?:[\"'][\w.@-]{0,40}[\"'],\s?){0,4}[\"'][\w.-]{0,40}\Z")
+_OPTION_BEFORE = re.compile(rb"[\"']--?[\w-]{0,40}\Z")
+_PAIR_BEFORE = re.compile(rb"[(\[]\s?[\"'][\w.-]{0,40}\Z")
+_PAIR_END = re.compile(rb"[\"']\s?[)\]]")
+_OWNED_BY = re.compile(
+    rb"(?:encrypt(?:ion|or)?|crypt|secret|credentials?|pagerduty\w{0,16})[\"']?\s{0,2}(?:=>|[:=])?\s{0,2}[\[{(]?\s{0,16}(?:- )?"
+    rb"[\"']?(?:routing_|service_)?[kK]?\Z"
+)
+"""The mapping whose only `key` follows: `encryption:` above `key: x`, `'crypt' => ['key' => 'x']`."""
 _ENDS_STRONG = re.compile(rb"(?i:passw(?:or)?d|passphrase|secret)\Z")
 _LINE_END = re.compile(rb"[\"']?;?[ \t]{0,8}(?:[\r\n]|\Z)")
 _ENDING_IN_PASS = re.compile(
@@ -161,8 +174,8 @@ class Namings:
         quote, value = quoted_value
         if link == "beside" and self._owns(start, assigned.end(1), assigned.end() + len(value)):
             link = "paired"
-        elif link == "listed" and _CALL_BEFORE.search(self._text, max(0, start - _HEAD_CHARS // 2), start + 1):
-            link = "paired"  # define("PASSWORD", "x")
+        elif link == "listed" and self._is_pair(start, assigned.end() + len(value)):
+            link = "paired"
         if assigned.lastindex in _BESIDE or name.endswith(_OWNED_NAMES):
             # what precedes the name counts too
             name = self._text[max(0, start - _BEFORE_NAME_CHARS) : end]
@@ -174,7 +187,20 @@ class Namings:
         if naming is None and key not in self._namings:
             self._budget.spend(20)
             naming = self._namings[key] = _naming(name, self._text[start:end], rest, (link, quote))
+        if naming is not None and not naming.proves and link == "assigned" and name[-3:].lower() == b"key":
+            self._budget.spend(4)
+            if not rest and _OWNED_BY.search(self._text, max(0, start - _HEAD_CHARS // 2), start + 1):
+                return naming._replace(proves=True)
         return naming
+
+    def _is_pair(self, start: int, value_end: int) -> bool:
+        """Whether a name and the string behind its comma are a pair: `define("PASSWORD", "x")`, `("token", "x")`,
+        `["--password", "x"]`."""
+        low = max(0, start - _HEAD_CHARS // 2)
+        if _CALL_BEFORE.search(self._text, low, start + 1) or _OPTION_BEFORE.search(self._text, low, start + 1):
+            return True
+        closed = _PAIR_END.match(self._text, value_end) is not None
+        return closed and _PAIR_BEFORE.search(self._text, low, start + 1) is not None
 
     def _owns(self, start: int, name_end: int, value_end: int) -> bool:
         """Whether the name owns the value with which it has only blanks in between."""

@@ -12,7 +12,7 @@ from gateway.sanitize.detectors.secret_values import (
     quote_before,
     value_at,
 )
-from gateway.sanitize.detectors.value_forms import has_dense_signs
+from gateway.sanitize.detectors.value_forms import has_dense_signs, is_public
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.work_budget import WorkBudget
 
@@ -81,7 +81,8 @@ def special_secret(text: bytes, at: int, naming: Naming, budget: WorkBudget) -> 
         match = _WITH_BLANKS[quote].match(text, at)
         if match is not None:
             budget.spend(10 + len(match.group()) // 4)
-            if has_dense_signs(match.group()) and _TEMPLATE.search(match.group()) is None:
+            key = match.group()
+            if has_dense_signs(key) and _TEMPLATE.search(key) is None and not is_public(key):
                 return Finding(at, match.end(), "SECRET", naming.proves)
     groups = _GROUPS.match(text, at)
     if groups is None or groups.group().isalpha() or not naming.proves:

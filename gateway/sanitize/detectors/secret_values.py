@@ -77,7 +77,7 @@ _PLACEHOLDER_SIGNS = re.compile(rb"<|\.\.\.|\*\*\*|[$%{]\{|%\(|\\f[irbp]|\\[-&]"
 _CALL_WORDS = re.compile(rb"getenv|function|\{\d{1,4},\d{0,4}\}|(?:\\x[0-9a-f]{2}[^\\]{0,4}){2}")
 _CODE_HEADS = (b"qr/", b"m/", b"/^", b"r'", b"[", b"self.", b"os.", b"process.", b"this.", b"//", b"arn:", b"urn:")
 _SUBSCRIPT = re.compile(rb"\A[A-Za-z_][\w.]*\[[\w.\[\]'\":+-]*")
-_CALL = re.compile(rb"\A[$@]?[A-Za-z_][\w.:>-]*\((?:[\w.:$\[\]()'/*=-]*|.*\)[;,]?)")
+_CALL = re.compile(rb"\A[$@]?[A-Za-z_][\w.:>-]*[!?]?\((?:[\w.:$\[\]()'/*=-]*|.*\)[;,]?)")
 _VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")
 _MEMBER = re.compile(rb"\A[a-z]+\.[a-z][a-z.]*$")
 _IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
@@ -163,7 +163,7 @@ def _without_closing(value: bytes, naming: Naming) -> bytes:
 
 def is_placeholder(lower: bytes) -> bool:
     return (
-        lower in _PLACEHOLDER_WORDS
+        lower.rstrip(b"!?") in _PLACEHOLDER_WORDS
         or _PLACEHOLDER.search(lower) is not None
         or (not lower.isalnum() and _PLACEHOLDER_SIGNS.search(lower) is not None)
     )

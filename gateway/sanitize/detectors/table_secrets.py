@@ -17,12 +17,19 @@ _MAX_ROWS = 40
 _MAX_FIELDS = 64
 """Chosen: fields of one row of an INSERT; wider tables are data, not logins. At half some user tables are cut; at
 double a text of commas costs more than is charged for it."""
+HEADERS = (
+    rb"(?:^|[|,;\t\n])[ \"]{0,2}(?:[A-Za-z]{2,12}[ _-])?(?i:(?:pass(?:word|wd|phrase)|pwd|kennwort|passwort|mot de passe"
+    rb"|contrasena|senha|wachtwoord|secret(?:[ _-]?(?:key|access[ _-]?key))?|(?:access|auth|api|bearer|refresh)[ _-]?token"
+    rb"|(?:api|private|access)[ _-]?key))[ \"]{0,2}[|,;\t\r\n]"
+)
+"""RE2 pattern of a cell in the header of a table whose column holds secrets."""
 INSERTS = rb"(?i:insert|replace) (?i:into) [^\s(]{1,80}\s?\("
 """RE2 pattern of the beginning of an INSERT that names its columns."""
 _CELL = re.compile(rb"[ \t]{0,40}[`\"]?([^\s`\"]{4,160})")
 _COLUMNS = re.compile(rb"([^()]{1,600}+)\)\s{0,8}(?i:values)\s{0,8}")
 _SECRET_COLUMN = re.compile(
-    rb"(?:\A|[\s\"`\[_])(?i:p?assw(?:or)?d|pwd|passphrase|secret|token|api_?key)[\"`\]\s]{0,4}\Z"
+    rb"(?:\A|[\s\"`\[_])(?i:p?assw(?:or)?d|pwd|passphrase|secret(?:_?(?:access_?)?key)?|token"
+    rb"|(?:api|private|access|encryption|signing)_?key|(?:api|client|app|shared)_?secret)[\"`\]\s]{0,4}\Z"
 )
 _ROW = re.compile(rb"[\s,]{0,16}\(")
 _FIELD = re.compile(rb"\s{0,8}(?:[NE]?'((?:[^'\n]|''){0,200})'|[^,()'\n]{0,100}(?:\([^()\n]{0,100}\))?)\s{0,8}")
@@ -32,13 +39,23 @@ def find_below(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterato
     """The cells below the word `password` in the header of a table, Markdown's or separated by signs."""
     low, high = line_start(text, start + 1), line_end(text, end - 1)
     header, mark = text[low:high], b""
+    if header.startswith(b"||"):  # wiki markup: `||a||b||` above `|1|2|`
+        yield from _below(text, (header[: start - low].count(b"||") + 1, header.count(b"||")), high + 1, b"|", budget)
+        return
     for sign in (b"|", b"\t", b";", b","):
         if header.count(sign) > len(header) // 64:
             mark = sign
             break
     if not mark:
         return
-    index, cells, at = text.count(mark, low, start + 1), header.count(mark), high + 1
+    yield from _below(text, (text.count(mark, low, start + 1), header.count(mark)), high + 1, mark, budget)
+
+
+def _below(
+    text: bytes, column: tuple[int, int], at: int, mark: bytes, budget: WorkBudget
+) -> Iterator[Finding]:
+    """The secrets in the rows from `at` on. `column`: the marks before the column, and in all of a row."""
+    index, cells = column
     for _ in range(_MAX_ROWS):
         row_end = line_end(text, at)
         budget.spend(4 + (row_end - at) // 32)

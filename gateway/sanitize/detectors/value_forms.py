@@ -22,7 +22,7 @@ _KEYWORD_ARGUMENT = re.compile(rb"[A-Za-z_]{2,40}\d?=[^=].*")
 _REFERENCE = re.compile(
     rb"(?:CVE|CWE|RFC|ISO|PEP|BCP|GHSA|DSA|USN|SHA|AES|RSA|HMAC|TLS|SSL|UTF)[-_ ]?\d[\w.-]*", re.IGNORECASE
 )
-_VERSION = re.compile(rb"[vV]?\d{1,4}(?:\.\d{1,6}){1,4}(?:[-+.]?[a-z]{1,8}\d{0,4})?")
+_VERSION = re.compile(rb"[vV]?\d{1,4}(?:\.\d{1,6}){1,4}(?:[-+.]?[a-z]{1,8}\d{0,4})?(?:[-+~.][a-z]{0,8}\d{1,4}){0,5}")
 _DATE = re.compile(rb"\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?")
 _PUBLIC = re.compile(
     rb"(?:[\w./:-]{1,120}@)?sha(?:1|224|256|384|512)[-:/=].*|(?:[0-9A-Fa-f]{2}:){5,}[0-9A-Fa-f]{2}|-----BEGIN.*|(?:ssh|ecdsa)-[\w-]+"
