@@ -36,7 +36,7 @@ _FOR_USER = (
 )
 _SUFFIX = rb"(?=([_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12}|" + _FOR_USER + rb")?"
 _CLOSE = rb"(?:\\?[\"'`]\]?|&quot;|\)|\]|\([A-Za-z0-9 /-]{0,20}\)|\*\*|__)?"
-_OPEN = rb"(?:\(\s{0,16})?(?:[NbBrRuUfF@]{1,2}(?=[\"']))?(?:\\{0,2}[\"'`]|&quot;)?(?:\\\r?\n[ \t]{0,16})?"
+_OPEN = rb"(?:\(\s{0,16})?(?:[NbBrRuUfF@]{1,2}(?=[\"']))?(?:\\{0,2}[\"'`](?:\\\r?\n[ \t]{0,16})?|&quot;)?"
 _ASSIGN = (
     rb"\s{0,3}:\s?(?:&(?:'static )?)?[A-Za-z][\w.]{0,24}[\]?*>]{0,2}\s{0,2}=\s{0,3}(?=[\"'`@])"
     rb"|::?[ \t]?[>|][0-9+-]{0,2}\n[ \t]{1,16}"
@@ -113,7 +113,7 @@ _PROVING = re.compile(
     rb"|credential|bearer|api[_ -]?key"
     rb"|accesskey|oauth|authorization|connection|kennwort|passwort|auth\Z|psk\Z|bindpw|authtok|mot de passe"
     rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|passord|adgangskode|salasana|jelszo|heslo|lozinka|mdp\Z|\x02\x02\Z"
-    rb"|pepper|_salt|[a-z][_-]?key|licen[cs]e\Z"
+    rb"|pepper|_salt|[a-z][_-]?key"
     rb"|community|sess(?:ion)?id"
 )
 """Names of credentials: a random value behind one is certainly a secret. A bare `key`, `sig` or `pin` is not enough."""
@@ -146,7 +146,7 @@ _OPTION_BEFORE = re.compile(rb"[\"']--?[\w-]{0,40}\Z")
 _PAIR_BEFORE = re.compile(rb"[(\[]\s?[\"'][\w.-]{0,40}\Z")
 _PAIR_END = re.compile(rb"[\"']\s?[)\]]")
 _OWNED_BY = re.compile(
-    rb"(?:encrypt(?:ion|or)?|crypt|secret|credentials?|pagerduty\w{0,16})[\"']?\s{0,2}(?:=>|[:=])?\s{0,2}[\[{(]?\s{0,16}(?:- )?"
+    rb"(?i:encrypt(?:ion|or)?|crypt|secret|credentials?|jwt|pagerduty\w{0,16})[\"']?\s{0,2}(?:=>|[:=])?\s{0,2}[\[{(]?(?:\s{0,3}[\"'][A-Za-z]{1,16}[\"']\s?[:=]>?\s?[\"'][\w.-]{1,24}[\"'],){0,2}\s{0,16}(?:- )?"
     rb"[\"']?(?:routing_|service_)?[kK]?\Z"
 )
 """The mapping whose only `key` follows: `encryption:` above `key: x`, `'crypt' => ['key' => 'x']`."""

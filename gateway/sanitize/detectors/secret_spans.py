@@ -20,7 +20,7 @@ _WITH_BLANKS = {mark: re.compile(rb"[^\n" + mark + rb"]{32,160}(?=" + mark + rb"
 """By quotation mark. Shorter keys with blanks in them are not told from sentences."""
 _GROUPS = re.compile(rb"[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}(?![A-Za-z0-9])")
 """A key in base32 as authenticator programs show it (RFC 4648; groups of four for reading)."""
-_TEMPLATE = re.compile(rb"[$%]\{[A-Za-z]|%\(\w|\{\d{1,3},")
+_TEMPLATE = re.compile(rb"[$%][{(][A-Za-z]|%\(\w|\{\d{1,3},")
 _MAX_LINE_CHARS = 512
 """Chosen: how much of a line belongs to a syntax. Longer headers and records hold more than one credential only in
 lists of cookies, which have a bound of their own. At half long commands are cut; at double dense texts cost more."""

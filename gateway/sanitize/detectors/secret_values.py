@@ -144,7 +144,8 @@ def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]
     closed = naming.quote != b"" and next_char in _CLOSING
     if not _looks_secret(unescaped, naming, closed):
         return 0, False
-    certain = naming.proves and naming.owns and has_high_entropy(unescaped)
+    proves = naming.proves or (not naming.strong and _PRODUCT_KEY.fullmatch(unescaped) is not None)
+    certain = proves and naming.owns and has_high_entropy(unescaped)
     return len(value), certain and _EXAMPLE_WORD.search(unescaped.lower()) is None
 
 
@@ -158,6 +159,7 @@ def _without_closing(value: bytes, naming: Naming) -> bytes:
         if not (naming.strong and value[-1:] in (b"*", b"?") and _LAST_SIGN.match(value)):
             value = value.rstrip(_TRAILING)
         value = value[:-1] if value.endswith(b")") and _BRACKET not in value else value
+        value = value[:-1] if value.endswith(b"}") and b"{" not in value and naming.link == "assigned" else value
     return value
 
 

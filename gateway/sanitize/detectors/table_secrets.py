@@ -18,9 +18,9 @@ _MAX_FIELDS = 64
 """Chosen: fields of one row of an INSERT; wider tables are data, not logins. At half some user tables are cut; at
 double a text of commas costs more than is charged for it."""
 HEADERS = (
-    rb"(?:^|[|,;\t\n])[ \"]{0,2}(?:[A-Za-z]{2,12}[ _-])?(?i:(?:pass(?:word|wd|phrase)|pwd|kennwort|passwort|mot de passe"
-    rb"|contrasena|senha|wachtwoord|secret(?:[ _-]?(?:key|access[ _-]?key))?|(?:access|auth|api|bearer|refresh)[ _-]?token"
-    rb"|(?:api|private|access)[ _-]?key))[ \"]{0,2}[|,;\t\r\n]"
+    rb"(?:^|[|,;\t\n])[ \"]{0,2}(?i:pass(?:word|wd|phrase)|pwd|kennwort|passwort|mot de passe|contrasena|senha|wachtwoord"
+    rb"|secret|api[ _]?key|a(?:pi|ccess) token)[ \"]{0,2}[|,;\t\r\n]"
+    rb"|[a-z]_(?:password|secret|token|key)[\"|,;\t\r\n]"
 )
 """RE2 pattern of a cell in the header of a table whose column holds secrets."""
 INSERTS = rb"(?i:insert|replace) (?i:into) [^\s(]{1,80}\s?\("

@@ -16,6 +16,7 @@ _PATH = re.compile(rb"(?:[./~]{0,2}/|\./|[A-Za-z]:\\)[\w.+@{}$-]{1,40}(?:[/\\][\
 _FILE = re.compile(
     rb"\A[\w./+@-]+\.(?:key|pem|crt|cer|csr|private|txt|json|ya?ml|toml|conf|cfg|ini|html?|xml|py|js|ts|go|rs|c|h|lib|so|dll"
     rb"|exe|sh|sql|db|md|rst|log|zip|gz|jks|p12|pfx|pub|tbl|idx)"
+    rb"(?:[?#][\w.=&-]{0,80})?"
 )
 _OPTION = re.compile(rb"--?[A-Za-z][A-Za-z-]*(?:=.*)?")
 _KEYWORD_ARGUMENT = re.compile(rb"[A-Za-z_]{2,40}\d?=[^=].*")
