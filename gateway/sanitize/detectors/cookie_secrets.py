@@ -21,7 +21,9 @@ _MAX_CHARS = 4096
 """Chosen: how far a list of cookies is read: browsers send up to 4 KB for one. At half long lists are cut; at double
 many beginnings in one text cost more."""
 _COOKIE = re.compile(rb"([A-Za-z0-9_.$!-]{1,64})=\"?([A-Za-z0-9+/=_.%~:|-]{1,1024})")
-_OBJECT = re.compile(rb"\"name\"\s{0,2}:\s{0,2}\"([^\"\n]{1,64})\",\s{0,20}\"value\"\s{0,2}:\s{0,2}\"([^\"\\\s]{16,1024})\"")
+_OBJECT = re.compile(
+    rb"\"name\"\s{0,2}:\s{0,2}\"([^\"\n]{1,64})\",\s{0,20}\"value\"\s{0,2}:\s{0,2}\"([^\"\\\s]{16,1024})\""
+)
 _REST = re.compile(rb"[A-Za-z0-9+/=_.%~-]{16,2048}")
 _MEASURING = re.compile(
     rb"_(?:ga|gid|gat|fbp|gcl|pk|hj|uet|clck|dd)|__utm|(?i:consent|visitor|optanon|lang|locale|theme)"

@@ -15,9 +15,7 @@ from gateway.sanitize.text.work_budget import WorkBudget
 
 _OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
 _PAIRED = _OWNED._replace(link="paired")
-DIRECTIVES = (
-    rb"(?i:acl setuser) |\nuser |sudo -S|\nrootpw |insecure-password |\bBUNDLE_[A-Z]|accounts[\"']?:\s?\["
-)
+DIRECTIVES = rb"(?i:acl setuser) |\nuser |sudo -S|\nrootpw |insecure-password |\bBUNDLE_[A-Z]|accounts[\"']?:\s?\["
 """RE2 pattern of the first words of directives; `_REST_OF_DIRECTIVE` has what leads to the secret. Kept apart, as one
 pattern of both has too many states for RE2."""
 PRINTED = (

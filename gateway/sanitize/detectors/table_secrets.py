@@ -51,9 +51,7 @@ def find_below(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterato
     yield from _below(text, (text.count(mark, low, start + 1), header.count(mark)), high + 1, mark, budget)
 
 
-def _below(
-    text: bytes, column: tuple[int, int], at: int, mark: bytes, budget: WorkBudget
-) -> Iterator[Finding]:
+def _below(text: bytes, column: tuple[int, int], at: int, mark: bytes, budget: WorkBudget) -> Iterator[Finding]:
     """The secrets in the rows from `at` on. `column`: the marks before the column, and in all of a row."""
     index, cells = column
     for _ in range(_MAX_ROWS):
