@@ -75,6 +75,14 @@ ASSIGNED = re.compile(
     + _OPEN
 )
 """What leads from a name to its value. Not one pattern with the names, as that has too many states for RE2."""
+PROSE = re.compile(
+    rb"s? (?!(?:is|was|has|have|by|ist|lautet|est|es|e|er|ar|jest|to|of|for|on|von|fur|de|du|del|para|per|(?:re)?set"
+    rb"|(?:re)?changed|send|sendline|value|val|content|encrypted|ascii|plain|cleartext|hexadecimal|sha|temporary|temporal"
+    rb"|provisional|temporaire|provisoire|provvisoria|provisoria|initiale?)\b)"
+    rb"[a-z]{2,14}+(?=[\s,;)]|\.\s)(?!(?: [a-z]{1,14}){0,5}:)"
+)
+"""Words of a sentence behind a name (`the key changes when …`), to none of which ASSIGNED leads as to a value: found
+sooner."""
 _LINKS: tuple[Link, ...] = ("beside", "beside", "paired", "assigned", "listed", "said")
 """By the last group of ASSIGNED that matched; the first one is the rest of the name."""
 _IS_STRONG = re.compile(_STRONG)
