@@ -6,12 +6,13 @@ encodings, values split over messages and parts, numbers, tools of other interfa
 
 import asyncio
 import base64
+import contextlib
 import gzip
 import html
 import json
 import quopri
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import aiohttp
 import orjson
@@ -22,100 +23,12 @@ from tests.support import upstream as up
 from tests.support.asking import OFF
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.hosted_search import scene
+from tests.support.unusual_requests import CARD, KEY, REQUESTS, SAID, chat, message, response
 from tests.support.upstream import Script, Upstream
 from tests.support.web_tools_site import PATH
 
-KEY = "ghp_" + "x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi"  # a made-up key of a real form
-CARD = "4539148803436467"
-SAID = f"the key is {KEY} ok"
 LIMIT_S = 10
 SETTINGS = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["websearch", "chat", "responses", "embeddings"]\n'
-USER = {"role": "user", "content": "hello"}
-
-Case = tuple[str, dict[str, Any]]
-
-
-def chat(**more: Any) -> Case:
-    return "/v1/chat/completions", {"model": "SvcLLM", "messages": [USER], **more}
-
-
-def turns(*messages: dict[str, Any]) -> Case:
-    return chat(messages=[USER, *messages])
-
-
-def called(arguments: str, **more: Any) -> Case:
-    call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": arguments}, **more}
-    return turns({"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c1", "content": "ok"})
-
-
-def response(*items: Any, **more: Any) -> Case:
-    return "/v1/responses", {"model": "SvcLLM", "input": [{"role": "user", "content": "x"}, *items], **more}
-
-
-def message(*blocks: Any, **more: Any) -> Case:
-    content = [{"type": "text", "text": "x"}, *blocks]
-    body = {"model": "SvcLLM", "max_tokens": 50, "messages": [{"role": "user", "content": content}], **more}
-    return "/v1/messages", body
-
-
-def embed(texts: Any, **more: Any) -> Case:
-    return "/v1/embeddings", {"model": "Vectors", "input": texts, **more}
-
-
-def image(url: str) -> Case:
-    return turns({"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]})
-
-
-REQUESTS: dict[str, Case] = {
-    "UTF-16 in a data URL": image("data:text/plain;charset=utf-16;base64," + base64.b64encode(SAID.encode("utf-16")).decode()),
-    "a data URL with a parameter": image("data:text/csv;header=present;base64," + base64.b64encode(SAID.encode()).decode()),
-    "a data URL of JSON, percent-encoded": image("data:application/json," + quote(json.dumps({"a": SAID}))),
-    "the fragment of a picture's address": image(f"https://pictures.example.org/a.png#access_token={KEY}"),
-    "base64 of base64": chat(messages=[{"role": "user", "content": base64.b64encode(base64.b64encode(SAID.encode())).decode()}]),
-    "full-width letters": chat(messages=[{"role": "user", "content": "".join(chr(ord(c) + 0xFEE0) for c in KEY)}]),
-    "entities of HTML": chat(messages=[{"role": "user", "content": "".join(f"&#{ord(c)};" for c in KEY)}]),
-    "quoted-printable": chat(messages=[{"role": "user", "content": "".join(f"={ord(c):02X}" for c in KEY)}]),
-    "percent-encoded twice": chat(messages=[{"role": "user", "content": quote(quote(SAID, safe=""), safe="").replace("ghp_", "ghp%255F")}]),
-    "a soft hyphen between": chat(messages=[{"role": "user", "content": "\u00ad".join(KEY)}]),
-    "a combining mark between": chat(messages=[{"role": "user", "content": "\u034f".join(KEY)}]),
-    "JSON in a key of arguments": called(json.dumps({json.dumps({"k": KEY}): 1})),
-    "arguments that are no JSON": called(f"q={KEY}&x=1"),
-    "arguments cut off": called('{"q": "' + KEY),
-    "a number in arguments": called('{"card": ' + CARD + "}"),
-    "an unknown field of a call": called("{}", extra_content={"google": {"note": SAID}}),
-    "a developer's message": turns({"role": "developer", "content": [{"type": "text", "text": SAID}]}),
-    "an answer that was heard": turns({"role": "assistant", "audio": {"id": KEY}}),
-    "an unknown role": turns({"role": "observation", "content": SAID}),
-    "reasoning with details": turns({"role": "assistant", "content": "a", "reasoning_details": [{"type": "x.y", "data": {"z": SAID}}]}),
-    "the seed of a tool's schema": chat(tools=[{"type": "function", "function": {"name": "f", "parameters": {
-        "type": "object", "dependentRequired": {"a": [KEY]}, "properties": {"a": {"not": {"const": KEY}}}}}}]),
-    "allowed tools": chat(tools=[{"type": "function", "function": {"name": "f"}}], tool_choice={
-        "type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": KEY}}]}}),
-    "the place of a searcher": chat(web_search_options={"user_location": {"type": "approximate", "approximate": {"region": SAID}}}),
-    "a text typed by a computer call": response({"type": "computer_call", "call_id": "c", "id": "i", "status": "completed",
-        "pending_safety_checks": [{"id": "s", "code": "x", "message": SAID}], "action": {"type": "type", "text": SAID}}),
-    "a patch": response({"type": "apply_patch_call", "call_id": "c", "status": "completed", "operation": {
-        "type": "update_file", "path": f"/srv/{KEY}.env", "diff": f"+TOKEN={KEY}"}}),
-    "the output of an interpreter": response({"type": "code_interpreter_call", "id": "c", "container_id": "k", "status": "completed",
-        "code": f"print('{KEY}')", "outputs": [{"type": "logs", "logs": SAID}]}),
-    "results of a file search": response({"type": "file_search_call", "id": "f", "status": "completed", "queries": [SAID],
-        "results": [{"file_id": "x", "filename": "a", "text": SAID, "attributes": {"owner": SAID}}]}),
-    "a query of a web search": response({"type": "web_search_call", "id": "w", "status": "completed", "action": {"type": "search", "query": SAID}}),
-    "a call of a server's tool": response({"type": "mcp_call", "id": "m", "name": "f", "server_label": "s",
-        "arguments": json.dumps({"a": KEY}), "output": SAID, "error": SAID}),
-    "a picture that was made": response({"type": "image_generation_call", "id": "g", "status": "completed", "result": SAID}),
-    "an item's reference": response({"type": "item_reference", "id": KEY}),
-    "an approval": response({"type": "mcp_approval_response", "approval_request_id": "a", "approve": True, "reason": SAID}),
-    "the output of a shell": response({"type": "shell_call_output", "call_id": "c", "output": [
-        {"stdout": SAID, "stderr": SAID, "outcome": {"type": "exit", "exit_code": 0}}]}),
-    "hidden thinking": message(system=SAID, thinking={"type": "enabled", "budget_tokens": 1024}),
-    "a document of blocks": message({"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": SAID}]}}),
-    "a server's token": message(mcp_servers=[{"type": "url", "url": f"https://m.example/?key={KEY}", "name": "m"}]),
-    "an upload to a container": message({"type": "container_upload", "file_id": KEY}),
-    "a tool's examples": message(tools=[{"name": "f", "input_schema": {"type": "object"}, "input_examples": [{"a": KEY}]}]),
-    "a list of texts": embed(["a", SAID, ["b"]]), "a text for vectors": embed(SAID), "a user of vectors": embed("x", user=KEY),
-    "an unknown field for vectors": embed("x", encoding_hints={"a": [SAID]}),
-}  # fmt: skip
 
 
 def spellings(raw: str) -> list[str]:
@@ -129,10 +42,8 @@ def spellings(raw: str) -> list[str]:
         unquote(unquote(raw)),
         quopri.decodestring(raw.encode()).decode("latin1"),
     ]
-    try:
+    with contextlib.suppress(orjson.JSONDecodeError):
         texts.append(orjson.dumps(orjson.loads(raw)).decode())
-    except orjson.JSONDecodeError:
-        pass
     words = "".join(char if char.isalnum() or char in "+/" else " " for char in raw).split()
     for word in (each for each in words if len(each) > 40):
         decoded = base64.b64decode(word + "=" * (-len(word) % 4), validate=False)
@@ -200,24 +111,69 @@ def pieces(text: str, size: int) -> list[str]:
 
 
 ANSWERS: dict[str, tuple[Script, bool]] = {
-    "two parts of content": (said(content=[{"type": "text", "text": SAID[:22]}, {"type": "output_text", "text": SAID[22:]}]), False),
-    "a call of an unknown kind": (said(tool_calls=[{"id": "c", "type": "mcp", "mcp": {"server": KEY, "input": {"a": SAID}}}]), False),
-    "results of a search": (whole(search_results=[{"title": SAID, "url": f"https://x.example/?key={KEY}"}], citations=[f"https://x.example/?token={KEY}"]), False),
+    "two parts of content": (
+        said(content=[{"type": "text", "text": SAID[:22]}, {"type": "output_text", "text": SAID[22:]}]),
+        False,
+    ),
+    "a call of an unknown kind": (
+        said(tool_calls=[{"id": "c", "type": "mcp", "mcp": {"server": KEY, "input": {"a": SAID}}}]),
+        False,
+    ),
+    "results of a search": (
+        whole(
+            search_results=[{"title": SAID, "url": f"https://x.example/?key={KEY}"}],
+            citations=[f"https://x.example/?token={KEY}"],
+        ),
+        False,
+    ),
     "what the service timed": (whole(timings={"prompt": SAID, KEY: 1}, service_tier=KEY), False),
-    "a prompt that was echoed": (whole(prompt_filter_results=[{"prompt_index": 0, "content_filter_results": {"jailbreak": {"detail": SAID}}}]), False),
+    "a prompt that was echoed": (
+        whole(prompt_filter_results=[{"prompt_index": 0, "content_filter_results": {"jailbreak": {"detail": SAID}}}]),
+        False,
+    ),
     "a refusal in parts": (said(content=[{"type": "refusal", "refusal": SAID}]), False),
-    "the executed tools": (said(executed_tools=[{"type": "python", "arguments": json.dumps({"c": KEY}), "output": SAID}]), False),
-    "thinking blocks": (said(thinking_blocks=[{"type": "thinking", "thinking": SAID, "signature": "s"}], provider_specific_fields={"a": SAID}), False),
+    "the executed tools": (
+        said(executed_tools=[{"type": "python", "arguments": json.dumps({"c": KEY}), "output": SAID}]),
+        False,
+    ),
+    "thinking blocks": (
+        said(
+            thinking_blocks=[{"type": "thinking", "thinking": SAID, "signature": "s"}],
+            provider_specific_fields={"a": SAID},
+        ),
+        False,
+    ),
     "pieces of three": (deltas(*[{"content": piece} for piece in pieces(SAID, 3)]), True),
-    "pieces with empty ones between": (deltas(*[d for piece in pieces(SAID, 6) for d in ({"content": piece}, {"content": ""}, {"content": None})]), True),
+    "pieces with empty ones between": (
+        deltas(*[d for piece in pieces(SAID, 6) for d in ({"content": piece}, {"content": ""}, {"content": None})]),
+        True,
+    ),
     "thoughts under another name": (deltas(*[{"reasoning": piece} for piece in pieces(SAID, 4)]), True),
     "thoughts of an unknown name": (deltas(*[{"thought_text": piece} for piece in pieces(SAID, 9)]), True),
-    "escapes in pieces": (deltas(*[{"content": piece} for piece in pieces("".join(f"\\u{ord(c):04x}" for c in KEY), 5)]), True),
-    "base64 in pieces": (deltas(*[{"content": piece} for piece in pieces(base64.b64encode(SAID.encode()).decode(), 11)]), True),
+    "escapes in pieces": (
+        deltas(*[{"content": piece} for piece in pieces("".join(f"\\u{ord(c):04x}" for c in KEY), 5)]),
+        True,
+    ),
+    "base64 in pieces": (
+        deltas(*[{"content": piece} for piece in pieces(base64.b64encode(SAID.encode()).decode(), 11)]),
+        True,
+    ),
     "parts in a delta": (deltas(*[{"content": [{"type": "text", "text": piece}]} for piece in pieces(SAID, 8)]), True),
-    "a message instead of a delta": (up.stream(up.frame({"id": "c", "object": "chat.completion.chunk", "choices": [
-        {"index": 0, "delta": {}, "message": {"content": SAID}, "text": SAID}]}), up.chunk({}, "stop"), b"data: [DONE]\n\n"), True),
-}  # fmt: skip
+    "a message instead of a delta": (
+        up.stream(
+            up.frame(
+                {
+                    "id": "c",
+                    "object": "chat.completion.chunk",
+                    "choices": [{"index": 0, "delta": {}, "message": {"content": SAID}, "text": SAID}],
+                }
+            ),
+            up.chunk({}, "stop"),
+            b"data: [DONE]\n\n",
+        ),
+        True,
+    ),
+}
 
 
 def joined(raw: str) -> str:
@@ -258,8 +214,10 @@ async def test_no_unusual_place_of_an_answer_lets_a_secret_in(start_gateway: Sta
 PAGE = f"""<!doctype html><html><head><title>Notes {KEY}</title><meta name=description content="it is {KEY}">
 <meta property="og:image:alt" content="{SAID}"></head><body><main><h1>Set-up of {KEY}</h1>
 <p>Long enough a paragraph on how the service was set up last week, with all its parts. password: {KEY}</p>
-<p>In parts: <b>{KEY[:20]}</b>{KEY[20:]} and <img src="/a.png" alt="{SAID}"> <a href="/x?token={KEY}" title="{KEY}">a link</a>.</p>
-<table><tr><th>name</th><th>token</th></tr><tr><td>ci</td><td>{KEY}</td></tr></table><pre><code>TOKEN={KEY}</code></pre>
+<p>In parts: <b>{KEY[:20]}</b>{KEY[20:]} and <img src="/a.png" alt="{SAID}">
+<a href="/x?token={KEY}" title="{KEY}">a link</a>.</p>
+<table><tr><th>name</th><th>token</th></tr><tr><td>ci</td><td>{KEY}</td></tr></table>
+<pre><code>TOKEN={KEY}</code></pre>
 </main></body></html>"""
 
 

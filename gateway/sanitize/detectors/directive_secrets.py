@@ -14,8 +14,11 @@ from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.work_budget import WorkBudget
 
 _OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
-_PAIRED = _OWNED._replace(link="paired")
-DIRECTIVES = rb"(?i:acl setuser) |\nuser |sudo -S|\nrootpw |insecure-password |\bBUNDLE_[A-Z]|accounts[\"']?:\s?\["
+DIRECTIVES = (
+    rb"(?i:acl setuser) |\nuser |sudo -S|\nrootpw |insecure-password |\bBUNDLE_[A-Z]|accounts[\"']?:\s?\["
+    rb"|SecureString[\"'],|\"keyName\"|(?i:config set (?:requirepass|masterauth)) |Accessor ?ID|chpasswd:"
+    rb"|kubeadm join |\nd-i "
+)
 """RE2 pattern of the first words of directives; `_REST_OF_DIRECTIVE` has what leads to the secret. Kept apart, as one
 pattern of both has too many states for RE2."""
 PRINTED = (
@@ -31,7 +34,16 @@ _REST_OF_DIRECTIVE = re.compile(
     rb"|insecure-password "
     rb"|BUNDLE_[A-Z0-9_]{2,60}[:=] ?[\"']?[A-Za-z0-9_.-]{1,60}:"
     rb"|accounts[\"']?:\s?\[\s{0,12}[\"'](?:0x)?"
+    rb"|SecureString[\"'],\s{0,24}[\"']Value[\"']\s?:\s?[\"']"
+    rb"|\"keyName\"\s?:\s?\"[^\"\n]{1,40}\",(?:\s{0,24}\"[a-z"
+    rb"A-Z]{1,24}\"\s?:\s?\"[A-Z]{0,24}\",){0,3}\s{0,24}\"value\"\s?:\s?\""
+    rb"|(?i:config set (?:requirepass|masterauth)) [\"']?"
+    rb"|Accessor ?ID[ \t]{0,8}[=:][ \t]{0,3}[^\s]{8,40}\s{1,4}Secret ?ID[ \t]{0,8}[=:][ \t]{0,3}"
+    rb"|\nd-i [\w/.-]{0,60}passw[\w/-]{0,30} password "
+    rb"|chpasswd:\s{1,6}(?:expire:[^\n]{1,12}\s{1,6})?list:\s?\|?\s{1,8}[\w.-]{1,32}:"
 )
+_JOIN = re.compile(rb"kubeadm join [^\n]{1,80}?--token ([a-z0-9]{6}\.[a-z0-9]{16})(?![a-z0-9])")
+"""The form of Kubernetes' bootstrap tokens, which looks like a dotted name."""
 _SECRET_LINE = re.compile(rb"(?i:secret|passw|token|credential)[^\n]{0,200}\Z")
 DRIVERS = rb"@(?:tcp6?|unix|udp)\("
 """RE2 pattern of what follows the password in an address of Go's MySQL driver: `root:…@tcp(`."""
@@ -45,6 +57,9 @@ is found."""
 def find_behind(text: bytes, start: int, _: int, budget: WorkBudget) -> Iterator[Finding]:
     """The secret right behind the directive that begins at `start`. Raises BudgetExceeded."""
     budget.spend(6)
+    joining = _JOIN.match(text, start)
+    if joining is not None:
+        yield Finding(*joining.span(1), "SECRET")
     directive = _REST_OF_DIRECTIVE.match(text, start)
     if directive is None:
         return
@@ -66,7 +81,7 @@ def find_printed(text: bytes, start: int, end: int, budget: WorkBudget) -> Itera
     if len(value) > 160 and has_high_entropy(value[:160]) and not is_identifier(value[:160]):
         yield Finding(*line.span(1), "SECRET")
         return
-    finding = judged(text, line.start(1), value, _PAIRED, budget)
+    finding = judged(text, line.start(1), value, _OWNED, budget)
     if finding is not None:
         yield finding
 
@@ -79,7 +94,7 @@ def find_before(text: bytes, start: int, _: int, budget: WorkBudget) -> Iterator
     user = len(text[low:colon].rstrip(_USER_CHARS)) + low if colon >= 0 else colon
     login = _LOGIN.fullmatch(text, user, start) if 0 <= user < colon else None
     if login is not None:
-        finding = judged(text, login.start(1), login.group(1), _PAIRED, budget)
+        finding = judged(text, login.start(1), login.group(1), _OWNED, budget)
         if finding is not None:
             yield finding
 

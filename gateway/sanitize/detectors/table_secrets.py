@@ -18,9 +18,10 @@ _MAX_FIELDS = 64
 """Chosen: fields of one row of an INSERT; wider tables are data, not logins. At half some user tables are cut; at
 double a text of commas costs more than is charged for it."""
 HEADERS = (
-    rb"(?:^|[|,;\t\n])[ \"]{0,2}(?i:pass(?:word|wd|phrase)|pwd|kennwort|passwort|mot de passe|contrasena|senha|wachtwoord"
-    rb"|secret|api[ _]?key|a(?:pi|ccess) token)[ \"]{0,2}[|,;\t\r\n]"
-    rb"|[a-z]_(?:password|secret|token|key)[\"|,;\t\r\n]"
+    rb"(?:^|[|,;\t\n])[ \"]{0,2}(?i:pass(?:word|wd|phrase)|pwd|kennwort|passwort|mot de passe|contrasena|senha"
+    rb"|wachtwoord"
+    rb"|secret|api[ _]?key|a(?:pi|ccess) token|pass)[ \"]*[|,;\t\r\n]"
+    rb"|[a-z]_(?:password|secret|token|key)[ \"]*[|,;\t\r\n]"
 )
 """RE2 pattern of a cell in the header of a table whose column holds secrets."""
 INSERTS = rb"(?i:insert|replace) (?i:into) [^\s(]{1,80}\s?\("
@@ -46,7 +47,7 @@ def find_below(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterato
         if header.count(sign) > len(header) // 64:
             mark = sign
             break
-    if not mark:
+    if not mark or (mark == b"," and header.rstrip().endswith(mark)):
         return
     yield from _below(text, (text.count(mark, low, start + 1), header.count(mark)), high + 1, mark, budget)
 
@@ -57,12 +58,16 @@ def _below(text: bytes, column: tuple[int, int], at: int, mark: bytes, budget: W
     for _ in range(_MAX_ROWS):
         row_end = line_end(text, at)
         budget.spend(4 + (row_end - at) // 32)
+        if row_end > at and not text[at:row_end].strip(b"-+|:= \t\r"):  # a rule between header and rows
+            at = row_end + 1
+            continue
         if text.count(mark, at, row_end) != cells:
             return
         cell = at
         for _ in range(index):
             cell = text.find(mark, cell, row_end) + 1
-        value = _CELL.match(text, cell, row_end)
+        cell_end = text.find(mark, cell, row_end)
+        value = _CELL.match(text, cell, cell_end if cell_end >= 0 else row_end)
         if value is not None:
             finding = judged(text, value.start(1), value.group(1), _PAIRED, budget)
             if finding is not None:

@@ -27,7 +27,8 @@ _VERSION = re.compile(rb"[vV]?\d{1,4}(?:\.\d{1,6}){1,4}(?:[-+.]?[a-z]{1,8}\d{0,4
 _DATE = re.compile(rb"\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?")
 _PUBLIC = re.compile(
     rb"(?:[\w./:-]{1,120}@)?sha(?:1|224|256|384|512)[-:/=].*|(?:[0-9A-Fa-f]{2}:){5,}[0-9A-Fa-f]{2}|-----BEGIN.*|(?:ssh|ecdsa)-[\w-]+"
-    rb"|AAAA(?:B3NzaC1|C3NzaC1|E2VjZHNh|Gnsk)[\w+/=]*|(?:\\x[0-9a-f]{2}){4,}|MII[A-D][\w+/=]{60,}",
+    rb"|AAAA(?:B3NzaC1|C3NzaC1|E2VjZHNh|Gnsk)[\w+/=]*|(?:\\x[0-9a-f]{2}){4,}|MII[A-D][\w+/=]{60,}"
+    rb"|B[\w-]{86}",
     re.IGNORECASE,
 )
 """Digests, fingerprints, public keys in SSH's form (RFC 4253) and certificates (X.509 in base64 begins so)."""

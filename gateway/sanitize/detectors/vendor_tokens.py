@@ -85,6 +85,7 @@ VENDORS: tuple[tuple[str, str], ...] = (
     ("Postman", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
     ("ReadMe", r"rdme_[a-z0-9]{70}"),
     ("Figma", r"fig(?:d|u|o|or|ur)_[A-Za-z0-9_-]{40,60}"),
+    ("Trello", r"ATTA[a-f0-9]{64}"),
     ("Linear", r"lin_(?:api|oauth)_[A-Za-z0-9]{40,70}"),
     ("Notion", r"ntn_[A-Za-z0-9]{40,50}|secret_[A-Za-z0-9]{43}"),
     ("Airtable", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),

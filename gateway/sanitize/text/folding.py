@@ -40,13 +40,11 @@ _PASSWORD_SIGNS = {"密": 0x04, "码": 0x05, "碼": 0x05, "パ": 0x06, "ワ": 0x
 """Signs of the Chinese and the Japanese word for password (密码, パスワード): bytes of their own, by which the
 names are told from other words without a Latin letter."""
 _LATIN_NAMES = {4: "pswd", 5: "parol", 6: "passwd", 7: "passwrd", 8: "password", 9: "passwords"}
-_PASSWORD_WORDS = tuple(
-    (word, _LATIN_NAMES[len(word)])
-    for word in (
-        "비밀번호 패스워드 暗証番号 סיסמה סיסמא المرور السر عبور گذرواژه पासवर्ड รหัสผ่าน πρόσβασης κωδικός Κωδικός "
-        "парола Парола лозинка Лозинка პაროლი գաղտնաբառ"
-    ).split()
+_SCRIPT_WORDS = (
+    "비밀번호 패스워드 暗証番号 סיסמה סיסמא المرور السر عبور گذرواژه पासवर्ड รหัสผ่าน πρόσβασης κωδικός Κωδικός "
+    "парола Парола лозинка Лозинка პაროლი գաղտնաբառ"
 )
+_PASSWORD_WORDS = tuple((word, _LATIN_NAMES[len(word)]) for word in _SCRIPT_WORDS.split())
 """Words for password in scripts whose letters fold to LETTER, and a Latin one of the same length, so that offsets
 hold."""
 _END_OF_SCRIPTS = 0x20000
