@@ -24,7 +24,9 @@ from gateway.sanitize.text.findings import GRADED
 
 _ROWS = Path(__file__).parent / "data" / "planted.jsonl"
 _HARMLESS = _ROWS.with_name("harmless.jsonl")
-_DRAWN = re.compile(r"\{(?:([A-Za-z0-9]+):(\d+|[A-Z][A-Za-z0-9 ]+)|(password|human|plain|b64pw|b64login|b64docker))\}")
+_DRAWN = re.compile(
+    r"\{(?:([A-Za-z0-9]+):(\d+|[A-Z][A-Za-z0-9 ]+)|(password|human|plain|b64pw|b64login|b64docker|uuid|bcrypt))\}"
+)
 _ALPHABETS = {
     "alnum": string.ascii_letters + string.digits,
     "lower": string.ascii_lowercase + string.digits,
@@ -35,6 +37,10 @@ _ALPHABETS = {
     "base32": string.ascii_uppercase + "234567",
     "bech": "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
     "django": string.ascii_lowercase + string.digits + "!@#$%^&*(-_=+)",
+    "letters": string.ascii_letters,
+    "bechl": "qpzry9x8gf2tvdw0s3jn54khce6mua7l",
+    "base58": "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
+    "base32l": string.ascii_lowercase + "234567",
     "wp": string.ascii_letters + string.digits + "!@#$%^&*()-_ []{}<>~`+=,.;:/?|",
 }
 _WORDS = (
@@ -75,9 +81,20 @@ def _part(draw: Draw, name: str, argument: str) -> str:
         return draw.pem(argument, 300)
     if name == "human":
         return _human(draw)
+    if name == "uuid":
+        key = draw.text(32, "0123456789abcdef")
+        return f"{key[:8]}-{key[8:12]}-4{key[13:16]}-a{key[17:20]}-{key[20:]}"
+    if name == "bcrypt":
+        return "$2b$12$" + draw.text(53, _ALPHABETS["crypt"])
+    if name == "iban":
+        return draw.iban(argument, draw.digits(18))
     if name in ("password", "plain", "b64pw", "b64login", "b64docker"):
         return _encoded(name, draw.password())
     size = int(argument)
+    if name == "card":
+        return draw.card(argument, 16)
+    if name == "ssn":
+        return f"{argument}{draw.digits(2)}-{draw.digits(2)}-{draw.digits(4)}"
     if name in _ALPHABETS:
         return draw.text(size, _ALPHABETS[name])
     if name == "base32g":

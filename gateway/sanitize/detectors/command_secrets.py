@@ -23,7 +23,7 @@ mongo mongosh mongodump mongorestore mongoimport mongoexport cqlsh clickhouse-cl
 sqlcmd bcp osql tsql isql                                           -P
 sqlplus sqlldr expdp impdp rman                                     /@
 psexec.py wmiexec.py smbexec.py secretsdump.py atexec.py dcomexec.py mssqlclient.py   :@
-crackmapexec nxc netexec evil-winrm psexec psexec.exe kinit rdesktop twine   -p
+crackmapexec nxc netexec evil-winrm psexec psexec.exe PsExec PsExec.exe PsExec64.exe kinit rdesktop twine   -p
 ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami ldapcompare     -w
 ldappasswd                                                          -w -s -a
 smbclient rpcclient smbmap net smbget                               -U% >use >user
@@ -46,6 +46,7 @@ dig nsupdate                                                   -y::
 docker podman nerdctl buildah skopeo helm az oc oras cf             login-p login-u:
 npm ngrok cargo rclone composer poetry   >authtoken >add-authtoken >login >obscure >config
 gh flyctl fly wrangler heroku                                       -b --body
+drone woodpecker-cli                                                --data --value
 """
 """By row: commands, then forms. `-p`: the value behind the option, attached or not; `-p+`: only attached; `-u:`,
 `-U%`, `-u,`: what follows that sign in it, `-y::` the last colon, `-b;` the `=` of a cookie; `/p:`: the rest of a word;
@@ -56,14 +57,14 @@ for _row in _TABLE.strip().encode().splitlines():
     _names, _, _forms = _row.partition(b"   ")
     _FORMS |= dict.fromkeys(_names.split(), tuple(_forms.split()))
 _NAME = b"|".join(sorted(map(re.escape, _FORMS), reverse=True))
-BEGINNINGS = rb"(?:^|[\s`\"'(;|&=/>$])(?:" + _NAME + rb")[ \t]{1,8}[\w\"'/\\$<.:@{}+-]"
+BEGINNINGS = rb"(?:^|[\s`\"'(;|&=/>$])(?:" + _NAME + rb")(?:[ \t]{1,8}[\w\"'/\\$<.:@{}+-]|[\"'], ?[\"'])"
 """RE2 pattern of a command's name and the first character behind it."""
 PIPES = (
     rb"(?:echo|printf)[ \t]{1,4}(?:-[ne]{1,2} )?[\"']?[^\s\"'|]{6,100}[\"']? ?\| ?"
     rb"(?:sudo|passwd|chpasswd|docker|kinit|su|cryptsetup|gpg|podman)"
 )
 """RE2 pattern of words that are piped into a program that reads a password."""
-_FIRST_WORD = re.compile(rb"[^A-Za-z0-9]?([A-Za-z0-9][\w.-]{1,20})[ \t]")
+_FIRST_WORD = re.compile(rb"[^A-Za-z0-9]?([A-Za-z0-9][\w.-]{1,20})(?:[\"'],)?(?=[ \t\"'])")
 _PIPED = re.compile(rb"(?:echo|printf)[ \t]+(?:-[ne]{1,2} )?[\"']?(?:[\w.-]{1,40}:)?([^\s\"'|]{6,100})")
 _READS_PASSWORD = re.compile(
     rb"[^\n]{0,80}?(?:sudo (?:-\w{1,20} ){0,4}-S|--stdin|chpasswd|--password-stdin|passphrase-fd|kinit|su |cryptsetup)"
@@ -72,7 +73,8 @@ _MAX_CHARS = 800
 """Chosen: characters of a command that are read. At half long commands over several lines are cut; at double texts of
 commands cost more."""
 _WORD = re.compile(rb"(?:[^\s\"'|;&<>]{1,200}|\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'){1,6}")
-_GAP = re.compile(rb"(?:[ \t]|\\\r?\n){1,40}")
+_GAP = re.compile(rb"(?:[ \t]|\\\r?\n){1,40}|,[ \t]?(?=[\"'])|(?=[\"'])")
+"""Blanks, a continued line, or the comma of a list of arguments: `["redis-cli", "-a", "x"]`."""
 _OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
 _PAIRED = _OWNED._replace(link="paired")
 _QUOTES = (b'"', b"'")
@@ -98,7 +100,8 @@ def read_line(text: bytes, start: int, forms: tuple[bytes, ...], budget: WorkBud
     possible = [form for form in forms if _hint(form) in line]
     if not possible:
         return start, iter(())
-    words, at = _words(text, start + 1 + line.index(b" "), budget)
+    name = _FIRST_WORD.match(text, start)
+    words, at = _words(text, name.end() if name else start + 1, budget)
     return at, _secrets(text, words, possible, budget)
 
 
@@ -127,13 +130,16 @@ def _words(text: bytes, at: int, budget: WorkBudget) -> tuple[list[tuple[int, in
         if word is None:
             break
         at = word.end()
-        words.append(word.span())
+        if text[word.start() : word.start() + 1] in _QUOTES and text.endswith((b'",', b"',"), 0, at):
+            at -= 1  # the comma of a list
+        words.append((word.start(), at))
     budget.spend(2 * len(words))
     return words, at
 
 
 def _secrets(text: bytes, words: list[tuple[int, int]], forms: list[bytes], budget: WorkBudget) -> Iterator[Finding]:
     plain = [text[start:end] for start, end in words]
+    plain = [word[1:-1] if word[:1] in _QUOTES and word[-1:] == word[:1] else word for word in plain]
     is_login = any(word == b"login" for word in plain[:3])
     for form in forms:
         if form.startswith(b"login"):

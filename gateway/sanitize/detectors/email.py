@@ -81,6 +81,7 @@ def _find_spelt(view: View, budget: WorkBudget) -> Iterator[Finding]:
         match = _SPELT.match(text, begin, begin + 400) if begin < start else None
         if match is None:
             continue
+        is_apart = text[mark_start:mark_end] == b" @ " and match.group().rpartition(b".")[2] not in _FILE_TYPES
         is_bracketed = text[mark_start:mark_end][:1] != b" "
-        if is_bracketed or b"dot" in text[mark_start : match.end()]:
+        if is_bracketed or is_apart or b"dot" in text[mark_start : match.end()]:
             yield Finding(begin, match.end(), "EMAIL")

@@ -14,7 +14,7 @@ from itertools import chain
 import re2
 
 from gateway.sanitize.detectors.id_candidates import REACH_CHARS, WINDOW_CHARS, beginnings, digit_classes
-from gateway.sanitize.detectors.id_countries import COUNTRIES, FORMS
+from gateway.sanitize.detectors.id_countries import AMBIGUOUS, COUNTRIES, FORMS
 from gateway.sanitize.detectors.id_labels import (
     AMBIGUOUS_WORDS,
     FORM_PATTERNS,
@@ -57,7 +57,7 @@ class Identities:
         self._checks: dict[str, _Check | FormCheck] = {}
         names = [*COUNTRIES, *((name, words) for name, words, _ in FORMS)]
         for module, words in names:
-            for word in words.split(","):
+            for word in _spellings(words):
                 # capitals can fold to another Latin letter than the small ones
                 for spelling in {View(word).lower, View(word.upper()).lower}:
                     by_word.setdefault(spelling, []).append(module)
@@ -161,6 +161,20 @@ class Identities:
         _OTHER_SCRIPT."""
         first, last = view.origin(start, end)
         return view.text[first:last].strip(" _").lower().endswith(self._other_script_words)
+
+
+def _spellings(words: str) -> Iterator[str]:
+    """The words of a table, and those of several parts as programs write them: `passportNumber`, `passport_number`."""
+    for word in words.split(","):
+        yield word
+        if word.count(" ") and word.isascii() and word not in AMBIGUOUS and len(word) >= _MIN_JOINED_CHARS:
+            yield word.replace(" ", "")
+            yield word.replace(" ", "_")
+
+
+_MIN_JOINED_CHARS = 10
+"""Chosen: shorter words joined (`nino`, `dlno`) are parts of other words; at half many are, at double `passportno` is
+not found."""
 
 
 def _modules_of(words: Iterable[IdWord]) -> tuple[str, ...]:

@@ -18,7 +18,8 @@ _MAX_CHARS = 4096
 beginnings in one text cost more."""
 BEGINNINGS = (
     rb"kind[\"']?:[ \t]{0,3}[\"']?Secret\b|\"kty\"|Private-Lines: |\$ANSIBLE_VAULT;"
-    rb"|(?i:mnemonic|(?:seed|recovery|backup|secret) phrase)|(?i:(?:recovery|backup|scratch|emergency"
+    rb"|(?i:mnemonic|(?:seed|recovery|backup|secret) phrase|wiederherstellungsphrase|phrase de recuperation"
+    rb"|frase (?:de recuperacion|semilla)|frase di recupero)|(?i:(?:recovery|backup|scratch|emergency"
     rb"|one-time) codes?)"
 )
 _OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")

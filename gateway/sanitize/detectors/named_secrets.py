@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gateway.sanitize.detectors.published_examples import is_published_login
 from gateway.sanitize.detectors.re2_search import searcher
-from gateway.sanitize.detectors.secret_names import ANY_NAME, ASSIGNED, NAMED, Namings
+from gateway.sanitize.detectors.secret_names import ANY_NAME, ASSIGNED, NAMED, PROSE, Namings
 from gateway.sanitize.detectors.secret_spans import judged, may_be_special, special_secret
 from gateway.sanitize.detectors.secret_values import is_placeholder, quote_before, value_at
 from gateway.sanitize.detectors.value_forms import is_identifier, is_leet_password_word, is_password_word, is_random
@@ -33,12 +33,15 @@ def find_named_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
         start, at = _FIND_NAME(text, at)
         if start < 0:
             break
-        budget.spend(8)
         name_end = at
-        assigned = None if text[at : at + 1] in _WORD_GOES_ON else ASSIGNED.match(text, at)
+        if PROSE.match(text, at) is not None:
+            budget.spend(4)
+            continue
+        budget.spend(8)
+        assigned = None if _goes_on(text, at) else ASSIGNED.match(text, at)
         if assigned is None:
             name = ANY_NAME.match(text, start + 1)  # RE2 may have matched a name that began a character earlier
-            is_word = name is None or text[name.end() : name.end() + 1] in _WORD_GOES_ON
+            is_word = name is None or _goes_on(text, name.end())
             assigned = None if name is None or is_word else ASSIGNED.match(text, name.end())
             if name is None or assigned is None:
                 continue
@@ -61,6 +64,12 @@ def find_named_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
             yield finding
     if b"://" in text and b"@" in text:
         yield from _find_in_urls(text, budget)
+
+
+def _goes_on(text: bytes, at: int) -> bool:
+    """Whether a longer word goes on at `at` (`keyboard`, `passes`), to which ASSIGNED never leads."""
+    char = text[at : at + 1]
+    return char in _WORD_GOES_ON or (char == b"s" and text[at + 1 : at + 2] in _WORD_GOES_ON)
 
 
 def _is_part_of_name(text: bytes, start: int, end: int, value: bytes) -> bool:

@@ -114,6 +114,10 @@ _SECRETS: tuple[tuple[str, str], ...] = (
         "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY je7MtGbClwBF/2Zp9Utk/h3yCo8nvbEXAMPLEKEY",
     ),
     (
+        "OpenSSL, include/openssl/fipskey.h: the public key of the FIPS module's integrity check",
+        "f4556650ac31d35461610bac4ed81b1a181b2d8a43ea2854cbae22ca74560813",
+    ),
+    (
         "Stripe, API reference, quoted",
         "sk_test_4eC39HqLyjWDarjtT1zdp7dc sk_test_BQokikJOvBiI2HlWgH4olfQ2 pk_test_TYooMQauvdEDq54NiTphI7jx",
     ),
@@ -163,9 +167,9 @@ _LOGINS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 _LOGIN_PAIRS = frozenset(login for _, logins in _LOGINS for login in logins)
 
-IDS = frozenset(("078051120", "219099999", "QQ123456C", "QQ123456A", "AB123456C"))
-"""The Social Security Administration's examples (ssa.gov/history/ssn/misused.html) and HMRC's (NIM39110), without
-separators."""
+IDS = frozenset(("078051120", "219099999", "QQ123456C", "QQ123456A", "AB123456C", "111223333"))
+"""The Social Security Administration's examples (ssa.gov/history/ssn/misused.html) HMRC's (NIM39110) and pyparsing's,
+without separators."""
 
 
 def is_published_secret(value: bytes) -> bool:

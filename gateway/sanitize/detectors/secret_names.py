@@ -13,12 +13,16 @@ from gateway.sanitize.detectors.secret_values import Link, Naming
 from gateway.sanitize.text.work_budget import WorkBudget
 
 _STRONG = (
-    rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|userpwd|passin|kennwort|passwort|mot de passe"
-    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord(?:et)?|passord(?:et)?|adgangskoden?|salasana|jelszo|heslo|lozinka)|[n\x02]apo\x02\x02"
+    rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|parola|clave|tlspsk|userpwd|passin"
+    rb"|kennwort|passwort|mot de passe"
+    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord(?:et)?|passord(?:et)?|adgangskoden?|salasana|jelszo"
+    rb"|heslo|lozinka|sifre(?:niz|m|si)?|mat khau|kata sandi"
+    rb"|(?:wlan|wi-?fi|netzwerk|geheim|zugangs)-?schlussel|(?:verification|one[ -]time|log-?in|sign-?in"
+    rb"|security) code)|[n\x02]apo\x02\x02"
     rb"|\x04\x05|\x06\x02\x07-\x02"
     rb"|(?:^|[^A-Za-z])(?i:pass|pwd?|pin|psk|mdp)|(?i:bindpw|psksecret|authtok|(?:ro|rw|-server )community)"
     rb"|[a-z](?:Pass|Pwd|Pw|pass\b)"
-    rb"|[_-](?i:pwd?|pass)"
+    rb"|[_-](?i:pwd?|pass)|(?:SSH|SMTP|FTP|LDAP|DB|ROOT|USER|ADMIN)PASS"
 )
 _WEAK = (
     rb"(?i:secret|token|credentials?|bearer|api[_ -]?key|accesskey|authorization|oauth|signature"
@@ -28,17 +32,27 @@ _WEAK = (
 )
 NAMES = _STRONG + rb"|" + _WEAK
 """RE2 pattern of the names that make what follows a secret."""
-_FOR_USER = rb"(?: #?\d{1,2}(?=:)|(?i: for [\"'`]?[\w.%-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?))"
+_FOR_USER = (
+    rb"(?: #?\d{1,2}(?=:)|(?i: for [\"'`]?(?:https?://)?[\w.%-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?)"
+    rb"|(?i: (?:provisoire|temporaire|initiale?|temporal|provisional|provvisoria|provisoria|temporary))(?= ?[:=])"
+    rb"| (?=\([A-Za-z0-9 /-]{1,20}\)[:=]))"
+)
 _SUFFIX = rb"(?=([_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12}|" + _FOR_USER + rb")?"
-_CLOSE = rb"(?:\\?[\"'`]\]?|&quot;|\)|\]|\([A-Za-z]{0,20}\)|\*\*|__)?"
-_OPEN = rb"(?:\(\s?)?(?:[NbBrRuUfF@]{1,2}(?=[\"']))?(?:\\{0,2}[\"'`]|&quot;)?"
+_CLOSE = rb"(?:\\{0,7}[\"'`]\]?|\\u0022|&quot;|\)|\]|\([A-Za-z0-9 /-]{0,20}\)|\*\*|__)?"
+_OPEN = (
+    rb"(?:\(\s{0,16}|string\([0-9]{1,4}\) )?(?:[NbBrRuUfF@]{1,2}(?=[\"']))?(?:\\u0022"
+    rb"|\\{0,7}[\"'`](?:\\\r?\n[ \t]{0,16})?|&quot;)?"
+)
 _ASSIGN = (
     rb"\s{0,3}:\s?(?:&(?:'static )?)?[A-Za-z][\w.]{0,24}[\]?*>]{0,2}\s{0,2}=\s{0,3}(?=[\"'`@])"
     rb"|::?[ \t]?[>|][0-9+-]{0,2}\n[ \t]{1,16}"
-    rb"|[ \t]{0,3}(?:=>|:=|->|={1,3}|:(?::(?=[ \t]))?)(?:\*\*|__)?\s{0,3}(?:[&!]{1,2}[\w.-]{1,40}[ \t])?|%3[dDaA]"
+    rb"|[ \t]{0,20}(?:=>|:=|->|={1,3}|:(?::(?=[ \t]))?)(?:\*\*|__)?\s{0,3}(?:[&!]{1,2}[\w.-]{1,40}[ \t])?|%3[dDaA]"
 )
 _ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
-_ELEMENT = rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>(?=[^\s<>]{4,160}</)"  # <password>x</password>
+_ELEMENT = (
+    rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>(?:(?=[^\s<>]{4,160}</)"
+    rb"|<!\[CDATA\[(?=[^\s<>]{4,160}>?</))"
+)  # <password>x</password>
 _PAIRED = (
     rb"[\"']?\s{0,20}(?:,\s{0,20})?[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
     rb"|</key>\s{0,20}<(?:string|data)>"
@@ -49,15 +63,16 @@ _PAIRED = (
     rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
     rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512)[ \t]{1,3}"
     rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
-    rb"|(?: [a-z]{1,14}){1,6}:\s{1,3}(?=[!-~]{12,160}(?:\s|\Z))"
-    rb"|(?i: (?:of|for|to|on|von|fur|de|du|del|para|per)(?: [\w.@'-]{1,24}){1,5}? (?:is|was|ist|lautet|est"
-    rb"|es)):?[ \t]{1,3}"
+    rb"|(?: [a-z]{1,14}){1,6}:\s{1,3}(?=[!-~]{8,160}(?:\s|\Z))"
+    rb"|(?i: (?:of|for|to|on|von|fur|de|du|del|para|per|do|da)(?: [\w.@'-]{1,24}){1,5}? (?:is|was|ist|lautet|est"
+    rb"|es|e|jest)):?[ \t]{1,3}"
 )
 _LISTED = rb"\s{0,2},\s{0,16}(?=[\"'])"
 _SAID = (
     rb"[ \t]{1,3}(?i:(?:(?:has|have) been |is |was )?(?:re)?(?:set|changed) to"
     rb"|is now|is|was|by|=|ist|lautet|est|es|e|er|ar|jest|to|:)"
-    rb"(?:[ \t]?:)?[ \t]{1,3}|[ \t]?\x02{1,2}[: \t]{0,3}(?=[!-~])"
+    rb"(?:[ \t]?:)?[ \t]{1,3}|(?<=alasana)[ \t]on[ \t]|(?<=eslo)[ \t]je[ \t]|(?<=arola)[ \t]este[ \t]"
+    rb"|[ \t]?\x02{1,2}[: \t]{0,3}(?=[!-~])"
 )
 NAMED = re2.compile(NAMES)
 ANY_NAME = re.compile(NAMES)
@@ -70,11 +85,21 @@ ASSIGNED = re.compile(
     + _OPEN
 )
 """What leads from a name to its value. Not one pattern with the names, as that has too many states for RE2."""
+PROSE = re.compile(
+    rb"s? (?!(?:is|was|has|have|by|ist|lautet|est|es|e|er|ar|jest|to|of|for|on|von|fur|de|du|del|para|per|do"
+    rb"|da|je|este|(?:re)?set"
+    rb"|(?:re)?changed|send|sendline|value|val|content|encrypted|ascii|plain|cleartext|hexadecimal|sha"
+    rb"|temporary|temporal"
+    rb"|provisional|temporaire|provisoire|provvisoria|provisoria|initiale?)\b)"
+    rb"[a-z]{2,14}+(?=[\s,;)]|\.\s)(?!(?: [a-z]{1,14}){0,5}:)"
+)
+"""Words of a sentence behind a name (`the key changes when …`), to none of which ASSIGNED leads as to a value: found
+sooner."""
 _LINKS: tuple[Link, ...] = ("beside", "beside", "paired", "assigned", "listed", "said")
 """By the last group of ASSIGNED that matched; the first one is the rest of the name."""
 _IS_STRONG = re.compile(_STRONG)
 _SAYS_ABOUT = re.compile(
-    rb"encr|hash|chang|reset|min|max|len|polic|field|input|file|path|type|ur[li]|name|expir|ttl|age|time|valid"
+    rb"encr|hash|ident|chang|reset|min|max|len|polic|field|input|file|path|type|ur[li]|name|expir|ttl|age|time|valid"
     rb"|algor|format"
     rb"|method|mode|hint|prompt|requir|enabl|list|count|size|start|contain|null|hook|handle|manag|provid|class|form"
     rb"|view"
@@ -107,8 +132,9 @@ _PROVING = re.compile(
     rb"assw(?:or)?d|pass(?:phrase|code|wrd)|pwd|\W?pw\Z|\x04\x05|\x07-\x02|[_-]p(?:ass|w)|pass\Z|secret|token"
     rb"|credential|bearer|api[_ -]?key"
     rb"|accesskey|oauth|authorization|connection|kennwort|passwort|auth\Z|psk\Z|bindpw|authtok|mot de passe"
-    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|passord|adgangskode|salasana|jelszo|heslo|lozinka|mdp\Z|\x02\x02\Z"
-    rb"|pepper|_salt|[a-z][_-]?key|licen[cs]e\Z"
+    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|passord|adgangskode|salasana|jelszo|heslo|lozinka"
+    rb"|mdp\Z|\x02\x02\Z"
+    rb"|pepper|_salt|[a-z][_-]?key"
     rb"|community|sess(?:ion)?id"
 )
 """Names of credentials: a random value behind one is certainly a secret. A bare `key`, `sig` or `pin` is not enough."""
@@ -137,6 +163,16 @@ _OWNING_HEAD = re.compile(
 """A line before a name that is a directive, a command or a login: nothing, a router's or shell's word, `login anna`."""
 _HEAD_CHARS = 120
 _CALL_BEFORE = re.compile(rb"\w\(\s?(?:[\"'][\w.@-]{0,40}[\"'],\s?){0,4}[\"'][\w.-]{0,40}\Z")
+_OPTION_BEFORE = re.compile(rb"[\"']--?[\w-]{0,40}\Z")
+_PAIR_BEFORE = re.compile(rb"[(\[]\s?[\"'][\w.-]{0,40}\Z")
+_PAIR_END = re.compile(rb"[\"']\s?[)\]]")
+_OWNED_BY = re.compile(
+    rb"(?i:encrypt(?:ion|or)?|crypt|secret|credentials?|jwt|pagerduty\w{0,16})[\"']?\s{0,2}(?:=>"
+    rb"|[:=])?\s{0,2}[\[{(]?(?:\s{0,3}[\"'][A-Z"
+    rb"a-z]{1,16}[\"']\s?[:=]>?\s?[\"'][\w.-]{1,24}[\"'],){0,2}\s{0,16}(?:- )?"
+    rb"[\"']?(?:routing_|service_)?[kK]?\Z"
+)
+"""The mapping whose only `key` follows: `encryption:` above `key: x`, `'crypt' => ['key' => 'x']`."""
 _ENDS_STRONG = re.compile(rb"(?i:passw(?:or)?d|passphrase|secret)\Z")
 _LINE_END = re.compile(rb"[\"']?;?[ \t]{0,8}(?:[\r\n]|\Z)")
 _ENDING_IN_PASS = re.compile(
@@ -159,10 +195,10 @@ class Namings:
         """
         name, rest, link = self._text[start:end], assigned.group(1) or b"", _LINKS[assigned.lastindex or 0]
         quote, value = quoted_value
-        if link == "beside" and self._owns(start, assigned.end(1), assigned.end() + len(value)):
+        value_end = assigned.end() + len(value)
+        is_beside = link == "beside" and self._owns(start, assigned.end(1), value_end)
+        if is_beside or (link == "listed" and self._is_pair(start, value_end)):
             link = "paired"
-        elif link == "listed" and _CALL_BEFORE.search(self._text, max(0, start - _HEAD_CHARS // 2), start + 1):
-            link = "paired"  # define("PASSWORD", "x")
         if assigned.lastindex in _BESIDE or name.endswith(_OWNED_NAMES):
             # what precedes the name counts too
             name = self._text[max(0, start - _BEFORE_NAME_CHARS) : end]
@@ -174,7 +210,20 @@ class Namings:
         if naming is None and key not in self._namings:
             self._budget.spend(20)
             naming = self._namings[key] = _naming(name, self._text[start:end], rest, (link, quote))
+        if naming is not None and not naming.proves and link == "assigned" and name[-3:].lower() == b"key":
+            self._budget.spend(4)
+            if not rest and _OWNED_BY.search(self._text, max(0, start - _HEAD_CHARS // 2), start + 1):
+                return naming._replace(proves=True)
         return naming
+
+    def _is_pair(self, start: int, value_end: int) -> bool:
+        """Whether a name and the string behind its comma are a pair: `define("PASSWORD", "x")`, `("token", "x")`,
+        `["--password", "x"]`."""
+        low = max(0, start - _HEAD_CHARS // 2)
+        if _CALL_BEFORE.search(self._text, low, start + 1) or _OPTION_BEFORE.search(self._text, low, start + 1):
+            return True
+        closed = _PAIR_END.match(self._text, value_end) is not None
+        return closed and _PAIR_BEFORE.search(self._text, low, start + 1) is not None
 
     def _owns(self, start: int, name_end: int, value_end: int) -> bool:
         """Whether the name owns the value with which it has only blanks in between."""
@@ -206,7 +255,9 @@ def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link,
             return None  # the verb, or a directive such as `proxyPass`
         if (quote and quote != b"`" and name.strip().isupper()) or _OPTION.search(before):
             link = "said"  # SQL: PASSWORD 'x', or an option: --token x
-    strong = _IS_STRONG.match(name) is not None and not (name.endswith(b"PASS") and name[:1] not in (b"_", b"-"))
+    strong = _IS_STRONG.match(name) is not None and not (
+        name[-5:].strip(b"\"'`( \t\n") == b"PASS" and name[:1] not in _JOINED
+    )
     ends_strong = _ENDS_STRONG.search(rest) is not None
     strong = strong or ends_strong
     about = (
@@ -234,6 +285,7 @@ def _proves(before: bytes, lower: bytes, rest: bytes) -> bool:
     )
 
 
+_JOINED = (b"_", b"-")
 _BESIDE = (None, 1)
 """The last groups of ASSIGNED when only blanks are between a name and its value."""
 _WORD_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_- "

@@ -12,7 +12,7 @@ from gateway.sanitize.detectors.secret_values import (
     quote_before,
     value_at,
 )
-from gateway.sanitize.detectors.value_forms import has_dense_signs
+from gateway.sanitize.detectors.value_forms import has_dense_signs, is_public
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.work_budget import WorkBudget
 
@@ -20,7 +20,7 @@ _WITH_BLANKS = {mark: re.compile(rb"[^\n" + mark + rb"]{32,160}(?=" + mark + rb"
 """By quotation mark. Shorter keys with blanks in them are not told from sentences."""
 _GROUPS = re.compile(rb"[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}(?![A-Za-z0-9])")
 """A key in base32 as authenticator programs show it (RFC 4648; groups of four for reading)."""
-_TEMPLATE = re.compile(rb"[$%]\{[A-Za-z]|%\(\w|\{\d{1,3},")
+_TEMPLATE = re.compile(rb"[$%][{(][A-Za-z]|%\(\w|\{\d{1,3},")
 _MAX_LINE_CHARS = 512
 """Chosen: how much of a line belongs to a syntax. Longer headers and records hold more than one credential only in
 lists of cookies, which have a bound of their own. At half long commands are cut; at double dense texts cost more."""
@@ -81,7 +81,8 @@ def special_secret(text: bytes, at: int, naming: Naming, budget: WorkBudget) -> 
         match = _WITH_BLANKS[quote].match(text, at)
         if match is not None:
             budget.spend(10 + len(match.group()) // 4)
-            if has_dense_signs(match.group()) and _TEMPLATE.search(match.group()) is None:
+            key = match.group()
+            if has_dense_signs(key) and _TEMPLATE.search(key) is None and not is_public(key):
                 return Finding(at, match.end(), "SECRET", naming.proves)
     groups = _GROUPS.match(text, at)
     if groups is None or groups.group().isalpha() or not naming.proves:

@@ -76,6 +76,7 @@ _KEY_BODY = re.compile(
     rb"(?:[A-Za-z0-9+/=]{1,200}(?![A-Za-z0-9-])|[:,-]|\s|\\n|\\r)*"
 )
 _KEY_END = re.compile(rb"-----END (?:(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?|OpenVPN [A-Za-z0-9 -]{1,30})-----")
+_WHOLE_ROW = re.compile(rb"[A-Za-z0-9+/]{32,76}={0,2}[ \t\r]{0,4}")
 _KEY_ROW = re.compile(rb"[A-Za-z0-9+/=]{16}")
 _MAX_KEY_CHARS = 16_384
 """Chosen: twice the longest key that a stream holds back. At half an 8192-bit RSA key with long headers may not end in
@@ -101,6 +102,8 @@ def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
     text = view.folded
     if b"-----BEGIN" in text:
         yield from _find_private_keys(text, budget)
+    if b"PRIVATE KEY-----" in text:
+        yield from _find_headless_keys(text, budget)
     matches = [*_find_prefixed(text, budget), *_find_marked(text, budget)]
     for start, end in matches:
         while text[end : end + 1] == b"=":
@@ -210,6 +213,24 @@ def _is_drawn_at_random(token: bytes) -> bool:
         return False
     steps = bytes((second - first) & 0xFF for first, second in pairwise(tail))
     return b"\x01\x01\x01\x01" not in steps and b"\0\0\0\0" not in steps
+
+
+def _find_headless_keys(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
+    """The rows above `-----END … PRIVATE KEY-----` where the text was cut and the line BEGIN is not in it."""
+    at = text.find(b"-----END")
+    while at >= 0:
+        budget.spend(16)
+        first, row_end = at, at - 1
+        while row_end > max(0, at - _MAX_KEY_CHARS):
+            row_start = text.rfind(b"\n", max(0, row_end - 100), row_end) + 1
+            if not _WHOLE_ROW.fullmatch(text, row_start, row_end):
+                break
+            first, row_end = row_start, row_start - 1
+            budget.spend(6)
+        closing = _KEY_END.match(text, at) if first < at else None
+        if closing is not None and not text.startswith(b"-----BEGIN", text.rfind(b"\n", 0, max(0, first - 1)) + 1):
+            yield Finding(first, closing.end(), "SECRET")
+        at = text.find(b"-----END", at + 8)
 
 
 def _find_private_keys(text: bytes, budget: WorkBudget) -> Iterator[Finding]:

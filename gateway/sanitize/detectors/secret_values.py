@@ -56,7 +56,7 @@ _VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
 _AMPERSAND = rb"&(?![A-Za-z_][\w.%\[\]-]{0,40}=|[A-Za-z]{2,8};|#[0-9xX])"
 _WORD_PART = rb"[^\s\"'`<>,;&|]{1,160}"
 _WORD = re.compile(
-    b"(?:" + _AMPERSAND + b")?" + _WORD_PART + b"(?:" + _AMPERSAND + _WORD_PART + b"){0,8}" + rb"(?:&(?=\s|\Z))?"
+    b"(?:" + _AMPERSAND + b")?" + _WORD_PART + b"(?:" + _AMPERSAND + _WORD_PART + b"){0,8}" + rb"(?:&(?=[\s,.]|\Z))?"
 )
 """An unquoted value: `&` is part of it unless it separates the fields of a query or begins an HTML entity."""
 _QUOTATION = {quote: re.compile(rb"[^\s<>" + quote + rb"]{4,160}(?=" + quote + rb")") for quote in (b'"', b"'", b"`")}
@@ -75,9 +75,23 @@ _PLACEHOLDER = re.compile(
 """Words only, without signs: `re` then searches by the set of first letters, which is faster."""
 _PLACEHOLDER_SIGNS = re.compile(rb"<|\.\.\.|\*\*\*|[$%{]\{|%\(|\\f[irbp]|\\[-&]")
 _CALL_WORDS = re.compile(rb"getenv|function|\{\d{1,4},\d{0,4}\}|(?:\\x[0-9a-f]{2}[^\\]{0,4}){2}")
-_CODE_HEADS = (b"qr/", b"m/", b"/^", b"r'", b"[", b"self.", b"os.", b"process.", b"this.", b"//", b"arn:", b"urn:")
+_CODE_HEADS = (
+    b"qr/",
+    b"m/",
+    b"/^",
+    b"/(?",
+    b"r'",
+    b"[",
+    b"self.",
+    b"os.",
+    b"process.",
+    b"this.",
+    b"//",
+    b"arn:",
+    b"urn:",
+)
 _SUBSCRIPT = re.compile(rb"\A[A-Za-z_][\w.]*\[[\w.\[\]'\":+-]*")
-_CALL = re.compile(rb"\A[$@]?[A-Za-z_][\w.:>-]*\((?:[\w.:$\[\]()'/*=-]*|.*\)[;,]?)")
+_CALL = re.compile(rb"\A[$@]?[A-Za-z_][\w.:>-]*[!?]?\((?:[\w.:$\[\]()'/*=-]*|.*\)[;,]?)")
 _VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")
 _MEMBER = re.compile(rb"\A[a-z]+\.[a-z][a-z.]*$")
 _IDENTIFIER = re.compile(rb"[A-Za-z]*\d{0,4}(?:[._/:-][A-Za-z]*\d{0,4})*")
@@ -94,6 +108,8 @@ _MIN_CHARS = 4
 _MIN_PAIRS_WITH_SIGNS = 4
 """Chosen: as `alternates_kinds` wants 12 neighbours, where a value has signs of code, whose parts alone count. At half
 two characters decide; at double short keys in queries are lost."""
+_WORD_NUMBER_SIGN = re.compile(rb"[A-Z][a-z]{3,16}\d{2,6}[!#$%&*?@]")
+"""A password as people make them (`Falcon48?`)."""
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TRAILING = b".:?*\\"
 _LAST_SIGN = re.compile(rb"\A(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=\D*\d)[^*?]*[*?]\Z")
@@ -144,26 +160,29 @@ def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]
     closed = naming.quote != b"" and next_char in _CLOSING
     if not _looks_secret(unescaped, naming, closed):
         return 0, False
-    certain = naming.proves and naming.owns and has_high_entropy(unescaped)
+    proves = naming.proves or (not naming.strong and _PRODUCT_KEY.fullmatch(unescaped) is not None)
+    certain = proves and naming.owns and has_high_entropy(unescaped)
     return len(value), certain and _EXAMPLE_WORD.search(unescaped.lower()) is None
 
 
 def _without_closing(value: bytes, naming: Naming) -> bytes:
     """The value without what ends it in a query or string and, if it is not quoted, without the marks of a sentence."""
     if _PERCENT in value or _BACKSLASH in value:
-        for mark in (b"%26", b"%22", b"\\u0026"):
+        for mark in (b"%26", b"%22", b"\\u0026", b"\\u0022"):
             value = value.partition(mark)[0]
         value = value.rstrip(b"\\")
     if not naming.quote:
+        value = value[:-1] if value.endswith((b"*.", b"?.", b"*:", b"?:")) else value
         if not (naming.strong and value[-1:] in (b"*", b"?") and _LAST_SIGN.match(value)):
             value = value.rstrip(_TRAILING)
         value = value[:-1] if value.endswith(b")") and _BRACKET not in value else value
+        value = value[:-1] if value.endswith(b"}") and b"{" not in value and naming.link == "assigned" else value
     return value
 
 
 def is_placeholder(lower: bytes) -> bool:
     return (
-        lower in _PLACEHOLDER_WORDS
+        lower.rstrip(b"!?") in _PLACEHOLDER_WORDS
         or _PLACEHOLDER.search(lower) is not None
         or (not lower.isalnum() and _PLACEHOLDER_SIGNS.search(lower) is not None)
     )
@@ -203,6 +222,8 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
     if not digits and is_password_word(value):
         return False
     if not naming.is_assigned:
+        if naming.strong and (naming.owns or naming.quote) and _WORD_NUMBER_SIGN.fullmatch(value):
+            return True
         if is_identifier(value) or is_argument(value) or is_code_reference(value):
             return False
         return not (naming.owns and is_program_name(value)) and _looks_mixed(value, naming.strong)

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 
 import re2
 
-from gateway.sanitize.detectors import command_secrets, key_material, table_secrets
+from gateway.sanitize.detectors import command_secrets, cookie_secrets, directive_secrets, key_material, table_secrets
 from gateway.sanitize.detectors.published_examples import is_published_basic, is_published_secret
 from gateway.sanitize.detectors.re2_search import searcher, spans
 from gateway.sanitize.detectors.secret_names import NAMED, is_mark_of_place
 from gateway.sanitize.detectors.secret_spans import judged, line_end, line_start, secret_at
-from gateway.sanitize.detectors.secret_values import Link, Naming, is_placeholder, quote_before
+from gateway.sanitize.detectors.secret_values import Link, Naming, quote_before
 from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -24,7 +24,6 @@ Handler = Callable[[bytes, int, int, WorkBudget], Iterator[Finding]]
 """(text, start and end of the syntax's beginning, budget) -> findings."""
 _OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
 _PAIRED = _OWNED._replace(link="paired")
-_MAX_COOKIES_CHARS = 4096
 
 
 def find_syntax_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
@@ -54,7 +53,7 @@ def _owned(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Fi
     strong = mark in (b" ", b"-", b"I", b"s", b"S", b"i", b"W", b";", b"c", b"\n")
     if mark == b"i":
         link: Link = "beside"
-    elif strong or mark == b"/" or b"uthorization" in text[max(0, start - 24) : end].lower():
+    elif strong or mark == b"/" or b"uthorization" in text[max(0, start - 40) : end].lower():
         link = "assigned"
     else:
         link = "assigned" if quote and quote != b"`" else "beside"
@@ -79,29 +78,6 @@ def _pair(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding
     if finding is not None:
         at = text.find(b"@", finding.start, finding.end)
         yield finding if at < 0 else finding._replace(end=at)
-
-
-def _cookies(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
-    """Random values of `name=value; name=value`; in `Set-Cookie` only the first is a cookie."""
-    is_set = text[max(0, start - 4) : start].lower() == b"set-"
-    for cookie in _COOKIE.finditer(text, end, line_end(text, end, _MAX_COOKIES_CHARS)):
-        value = cookie.group(2)
-        budget.spend(8 + len(value) // 8)
-        if not _MEASURING.match(cookie.group(1)) and _is_session(value):
-            rest = _TOKEN.match(text, cookie.end(2))
-            yield Finding(cookie.start(2), rest.end() if rest else cookie.end(2), "SECRET")
-        if is_set:
-            return
-
-
-def _is_session(value: bytes) -> bool:
-    return (
-        len(value) >= 16
-        and has_high_entropy(value)
-        and not is_identifier(value)
-        and not is_placeholder(value.lower())
-        and not is_published_secret(value)
-    )
 
 
 def _webhook(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
@@ -160,11 +136,6 @@ def _login_line(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterat
 
 
 _TOKEN = re.compile(rb"[A-Za-z0-9+/=_.%~-]{16,2048}")
-_COOKIE = re.compile(rb"([A-Za-z0-9_.$!-]{1,64})=\"?([A-Za-z0-9+/=_.%~:|-]{1,1024})")
-_MEASURING = re.compile(
-    rb"_(?:ga|gid|gat|fbp|gcl|pk|hj|uet|clck|dd)|__utm|(?i:consent|visitor|optanon|lang|locale|theme)"
-)
-"""Names of cookies that count visits and keep choices."""
 _PATH = re.compile(rb"[A-Za-z0-9_.@/~-]{20,400}")
 _PATH_PART = re.compile(rb"[A-Za-z0-9_~-]{1,200}")
 _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -192,8 +163,8 @@ _NAMED_KINDS = {
     "owned": rb"(?i:identified (?:with [\"'`]?[a-z0-9_]{2,30}[\"'`]? )?(?:by|as))\s{1,3}[\"'\\]{0,2}"
     rb"|(?i:securestring)\s{1,3}(?:-[A-Za-z]{2,12}\s{1,3}){0,4}[\"'\\]{0,2}"
     rb"|(?:\s-u|--user|--proxy-user)[ =]{1,3}[\"']?[A-Za-z0-9_.@-]{1,64}:"
-    rb"|(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} [\"']?"
-    rb"|(?i:basic|bearer|ntlm|digest|token|negotiate)\s{1,2}[\"']?"
+    rb"|(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} (?:\\\n)?[\"']?"
+    rb"|(?i:basic|bearer|ntlm|digest|token|negotiate)\s{1,2}(?:\\\n)?[\"']?"
     rb"|(?i:/token/|/apikey/|/secret/)"
     rb"|createUser \S{1,40} (?:MD5|SHA(?:-?[0-9]{3})?) [\"']?"
     rb"|(?:^|\n)[ \t]{0,8}community[ \t]?=[ \t]?[\"']|secure_link_md5 \"[^\";\n]{0,80}\$[a-z_]{1,20} "
@@ -206,14 +177,17 @@ _NAMED_KINDS = {
     rb"|AUTH (?:PLAIN|LOGIN) |AUTHENTICATE PLAIN |(?:334 UGFzc3dvcmQ6\r?\n(?:C: )?)",
     "pair": rb"(?i:jdbc:oracle:(?:thin|oci):)[A-Za-z0-9_.$-]{1,64}/[\"']?"
     rb"|(?i:login|user(?:name)?|account|cred(?:ential)?)s?(?: [a-z]{1,12}){0,4}: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?",
-    "cookies": rb"(?i:cookie):[ \t]?|(?i:--cookie)[ =][\"']?",
-    "webhook": rb"(?i:hooks?|webhookb2)/",
+    "cookies": cookie_secrets.HEADERS,
+    "cookielist": cookie_secrets.LISTS,
+    "directive": directive_secrets.DIRECTIVES,
+    "printed": directive_secrets.PRINTED,
+    "driver": directive_secrets.DRIVERS,
+    "webhook": rb"(?i:hooks?|webhookb2|/reset|[/_-]reset[_-]password|password[/_-]reset|magic[_-]?link)/",
     "call": _CALLS + rb"\s?\(|\bauth=\(",
     "record": rb":(?:[0-9]{2,5}|\*):[A-Za-z_*]|\w[ \t]{1,8}\*[ \t]{1,8}[\"\w]|:[0-9]{2,5}[ \t]+[^\s:]{1,64}:[^\s/]"
     rb"|:[0-9]{3,7}:[0-9A-Fa-f]{8}",
     "login": rb" LOGIN |(?:^|\n)(?:C: |> )?PASS |IDENTIFY |[nN]ick[sS]erv identify ",
-    "column": rb"(?:^|[|,;\t\n])[ \"]{0,2}(?i:pass(?:word|wd|phrase)|pwd|kennwort|passwort|secret"
-    rb"|api[ _]?key)[ \"]{0,2}[|,;\t\r\n]",
+    "column": table_secrets.HEADERS,
     "insert": table_secrets.INSERTS,
     "block": key_material.BEGINNINGS,
     "pipe": command_secrets.PIPES,
@@ -225,7 +199,11 @@ _HANDLERS: dict[str, Handler] = {
     "owned": _owned,
     "random": _random_word,
     "pair": _pair,
-    "cookies": _cookies,
+    "cookies": cookie_secrets.find_in_header,
+    "cookielist": cookie_secrets.find_in_list,
+    "directive": directive_secrets.find_behind,
+    "printed": directive_secrets.find_printed,
+    "driver": directive_secrets.find_before,
     "webhook": _webhook,
     "call": _call,
     "record": _record,

@@ -17,12 +17,20 @@ _MAX_ROWS = 40
 _MAX_FIELDS = 64
 """Chosen: fields of one row of an INSERT; wider tables are data, not logins. At half some user tables are cut; at
 double a text of commas costs more than is charged for it."""
+HEADERS = (
+    rb"(?:^|[|,;\t\n])[ \"]{0,2}(?i:pass(?:word|wd|phrase)|pwd|kennwort|passwort|mot de passe|contrasena|senha"
+    rb"|wachtwoord"
+    rb"|secret|api[ _]?key|a(?:pi|ccess) token|pass)[ \"]*[|,;\t\r\n]"
+    rb"|[a-z]_(?:password|secret|token|key)[ \"]*[|,;\t\r\n]"
+)
+"""RE2 pattern of a cell in the header of a table whose column holds secrets."""
 INSERTS = rb"(?i:insert|replace) (?i:into) [^\s(]{1,80}\s?\("
 """RE2 pattern of the beginning of an INSERT that names its columns."""
 _CELL = re.compile(rb"[ \t]{0,40}[`\"]?([^\s`\"]{4,160})")
 _COLUMNS = re.compile(rb"([^()]{1,600}+)\)\s{0,8}(?i:values)\s{0,8}")
 _SECRET_COLUMN = re.compile(
-    rb"(?:\A|[\s\"`\[_])(?i:p?assw(?:or)?d|pwd|passphrase|secret|token|api_?key)[\"`\]\s]{0,4}\Z"
+    rb"(?:\A|[\s\"`\[_])(?i:p?assw(?:or)?d|pwd|passphrase|secret(?:_?(?:access_?)?key)?|token"
+    rb"|(?:api|private|access|encryption|signing)_?key|(?:api|client|app|shared)_?secret)[\"`\]\s]{0,4}\Z"
 )
 _ROW = re.compile(rb"[\s,]{0,16}\(")
 _FIELD = re.compile(rb"\s{0,8}(?:[NE]?'((?:[^'\n]|''){0,200})'|[^,()'\n]{0,100}(?:\([^()\n]{0,100}\))?)\s{0,8}")
@@ -32,22 +40,34 @@ def find_below(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterato
     """The cells below the word `password` in the header of a table, Markdown's or separated by signs."""
     low, high = line_start(text, start + 1), line_end(text, end - 1)
     header, mark = text[low:high], b""
+    if header.startswith(b"||"):  # wiki markup: `||a||b||` above `|1|2|`
+        yield from _below(text, (header[: start - low].count(b"||") + 1, header.count(b"||")), high + 1, b"|", budget)
+        return
     for sign in (b"|", b"\t", b";", b","):
         if header.count(sign) > len(header) // 64:
             mark = sign
             break
-    if not mark:
+    if not mark or (mark == b"," and header.rstrip().endswith(mark)):
         return
-    index, cells, at = text.count(mark, low, start + 1), header.count(mark), high + 1
+    yield from _below(text, (text.count(mark, low, start + 1), header.count(mark)), high + 1, mark, budget)
+
+
+def _below(text: bytes, column: tuple[int, int], at: int, mark: bytes, budget: WorkBudget) -> Iterator[Finding]:
+    """The secrets in the rows from `at` on. `column`: the marks before the column, and in all of a row."""
+    index, cells = column
     for _ in range(_MAX_ROWS):
         row_end = line_end(text, at)
         budget.spend(4 + (row_end - at) // 32)
+        if row_end > at and not text[at:row_end].strip(b"-+|:= \t\r"):  # a rule between header and rows
+            at = row_end + 1
+            continue
         if text.count(mark, at, row_end) != cells:
             return
         cell = at
         for _ in range(index):
             cell = text.find(mark, cell, row_end) + 1
-        value = _CELL.match(text, cell, row_end)
+        cell_end = text.find(mark, cell, row_end)
+        value = _CELL.match(text, cell, cell_end if cell_end >= 0 else row_end)
         if value is not None:
             finding = judged(text, value.start(1), value.group(1), _PAIRED, budget)
             if finding is not None:

@@ -16,17 +16,19 @@ _PATH = re.compile(rb"(?:[./~]{0,2}/|\./|[A-Za-z]:\\)[\w.+@{}$-]{1,40}(?:[/\\][\
 _FILE = re.compile(
     rb"\A[\w./+@-]+\.(?:key|pem|crt|cer|csr|private|txt|json|ya?ml|toml|conf|cfg|ini|html?|xml|py|js|ts|go|rs|c|h|lib|so|dll"
     rb"|exe|sh|sql|db|md|rst|log|zip|gz|jks|p12|pfx|pub|tbl|idx)"
+    rb"(?:[?#][\w.=&-]{0,80})?"
 )
 _OPTION = re.compile(rb"--?[A-Za-z][A-Za-z-]*(?:=.*)?")
 _KEYWORD_ARGUMENT = re.compile(rb"[A-Za-z_]{2,40}\d?=[^=].*")
 _REFERENCE = re.compile(
     rb"(?:CVE|CWE|RFC|ISO|PEP|BCP|GHSA|DSA|USN|SHA|AES|RSA|HMAC|TLS|SSL|UTF)[-_ ]?\d[\w.-]*", re.IGNORECASE
 )
-_VERSION = re.compile(rb"[vV]?\d{1,4}(?:\.\d{1,6}){1,4}(?:[-+.]?[a-z]{1,8}\d{0,4})?")
+_VERSION = re.compile(rb"[vV]?\d{1,4}(?:\.\d{1,6}){1,4}(?:[-+.]?[a-z]{1,8}\d{0,4})?(?:[-+~.][a-z]{0,8}\d{1,4}){0,5}")
 _DATE = re.compile(rb"\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?")
 _PUBLIC = re.compile(
     rb"(?:[\w./:-]{1,120}@)?sha(?:1|224|256|384|512)[-:/=].*|(?:[0-9A-Fa-f]{2}:){5,}[0-9A-Fa-f]{2}|-----BEGIN.*|(?:ssh|ecdsa)-[\w-]+"
-    rb"|AAAA(?:B3NzaC1|C3NzaC1|E2VjZHNh|Gnsk)[\w+/=]*|(?:\\x[0-9a-f]{2}){4,}|MII[A-D][\w+/=]{60,}",
+    rb"|AAAA(?:B3NzaC1|C3NzaC1|E2VjZHNh|Gnsk)[\w+/=]*|(?:\\x[0-9a-f]{2}){4,}|MII[A-D][\w+/=]{60,}"
+    rb"|B[\w-]{86}",
     re.IGNORECASE,
 )
 """Digests, fingerprints, public keys in SSH's form (RFC 4253) and certificates (X.509 in base64 begins so)."""

@@ -39,6 +39,14 @@ _PUNCTUATION = {
 _PASSWORD_SIGNS = {"密": 0x04, "码": 0x05, "碼": 0x05, "パ": 0x06, "ワ": 0x07}
 """Signs of the Chinese and the Japanese word for password (密码, パスワード): bytes of their own, by which the
 names are told from other words without a Latin letter."""
+_LATIN_NAMES = {4: "pswd", 5: "parol", 6: "passwd", 7: "passwrd", 8: "password", 9: "passwords"}
+_SCRIPT_WORDS = (
+    "비밀번호 패스워드 暗証番号 סיסמה סיסמא المرور السر عبور گذرواژه पासवर्ड รหัสผ่าน πρόσβασης κωδικός Κωδικός "
+    "парола Парола лозинка Лозинка პაროლი գաղտնաբառ"
+)
+_PASSWORD_WORDS = tuple((word, _LATIN_NAMES[len(word)]) for word in _SCRIPT_WORDS.split())
+"""Words for password in scripts whose letters fold to LETTER, and a Latin one of the same length, so that offsets
+hold."""
 _END_OF_SCRIPTS = 0x20000
 """The end of plane 1: above are ideographs (LETTER) and, from U+E0000, tags and selectors (dropped)."""
 
@@ -94,6 +102,10 @@ _BEYOND = bytes(range(0x80)) + bytes([LETTER]) * 0x80
 
 def _fold_each(text: str) -> bytes:
     """Every character by the table. Those beyond it are four bytes of UTF-8: the first tells, the others go."""
+    if len(text) > 3 and not text[0] < "\u0370" <= "\u036f":
+        for word, name in _PASSWORD_WORDS:
+            if word in text:
+                text = text.replace(word, name)
     plain = text.translate(_TABLE).encode()
     if len(plain) == len(text):
         return plain

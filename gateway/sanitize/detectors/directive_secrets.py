@@ -1,0 +1,102 @@
+"""Finds secrets that a directive, a command's output or an address of a driver holds without a name beside them.
+
+`syntax_secrets` finds the beginnings. The forms are those of the programs' manuals (Redis ACL, Kickstart, Bundler,
+Hardhat, Go's MySQL driver, the consoles of clouds), read 2026-11-22.
+"""
+
+import re
+from collections.abc import Iterator
+
+from gateway.sanitize.detectors.secret_spans import judged, line_start, secret_at
+from gateway.sanitize.detectors.secret_values import Naming, quote_before
+from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier
+from gateway.sanitize.text.findings import Finding
+from gateway.sanitize.text.work_budget import WorkBudget
+
+_OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
+DIRECTIVES = (
+    rb"(?i:acl setuser) |\nuser |sudo -S|\nrootpw |insecure-password |\bBUNDLE_[A-Z]|accounts[\"']?:\s?\["
+    rb"|SecureString[\"'],|\"keyName\"|(?i:config set (?:requirepass|masterauth)) |Accessor ?ID|chpasswd:"
+    rb"|kubeadm join |\nd-i "
+)
+"""RE2 pattern of the first words of directives; `_REST_OF_DIRECTIVE` has what leads to the secret. Kept apart, as one
+pattern of both has too many states for RE2."""
+PRINTED = (
+    rb"argocd admin initial-password|aws ecr get-login-password|gcloud auth (?:application-default )?print-"
+    rb"|g(?:h|lab) auth token|oc whoami -|(?:kubectl|oc) create token|vault print token|heroku auth:token|wg genkey"
+    rb"|\| ?base64 -"
+)
+"""RE2 pattern of commands that print a secret alone on the next line."""
+_REST_OF_DIRECTIVE = re.compile(
+    rb"(?i:acl setuser) [^\s]{1,64} (?:[^\s>]{1,40} ){0,4}>|\nuser [^\s]{1,64} (?:on|off) (?:[^\s>]{1,40} ){0,4}>"
+    rb"|sudo -S[^\n<]{0,80}<<< ?[\"']?"
+    rb"|\nrootpw (?:--[a-z-]{5,14} ){0,3}"
+    rb"|insecure-password "
+    rb"|BUNDLE_[A-Z0-9_]{2,60}[:=] ?[\"']?[A-Za-z0-9_.-]{1,60}:"
+    rb"|accounts[\"']?:\s?\[\s{0,12}[\"'](?:0x)?"
+    rb"|SecureString[\"'],\s{0,24}[\"']Value[\"']\s?:\s?[\"']"
+    rb"|\"keyName\"\s?:\s?\"[^\"\n]{1,40}\",(?:\s{0,24}\"[a-z"
+    rb"A-Z]{1,24}\"\s?:\s?\"[A-Z]{0,24}\",){0,3}\s{0,24}\"value\"\s?:\s?\""
+    rb"|(?i:config set (?:requirepass|masterauth)) [\"']?"
+    rb"|Accessor ?ID[ \t]{0,8}[=:][ \t]{0,3}[^\s]{8,40}\s{1,4}Secret ?ID[ \t]{0,8}[=:][ \t]{0,3}"
+    rb"|\nd-i [\w/.-]{0,60}passw[\w/-]{0,30} password "
+    rb"|chpasswd:\s{1,6}(?:expire:[^\n]{1,12}\s{1,6})?list:\s?\|?\s{1,8}[\w.-]{1,32}:"
+)
+_JOIN = re.compile(rb"kubeadm join [^\n]{1,80}?--token ([a-z0-9]{6}\.[a-z0-9]{16})(?![a-z0-9])")
+"""The form of Kubernetes' bootstrap tokens, which looks like a dotted name."""
+_SECRET_LINE = re.compile(rb"(?i:secret|passw|token|credential)[^\n]{0,200}\Z")
+DRIVERS = rb"@(?:tcp6?|unix|udp)\("
+"""RE2 pattern of what follows the password in an address of Go's MySQL driver: `root:…@tcp(`."""
+_NEXT_LINE = re.compile(rb"[^\n]{0,200}\n([^\s]{12,2048})[ \t\r]{0,8}(?:\n|\Z)")
+_LOGIN = re.compile(rb"[A-Za-z0-9_.-]{1,64}:([^\s:/\"'`]{4,128})")
+_MAX_LOGIN_CHARS = 200
+"""Chosen: how far a user and password reach back from `@tcp(`. At half long passwords are cut; at double nothing more
+is found."""
+
+
+def find_behind(text: bytes, start: int, _: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The secret right behind the directive that begins at `start`. Raises BudgetExceeded."""
+    budget.spend(6)
+    joining = _JOIN.match(text, start)
+    if joining is not None:
+        yield Finding(*joining.span(1), "SECRET")
+    directive = _REST_OF_DIRECTIVE.match(text, start)
+    if directive is None:
+        return
+    end = directive.end()
+    finding = secret_at(text, end, _OWNED._replace(quote=quote_before(text, end)), budget)
+    if finding is not None:
+        yield finding
+
+
+def find_printed(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The random word that is all of the line below a command. Raises BudgetExceeded."""
+    budget.spend(8)
+    line = _NEXT_LINE.match(text, end)
+    is_decoded = text[start : start + 1] == b"|"
+    if line is None or (is_decoded and not _SECRET_LINE.search(text, line_start(text, start), start)):
+        return
+    budget.spend(len(line.group(1)) // 8)
+    value = line.group(1)
+    if len(value) > 160 and has_high_entropy(value[:160]) and not is_identifier(value[:160]):
+        yield Finding(*line.span(1), "SECRET")
+        return
+    finding = judged(text, line.start(1), value, _OWNED, budget)
+    if finding is not None:
+        yield finding
+
+
+def find_before(text: bytes, start: int, _: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The password of `user:password` right before a driver's network at `start`. Raises BudgetExceeded."""
+    budget.spend(8)
+    low = max(0, start - _MAX_LOGIN_CHARS)
+    colon = text.rfind(b":", low, start)
+    user = len(text[low:colon].rstrip(_USER_CHARS)) + low if colon >= 0 else colon
+    login = _LOGIN.fullmatch(text, user, start) if 0 <= user < colon else None
+    if login is not None:
+        finding = judged(text, login.start(1), login.group(1), _OWNED, budget)
+        if finding is not None:
+            yield finding
+
+
+_USER_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"

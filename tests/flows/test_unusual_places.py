@@ -1,0 +1,260 @@
+"""A secret where nobody looks for one: none leaves in a request, and none comes back in an answer.
+
+`test_every_place` puts secrets at every string of bodies of the usual shapes; here the shapes are unusual ones: other
+encodings, values split over messages and parts, numbers, tools of other interfaces, and tools for the web.
+"""
+
+import asyncio
+import base64
+import contextlib
+import gzip
+import html
+import json
+import quopri
+from typing import Any
+from urllib.parse import unquote
+
+import aiohttp
+import orjson
+import pytest
+
+from tests.flows.test_embeddings import vectors
+from tests.support import upstream as up
+from tests.support.asking import OFF
+from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.hosted_search import scene
+from tests.support.unusual_requests import CARD, KEY, REQUESTS, SAID, chat, message, response
+from tests.support.upstream import Script, Upstream
+from tests.support.web_tools_site import PATH
+
+LIMIT_S = 10
+SETTINGS = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["websearch", "chat", "responses", "embeddings"]\n'
+
+
+def spellings(raw: str) -> list[str]:
+    """What a reader may make of a body: escapes undone twice, entities, percents, base64 decoded."""
+    texts = [raw]
+    for _ in range(2):
+        texts.append(texts[-1].replace('\\"', '"').replace("\\\\", "\\"))
+    texts += [
+        html.unescape(raw),
+        unquote(raw),
+        unquote(unquote(raw)),
+        quopri.decodestring(raw.encode()).decode("latin1"),
+    ]
+    with contextlib.suppress(orjson.JSONDecodeError):
+        texts.append(orjson.dumps(orjson.loads(raw)).decode())
+    words = "".join(char if char.isalnum() or char in "+/" else " " for char in raw).split()
+    for word in (each for each in words if len(each) > 40):
+        decoded = base64.b64decode(word + "=" * (-len(word) % 4), validate=False)
+        texts += [decoded.decode("latin1"), decoded.decode("utf-16", "ignore")]
+        if decoded[:2] == b"\x1f\x8b":
+            texts.append(gzip.decompress(decoded).decode("latin1"))
+    return texts + [text.replace("\u00ad", "").replace("\u034f", "").replace("\u200b", "") for text in texts]
+
+
+def holds(raw: str) -> bool:
+    full_width = "".join(chr(ord(c) + 0xFEE0) for c in KEY)
+    return any(secret in text for text in spellings(raw) for secret in (KEY, CARD, full_width, KEY[:24]))
+
+
+def toml(upstream: Upstream, form: str = "translate") -> str:
+    lines = ["[[models]]\nname = 'SvcLLM'", f"  [[models.upstreams]]\n  base_url = '{upstream.url}'\n  model = 'm'"]
+    lines[1] += f"\n  responses = '{form}'"
+    lines.append(
+        f"[[models]]\nname = 'Vectors'\nkind = 'embedding'\n  [[models.upstreams]]\n  base_url = '{upstream.url}'"
+    )
+    return "\n".join([*lines, "  model = 'm'", OFF, SETTINGS])
+
+
+async def posted(server: InProcessGateway, path: str, body: Any) -> tuple[int, str]:
+    async with (
+        asyncio.timeout(LIMIT_S),
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.post(server.url + path, json=body) as answer,
+    ):
+        return answer.status, await answer.text()
+
+
+@pytest.mark.parametrize("form", ["translate", "native"])
+async def test_no_unusual_place_of_a_request_lets_a_secret_out(
+    start_gateway: StartGateway, upstream: Upstream, form: str
+) -> None:
+    server = await start_gateway(toml(upstream, form))
+    leaks, reached = [], 0
+    for name, (path, body) in REQUESTS.items():
+        upstream.will(up.answer(vectors([0.5, 0.5])) if path == "/v1/embeddings" else up.answer())
+        before = len(upstream.seen)
+        status, told = await posted(server, path, body)
+        sent = [orjson.dumps(seen.body).decode() for seen in upstream.seen[before:]]
+        if any(map(holds, sent)) or holds(told):
+            leaks.append(name)
+        reached += len(sent)
+        assert status < 500 or path == "/v1/responses", (name, told)
+    assert leaks == [] and reached > 25
+
+
+def whole(**top: Any) -> Script:
+    return up.answer({**up.completion("hi"), **top})
+
+
+def said(**fields: Any) -> Script:
+    return up.answer(up.completion("hi", **fields))
+
+
+def deltas(*each: dict[str, Any]) -> Script:
+    return up.stream(*[up.chunk(delta) for delta in each], up.chunk({}, "stop"), b"data: [DONE]\n\n")
+
+
+def pieces(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+ANSWERS: dict[str, tuple[Script, bool]] = {
+    "two parts of content": (
+        said(content=[{"type": "text", "text": SAID[:22]}, {"type": "output_text", "text": SAID[22:]}]),
+        False,
+    ),
+    "a call of an unknown kind": (
+        said(tool_calls=[{"id": "c", "type": "mcp", "mcp": {"server": KEY, "input": {"a": SAID}}}]),
+        False,
+    ),
+    "results of a search": (
+        whole(
+            search_results=[{"title": SAID, "url": f"https://x.example/?key={KEY}"}],
+            citations=[f"https://x.example/?token={KEY}"],
+        ),
+        False,
+    ),
+    "what the service timed": (whole(timings={"prompt": SAID, KEY: 1}, service_tier=KEY), False),
+    "a prompt that was echoed": (
+        whole(prompt_filter_results=[{"prompt_index": 0, "content_filter_results": {"jailbreak": {"detail": SAID}}}]),
+        False,
+    ),
+    "a refusal in parts": (said(content=[{"type": "refusal", "refusal": SAID}]), False),
+    "the executed tools": (
+        said(executed_tools=[{"type": "python", "arguments": json.dumps({"c": KEY}), "output": SAID}]),
+        False,
+    ),
+    "thinking blocks": (
+        said(
+            thinking_blocks=[{"type": "thinking", "thinking": SAID, "signature": "s"}],
+            provider_specific_fields={"a": SAID},
+        ),
+        False,
+    ),
+    "pieces of three": (deltas(*[{"content": piece} for piece in pieces(SAID, 3)]), True),
+    "pieces with empty ones between": (
+        deltas(*[d for piece in pieces(SAID, 6) for d in ({"content": piece}, {"content": ""}, {"content": None})]),
+        True,
+    ),
+    "thoughts under another name": (deltas(*[{"reasoning": piece} for piece in pieces(SAID, 4)]), True),
+    "thoughts of an unknown name": (deltas(*[{"thought_text": piece} for piece in pieces(SAID, 9)]), True),
+    "escapes in pieces": (
+        deltas(*[{"content": piece} for piece in pieces("".join(f"\\u{ord(c):04x}" for c in KEY), 5)]),
+        True,
+    ),
+    "base64 in pieces": (
+        deltas(*[{"content": piece} for piece in pieces(base64.b64encode(SAID.encode()).decode(), 11)]),
+        True,
+    ),
+    "parts in a delta": (deltas(*[{"content": [{"type": "text", "text": piece}]} for piece in pieces(SAID, 8)]), True),
+    "a message instead of a delta": (
+        up.stream(
+            up.frame(
+                {
+                    "id": "c",
+                    "object": "chat.completion.chunk",
+                    "choices": [{"index": 0, "delta": {}, "message": {"content": SAID}, "text": SAID}],
+                }
+            ),
+            up.chunk({}, "stop"),
+            b"data: [DONE]\n\n",
+        ),
+        True,
+    ),
+}
+
+
+def joined(raw: str) -> str:
+    """The strings of a stream's events, joined by their place."""
+    fields: dict[str, list[str]] = {}
+
+    def walk(value: Any, place: str) -> None:
+        if isinstance(value, dict):
+            for name, each in value.items():
+                fields.setdefault("names", []).append(name + " ")
+                walk(each, f"{place}.{name}")
+        elif isinstance(value, list):
+            for each in value:
+                walk(each, place)
+        elif isinstance(value, str):
+            fields.setdefault(place, []).append(value)
+
+    for line in raw.splitlines():
+        if line.startswith("data: {"):
+            walk(orjson.loads(line[6:]), "")
+    return "\n".join("".join(texts) for texts in fields.values())
+
+
+async def test_no_unusual_place_of_an_answer_lets_a_secret_in(start_gateway: StartGateway, upstream: Upstream) -> None:
+    server = await start_gateway(toml(upstream))
+    leaks = []
+    for name, (script, is_streamed) in ANSWERS.items():
+        for path, body in (chat(), response(), message()):
+            upstream.will(script)
+            _, told = await posted(server, path, {**body, "stream": is_streamed})
+            shown = joined(told) if is_streamed else told
+            escaped = "".join(f"\\u{ord(c):04x}" for c in KEY)
+            if holds(told) or holds(shown) or escaped in shown:
+                leaks.append((name, path))
+    assert leaks == []
+
+
+PAGE = f"""<!doctype html><html><head><title>Notes {KEY}</title><meta name=description content="it is {KEY}">
+<meta property="og:image:alt" content="{SAID}"></head><body><main><h1>Set-up of {KEY}</h1>
+<p>Long enough a paragraph on how the service was set up last week, with all its parts. password: {KEY}</p>
+<p>In parts: <b>{KEY[:20]}</b>{KEY[20:]} and <img src="/a.png" alt="{SAID}">
+<a href="/x?token={KEY}" title="{KEY}">a link</a>.</p>
+<table><tr><th>name</th><th>token</th></tr><tr><td>ci</td><td>{KEY}</td></tr></table>
+<pre><code>TOKEN={KEY}</code></pre>
+</main></body></html>"""
+
+
+async def called_tool(server: InProcessGateway, tool: str, **arguments: Any) -> str:
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": f"websearch-{tool}", "arguments": arguments},
+    }
+    headers = {**server.headers, "Accept": "application/json"}
+    async with (
+        asyncio.timeout(LIMIT_S),
+        aiohttp.ClientSession(headers=headers) as session,
+        session.post(server.url + PATH, json=body) as answer,
+    ):
+        return await answer.text()
+
+
+async def test_no_part_of_a_result_or_page_lets_a_secret_in_nor_a_query_out(start_gateway: StartGateway) -> None:
+    async with scene(start_gateway, '[sanitize]\nroutes = ["websearch"]\n') as found:
+        found.provider.results = [
+            {"title": SAID, "url": f"https://a.example.org/?access_token={KEY}", "content": SAID, "engine": KEY},
+            {
+                "title": "x",
+                "url": f"https://u:{KEY}@b.example.org/",
+                "content": "y",
+                "publishedDate": KEY,
+                "img_src": KEY,
+            },
+        ]
+        told = await called_tool(found.server, "search", query=f"who owns {KEY}", include_images=True)
+        assert not holds(told) and '"error"' not in told[:200]
+        assert not any(map(holds, found.provider.asked))
+        found.site.pages["/notes"] = PAGE
+        for depth in ("basic", "advanced"):
+            told = await called_tool(
+                found.server, "extract", urls=[f"{found.site.url}/notes"], extract_depth=depth, include_images=True
+            )
+            assert "set up last week" in told and not holds(told), depth
