@@ -44,7 +44,8 @@ def with_feedback(
 def _are_single_passages(reader: IndexReader, candidates: list[Candidate]) -> bool:
     """Whether the best pages consist of one passage each."""
     pages = list(dict.fromkeys(each.page for each in candidates))[:_BEST_PAGES]
-    return len(pages) == _BEST_PAGES and reader.are_single_passages(pages)
+    counts = reader.passage_counts(pages)
+    return len(counts) == _BEST_PAGES and set(counts.values()) == {1}
 
 
 def _added_words(reader: IndexReader, best: list[Candidate], words: tuple[str, ...], total: int) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 1. `candidates`: the best passages of the caller's pages; in a large index by the words that tell passages apart.
 2. `feedback`: where pages are single passages, words of the best ones are added and both rankings fused.
 3. A page's rank is the score of its best passage and a share of the next two, lowered for listings, source listings and
-   release notes (`page_priors`), raised where that passage holds all of a query that is no sentence (`coverage`).
+   release notes (`page_priors`), raised where that passage holds all of a query that is no sentence (`coverage`),
+   lowered for long pages where the query is a program's message (`messages`).
 4. `fusion`: where the query comes with passages near to it by their vectors, both rankings are joined.
 5. The score shown is absolute (0 to 1): how much of the query's weight one passage of the best pages holds, where rare
    words weigh more, with vectors also how near one is; lower results fall with the root of their rank.
@@ -18,6 +19,7 @@ from gateway.engines.index.candidates import PassageCounts, affordable_terms, ra
 from gateway.engines.index.coverage import by_coverage, coverage, word_weights
 from gateway.engines.index.feedback import MAX_PASSAGES, with_feedback
 from gateway.engines.index.fusion import EXPANDED_SHARE, RankedPage, fused, near_pages, near_passages, near_share
+from gateway.engines.index.messages import by_length
 from gateway.engines.index.page_priors import page_prior
 from gateway.engines.index.query import IndexHit, IndexQuery, comparable, holds_all, query_terms
 from gateway.engines.index.reader import Candidate, IndexReader
@@ -63,7 +65,7 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     if near:
         by_words = _best_coverage(reader, pages, query, weights)
     if candidates is first:  # after feedback, words that were not asked for count as well
-        pages = by_coverage(reader, pages, query.text, weights)
+        pages = by_length(reader, by_coverage(reader, pages, query.text, weights), query.text)
     if near:
         share = near_share(by_words) if candidates is first else EXPANDED_SHARE
         pages = fused(pages, near_pages(reader, near, query.text), share)

@@ -68,8 +68,8 @@ class IndexReader(Protocol):
         """The passages, in the order of their rows; those that are gone are left out."""
         ...
 
-    def are_single_passages(self, pages: Sequence[int]) -> bool:
-        """Whether each of the pages has one passage."""
+    def passage_counts(self, pages: Sequence[int]) -> dict[int, int]:
+        """How many passages each of the pages has."""
         ...
 
     def passage_words(self, rows: Sequence[int]) -> list[tuple[int, str, str, str]]:

@@ -90,10 +90,10 @@ class SqliteReader:
             for start, end, headings in filter(None, found)
         ]
 
-    def are_single_passages(self, pages: Sequence[int]) -> bool:
+    def passage_counts(self, pages: Sequence[int]) -> dict[int, int]:
         """See IndexReader."""
-        sql = "SELECT 1 FROM passages WHERE page = ?"
-        return all(self._bounded_count(sql, (page,), 2) == 1 for page in pages)
+        sql = f"SELECT page, count(*) FROM passages WHERE page IN ({_marks(pages)}) GROUP BY page"  # noqa: S608
+        return dict(self._connection.execute(sql, list(pages)).fetchall())
 
     def passage_words(self, rows: Sequence[int]) -> list[tuple[int, str, str, str]]:
         """See IndexReader."""

@@ -113,11 +113,10 @@ class PostgresReader:
             if row in found
         ]
 
-    def are_single_passages(self, pages: Sequence[int]) -> bool:
+    def passage_counts(self, pages: Sequence[int]) -> dict[int, int]:
         """See IndexReader."""
-        sql = "SELECT max(passages) FROM gateway_pages WHERE id = ANY(%s)"
-        row = self._connection.execute(sql, ([*pages],)).fetchone()
-        return row is not None and row[0] == 1
+        sql = "SELECT id, passages FROM gateway_pages WHERE id = ANY(%s)"
+        return dict(self._connection.execute(sql, ([*pages],)).fetchall())
 
     def passage_words(self, rows: Sequence[int]) -> list[tuple[int, str, str, str]]:
         """See IndexReader. They are not stored, but made again from the page."""

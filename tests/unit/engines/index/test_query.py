@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.engines.index.candidates import ranked_passages
+from gateway.engines.index.messages import is_message
 from gateway.engines.index.page_priors import page_prior
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, QueryTerms, query_terms
@@ -105,6 +106,41 @@ _MESSAGE_PAGES = [
 
 async def test_a_page_with_the_whole_message_ranks_before_one_that_repeats_its_rarest_word(tmp_path: Path) -> None:
     assert (await _found(tmp_path, _MESSAGE_PAGES, "disk quota exceeded"))[0] == "whole"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("FATAL: no room for user app_rw", True),
+        ("src/app.py:41: error: Skipping the module", True),
+        ("[engine] DEBUG: Filtered a request", True),
+        ("django.core.exceptions.AppRegistryNotReady", False),
+        ("UnicodeDecodeError reading a file", True),
+        ("how do I tell what time it is", False),
+        ("std::vector push_back", False),
+        ("localhost:8080 is busy", False),
+        ("Error boundaries", False),
+    ],
+)
+def test_a_label_or_the_name_of_an_exception_makes_a_query_a_message(query: str, expected: bool) -> None:
+    assert is_message(query) is expected
+
+
+_MANUAL = "This section of the manual is about something else, which takes a few words to tell. " * 6
+_ANSWER = "The server says quota exceeded when an account has written more than it may. " * 2
+
+
+@pytest.mark.parametrize(("query", "first"), [("fatal: quota exceeded", "short"), ("quota exceeded", "manual")])
+async def test_a_message_is_found_in_a_page_about_it_before_a_long_manual_that_holds_it_too(
+    tmp_path: Path, query: str, first: str
+) -> None:
+    sections = [_MANUAL] * 400 + [_ANSWER + _MANUAL[:200]]
+    pages = [
+        ("manual", "\n\n".join(f"## Part {n}\n\n{text}" for n, text in enumerate(sections))),
+        ("short", _ANSWER + _MANUAL[:300]),
+        *[(f"other{n}", f"Engines turn and wheels follow them, {n} at a time.") for n in range(12)],
+    ]
+    assert (await _found(tmp_path, pages, query))[0] == first
 
 
 @pytest.mark.parametrize(
