@@ -67,16 +67,23 @@ def _quoted_image(rng: random.Random, size: int) -> Made:
     return _chat_part({"type": "image_url", "image_url": {"url": url}})
 
 
-def _stored_docx(rng: random.Random, size: int) -> Made:
-    """A document that is as large as its text."""
+def document(text: str, paragraphs: int, compression: int = zipfile.ZIP_STORED) -> bytes:
+    """An .odt of so many paragraphs of this text."""
+    spaces = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text"))
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        runs = f"<w:p><w:r><w:t>{_text(rng, 3_000).strip()}</w:t></w:r></w:p>" * (size * 3 // 4 // 3_000)
-        space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-        archive.writestr("[Content_Types].xml", "<Types/>")
-        archive.writestr("word/document.xml", f'<w:document xmlns:w="{space}"><w:body>{runs}</w:body></w:document>')
-    data = f"data:;base64,{base64.b64encode(file.getvalue()).decode()}"
-    return _chat_part({"type": "file", "file": {"filename": "a.docx", "file_data": data}})
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        content = f"<text:p>{text}</text:p>" * paragraphs
+        around = "<office:document-content {}><office:body><office:text>{}</office:text></office:body>{}"
+        archive.writestr("content.xml", around.format(spaces, content, "</office:document-content>"))
+    return file.getvalue()
+
+
+def _stored_document(rng: random.Random, size: int) -> Made:
+    """A document that is as large as its text."""
+    raw = document(_text(rng, 3_000).strip(), size * 3 // 4 // 3_000)
+    data = f"data:;base64,{base64.b64encode(raw).decode()}"
+    return _chat_part({"type": "file", "file": {"filename": "a.odt", "file_data": data}})
 
 
 FILES: Mapping[str, Callable[[random.Random, int], Made]] = {
@@ -84,7 +91,7 @@ FILES: Mapping[str, Callable[[random.Random, int], Made]] = {
     "a wide page as a file": _chat_html,
     "a wide file of responses": _response_file,
     "a wide file of messages": _message_file,
-    "a wide document": _stored_docx,
+    "a wide document": _stored_document,
     "an image that is text": _image_of_text,
     "an image of percent signs": _quoted_image,
 }
