@@ -160,8 +160,8 @@ def engine_deps(
 def file_reader(pool: ParsePool, pictures: PictureReader) -> ReadText:
     """Reads files of requests in the processes that parse pages; pages without text are read by OCR."""
 
-    async def read(data: bytes, media_type: str, name: str, owner: str) -> str:
-        options = ExtractOptions(name or "file", media_type)
+    async def read(data: bytes, media_type: str, name: str, owner: str) -> bytes:
+        options = ExtractOptions(name or "file", media_type, task="file")
         page = await pool.extract(data, options, owner)
         if page.get("scanned"):
             until = asyncio.get_running_loop().time() + _FILE_OCR_S
@@ -170,7 +170,8 @@ def file_reader(pool: ParsePool, pictures: PictureReader) -> ReadText:
         if left and not page["content"]:
             raise InvalidRequest(f"the file shows pictures and no text, and OCR did not read them: {page['unread']}")
         note = f"\n\n[pages without text, not read: {left} ({page['unread']})]" if left else ""
-        return f"{page['content']}{note}"
+        content: bytes = page["content"] or b""
+        return content + note.encode() if note else content
 
     return read
 

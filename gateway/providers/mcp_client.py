@@ -28,6 +28,7 @@ from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.mcp.versions import HANDSHAKE, META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN, UNSUPPORTED_VERSION
 from gateway.providers.egress import DIRECT, Egress
 from gateway.providers.http import Answer, HttpClient, Timeouts
+from gateway.providers.large_answers import decoded_answer
 from gateway.wire import sse
 from gateway.wire.openai_error import scrubbed, upstream_error
 from gateway.wire.untrusted_json import table_in, tables_in
@@ -38,6 +39,9 @@ _MAX_LIST_PAGES = 10
 _MAX_TOOLS = 256
 """Pages and tools of one list. Chosen: a chat request may have 256 tools; servers with more than a hundred are rare,
 and at half some of them lose tools, while at double no model could be given them."""
+_MAX_VALUES = 100_000
+"""JSON values in one answer. Chosen: 256 tools of 100 properties each, with a type and a description, have 80,000. At
+half such lists fail, at double an answer of empty lists takes twice the memory of this one (10 MB)."""
 _SESSION_ID_CHARS = 512
 """Longest session id that is sent back. Chosen: ids are 32 to 64 characters, signed ones a few hundred."""
 _LAST_WORDS_S = 2.0
@@ -195,10 +199,7 @@ class McpSession:
         if answer.status == 200 and answer.content_type == "text/event-stream":
             return await self._response_event(answer, number, most)
         raw = await answer.read(most)
-        try:
-            decoded = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            decoded = None
+        decoded = await decoded_answer(raw, max_values=_MAX_VALUES, sender="the MCP server")
         if (
             isinstance(decoded, dict)
             and decoded.get("jsonrpc") == "2.0"
@@ -218,10 +219,9 @@ class McpSession:
             if size > most:
                 raise UpstreamError("the MCP server's answer is too large")
             for data in parser.feed(chunk):
-                try:
-                    message = orjson.loads(data)
-                except orjson.JSONDecodeError:
-                    raise UpstreamError("the MCP server sent an event that is not JSON") from None
+                message = await decoded_answer(data, max_values=_MAX_VALUES, sender="the MCP server")
+                if message is None:
+                    raise UpstreamError("the MCP server sent an event that is not JSON")
                 if isinstance(message, dict) and "method" not in message and _is_answer(message, number):
                     return message
         raise UpstreamError("the MCP server ended its stream without an answer")

@@ -14,7 +14,7 @@ from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
 from gateway.providers.egress import egress_of
 from gateway.providers.http import Answer, HttpClient, Timeouts
-from gateway.providers.large_answers import decoded_answer, json_or_none
+from gateway.providers.large_answers import checked_events, decoded_answer, json_or_none
 from gateway.wire import sse
 from gateway.wire.large_json import encode
 from gateway.wire.openai_error import upstream_error
@@ -103,7 +103,7 @@ class OpenAICompatUpstream:
             if answer.status != 200:
                 raise await self._refusal(answer)
             if answer.content_type == "application/json":  # a whole answer though a stream was asked
-                yield [await answer.read()]
+                yield await checked_events([await answer.read()])
                 return
             if answer.content_type in ("text/html", "text/xml", "application/xml"):
                 raise UpstreamError("the upstream's answer is not an event stream")
@@ -111,6 +111,7 @@ class OpenAICompatUpstream:
                 async for chunk in chunks:
                     batch = parser.feed(chunk)
                     if batch:
+                        await checked_events(batch)
                         stats.upstream_s += clock() - started_s
                         is_complete = b"[DONE]" in batch
                         # what comes behind its end is no part of the answer
@@ -119,7 +120,7 @@ class OpenAICompatUpstream:
                         if is_complete:
                             return
             if batch := parser.close():
-                yield batch
+                yield await checked_events(batch)
         finally:
             if answer is not None:
                 answer.close(is_complete=is_complete)

@@ -68,15 +68,16 @@ class AppInstance:
     async def finish(self, replaced: bool, keep_accepting: bool = False) -> None:
         """Drain, then close everything; returns when all is closed.
 
-        `replaced`: another instance serves already and answers on the ops socket, so this one's ops listener closes
-        first, and it accepts no more. Otherwise the ops listener stays open to the end, to report that the process
+        `replaced`: another instance serves already and answers on the ops socket, so this one's ops listener accepts no
+        more and lets its connections end. Otherwise the ops listener stays open to the end, to report that the process
         drains, and with `keep_accepting` (see `Sockets.outlives_us`) new connections are served meanwhile.
         """
-        if replaced:
-            for listener in self._listeners[1:]:
-                await listener.close()
         drain_s = self._config.server.drain_s
-        cancelled = await self._listeners[0].drain(drain_s, keep_accepting=keep_accepting and not replaced)
+        replaced_ops = self._listeners[1:] if replaced else []
+        cancelled, *_ = await asyncio.gather(
+            self._listeners[0].drain(drain_s, keep_accepting=keep_accepting and not replaced),
+            *(listener.let_go(drain_s) for listener in replaced_ops),
+        )
         if cancelled:
             logs.event("requests_ended", level=logging.WARNING, count=cancelled)
         await self._close()

@@ -16,7 +16,7 @@ from gateway.domain import CrawlRequest, ExtractRequest, Json, Progress, WebCall
 from gateway.engines.crawl.crawler import Crawler, CrawlOutcome, CrawlPlan
 from gateway.engines.crawl.frontier import Scope
 from gateway.engines.crawl.host_pauses import HostPauses
-from gateway.engines.crawl.outcome_note import NO_MATCH, describe_hidden, explain
+from gateway.engines.crawl.outcome_note import NO_MATCH, describe_pages, explain
 from gateway.engines.crawl.page_loader import LoadedPage, PageLoader, empty_reason
 from gateway.engines.crawl.page_results import (
     crawl_result,
@@ -123,7 +123,7 @@ class LocalWebEngine:
         if lacking:
             data["note"] = f"{data['note']} {lacking}" if unread else lacking
         await self._store(pages, call, data)
-        for remark in (describe_hidden(page.data for page in pages), ocr_note(pages)):
+        for remark in (describe_pages(page.data for page in pages), ocr_note(pages)):
             if remark:
                 data["note"] = f"{data['note']} {remark}" if data.get("note") else remark
         return {**data, "response_time": round(time.monotonic() - started, 3)}
@@ -156,7 +156,7 @@ class LocalWebEngine:
         data["results"] = [crawl_result(depth, page, request.include_favicon) for depth, page in pages]
         data["failed_results"] = [failed_result(url, failure) for url, failure in outcome.failures]
         await batch.store()
-        parts = (explain(outcome, request, bool(pages)), describe_hidden(page.data for _, page in pages), batch.problem)
+        parts = (explain(outcome, request, bool(pages)), describe_pages(page.data for _, page in pages), batch.problem)
         if notes := " ".join(text for text in parts if text):
             data["note"] = notes
         if outcome.cut_short:

@@ -24,16 +24,19 @@ def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> s
     return " ".join(parts)
 
 
-def describe_hidden(pages: Iterable[Json]) -> str:
-    """What was taken out of pages, or left in, because people cannot see it; empty when there is nothing to say.
-    `pages`: results of engines.extract.page."""
-    invisible = shown = 0
+def describe_pages(pages: Iterable[Json]) -> str:
+    """What was taken out of pages, or left in, because people cannot see it, and of what the end is missing; empty when
+    there is nothing to say. `pages`: results of engines.extract.page, with `ended_early` if the site's answer did."""
+    invisible = shown = ended = 0
     for page in pages:
         invisible += page.get("invisible", 0)
         shown += bool(page.get("styles_ignored"))
+        ended += bool(page.get("ended_early"))
     parts = [f"{invisible} invisible characters were taken out."] if invisible else []
     if shown:
         parts.append(f"{shown} of the pages hide most of their text until a script runs; that text is here.")
+    if ended:
+        parts.append(f"{ended} of the pages came incomplete: the site's answer ended early, so their end is missing.")
     return " ".join(parts)
 
 

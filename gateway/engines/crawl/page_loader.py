@@ -159,6 +159,8 @@ class PageLoader:
                 )
                 target = page.get("refresh")
             if not target or target in (url, fetched.url) or len(page.get("content", "")) > _MAX_REFRESH_PAGE_CHARS:
+                if fetched.ended_early:
+                    page["ended_early"] = True
                 if "noindex" in fetched.headers.get("x-robots-tag", "").lower():
                     page["noindex"] = True
                 loaded = await self._completed(fetched, page, options)

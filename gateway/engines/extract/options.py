@@ -8,11 +8,13 @@ from typing import Literal
 class ExtractOptions:
     """A job for a parsing process: what to read from one body.
 
-    `task` "page" reads a page (see `engines.extract.page`), "sitemap" a sitemap (see engines.extract.sitemap_xml),
-    for which the other fields mean nothing; "shorten" cuts texts (see engines.extract.shortening), "picture" draws page
-    `number` of a document, "plain picture" turns one upright (see engines.extract.page_picture). `depth` is basic or
-    advanced, `format` markdown or text. `query` asks for what of the page answers it, `fragment` for one
-    section; of a result longer than `most_chars` (0: any) the sections are listed, about `most_sections`. `links`
+    `task` "page" reads a page (see `engines.extract.page`), "file" one that came with a request: its content is bytes,
+    UTF-8, since a `str` may take four bytes a character and is made once it is known what stands around it. "sitemap"
+    reads a sitemap (see engines.extract.sitemap_xml), for which the other fields mean nothing; "shorten" cuts texts
+    (see engines.extract.shortening), "picture" draws page `number` of a document, "plain picture" turns one upright
+    (see engines.extract.page_picture). `depth` is basic or advanced, `format` markdown or text. `query` asks for what
+    of the page answers it, `fragment` for one section; of a result longer than `most_chars` (0: any) the sections are
+    listed, about `most_sections`. `links`
     and `images` ask for those lists; with `routes` links to `#!/…` are links to pages. `page_texts`: what OCR has read
     of pages without text, by their number; of an HTML page, which is one, of a picture of it.
     """
@@ -30,4 +32,4 @@ class ExtractOptions:
     images: bool = False
     number: int = 1
     page_texts: tuple[tuple[int, str], ...] = ()
-    task: Literal["page", "sitemap", "shorten", "picture", "plain picture"] = "page"
+    task: Literal["page", "file", "sitemap", "shorten", "picture", "plain picture"] = "page"

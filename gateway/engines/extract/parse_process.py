@@ -9,6 +9,7 @@ import os
 import signal
 import struct
 import time
+from asyncio import StreamReader
 from asyncio.subprocess import Process
 from collections.abc import Callable
 from dataclasses import asdict
@@ -100,18 +101,18 @@ class ParseProcess:
             os.setpriority(os.PRIO_PROCESS, self.process.pid, _LONG_JOB_NICE)
 
     async def run(self, job: bytes, body: bytes) -> Json:
-        """The answer to one job, `{page}`, `{failed, code}` or `{missing}`. Raises ConnectionError, IncompleteReadError
-        and OSError when the process dies or does not keep to the protocol."""
+        """The answer to one job, `{page}`, `{failed, code}` or `{missing}`; of a file, `page.content` is UTF-8. Raises
+        ConnectionError, IncompleteReadError and OSError when the process dies or does not keep to the protocol."""
         stdin, stdout = self.process.stdin, self.process.stdout
         if stdin is None or stdout is None:
             raise ConnectionError
         stdin.write(_LENGTH.pack(len(job)) + job + _LENGTH.pack(len(body)))
         stdin.write(body)
         await stdin.drain()
-        size = _LENGTH.unpack(await stdout.readexactly(_LENGTH.size))[0]
-        if size > _MAX_ANSWER_BYTES:
-            raise ConnectionError
-        answer: Json = orjson.loads(await stdout.readexactly(size))
+        answer: Json = orjson.loads(await _read_frame(stdout))
+        content = await _read_frame(stdout)
+        if content:
+            answer["page"]["content"] = content
         self.jobs += 1
         return answer
 
@@ -130,3 +131,10 @@ class ParseProcess:
         if self.process.stdin is not None:
             self.process.stdin.close()
         await self.process.wait()
+
+
+async def _read_frame(source: StreamReader) -> bytes:
+    size = _LENGTH.unpack(await source.readexactly(_LENGTH.size))[0]
+    if size > _MAX_ANSWER_BYTES:
+        raise ConnectionError
+    return await source.readexactly(size)

@@ -1,10 +1,10 @@
 """A parsing process: reads jobs from standard input and writes answers to standard output, one at a time.
 
 `python -m gateway.engines.extract.parse_worker`. Frames are a 4-byte big-endian length and that many bytes; a job is
-a JSON frame (the fields of ExtractOptions, `limit_s` and `cpu_s`, seconds) and a body frame, an answer is one JSON
-frame: `{page}`, `{missing: message}` when the extra 'web' is not installed, or `{failed: message, code}`. The process
-ends when its input does. The kernel caps its memory and the CPU time of each job, so that a hostile page ends this
-process and nothing else.
+a JSON frame (the fields of ExtractOptions, `limit_s` and `cpu_s`, seconds) and a body frame, an answer is a JSON frame
+(`{page}`, `{missing: message}` when the extra 'web' is not installed, or `{failed: message, code}`) and a frame with
+the content of a file in UTF-8, which is empty for other tasks. The process ends when its input does. The kernel caps
+its memory and the CPU time of each job, so that a hostile page ends this process and nothing else.
 """
 
 import gc
@@ -39,6 +39,7 @@ _LENGTH = struct.Struct(">I")
 
 _TASKS: dict[str, Callable[[bytes, ExtractOptions], Json]] = {
     "page": extract,
+    "file": extract,
     "sitemap": lambda body, _: read_sitemap(body),
     "shorten": lambda body, _: shortening.run(body),
     "picture": lambda body, options: page_picture(body, options.number),
@@ -58,8 +59,12 @@ def main() -> None:
         body = _read_frame(source)
         if body is None:
             return
-        answer = orjson.dumps(_run_job(orjson.loads(header), body))
-        sink.write(_LENGTH.pack(len(answer)) + answer)
+        job = orjson.loads(header)
+        answer, content = _run_job(job, body), b""
+        if job["task"] == "file" and "page" in answer:
+            content, answer["page"]["content"] = answer["page"]["content"].encode(), ""
+        for frame in (orjson.dumps(answer), content):
+            sink.write(_LENGTH.pack(len(frame)) + frame)
         sink.flush()
         gc.collect(1)
 

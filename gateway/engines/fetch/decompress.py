@@ -102,9 +102,16 @@ class Decoder(Protocol):
         """The decoded bytes of the next piece. Raises FetchFailed (`too_large`, `unparsable`)."""
         ...
 
+    @property
+    def is_complete(self) -> bool:
+        """False while something must follow what came."""
+        ...
+
 
 class Plain:
     """A page without a content coding: only its bytes are counted, at most `max_bytes`."""
+
+    is_complete = True
 
     def __init__(self, max_bytes: int) -> None:
         self._left = max_bytes
@@ -125,6 +132,11 @@ class Inflater:
         self._max_bytes = max_bytes
         self._left = max_bytes
         self._decompressor = Decompressor("gzip" if gzip else "deflate")
+
+    @property
+    def is_complete(self) -> bool:
+        """See Decoder."""
+        return self._decompressor.is_complete
 
     def feed(self, piece: bytes) -> bytes:
         """The output of the next piece. Raises FetchFailed (`too_large`, `unparsable`)."""

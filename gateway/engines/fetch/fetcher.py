@@ -60,7 +60,7 @@ class Fetched:
 
     `url` is the address after redirects, `content_type` the header (`text/html; charset=x`), `body` decompressed.
     `headers` has the names in `_USED_HEADERS` that were sent, in lower case. `public` is False when only the
-    operator's allow-list permitted the fetch.
+    operator's allow-list permitted the fetch. `ended_early`: the compressed body stops before its end.
     """
 
     url: str
@@ -69,6 +69,7 @@ class Fetched:
     body: bytes
     headers: MappingProxyType[str, str]
     public: bool = True
+    ended_early: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,16 @@ class PageRequest:
     keeps: frozenset[str] = frozenset()
 
 
+_STEP_BYTES = 8_192
+"""Bytes on the wire that are decompressed at once: at most 8 MB come of them, less than FetchLimits.max_inflated_bytes,
+so that a body that may be cut has more than its limit before the decoder refuses it. Chosen: at half twice as many
+calls, at double a step might have more than the decoder allows."""
+
+
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """Caps of one fetch: bytes on the wire, bytes once decompressed, seconds in all.
+    """Caps of one fetch: bytes on the wire, bytes once decompressed, seconds in all. `is_cut`: of a body with more than
+    `max_bytes` the rest is left out, instead of FetchFailed (`too_large`).
 
     The defaults are chosen: half fails long specifications and PDFs, double costs memory for each of up to 32 fetches
     at once. 20 s is what a tool call can spend on one page.
@@ -99,6 +107,7 @@ class FetchLimits:
     max_bytes: int = 5_242_880
     max_inflated_bytes: int = 10_485_760
     total_s: float = 20.0
+    is_cut: bool = False
 
 
 class Fetcher:
@@ -214,19 +223,26 @@ class Fetcher:
     async def _read_body(
         self, url: URL, response: aiohttp.ClientResponse, limits: FetchLimits, keeps: Collection[str] = ()
     ) -> Fetched:
-        if (response.content_length or 0) > limits.max_bytes:
+        if (response.content_length or 0) > limits.max_bytes and not limits.is_cut:
             raise too_large(limits.max_bytes)
         decoder = decoder_for(response.headers.get("Content-Encoding", ""), limits.max_inflated_bytes)
-        wire_bytes = 0
         body = bytearray()
+        wire_bytes = 0
         async for piece in response.content.iter_any():
             wire_bytes += len(piece)
-            if wire_bytes > limits.max_bytes:
+            if wire_bytes > limits.max_bytes and not limits.is_cut:
                 raise too_large(limits.max_bytes)
-            body += decoder.feed(piece)
+            for start in range(0, len(piece), _STEP_BYTES):
+                body += decoder.feed(piece[start : start + _STEP_BYTES])
+                if limits.is_cut and len(body) > limits.max_bytes:
+                    break
+            if limits.is_cut and len(body) > limits.max_bytes:
+                del body[limits.max_bytes :]
+                break
         content_type, headers = response.headers.get("Content-Type", ""), _used_headers(response.headers, keeps)
         public = self._is_public(response)
-        return Fetched(str(url), response.status, content_type, bytes(body), headers, public)
+        ended_early = not limits.is_cut and not decoder.is_complete
+        return Fetched(str(url), response.status, content_type, bytes(body), headers, public, ended_early)
 
     def _is_public(self, response: aiohttp.ClientResponse) -> bool:
         """False when only the operator's allow-list permitted this; such pages are never shared between keys."""

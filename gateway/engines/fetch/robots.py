@@ -16,8 +16,9 @@ from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.resilience.single_flight import SingleFlight
 
-MAX_CHARS = 512_000
-"""RFC 9309 §2.5: at least the first 500 KiB are parsed; rules behind them are ignored."""
+MAX_BYTES = 512_000
+"""RFC 9309 §2.5: at least the first 500 KiB are parsed; rules behind them are ignored, and so is a line that is cut
+there: the beginning of a rule says something else."""
 
 MAX_DELAY_S = 5.0
 """Longest Crawl-delay obeyed (the directive is not in RFC 9309). Chosen: a crawl has minutes. At half, a site that asks
@@ -36,7 +37,7 @@ _MANY_PIECES = 1_000
 """From here on a URL is checked in a thread. Chosen: below, it takes at most a millisecond, and a crawl checks twenty
 URLs in one turn of the loop; at double that turn is twice as long, at half sites of ordinary size pay for it."""
 
-_LIMITS = FetchLimits(total_s=10.0)
+_LIMITS = FetchLimits(MAX_BYTES + 1, total_s=10.0, is_cut=True)
 """Chosen: a crawl's first page waits for this file. At half, slow sites count as unreadable; at double, a dead site
 holds up a crawl for 20 s before the answer says so."""
 
@@ -193,6 +194,11 @@ def _matches(pattern: str, path: str) -> bool:
     return path.find(last, at) >= 0
 
 
+def _first_lines(body: bytes) -> bytes:
+    """What of a file is read: all of it, or the whole lines among its first MAX_BYTES."""
+    return body if len(body) <= MAX_BYTES else body[: max(body.rfind(end, 0, MAX_BYTES) for end in (b"\n", b"\r")) + 1]
+
+
 class RobotsCache:
     """Rules by origin; each file is fetched once in `ttl_s` seconds at most. Holds the `max_origins` used last."""
 
@@ -225,8 +231,8 @@ class RobotsCache:
                 return ALLOW_ALL, self._ttl_s
             return UNKNOWN, _UNKNOWN_TTL_S
         if fetched.status == 200:
-            text = fetched.body.decode("utf-8", "replace").removeprefix("\ufeff")
-            return await asyncio.to_thread(parse, text[:MAX_CHARS], self._agent), self._ttl_s
+            text = _first_lines(fetched.body).decode("utf-8", "replace").removeprefix("\ufeff")
+            return await asyncio.to_thread(parse, text, self._agent), self._ttl_s
         if fetched.status >= 500 or fetched.status == 429:
             return UNKNOWN, _UNKNOWN_TTL_S
         return ALLOW_ALL, self._ttl_s

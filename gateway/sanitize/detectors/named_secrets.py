@@ -5,7 +5,7 @@ values. `syntax_secrets` finds those that other syntax than a name makes secrets
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gateway.sanitize.detectors.published_examples import is_published_login
 from gateway.sanitize.detectors.re2_search import searcher
@@ -18,6 +18,7 @@ from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import WorkBudget
 
 _FIND_NAME = searcher(NAMED)
+_NOTHING: Mapping[int, int] = {}
 _WORD_GOES_ON = frozenset(bytes([code]) for code in b"abcdefghijklmnopqrtuvwxyz")
 """Behind a name: the letters of a longer word (`keyboard`), to which ASSIGNED leads never; `s` may be a plural."""
 _USERINFO = re.compile(
@@ -25,8 +26,12 @@ _USERINFO = re.compile(
 )
 
 
-def find_named_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
-    """Findings of the entity SECRET over the values, not their names, in folded offsets. Raises BudgetExceeded."""
+def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] = _NOTHING) -> Iterator[Finding]:
+    """Findings of the entity SECRET over the values, not their names, in folded offsets. Raises BudgetExceeded.
+
+    `known`: [start, end) of values that are secrets for certain, whatever their name says; they are not judged again,
+    which costs more than to find them.
+    """
     text = view.folded
     namings, at = Namings(text, budget), 0
     while True:
@@ -54,7 +59,7 @@ def find_named_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
                 at = name_end  # the words between may be a name: `secret key is x`
                 continue
             value = b""
-        elif _is_part_of_name(text, start, end, value):
+        elif known.get(end) == end + len(value) or _is_part_of_name(text, start, end, value):
             continue
         naming = namings.of(start, name_end, assigned, (quote, value))
         if naming is None:

@@ -7,16 +7,18 @@ archives are let be, whatever type they are declared as. Does not know where the
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from urllib.parse import quote, unquote_to_bytes
 
 _DATA_URL = re.compile(r"data:([^,;]{0,127})((?:;[^,;]{0,127}){0,8}),", re.IGNORECASE)
 _BASE64 = bytes(code for code in range(128) if chr(code).isalnum() or chr(code) in "+/-_=")
 _BLANKS = b" \t\r\n"
+_STANDARD = bytes.maketrans(b"-_", b"+/")
 _HEAD_CHARS = 1364
 """Characters of base64 that decide (1,023 bytes). Chosen: the headers of every common format hold bytes that are no
 text within the first hundred; at half an embedded comment could fill it, at double small pictures cost twice."""
+_HEAD_BYTES = 1024
+"""Bytes of a text with percent signs that decide; chosen as the same."""
 _NOT_IN_TEXT = bytes(code for code in range(32) if code not in b"\t\n\r\x0c\x1b")
 _BINARY_SIGNS = (b"%PDF-",)
 """First bytes of formats whose header may be text though the rest is not."""
@@ -27,8 +29,8 @@ SHORT_CHARS = 1024
 """Chosen: strings of at most so many characters are scanned as they stand too, as keys are base64 by their form. At
 half long keys would be taken for data; at double the smallest pictures cost a scan."""
 _PIECE_CHARS = 1 << 14
-"""Percent signs are decoded and written in pieces of so many characters, as the library takes up to 90 times the memory
-of its text. Chosen: a piece takes 1.5 MB; at half twice as many steps, at double 3 MB."""
+"""Base64 and percent signs are read in pieces of so many characters, and percent signs written, as the library takes up
+to 90 times the memory of its text. Chosen: a piece takes 1.5 MB; at half twice as many steps, at double 3 MB."""
 
 
 @dataclass(slots=True)
@@ -53,53 +55,81 @@ def is_binary(value: str) -> bool:
 
 
 def read(value: str) -> EncodedText | None:
-    """The text in a data URL or base64 string; None where there is none: binary data, or a string of another form."""
+    """The text in a data URL or base64 string; None where there is none: binary data, or a string of another form.
+
+    There is never a copy of the whole string beside it: `value` may have tens of megabytes.
+    """
     parts = _split(value)
     if parts is None:
         return None
-    prefix, payload, is_base64 = parts
-    if not is_base64:
-        raw = b"".join(_in_pieces(unquote_to_bytes, payload))
-        return EncodedText(_text(raw), prefix, False) if _is_text(raw[:1024]) else None
-    if not _is_text(_decoded(payload[:_HEAD_CHARS])):
+    prefix, is_base64 = parts
+    start = len(prefix)
+    head = _decoded(value, start, start + _HEAD_CHARS) if is_base64 else _unquoted(value, start, start + _HEAD_CHARS)
+    if not _is_text(head[:_HEAD_BYTES]):
         return None
-    return EncodedText(_text(_decoded(payload)), prefix, True)
+    raw = (_decoded if is_base64 else _unquoted)(value, start, len(value))
+    return EncodedText(_text(raw), prefix, is_base64)
 
 
-def _split(value: str) -> tuple[str, str, bool] | None:
-    """(prefix, payload, whether it is base64); None for a string of neither form."""
+def _split(value: str) -> tuple[str, bool] | None:
+    """(the beginning up to the payload, whether that is base64); None for a string of neither form."""
     url = _DATA_URL.match(value)
-    payload = value[url.end() :] if url else value
+    prefix = url.group() if url else ""
     is_base64 = url is None or url[2].lower().endswith(";base64")
     if url is None and len(value) < _MIN_BASE64_CHARS:
         return None
-    if is_base64 and (not payload.isascii() or payload.encode().translate(None, _BASE64 + _BLANKS)):
-        return None
-    return (url.group() if url else ""), payload, is_base64
+    return (prefix, is_base64) if not is_base64 or _is_base64(value, len(prefix)) else None
 
 
-def _in_pieces(decode: Callable[[str], bytes], payload: str) -> Iterator[bytes]:
-    """What `decode` makes of the text: no piece is cut inside a `%41`."""
-    start = 0
-    while start < len(payload):
-        end = start + _PIECE_CHARS
-        cut = payload.rfind("%", max(start + 1, end - 2), end) if end < len(payload) else -1
-        end = cut if cut > 0 else end
-        yield decode(payload[start:end])
-        start = end
+def _is_base64(value: str, start: int) -> bool:
+    """Whether nothing but base64, of either alphabet, and blanks are behind the index `start`."""
+    return not any(
+        piece.encode("utf-8", "surrogatepass").translate(None, _BASE64 + _BLANKS)
+        for at in range(start, len(value), _PIECE_CHARS)
+        if (piece := value[at : at + _PIECE_CHARS])
+    )
 
 
-def _decoded(payload: str) -> bytes:
-    """The bytes of base64 in either alphabet, with or without padding; as many as can be decoded."""
-    raw = payload.encode().translate(bytes.maketrans(b"-_", b"+/"), _BLANKS).rstrip(b"=")
-    raw = raw[: len(raw) - (len(raw) % 4 == 1)]
+def _unquoted(value: str, start: int, end: int) -> bytearray:
+    """What the percent signs of value[start:end] stand for: no piece is cut inside a `%41`."""
+    raw, at, last = bytearray(), start, min(end, len(value))
+    while at < last:
+        until = min(at + _PIECE_CHARS, last)
+        cut = value.rfind("%", max(at + 1, until - 2), until) if until < last else -1
+        until = cut if cut > 0 else until
+        raw += unquote_to_bytes(value[at:until].encode("utf-8", "surrogatepass"))
+        at = until
+    return raw
+
+
+def _decoded(value: str, start: int, end: int, piece_chars: int = _PIECE_CHARS) -> bytearray:
+    """The bytes of the base64 value[start:end] in either alphabet, with or without padding; as many as can be decoded.
+
+    Naive form: `_whole_base64` of all of it. That is what a piece with padding, nearly always the last, is read with.
+    """
+    raw, rest, last = bytearray(), b"", min(end, len(value))
+    for at in range(start, last, piece_chars):
+        piece = rest + value[at : min(at + piece_chars, last)].encode().translate(_STANDARD, _BLANKS)
+        if b"=" in piece:
+            rest = rest + value[at:last].encode().translate(_STANDARD, _BLANKS)
+            break
+        whole = len(piece) - len(piece) % 4
+        raw += binascii.a2b_base64(piece[:whole])
+        rest = piece[whole:]
+    raw += _whole_base64(rest)
+    return raw
+
+
+def _whole_base64(chars: bytes) -> bytes:
+    chars = chars.rstrip(b"=")
+    chars = chars[: len(chars) - (len(chars) % 4 == 1)]
     try:
-        return binascii.a2b_base64(raw + b"=" * (-len(raw) % 4))
+        return binascii.a2b_base64(chars + b"=" * (-len(chars) % 4))
     except binascii.Error:
-        return raw
+        return chars
 
 
-def _is_text(head: bytes) -> bool:
+def _is_text(head: bytes | bytearray) -> bool:
     if head.startswith(_BINARY_SIGNS):
         return False
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -107,12 +137,12 @@ def _is_text(head: bytes) -> bool:
     return head.translate(None, _NOT_IN_TEXT) == head and _is_nearly_utf8(head)
 
 
-def _is_nearly_utf8(head: bytes) -> bool:
+def _is_nearly_utf8(head: bytes | bytearray) -> bool:
     """Whether it decodes but for a character cut at its end, or is one of the old eight-bit texts."""
     broken = head.decode(errors="replace").count("\ufffd")
     return broken * 8 <= len(head)
 
 
-def _text(raw: bytes) -> str:
+def _text(raw: bytes | bytearray) -> str:
     encoding = "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
     return raw.decode(encoding, errors="replace")

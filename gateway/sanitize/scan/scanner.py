@@ -42,7 +42,6 @@ from gateway.sanitize.text.findings import RANK, Finding, disjoint
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import BudgetExceeded, SharedAllowance, WorkBudget
 
-_SECRETS = (find_secret_tokens, find_named_secrets, find_syntax_secrets)
 _MAX_DEPTH = 2
 """Chosen: nested encodings that are undone (base64 of base64). At 1 a value encoded twice passes; at 4 hostile texts
 reach the budget's end sooner, for encodings that no honest text has."""
@@ -202,7 +201,10 @@ class Scanner:
     def _detect(self, view: View, budget: WorkBudget, depth: int) -> list[Finding]:
         if len(view.folded) < 5:
             return []
-        findings = [each for find in _SECRETS for each in find(view, budget)]
+        findings = [*find_secret_tokens(view, budget)]
+        known = {each.start: each.end for each in findings if each.certain}
+        findings += find_named_secrets(view, budget, known)
+        findings += find_syntax_secrets(view, budget)
         findings += _filter_urls(view, self._find_personal(view, budget), budget)
         if depth < _MAX_DEPTH:
             findings += self._find_in_spellings(view, budget, depth)

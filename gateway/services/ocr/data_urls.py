@@ -41,9 +41,10 @@ async def decode_file(data: str, where: str, most_bytes: int) -> tuple[bytes, st
 
     Raises InvalidRequest, code `invalid_file`, `param` = `where`.
     """
-    url = data if data.startswith("data:") else f"data:;base64,{data}"
     try:
-        return await decode_data_url(url, most_bytes), url[5:].split(",", 1)[0].split(";", 1)[0]
+        if not data.startswith("data:"):
+            return await _decode_from(data, 0, most_bytes), ""
+        return await decode_data_url(data, most_bytes), data[5 : data.find(",")].split(";", 1)[0]
     except InvalidRequest as error:
         raise InvalidRequest(
             f"the file must be a base64 data URL of at most {most_bytes / (1 << 20):.4g} MiB",
@@ -60,10 +61,15 @@ async def decode_data_url(url: str, most_bytes: int = MAX_IMAGE_BYTES) -> bytes:
     comma = url.find(",")
     if comma < 0 or url[:comma].rsplit(";", 1)[-1].strip().lower() != "base64":
         raise InvalidRequest("a data URL must have the form data:<media type>;base64,<data>", code="invalid_image_url")
-    if (len(url) - comma - 1) // 4 * 3 > most_bytes + 65_536:
+    return await _decode_from(url, comma + 1, most_bytes)
+
+
+async def _decode_from(url: str, start: int, most_bytes: int) -> bytes:
+    """The bytes of the base64 behind the index `start`, raising as `decode_data_url`."""
+    if (len(url) - start) // 4 * 3 > most_bytes + 65_536:
         raise too_large(most_bytes)
     try:
-        data = await decode_base64(url, comma + 1)
+        data = await decode_base64(url, start)
     except (binascii.Error, ValueError) as error:
         raise InvalidRequest(
             "the data URL's base64 is not valid; send standard base64 with padding", code="invalid_image_url"

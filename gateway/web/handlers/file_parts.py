@@ -12,6 +12,8 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.resilience.freed_memory import give_back
+from gateway.schemas import MEASURED_BYTES
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.ocr.data_urls import checked_file_data, decode_file
 from gateway.web.context import RequestContext
@@ -23,21 +25,24 @@ MAX_FILES = 8
 enclosures need several requests; at double, one request holds the parse processes for a minute."""
 NAME_CHARS = 120
 """Of a file's name before its text. Chosen: names are shorter; at half some are cut, at double a path fills a line."""
-ReadText = Callable[[bytes, str, str, str], Awaitable[str]]
-"""(file, media type or "", name, the key's id) -> its text as Markdown. Raises InvalidRequest, EngineMissing."""
+ReadText = Callable[[bytes, str, str, str], Awaitable[bytes]]
+"""(file, media type or "", name, the key's id) -> its text as Markdown, in UTF-8. Raises InvalidRequest, EngineMissing.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A part: the list that holds it and its index, its path in the request, its name, data URL, and the type of a text
-    part in its stead."""
+    """A part: the list that holds it and its index, its path in the request and its name, the object that has the data
+    and the field, the media type if that stands apart, and the type of a text part in its stead."""
 
     holder: list[Any]
     index: int
     where: str
     name: str
-    data: Any
-    text_type: str
+    source: Json
+    field: str
+    media_type: str = ""
+    text_type: str = "text"
 
 
 class FileParts:
@@ -60,17 +65,30 @@ class FileParts:
             raise InvalidRequest(f"a request may hold at most {MAX_FILES} files", param=places[MAX_FILES].where)
         for place in places:
             text = await self._text_of(place, context.caller.key_id)
-            part = {"type": place.text_type, "text": f"Content of the file {place.name or 'without a name'}:\n\n{text}"}
+            if len(text) > MEASURED_BYTES:  # a small document may hold a large text
+                context.work.is_large = True
+                context.stats.body_values = max(context.stats.body_values, 1)
+                give_back()
+            part = {"type": place.text_type, "text": text.decode()}
+            del text
             await clean_request(context, {field: [{"type": "message", "role": "user", "content": [part]}]})
             place.holder[place.index] = part
+            if context.work.is_large:
+                give_back()
 
-    async def _text_of(self, place: _Place, owner: str) -> str:
-        sent = checked_file_data(place.data, place.where)
+    async def _text_of(self, place: _Place, owner: str) -> bytearray:
+        """What the model reads in the file's place, in UTF-8: a `str` takes up to four bytes a character, so there is
+        one only once the file is let go. Its data is taken out of the request."""
+        sent = checked_file_data(place.source.pop(place.field, None), place.where)
         data, media_type = await decode_file(sent, place.where, self._max_bytes)
+        del sent
+        media_type = media_type or place.media_type or mimetypes.guess_type(place.name)[0] or ""
+        text = bytearray(f"Content of the file {place.name or 'without a name'}:\n\n".encode())
         try:
-            return await self._read(data, media_type or mimetypes.guess_type(place.name)[0] or "", place.name, owner)
+            text += await self._read(data, media_type, place.name, owner)
         except InvalidRequest as error:
             raise InvalidRequest(error.message, param=place.where, code="invalid_file") from error
+        return text
 
 
 def _places(items: Any, where: str) -> Iterator[_Place]:
@@ -87,13 +105,12 @@ def _places_in(content: list[Any], where: str) -> Iterator[_Place]:
         kind, at = part.get("type") if isinstance(part, dict) else None, f"{where}[{index}]"
         if kind == "file":
             file = table_in(part, "file")
-            yield _Place(content, index, f"{at}.file", _name(file), file.get("file_data"), "text")
+            yield _Place(content, index, f"{at}.file", _name(file), file, "file_data")
         elif kind == "input_file":
-            yield _Place(content, index, at, _name(part), part.get("file_data"), "input_text")
+            yield _Place(content, index, at, _name(part), part, "file_data", text_type="input_text")
         elif kind == "document" and table_in(part, "source").get("type") == "base64":
-            source = part["source"]
-            data = f"data:{source.get('media_type') or ''};base64,{source.get('data') or ''}"
-            yield _Place(content, index, f"{at}.source", str(part.get("title") or "")[:NAME_CHARS], data, "text")
+            source, name = part["source"], str(part.get("title") or "")[:NAME_CHARS]
+            yield _Place(content, index, f"{at}.source", name, source, "data", str(source.get("media_type") or ""))
         elif kind == "tool_result" and isinstance(part.get("content"), list):
             yield from _places_in(part["content"], f"{at}.content")
 

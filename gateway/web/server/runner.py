@@ -25,6 +25,7 @@ With `keep_accepting`, for a socket whose queue another process will serve later
 | ending    | `drain`    | wait in the     | as before                                          | none is left, or    |
 |           |            | queue           |                                                    | `_SHORT_S`          |
 
+A listener whose place another one has taken leaves by `let_go`: as leaving, until none is left or its limit is over.
 Invariants: `InFlight.draining` is True from the call of `drain` on; a request that was accepted is answered, at worst
 with an error: a 503, or an error event where a stream has begun. `close` may be called in any state after `made`.
 """
@@ -66,8 +67,8 @@ STALLED_S = 60.0
 some 85 KB in it (a third of the kernel's buffer), 1.4 KB a second; at half, slow mobile connections are cut, at double
 a client that reads nothing holds an answer, a connection and its place among the requests for two minutes."""
 
-_LINGER_CHECKS = 20
-"""How often `drain` looks whether all connections are gone: every 25 or 50 ms, since aiohttp does not report it."""
+_LOOK_S = 0.025
+"""Pause between two looks whether all connections are gone, which aiohttp does not report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +266,14 @@ class Listener:
             await in_flight.wait_empty(_STOP_S)
         return stopped
 
+    async def let_go(self, limit_s: float) -> None:
+        """Accept no more, and let connections end within `limit_s`: the idle after LINGER_S, others once answered."""
+        await self._stop_accepting()
+        server = self._runner.server
+        if isinstance(server, _Server):
+            server.leave()
+            await self._wait_for_no_connection(server, limit_s)
+
     async def _stop_accepting(self) -> None:
         """Close the listening sockets, and lose none of the connections accepted from them.
 
@@ -280,10 +289,10 @@ class Listener:
             await site.stop()
 
     async def _wait_for_no_connection(self, server: "_Server | None", limit_s: float) -> None:
-        for _ in range(_LINGER_CHECKS):
+        for _ in range(round(limit_s / _LOOK_S)):
             if server is None or not (server.connections or server.connecting):
                 return
-            await asyncio.sleep(limit_s / _LINGER_CHECKS)
+            await asyncio.sleep(_LOOK_S)
 
     async def close(self) -> None:
         """Give running handlers at most `_STOP_S`, cut every connection and run the application's clean-up."""

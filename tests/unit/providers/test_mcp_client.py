@@ -135,3 +135,15 @@ async def test_a_refusal_that_repeats_a_configured_header_is_shown_without_it() 
         told, is_error = await client.session().call("lookup", {})
         assert is_error and told == "the MCP server refused the request: who is [hidden]?"
         await client.close()
+
+
+@pytest.mark.parametrize("form", ["json", "events"])
+async def test_a_long_list_of_tools_is_taken_and_an_answer_of_very_many_values_is_refused(form: str) -> None:
+    many = {"type": "object", "properties": {f"field{number}": {"type": "string"} for number in range(120)}}
+    tools = [{"name": f"tool{number}", "inputSchema": many} for number in range(200)]
+    async with connected(McpServer(form=form, tools=tools, page_size=200), most=4 << 20) as session:
+        assert len(await session().tools()) == 200
+    tools = [{"name": "one", "inputSchema": {"enum": [[]] * 120_000}}]
+    async with connected(McpServer(form=form, tools=tools), most=4 << 20) as session:
+        with pytest.raises(UpstreamError, match=r"the MCP server's answer has at least \d+ JSON values"):
+            await session().tools()

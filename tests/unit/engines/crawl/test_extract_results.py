@@ -1,5 +1,7 @@
 """What extract and map say of pages: sections, final addresses, reasons, and the root once."""
 
+import gzip
+import random
 from pathlib import Path
 
 import pytest
@@ -100,3 +102,16 @@ async def test_a_name_that_does_not_exist_and_an_address_that_is_private_have_th
     assert caught.value.partial is not None
     reasons = {failure["error"] for failure in caught.value.partial["failed_results"]}
     assert len(reasons) == 1 and "web.allow_private" in reasons.pop()
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+async def test_a_compressed_page_that_ends_early_is_given_with_a_note(tmp_path: Path, is_whole: bool) -> None:
+    draw = random.Random(3)
+    words = " ".join(f"word{draw.randrange(10**9)}" for _ in range(3_000))
+    packed = gzip.compress(f"<main><h1>Manual</h1><p>The first line. {words}</p></main>".encode())
+    headers = {"Content-Type": "text/html", "Content-Encoding": "gzip"}
+    site = Site({"/": (200, headers, packed if is_whole else packed[: len(packed) // 2])})
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        data = await made.service.extract(ExtractRequest((f"{site.url}/",)), made.call())
+    assert "The first line." in data["results"][0]["raw_content"]
+    assert ("ended early" in data.get("note", "")) is not is_whole

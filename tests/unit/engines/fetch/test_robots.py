@@ -1,14 +1,19 @@
 """robots.txt: the matcher against its naive form, and the cache of rules."""
 
 import asyncio
+import gzip
 import random
 import re
 from types import MappingProxyType
 from typing import cast
 
+import pytest
+
+from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetched, Fetcher
-from gateway.engines.fetch.robots import Robots, RobotsCache, parse
+from gateway.engines.fetch.robots import MAX_BYTES, Robots, RobotsCache, parse
 from tests.support.loop_turns import turns_of_others
+from tests.support.websites import Site, serving
 
 
 def naive_match(pattern: str, path: str) -> bool:
@@ -79,3 +84,34 @@ async def test_rules_full_of_wildcards_are_bounded_and_checked_beside_the_loop()
     assert turns.count > 1, "others had their turn meanwhile"
     honest = parse("User-agent: *\n" + "".join(f"Disallow: /*?sort={n}*\n" for n in range(2_000)), "bot")
     assert len(honest.rules) == 2_000
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("line", [b"# one of very many lines of words\n", b"Disallow: /listed\n"])
+async def test_of_a_file_that_is_too_long_the_first_part_counts(line: bytes, is_packed: bool) -> None:
+    head = b"User-agent: *\nDisallow: /private\n"
+    body = head + line * (6_000_000 // len(line)) + b"Disallow: /behind\n"
+    headers = {"Content-Type": "text/plain"} | ({"Content-Encoding": "gzip"} if is_packed else {})
+    site = Site({"/robots.txt": (200, headers, gzip.compress(body) if is_packed else body)})
+    async with serving(site):
+        fetcher = Fetcher(AddressPolicy([site.address]), "bot")
+        try:
+            robots = await RobotsCache(fetcher, "bot").of(f"{site.url}/")
+        finally:
+            await fetcher.close()
+    assert robots.known and not robots.allows(f"{site.url}/private")
+    assert robots.allows(f"{site.url}/behind") and robots.allows(f"{site.url}/open")
+
+
+async def test_a_rule_that_is_cut_at_the_limit_does_not_count() -> None:
+    head = b"User-agent: *\nDisallow: /private\n"
+    filler = b"#" * (MAX_BYTES - len(head) - 12) + b"\n"
+    body = head + filler + b"Disallow: /a-rule-of-which-only-the-slash-fits\n"
+    site = Site({"/robots.txt": (200, {"Content-Type": "text/plain"}, body)})
+    async with serving(site):
+        fetcher = Fetcher(AddressPolicy([site.address]), "bot")
+        try:
+            robots = await RobotsCache(fetcher, "bot").of(f"{site.url}/")
+        finally:
+            await fetcher.close()
+    assert robots.allows(f"{site.url}/open") and not robots.allows(f"{site.url}/private")

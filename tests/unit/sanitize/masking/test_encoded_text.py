@@ -1,6 +1,8 @@
 """Text in data URLs and base64 is read and written back; everything else of that form is let be."""
 
 import base64
+import gc
+import sys
 import tracemalloc
 from urllib.parse import quote, unquote_to_bytes
 
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.sanitize.masking.encoded_text import is_binary, read
+from gateway.sanitize.masking.encoded_text import _decoded, _whole_base64, is_binary, read
 
 TEXT = "A note of some length, with an äöü in it."
 
@@ -73,3 +75,25 @@ def test_reading_a_url_of_percent_signs_takes_no_more_memory_than_a_few_times_it
     finally:
         tracemalloc.stop()
     assert peak < 10 * len(value)
+
+
+@given(st.text(st.sampled_from("QUJDx-_+/ \n"), max_size=60), st.text("= \n", max_size=4), st.integers(1, 9))
+def test_base64_is_decoded_piece_by_piece_as_it_would_be_whole(value: str, end: str, piece_chars: int) -> None:
+    value += end
+    whole = value.encode().translate(bytes.maketrans(b"-_", b"+/"), b" \n")
+    assert bytes(_decoded(value, 0, len(value), piece_chars)) == _whole_base64(whole)
+
+
+@pytest.mark.parametrize("form", ["data:text/plain;base64,{}", "data:text/plain,{}", "{}"])
+def test_a_long_text_is_read_without_a_copy_of_the_string_that_holds_it(form: str) -> None:
+    text = "\U0001f600" + "plain words in a line\n" * 40_000
+    value = form.format(text if form.endswith("plain,{}") else base64.b64encode(text.encode()).decode())
+    gc.collect()
+    tracemalloc.start()
+    try:
+        found = read(value)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found is not None and found.text == text
+    assert peak < sys.getsizeof(text) + 2.2 * len(text.encode())  # which decoding takes for a moment

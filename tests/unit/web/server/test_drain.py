@@ -139,6 +139,22 @@ async def test_an_idle_connection_is_closed_soon_while_another_is_served_to_its_
         writer.close()
 
 
+async def test_a_listener_that_was_replaced_answers_what_was_asked_and_closes_the_idle_connections() -> None:
+    async with listening() as (listener, port, go_on):
+        idle_reader, idle_writer = await asyncio.open_connection("127.0.0.1", port)
+        reader, writer = await held(listener, port, 1)
+        leaving = asyncio.create_task(listener.let_go(10))
+        assert await asyncio.wait_for(idle_reader.read(), 2 * LINGER_S + 1) == b""
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+        assert not leaving.done()
+        go_on.set()
+        assert b"200 OK" in await answered(reader)
+        await asyncio.wait_for(leaving, 5)
+        for each in (idle_writer, writer):
+            each.close()
+
+
 async def held(listener: Listener, port: int, count: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A request that is held; the server has `count` of them then."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
