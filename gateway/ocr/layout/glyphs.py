@@ -18,6 +18,7 @@ from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
 from gateway.ocr.layout.code_extent import MAX_LEFT, row_step
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
+from gateway.ocr.layout.ground_edges import crossed_rows, left_edge
 from gateway.ocr.layout.guides import without_guides
 from gateway.ocr.layout.look_alikes import known_shapes, told_apart
 from gateway.ocr.layout.panel_order import panel_of
@@ -50,6 +51,8 @@ KNOWN_SHARE = 0.5
 
 SHAPE_FIT = 0.9
 """Confidence of a row that was read by its shapes alone."""
+EDGE_ROOM = 0.5
+"""Letters of room between the edge of a ground and the first sign: the edge is soft."""
 INSIDE = 0.5
 """Share of a line in the block from which it is of the block, as blocks.CLAIM_SHARE."""
 
@@ -62,9 +65,12 @@ def read_block(page: Any, block: PageBlock, lines: list[Line], panels: list[Rect
     gray = without_guides(without_sides(any_colour(page), panels, block.rect), block.rect, block.pitch, step)
     around = panel_of(block.rect, panels)
     left = _free_left(block, lines, panels[around].x1 if around >= 0 else 0.0)
-    grid = cell_grid(gray, block.lines, block.pitch, foreign, left)
+    edge = left_edge(gray, block.rect, left)
+    grid = cell_grid(gray, block.lines, block.pitch, foreign, edge + EDGE_ROOM * block.pitch if edge > left else left)
     if grid is not None and around >= 0:
         grid.leave_out_beyond(panels[around])
+    if grid is not None:
+        grid.leave_out(crossed_rows(gray, block.rect, grid.middles))
     return (read_cells(grid, read) if grid is not None else None) or block.lines
 
 
