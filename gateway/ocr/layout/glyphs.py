@@ -20,6 +20,7 @@ from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
 from gateway.ocr.layout.ground_edges import crossed_rows, left_edge
 from gateway.ocr.layout.guides import without_guides
+from gateway.ocr.layout.gutter_marks import marked_columns
 from gateway.ocr.layout.look_alikes import known_shapes, told_apart
 from gateway.ocr.layout.panel_order import panel_of
 from gateway.ocr.layout.runs import Run, rows_of_cells
@@ -30,6 +31,10 @@ from gateway.ocr.types import Line, PageBlock, Rect, hull
 
 MIN_FITTING = 0.6
 """Share of words with as many letters as cells; with fewer the grid is not that of the letters."""
+LONG_WORD, MAX_SIGNS, NEARLY_ALL = 7, 3, 0.85
+"""Of words of so many cells and more, nearly all may lack so many letters: quotation marks and commas, which the
+detector's boxes leave out. At half the share, a grid of another pitch is taken; at double (above 1), data in quotation
+marks is not read by its cells."""
 IN_CONTEXT, ALONE = 3, 1
 """Weights of a reading between letters of its kind (both digits, or both letters) and of any other."""
 CLEAR_SHARE, MIN_VOTES = 0.7, 4
@@ -71,6 +76,7 @@ def read_block(page: Any, block: PageBlock, lines: list[Line], panels: list[Rect
         grid.leave_out_beyond(panels[around])
     if grid is not None:
         grid.leave_out(crossed_rows(gray, block.rect, grid.middles))
+        grid.inked[:, : marked_columns(grid.ink, grid.inked)] = False
     return (read_cells(grid, read) if grid is not None else None) or block.lines
 
 
@@ -93,7 +99,7 @@ def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
     if shapes is None:
         return None
     words = [run for runs in rows for run in runs if run.read]
-    if not words or sum(run.fits for run in words) < MIN_FITTING * len(words):
+    if not words or not _is_grid_of(words):
         return None
     signs = signs_of([grid.ink[first] for first in shapes.firsts], shapes.of_cell)
     _vote(shapes, rows)
@@ -115,6 +121,14 @@ def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
     ]
     lines = (_line(grid, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
     return [*(line for line in lines if line is not None), *grid.others]
+
+
+def _is_grid_of(words: list[Run]) -> bool:
+    """Whether the words have as many letters as cells, but for signs at their ends that were not read."""
+    fitting = sum(run.fits for run in words)
+    near = sum(abs(len(run.read) - run.length) <= MAX_SIGNS for run in words if run.length >= LONG_WORD)
+    is_long = sum(run.length >= LONG_WORD for run in words)
+    return fitting >= MIN_FITTING * len(words) or (near >= NEARLY_ALL * is_long and is_long >= MIN_FITTING * len(words))
 
 
 def _vote(shapes: Shapes, rows: list[list[Run]]) -> None:

@@ -16,6 +16,10 @@ from gateway.ocr.types import Line
 MIN_NUMBERED = 3
 """Rows that begin with a number, which ends in the same column, of a gutter."""
 
+MIN_ROWS, CLEAR_COLUMNS = 5, 2
+"""A gutter of which fewer numbers were read has so many rows, and so many columns between it and the text if it is one. At half, the
+only number in a list of a few lines is a line's; at double, editors with a narrow gutter keep it."""
+
 
 @dataclass(slots=True)
 class Run:
@@ -41,15 +45,35 @@ def rows_of_cells(grid: CellGrid) -> list[list[Run]]:
     edges = Counter(runs[0].start + runs[0].length for runs in rows if runs and runs[0].read.isdigit())
     edge, count = edges.most_common(1)[0] if edges else (0, 0)
     words = [run for runs in rows for run in runs if run.read and not run.read.isdigit()]
-    if count < MIN_NUMBERED or any(run.start < edge for run in words):
+    if not count or any(run.start < edge and any(map(str.isalpha, run.read)) for run in words):
+        return rows
+    is_sure = count >= MIN_NUMBERED and not any(run.start < edge for run in words)
+    if not is_sure and not _is_pale_gutter(rows, edge):
         return rows
     for runs in rows:
         gutter = [run for run in runs if run.start < edge]
         for run in gutter:
             run.placed = ()
             run.is_foreign = True
-        runs[: len(gutter)] = [run for run in gutter if run.read]
+        runs[: len(gutter)] = [run for run in gutter if run.read and is_sure]
     return rows
+
+
+def _is_pale_gutter(rows: list[list[Run]], edge: int) -> bool:
+    """Whether what ends before a column are the numbers of lines though few were read, as they are pale but for the
+    current line's: in all rows it is short and stands clear of the text."""
+    filled = [runs for runs in rows if runs]
+    left = [runs[: sum(run.start < edge for run in runs)] for runs in filled]
+    right = [runs[len(gutter)].start for runs, gutter in zip(filled, left, strict=True) if len(gutter) < len(runs)]
+    numbered = [number for number, runs in enumerate(rows) if runs and runs[0].start < edge and runs[0].read.isdigit()]
+    firsts = {int(rows[number][0].read) - number for number in numbered}
+    return (
+        len(filled) >= MIN_ROWS
+        and min(right, default=0) >= edge + (CLEAR_COLUMNS if len(numbered) == 1 else 1)
+        and all(run.start + run.length <= edge + 1 for gutter in left for run in gutter)
+        and len(firsts) == 1
+        and min(firsts) >= 0
+    )
 
 
 def _runs(grid: CellGrid, number: int) -> list[Run]:

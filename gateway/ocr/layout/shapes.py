@@ -19,8 +19,10 @@ SHIFTS = ((0, 1), (1, 0))
 does not."""
 LEVELS = 7
 """Cells of the same ink, in so many levels, are one drawing."""
-MAX_SHAPES = 900
-"""Shapes of a block; more are no screen's letters but a photograph's, which are left as they were read."""
+MAX_SHAPES, MAX_DRAWINGS = 900, 12_000
+"""Drawings of a block that are compared with one another, the commonest; the others, of a screen whose picture was
+compressed with loss, join the shape that they are most like. At half, such screens have fewer kinds of letters than they
+need; at double, comparing takes four times as long. Blocks of more drawings are left as they were read."""
 
 
 @dataclass(slots=True)
@@ -57,8 +59,9 @@ def shapes_of(grid: CellGrid) -> Shapes | None:
     inverse = numpy.array([drawings.setdefault(cell.tobytes(), len(drawings)) for cell in flat])
     _, firsts, counts = numpy.unique(inverse, return_index=True, return_counts=True)
     order = numpy.argsort(-counts, kind="stable")
-    if len(order) > MAX_SHAPES:
+    if len(order) > MAX_DRAWINGS:
         return None
+    order, rest = order[:MAX_SHAPES], order[MAX_SHAPES:]
     likeness = _likeness(ink[firsts[order]])
     shape_of = numpy.full(len(order), -1)
     leaders: list[int] = []
@@ -69,10 +72,12 @@ def shapes_of(grid: CellGrid) -> Shapes | None:
         else:
             shape_of[number] = len(leaders)
             leaders.append(number)
-    rank = numpy.empty(len(order), int)
-    rank[order] = numpy.arange(len(order))
+    shape_of_drawing = numpy.empty(len(counts), int)
+    shape_of_drawing[order] = shape_of
+    if len(rest):
+        shape_of_drawing[rest] = _nearest(ink[firsts[rest]], ink[firsts[order[leaders]]])
     of_cell = numpy.full(grid.inked.shape, -1)
-    of_cell[places[:, 0], places[:, 1]] = shape_of[rank[inverse]]
+    of_cell[places[:, 0], places[:, 1]] = shape_of_drawing[inverse]
     cells = [places[firsts[order[leader]]].tolist() for leader in leaders]
     return Shapes(
         of_cell,
@@ -84,17 +89,28 @@ def shapes_of(grid: CellGrid) -> Shapes | None:
     )
 
 
+def _nearest(ink: Any, leaders: Any) -> Any:
+    """For each cell the place of the shape that it is most like, at the best of SHIFTS to both sides."""
+    _, numpy = vision()
+    whole = _unit(ink)
+    best = whole @ _unit(leaders).T
+    for down, right in (*SHIFTS, *((-down, -right) for down, right in SHIFTS)):
+        best = numpy.maximum(best, whole @ _unit(numpy.roll(leaders, (down, right), axis=(1, 2))).T)
+    return best.argmax(axis=1)
+
+
+def _unit(cells: Any) -> Any:
+    _, numpy = vision()
+    flat = cells.reshape(len(cells), -1)
+    return flat / numpy.maximum(1e-6, numpy.linalg.norm(flat, axis=1, keepdims=True))
+
+
 def _likeness(ink: Any) -> Any:
     """The cosine of every pair of cells, at the best of SHIFTS."""
     _, numpy = vision()
-
-    def unit(cells: Any) -> Any:
-        flat = cells.reshape(len(cells), -1)
-        return flat / numpy.maximum(1e-6, numpy.linalg.norm(flat, axis=1, keepdims=True))
-
-    whole = unit(ink)
+    whole = _unit(ink)
     best = whole @ whole.T
     for shift in SHIFTS:
-        moved = whole @ unit(numpy.roll(ink, shift, axis=(1, 2))).T
+        moved = whole @ _unit(numpy.roll(ink, shift, axis=(1, 2))).T
         best = numpy.maximum(best, numpy.maximum(moved, moved.T))  # moved the other way, it is the other's likeness
     return best
