@@ -26,7 +26,7 @@ QUOTES = "\"'`^*~°-“”‘’"
 MIN_DEPTH_PX, MIN_DEPTH = 2.0, 0.15
 """A shape that ends so far below the base line, in pixels and heights of capitals, is none of those on it: round
 letters end a pixel lower. At half, they are; at double, bars of small print are not."""
-DEEP_ALIKE = {"I": "|", "l": "|", "1": "|", "!": "|", "a": "@"}
+DEEP_ALIKE = {"I": "|", "l": "|", "1": "|", "!": "|", "a": "@", ".": ",", ":": ";"}
 """Characters on the base line, and what is read as them that goes below it."""
 MIN_VOTES_KEPT = 9
 """So many votes for a letter stand against its height: three readings in context."""

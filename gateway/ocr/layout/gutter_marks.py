@@ -14,6 +14,9 @@ MAX_COLUMNS = 3
 FILLED = 0.85
 """Least share of ink in the box around a mark. At half, the corner of a frame is a mark; at double (above 1), none
 is."""
+DIRTY_SHARE = 0.2
+"""Cells of a column of marks that may hold something else, for each mark: the ends of marks where pictures are
+compressed with loss. At half, dirty marks stay; at double, so does a column of text with a few bars."""
 MOST_ROWS = 0.6
 """Share of the rows that have a mark in a column, at most; bars beside more of them are the side of a frame."""
 
@@ -27,7 +30,8 @@ def marked_columns(ink: Any, inked: Any) -> int:
     for column in inked_columns[:MAX_COLUMNS].tolist():
         cells = ink[:, column] >= DARK
         through = sum(_is_piece(cell) for cell in cells if cell.any(axis=1).all())
-        if not 0 < through <= MOST_ROWS * len(ink) or not all(map(_is_piece, cells[inked[:, column]])):
+        others = sum(not _is_piece(cell) for cell in cells[inked[:, column]])
+        if not 0 < through <= MOST_ROWS * len(ink) or others > DIRTY_SHARE * through:
             break
         marked = column + 1
     return marked

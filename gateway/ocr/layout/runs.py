@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.ocr.layout.cells import CellGrid
-from gateway.ocr.layout.code_text import without_ligatures
+from gateway.ocr.layout.code_text import LIGATURES, without_ligatures
 from gateway.ocr.layout.spelling import as_code
 from gateway.ocr.types import Line
 
 MIN_NUMBERED = 3
 """Rows that begin with a number, which ends in the same column, of a gutter."""
 
+LIGATURE_CELLS = 2
+"""Cells of a sign that programming typefaces draw for two letters."""
 MIN_ROWS, CLEAR_COLUMNS = 5, 2
 """A gutter of which fewer numbers were read has so many rows, and so many columns between it and the text if it is one. At half, the
 only number in a list of a few lines is a line's; at double, editors with a narrow gutter keep it."""
@@ -90,6 +92,8 @@ def _runs(grid: CellGrid, number: int) -> list[Run]:
         if runs and len(line.letters) == len(line.text):
             _share_out(without_ligatures(line, grid.pitch), grid, runs, starts)
     for run in runs:
+        if run.length == LIGATURE_CELLS and run.read in LIGATURES:
+            run.read = run.spaced = LIGATURES[run.read]
         run.spaced = as_code(run.spaced)
         run.placed = as_code(run.read) if run.fits else ()
     return runs

@@ -29,7 +29,7 @@ need; at double, comparing takes four times as long. Blocks of more drawings are
 class Shapes:
     """The shape of every cell (-1 for a blank one); of each shape its first cell, the votes for its character, the
     number of those given between letters of that character's kind, the kinds of letters that stand beside it, and how
-    like it is to the others. `told`: characters of shapes that were read on their own (see `shape_reading`)."""
+    like it is to the others. `unsure`: cells that are less like their shape than SAME_SHAPE. `told`: characters of shapes that were read on their own (see `shape_reading`)."""
 
     of_cell: Any
     firsts: list[tuple[int, int]]
@@ -37,6 +37,7 @@ class Shapes:
     in_context: list[Counter[str]]
     around: list[set[str]]
     likeness: Any
+    unsure: Any
     told: dict[int, str] = field(default_factory=dict)
 
     def forget(self) -> None:
@@ -74,10 +75,13 @@ def shapes_of(grid: CellGrid) -> Shapes | None:
             leaders.append(number)
     shape_of_drawing = numpy.empty(len(counts), int)
     shape_of_drawing[order] = shape_of
+    is_sure = numpy.ones(len(counts), bool)
     if len(rest):
-        shape_of_drawing[rest] = _nearest(ink[firsts[rest]], ink[firsts[order[leaders]]])
+        shape_of_drawing[rest], is_sure[rest] = _nearest(ink[firsts[rest]], ink[firsts[order[leaders]]])
     of_cell = numpy.full(grid.inked.shape, -1)
     of_cell[places[:, 0], places[:, 1]] = shape_of_drawing[inverse]
+    unsure = numpy.zeros(grid.inked.shape, bool)
+    unsure[places[:, 0], places[:, 1]] = ~is_sure[inverse]
     cells = [places[firsts[order[leader]]].tolist() for leader in leaders]
     return Shapes(
         of_cell,
@@ -86,17 +90,19 @@ def shapes_of(grid: CellGrid) -> Shapes | None:
         [Counter() for _ in leaders],
         [set() for _ in leaders],
         likeness[leaders][:, leaders],
+        unsure,
     )
 
 
-def _nearest(ink: Any, leaders: Any) -> Any:
-    """For each cell the place of the shape that it is most like, at the best of SHIFTS to both sides."""
+def _nearest(ink: Any, leaders: Any) -> tuple[Any, Any]:
+    """For each cell the place of the shape that it is most like, at the best of SHIFTS to both sides, and whether it is
+    so like as cells of one shape are."""
     _, numpy = vision()
     whole = _unit(ink)
     best = whole @ _unit(leaders).T
     for down, right in (*SHIFTS, *((-down, -right) for down, right in SHIFTS)):
         best = numpy.maximum(best, whole @ _unit(numpy.roll(leaders, (down, right), axis=(1, 2))).T)
-    return best.argmax(axis=1)
+    return best.argmax(axis=1), best.max(axis=1) >= SAME_SHAPE
 
 
 def _unit(cells: Any) -> Any:
