@@ -24,7 +24,7 @@ from gateway.ocr.layout.guides import without_guides
 from gateway.ocr.layout.gutter_marks import marked_columns
 from gateway.ocr.layout.look_alikes import as_capitals, known_shapes, told_apart
 from gateway.ocr.layout.panel_order import panel_of
-from gateway.ocr.layout.runs import Run, rows_of_cells
+from gateway.ocr.layout.runs import Run, rows_of_cells, without_specks
 from gateway.ocr.layout.shape_reading import Place, Read, read_shapes
 from gateway.ocr.layout.shapes import Shapes, shapes_of
 from gateway.ocr.layout.spelling import is_wide, placed
@@ -121,6 +121,8 @@ def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
         [] if _is_smudged(grid, number, runs, shapes) else [_spelled(run, number, shapes, characters) for run in runs]
         for number, runs in enumerate(rows)
     ]
+    for runs, pieces in zip(rows, texts, strict=True):
+        without_specks(runs, pieces)
     lines = (_line(grid, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
     return [*(line for line in lines if line is not None), *grid.others]
 

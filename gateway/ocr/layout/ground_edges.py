@@ -41,5 +41,9 @@ def crossed_rows(gray: Any, rect: Rect, middles: Sequence[float]) -> Any:
         top = middle - half if number < len(middles) - 1 else middles[-2]
         bottom = middle + half if number else middles[1]
         rows = part[max(0, int(top)) : int(bottom) + 1]
-        crossed[number] = len(rows) > 0 and numpy.ptp(numpy.median(rows, axis=1)) > GROUND_STEP
+        if len(rows):
+            # The line of a frame is no ground: on both sides of it there is the same.
+            grounds = numpy.median(rows, axis=1)
+            end = max(1, len(grounds) // 4)
+            crossed[number] = abs(numpy.median(grounds[:end]) - numpy.median(grounds[-end:])) > GROUND_STEP
     return crossed

@@ -16,6 +16,9 @@ from gateway.ocr.types import Line
 MIN_NUMBERED = 3
 """Rows that begin with a number, which ends in the same column, of a gutter."""
 
+SPECKS, CLEAR_OF_SPECKS = ("'", "`", '"', "_", ".", ","), 3
+"""What a speck is told as, and the empty cells between it and the text. At half, signs that were not read go; at double,
+specks of indented lines stay."""
 LIGATURE_CELLS = 2
 """Cells of a sign that programming typefaces draw for two letters."""
 MIN_ROWS, CLEAR_COLUMNS = 5, 2
@@ -114,3 +117,18 @@ def _share_out(line: Line, grid: CellGrid, runs: list[Run], starts: list[int]) -
         run.spaced += " " + character if is_apart and run is last else character
         run.read += character
         last, is_apart = run, False
+
+
+def without_specks(runs: list[Run], texts: list[str]) -> None:
+    """Empties the texts of a row's first and last run where these are what the edge of a selection or compression with
+    loss leaves: one cell that no reading had, clear of all others, and looks like a small sign."""
+    if not any(run.read for run in runs):
+        return
+    for place, gap in ((0, _gap(runs, 0, 1)), (len(texts) - 1, _gap(runs, -2, -1))):
+        if texts and texts[place] in SPECKS and not runs[place].read and gap >= CLEAR_OF_SPECKS:
+            texts[place] = ""
+
+
+def _gap(runs: list[Run], one: int, other: int) -> int:
+    """The empty cells between two runs; none where there are not two."""
+    return runs[other].start - runs[one].start - runs[one].length if len(runs) > 1 else 0
