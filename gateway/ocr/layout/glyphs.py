@@ -133,7 +133,9 @@ def _plain_words(rows: list[list[Run]]) -> list[Place]:
     fitting = [(number, run) for number, runs in enumerate(rows) for run in runs if run.fits and run.placed]
     for pattern in (WHOLE_WORD, PART_OF_WORD):
         found = [
-            (number, run.start + part.start(), part[0]) for number, run in fitting for part in pattern.finditer(run.read)
+            (number, run.start + part.start(), part[0])
+            for number, run in fitting
+            for part in pattern.finditer(run.read)
         ]
         if found:
             return found

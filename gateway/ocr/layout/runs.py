@@ -17,13 +17,14 @@ MIN_NUMBERED = 3
 """Rows that begin with a number, which ends in the same column, of a gutter."""
 
 SPECKS, CLEAR_OF_SPECKS = ("'", "`", '"', "_", ".", ","), 3
-"""What a speck is told as, and the empty cells between it and the text. At half, signs that were not read go; at double,
-specks of indented lines stay."""
+"""What a speck is told as, and the empty cells between it and the text. At half, signs that were not read go; at
+double, specks of indented lines stay."""
 LIGATURE_CELLS = 2
 """Cells of a sign that programming typefaces draw for two letters."""
 MIN_ROWS, CLEAR_COLUMNS = 5, 2
-"""A gutter of which fewer numbers were read has so many rows, and so many columns between it and the text if it is one. At half, the
-only number in a list of a few lines is a line's; at double, editors with a narrow gutter keep it."""
+"""A gutter of which fewer numbers were read has so many rows, and so many columns between it and the text if it is one
+number. At half, the only number in a list of a few lines is a line's; at double, editors with a narrow gutter keep
+it."""
 
 
 @dataclass(slots=True)

@@ -21,15 +21,16 @@ LEVELS = 7
 """Cells of the same ink, in so many levels, are one drawing."""
 MAX_SHAPES, MAX_DRAWINGS = 900, 12_000
 """Drawings of a block that are compared with one another, the commonest; the others, of a screen whose picture was
-compressed with loss, join the shape that they are most like. At half, such screens have fewer kinds of letters than they
-need; at double, comparing takes four times as long. Blocks of more drawings are left as they were read."""
+compressed with loss, join the shape that they are most like. At half, such screens have fewer kinds of letters than
+they need; at double, comparing takes four times as long. Blocks of more drawings are left as they were read."""
 
 
 @dataclass(slots=True)
 class Shapes:
     """The shape of every cell (-1 for a blank one); of each shape its first cell, the votes for its character, the
     number of those given between letters of that character's kind, the kinds of letters that stand beside it, and how
-    like it is to the others. `unsure`: cells that are less like their shape than SAME_SHAPE. `told`: characters of shapes that were read on their own (see `shape_reading`)."""
+    like it is to the others. `unsure`: cells that are less like their shape than SAME_SHAPE. `told`: characters of
+    shapes that were read on their own (see `shape_reading`)."""
 
     of_cell: Any
     firsts: list[tuple[int, int]]
