@@ -30,6 +30,11 @@ sheet; at double, bent sheets count as flat."""
 MIN_TILT_DEG = 0.8
 """A side so far from upright or level makes a picture a photograph: cards on a screen have straight sides, found within
 half a degree. At half, these are bent; at double, tables of slight perspective keep it."""
+MAX_LEVEL_SLOPE, MAX_LEVEL_SHARE, WINDOW_SHARE = 0.005, 0.5, 0.9
+"""An outline of which so much is upright or level is a window's on a screen, whose round corners and shadow only seem
+to tilt its sides; a page with an area of WINDOW_SHARE is no photograph. Measured: windows .91 to .99, with their shadow
+.53 to .75; photographed sheets .02 to .43. At half, photographs keep their perspective; at double (above 1), windows
+are bent."""
 MIN_RIM_STEP, RIM_PX, GLIMPSE_PX = 20, 3, 96
 """A sheet has another ground around it: the picture, reduced to GLIMPSE_PX, differs by so many levels between its rim
 of RIM_PX and its middle. Spares other pages the search. At double, pale desks are missed."""
@@ -46,9 +51,13 @@ def sheet_matrix(pixels: Any, lines: list[Line]) -> Any | None:
     if not lines or not _has_surroundings(pixels):
         return None
     best, least = None, max(_spread(lines) + WORSE_DEG, PARALLEL_DEG)
-    for corners in _sheets(pixels):
+    for corners, level_share in _sheets(pixels):
         held = sum(_is_inside(line.rect, corners) for line in lines)
-        if held < MIN_HELD * len(lines) or _tilt(corners) < MIN_TILT_DEG:
+        if held < MIN_HELD * len(lines):
+            continue
+        if level_share >= WINDOW_SHARE:
+            return None
+        if level_share >= MAX_LEVEL_SHARE or _tilt(corners) < MIN_TILT_DEG:
             continue
         matrix = _matrix(corners, pixels.shape[1], pixels.shape[0])
         after = _spread(moved(lines, matrix))
@@ -80,9 +89,9 @@ def point_at(matrix: Any, point: tuple[float, float]) -> tuple[float, float]:
     return x / scale, y / scale
 
 
-def _sheets(pixels: Any) -> list[Any]:
+def _sheets(pixels: Any) -> list[tuple[Any, float]]:
     """The corners, clockwise from the top left, of what may be the sheet: the largest light and the largest dark area,
-    at each of LEVELS, where it has four straight sides."""
+    at each of LEVELS, where it has four straight sides; and the share of its outline that is upright or level."""
     cv2, numpy = vision()
     height, width = pixels.shape[:2]
     factor = max(1.0, max(height, width) / REDUCED_SIDE_PX)
@@ -99,8 +108,19 @@ def _sheets(pixels: Any) -> list[Any]:
             continue
         corners = cv2.approxPolyDP(outline, MAX_BULGE * cv2.arcLength(outline, True), True).reshape(-1, 2)
         if len(corners) == 4:
-            found.append(_in_order(corners.astype(numpy.float32)) * numpy.float32([width / size[0], height / size[1]]))
+            ratio = numpy.float32([width / size[0], height / size[1]])
+            found.append((_in_order(corners.astype(numpy.float32)) * ratio, _level_share(outline)))
     return found
+
+
+def _level_share(outline: Any) -> float:
+    """The share of a convex outline's length that is upright or level."""
+    _, numpy = vision()
+    points = outline.reshape(-1, 2).astype(float)
+    steps = numpy.abs(numpy.roll(points, -1, axis=0) - points)
+    lengths = numpy.hypot(steps[:, 0], steps[:, 1])
+    is_level = steps.min(axis=1) <= MAX_LEVEL_SLOPE * steps.max(axis=1)
+    return float(lengths[is_level].sum() / max(1.0, lengths.sum()))
 
 
 def _in_order(corners: Any) -> Any:

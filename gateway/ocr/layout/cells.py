@@ -70,6 +70,12 @@ class CellGrid:
             if not self.members[number] and (middle - half < panel.y1 or middle + half > panel.y2):
                 self.inked[number] = False
 
+    def leave_out(self, rows: Any) -> None:
+        """Counts the cells of such rows as blank where no line was found. `rows`: a flag for each."""
+        for number, members in enumerate(self.members):
+            if rows[number] and not members:
+                self.inked[number] = False
+
 
 def cell_grid(
     gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect] = (), left: float = inf

@@ -20,6 +20,9 @@ distances of rows of the block is on its next row."""
 ONE_STEP, FEW_STEPS = 1.3, 3
 """The least distances of rows, up to this factor, are of neighbours. Rows so many distances apart still tell the
 distance of rows; beyond, one row more or less makes no difference."""
+LEAST_SHARE = 0.25
+"""Share of the distances of rows that the least must be: a row that the picture's edge cuts stands nearer. At half, it
+decides; at double, code with many blank rows has no least."""
 MAX_LEFT, MAX_GUTTER = 9.0, 6.0
 """Short lines up to so many letters left of the sure ones belong to the block: braces, and numbers of lines (at most
 MAX_GUTTER letters wide). At half, the gutter is read as a list of numbers; at double, so is a side bar's icon."""
@@ -135,9 +138,10 @@ def row_step(run: list[Line]) -> float:
     steps = [below - above for above, below in pairwise(middles) if below - above > SAME_ROW * height]
     if not steps:
         return height
-    least = median(step for step in steps if step <= ONE_STEP * min(steps))
-    near = [(step, round(step / least)) for step in steps if round(step / least) <= FEW_STEPS]
-    return sum(step for step, _ in near) / sum(count for _, count in near)
+    near = ([step for step in steps if least <= step <= ONE_STEP * least] for least in sorted(steps))
+    least = median(next(alike for alike in near if len(alike) >= LEAST_SHARE * len(steps)))
+    counted = [(step, round(step / least)) for step in steps if round(step / least) <= FEW_STEPS]
+    return sum(step for step, _ in counted) / sum(count for _, count in counted)
 
 
 def is_wide(line: Line) -> bool:

@@ -17,7 +17,8 @@ from gateway.ocr.types import Line
 MIN_ROWS, MIN_NUMBERED = 3, 0.5
 """Rows of a block, and the share of them that must begin with a number that counts them, that make the numbers a
 gutter: some are misread. At half, a numbered list loses its numbers; at double (above 1), there is no gutter."""
-NUMBER = re.compile(r"(\d{1,5})(?= |$)")
+NUMBER = re.compile(r"(?:[^\w\s]{1,2} ?)?(\d{1,5})(?= |$)")
+"""A line's number at the start of a row; before it the mark of a changed line or of a breakpoint, read as a sign."""
 BLANK_ROW = 1.6
 """Distance of two rows, in usual ones, from which there is a blank row between. At half, all rows are set apart."""
 LIGATURES = {"≠": "!=", "→": "->", "⇒": "=>", "≤": "<=", "≥": ">=", "←": "<-", "≡": "=="}

@@ -14,6 +14,9 @@ from gateway.ocr.extras import vision
 
 MIN_INK = 0.3
 """Ink of a row of pixels that counts."""
+SURE_INK = 0.5
+"""Ink that surely is a letter's: what compression with loss leaves around letters is paler. At half, an `a` with a
+speck below it is an `@`; at double (1), nothing goes below the base line."""
 SMALL, TALL = "aenrumvwxzs", "AEHTNRLMDBKF234567"
 """Letters that tell the tops and bottoms of small letters, and of capitals and digits."""
 SURE_TOP, MIN_RISE_PX = 0.25, 2.5
@@ -26,7 +29,7 @@ QUOTES = "\"'`^*~°-“”‘’"
 MIN_DEPTH_PX, MIN_DEPTH = 2.0, 0.15
 """A shape that ends so far below the base line, in pixels and heights of capitals, is none of those on it: round
 letters end a pixel lower. At half, they are; at double, bars of small print are not."""
-DEEP_ALIKE = {"I": "|", "l": "|", "1": "|", "!": "|", "a": "@"}
+DEEP_ALIKE = {"I": "|", "l": "|", "1": "|", "!": "|", "a": "@", ".": ",", ":": ";"}
 """Characters on the base line, and what is read as them that goes below it."""
 MIN_VOTES_KEPT = 9
 """So many votes for a letter stand against its height: three readings in context."""
@@ -94,7 +97,13 @@ def _best(counts: Counter[str]) -> str:
 def _extent(cell: Any) -> tuple[float, float]:
     _, numpy = vision()
     rows = numpy.flatnonzero((cell > MIN_INK).any(axis=1))
-    return (float(rows[0]), float(rows[-1] + 1)) if len(rows) else (0.0, 0.0)
+    return (float(rows[0]) if len(rows) else 0.0, _bottom(cell, MIN_INK))
+
+
+def _bottom(cell: Any, least: float) -> float:
+    _, numpy = vision()
+    rows = numpy.flatnonzero((cell > least).any(axis=1))
+    return float(rows[-1] + 1) if len(rows) else 0.0
 
 
 def _height(cell: Any, extent: tuple[float, float], lines: tuple[float, float, float]) -> Height:
@@ -103,7 +112,7 @@ def _height(cell: Any, extent: tuple[float, float], lines: tuple[float, float, f
     high, low, base = lines
     if bottom <= high + UPPER * (base - high) and top <= (high + low) / 2 and _is_inside(cell):
         return Height.ABOVE_ONE if _strokes(cell) == 1 else Height.ABOVE_TWO if _strokes(cell) == 2 else Height.UNKNOWN
-    if bottom - base >= max(MIN_DEPTH_PX, MIN_DEPTH * (base - high)):
+    if _bottom(cell, SURE_INK) - base >= max(MIN_DEPTH_PX, MIN_DEPTH * (base - high)):
         return Height.DEEP
     if low - high < MIN_RISE_PX:
         return Height.UNKNOWN

@@ -7,6 +7,7 @@ first. Where as many letters were read as a word has cells, a character changes 
 the word is spelled by its shapes. The thresholds are chosen; bench/ocr_real.py scores them all together.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,17 +19,23 @@ from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
 from gateway.ocr.layout.code_extent import MAX_LEFT, row_step
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
+from gateway.ocr.layout.ground_edges import crossed_rows, left_edge
 from gateway.ocr.layout.guides import without_guides
-from gateway.ocr.layout.look_alikes import known_shapes, told_apart
+from gateway.ocr.layout.gutter_marks import marked_columns
+from gateway.ocr.layout.look_alikes import as_capitals, known_shapes, told_apart
 from gateway.ocr.layout.panel_order import panel_of
-from gateway.ocr.layout.runs import Run, rows_of_cells
-from gateway.ocr.layout.shape_reading import Read, read_shapes
+from gateway.ocr.layout.runs import Run, rows_of_cells, without_specks
+from gateway.ocr.layout.shape_reading import Place, Read, read_shapes
 from gateway.ocr.layout.shapes import Shapes, shapes_of
 from gateway.ocr.layout.spelling import is_wide, placed
 from gateway.ocr.types import Line, PageBlock, Rect, hull
 
 MIN_FITTING = 0.6
 """Share of words with as many letters as cells; with fewer the grid is not that of the letters."""
+LONG_WORD, MAX_SIGNS, NEARLY_ALL = 7, 3, 0.85
+"""Of words of so many cells and more, nearly all may lack so many letters: quotation marks and commas, which the
+detector's boxes leave out. At half the share, a grid of another pitch is taken; at double (above 1), data in quotation
+marks is not read by its cells."""
 IN_CONTEXT, ALONE = 3, 1
 """Weights of a reading between letters of its kind (both digits, or both letters) and of any other."""
 CLEAR_SHARE, MIN_VOTES = 0.7, 4
@@ -50,6 +57,10 @@ KNOWN_SHARE = 0.5
 
 SHAPE_FIT = 0.9
 """Confidence of a row that was read by its shapes alone."""
+EDGE_ROOM = 0.5
+"""Letters of room between the edge of a ground and the first sign: the edge is soft."""
+WHOLE_WORD, PART_OF_WORD = re.compile(r"^[a-z]{4,7}$"), re.compile(r"[a-z]{4,7}")
+"""Words between whose copies shapes are read; as shape_reading.MIN_WORD and MAX_WORD."""
 INSIDE = 0.5
 """Share of a line in the block from which it is of the block, as blocks.CLAIM_SHARE."""
 
@@ -62,9 +73,13 @@ def read_block(page: Any, block: PageBlock, lines: list[Line], panels: list[Rect
     gray = without_guides(without_sides(any_colour(page), panels, block.rect), block.rect, block.pitch, step)
     around = panel_of(block.rect, panels)
     left = _free_left(block, lines, panels[around].x1 if around >= 0 else 0.0)
-    grid = cell_grid(gray, block.lines, block.pitch, foreign, left)
+    edge = left_edge(gray, block.rect, left)
+    grid = cell_grid(gray, block.lines, block.pitch, foreign, edge + EDGE_ROOM * block.pitch if edge > left else left)
     if grid is not None and around >= 0:
         grid.leave_out_beyond(panels[around])
+    if grid is not None:
+        grid.leave_out(crossed_rows(gray, block.rect, grid.middles))
+        grid.inked[:, : marked_columns(grid.ink, grid.inked)] = False
     return (read_cells(grid, read) if grid is not None else None) or block.lines
 
 
@@ -87,12 +102,11 @@ def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
     if shapes is None:
         return None
     words = [run for runs in rows for run in runs if run.read]
-    if not words or sum(run.fits for run in words) < MIN_FITTING * len(words):
+    if not words or not _is_grid_of(words):
         return None
     signs = signs_of([grid.ink[first] for first in shapes.firsts], shapes.of_cell)
     _vote(shapes, rows)
-    fitting = [(number, run.start, run.read) for number, runs in enumerate(rows) for run in runs if run.placed]
-    shapes.told = read_shapes(grid, shapes, signs, fitting, read)
+    shapes.told = read_shapes(grid, shapes, signs, _plain_words(rows), read)
     if " " in shapes.told.values():
         blank = numpy.isin(shapes.of_cell, [n for n, character in shapes.told.items() if character == " "])
         grid.inked[:] = inked & ~blank
@@ -107,15 +121,40 @@ def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
         [] if _is_smudged(grid, number, runs, shapes) else [_spelled(run, number, shapes, characters) for run in runs]
         for number, runs in enumerate(rows)
     ]
+    for runs, pieces in zip(rows, texts, strict=True):
+        without_specks(runs, pieces)
     lines = (_line(grid, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
     return [*(line for line in lines if line is not None), *grid.others]
+
+
+def _plain_words(rows: list[list[Run]]) -> list[Place]:
+    """The words of small letters that were read letter by letter; parts of words where there are no others: data has
+    all its words in quotation marks."""
+    fitting = [(number, run) for number, runs in enumerate(rows) for run in runs if run.fits and run.placed]
+    for pattern in (WHOLE_WORD, PART_OF_WORD):
+        found = [
+            (number, run.start + part.start(), part[0])
+            for number, run in fitting
+            for part in pattern.finditer(run.read)
+        ]
+        if found:
+            return found
+    return []
+
+
+def _is_grid_of(words: list[Run]) -> bool:
+    """Whether the words have as many letters as cells, but for signs at their ends that were not read."""
+    fitting = sum(run.fits for run in words)
+    near = sum(abs(len(run.read) - run.length) <= MAX_SIGNS for run in words if run.length >= LONG_WORD)
+    is_long = sum(run.length >= LONG_WORD for run in words)
+    return fitting >= MIN_FITTING * len(words) or (near >= NEARLY_ALL * is_long and is_long >= MIN_FITTING * len(words))
 
 
 def _vote(shapes: Shapes, rows: list[list[Run]]) -> None:
     for number, runs in enumerate(rows):
         for run in runs:
             for place, character in enumerate(run.placed):
-                if not character or is_wide(character):
+                if not character or is_wide(character) or shapes.unsure[number, run.start + place]:
                     continue
                 around = _kinds_around(run.placed, place)
                 shape = shapes.of_cell[number, run.start + place]
@@ -190,7 +229,7 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
         character, count = counts.most_common(1)[0]
         is_certain = heights[number] is Height.DEEP and character not in votes  # nothing on the base line can be
         found.append((character, count / total, max(total, MIN_VOTES) if is_certain else total))
-    return found
+    return as_capitals(found, [height is Height.TALL for height in heights], shapes)
 
 
 def _is_no_bar(sign: str, votes: Counter[str]) -> bool:
@@ -212,9 +251,12 @@ def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, 
         return run.spaced
     cells = _cells(run, number, shapes, characters)
     if run.placed:
+        unsure = shapes.unsure[number, run.start : run.start + run.length].tolist()
         word = [
-            known if not read or (is_wide(read) and known) or (share >= CLEAR_SHARE and votes >= MIN_VOTES) else read
-            for read, (known, share, votes) in zip(run.placed, cells, strict=True)
+            known
+            if not read or (is_wide(read) and known) or (share >= CLEAR_SHARE and votes >= MIN_VOTES and not is_unsure)
+            else read
+            for read, (known, share, votes), is_unsure in zip(run.placed, cells, unsure, strict=True)
         ]
         return "".join(word) if all(word) else run.spaced
     if not run.read and run.length >= MIN_UNREAD and all(known in QUOTE_OF.values() for known, _, _ in cells):

@@ -16,6 +16,8 @@ ALIKE, CLEARLY = 0.94, 0.02
 """A shape less like the known ones of a character than ALIKE is not that one in another weight, but its look-alike; of
 two it is the one that it is more like by CLEARLY. At half the distance from 1, roundings of pixels make letters unlike;
 at double, `O` is like a nought with a dot in it."""
+CASELESS = "cosvwxz"
+"""Letters whose capital is the same, but larger."""
 Known = dict[str, list[int]]
 """The shapes of each character of a pair that are surely that."""
 
@@ -50,3 +52,23 @@ def _one_of(pair: tuple[str, str], votes: Counter[str], shapes: Shapes, number: 
         return other
     is_unlike = bool(known[read]) and likeness[read] < ALIKE
     return other if is_unlike and shapes.around[number] <= BESIDE[other] else read
+
+
+def as_capitals(
+    characters: list[tuple[str, float, int]], tall: list[bool], shapes: Shapes
+) -> list[tuple[str, float, int]]:
+    """The characters of shapes (glyphs._characters), those of capital height that were read as a small letter, which
+    another shape is more surely, as capitals: the recogniser tells `O` from `o` by what stands beside. `tall`: of each
+    shape."""
+    best = {letter: max((v for c, _, v in characters if c == letter), default=0) for letter in CASELESS}
+    small = {
+        letter: [n for n, (c, _, v) in enumerate(characters) if c == letter and v == most and not tall[n]]
+        for letter, most in best.items()
+        if most
+    }
+    told = list(characters)
+    for number, (character, share, votes) in enumerate(characters):
+        kin = small.get(character, [])
+        if tall[number] and kin and votes < best[character] and shapes.likeness[number][kin[0]] < ALIKE:
+            told[number] = (character.upper(), share, votes)
+    return told

@@ -19,15 +19,18 @@ SHIFTS = ((0, 1), (1, 0))
 does not."""
 LEVELS = 7
 """Cells of the same ink, in so many levels, are one drawing."""
-MAX_SHAPES = 900
-"""Shapes of a block; more are no screen's letters but a photograph's, which are left as they were read."""
+MAX_SHAPES, MAX_DRAWINGS = 900, 12_000
+"""Drawings of a block that are compared with one another, the commonest; the others, of a screen whose picture was
+compressed with loss, join the shape that they are most like. At half, such screens have fewer kinds of letters than
+they need; at double, comparing takes four times as long. Blocks of more drawings are left as they were read."""
 
 
 @dataclass(slots=True)
 class Shapes:
     """The shape of every cell (-1 for a blank one); of each shape its first cell, the votes for its character, the
     number of those given between letters of that character's kind, the kinds of letters that stand beside it, and how
-    like it is to the others. `told`: characters of shapes that were read on their own (see `shape_reading`)."""
+    like it is to the others. `unsure`: cells that are less like their shape than SAME_SHAPE. `told`: characters of
+    shapes that were read on their own (see `shape_reading`)."""
 
     of_cell: Any
     firsts: list[tuple[int, int]]
@@ -35,6 +38,7 @@ class Shapes:
     in_context: list[Counter[str]]
     around: list[set[str]]
     likeness: Any
+    unsure: Any
     told: dict[int, str] = field(default_factory=dict)
 
     def forget(self) -> None:
@@ -57,8 +61,9 @@ def shapes_of(grid: CellGrid) -> Shapes | None:
     inverse = numpy.array([drawings.setdefault(cell.tobytes(), len(drawings)) for cell in flat])
     _, firsts, counts = numpy.unique(inverse, return_index=True, return_counts=True)
     order = numpy.argsort(-counts, kind="stable")
-    if len(order) > MAX_SHAPES:
+    if len(order) > MAX_DRAWINGS:
         return None
+    order, rest = order[:MAX_SHAPES], order[MAX_SHAPES:]
     likeness = _likeness(ink[firsts[order]])
     shape_of = numpy.full(len(order), -1)
     leaders: list[int] = []
@@ -69,10 +74,15 @@ def shapes_of(grid: CellGrid) -> Shapes | None:
         else:
             shape_of[number] = len(leaders)
             leaders.append(number)
-    rank = numpy.empty(len(order), int)
-    rank[order] = numpy.arange(len(order))
+    shape_of_drawing = numpy.empty(len(counts), int)
+    shape_of_drawing[order] = shape_of
+    is_sure = numpy.ones(len(counts), bool)
+    if len(rest):
+        shape_of_drawing[rest], is_sure[rest] = _nearest(ink[firsts[rest]], ink[firsts[order[leaders]]])
     of_cell = numpy.full(grid.inked.shape, -1)
-    of_cell[places[:, 0], places[:, 1]] = shape_of[rank[inverse]]
+    of_cell[places[:, 0], places[:, 1]] = shape_of_drawing[inverse]
+    unsure = numpy.zeros(grid.inked.shape, bool)
+    unsure[places[:, 0], places[:, 1]] = ~is_sure[inverse]
     cells = [places[firsts[order[leader]]].tolist() for leader in leaders]
     return Shapes(
         of_cell,
@@ -81,20 +91,33 @@ def shapes_of(grid: CellGrid) -> Shapes | None:
         [Counter() for _ in leaders],
         [set() for _ in leaders],
         likeness[leaders][:, leaders],
+        unsure,
     )
+
+
+def _nearest(ink: Any, leaders: Any) -> tuple[Any, Any]:
+    """For each cell the place of the shape that it is most like, at the best of SHIFTS to both sides, and whether it is
+    so like as cells of one shape are."""
+    _, numpy = vision()
+    whole = _unit(ink)
+    best = whole @ _unit(leaders).T
+    for down, right in (*SHIFTS, *((-down, -right) for down, right in SHIFTS)):
+        best = numpy.maximum(best, whole @ _unit(numpy.roll(leaders, (down, right), axis=(1, 2))).T)
+    return best.argmax(axis=1), best.max(axis=1) >= SAME_SHAPE
+
+
+def _unit(cells: Any) -> Any:
+    _, numpy = vision()
+    flat = cells.reshape(len(cells), -1)
+    return flat / numpy.maximum(1e-6, numpy.linalg.norm(flat, axis=1, keepdims=True))
 
 
 def _likeness(ink: Any) -> Any:
     """The cosine of every pair of cells, at the best of SHIFTS."""
     _, numpy = vision()
-
-    def unit(cells: Any) -> Any:
-        flat = cells.reshape(len(cells), -1)
-        return flat / numpy.maximum(1e-6, numpy.linalg.norm(flat, axis=1, keepdims=True))
-
-    whole = unit(ink)
+    whole = _unit(ink)
     best = whole @ whole.T
     for shift in SHIFTS:
-        moved = whole @ unit(numpy.roll(ink, shift, axis=(1, 2))).T
+        moved = whole @ _unit(numpy.roll(ink, shift, axis=(1, 2))).T
         best = numpy.maximum(best, numpy.maximum(moved, moved.T))  # moved the other way, it is the other's likeness
     return best

@@ -66,3 +66,17 @@ def test_a_card_on_a_screen_a_page_without_surroundings_and_text_off_the_sheet_s
     outside = [Line(Rect(5, y, 50, y + 9), ((5, y), (50, y), (50, y + 9), (5, y + 9))) for y in (10, 30)]
     assert sheet_matrix(photograph(), [*lines_on_the_sheet(), *outside]) is None
     assert sheet_matrix(photograph(), []) is None
+
+
+def test_a_window_with_round_corners_and_a_shadow_is_no_sheet() -> None:
+    pixels = even((700, 900), 200)
+    cv2.rectangle(pixels, (100, 80), (800, 600), (40, 40, 40), -1)
+    for x, y, right, down in ((100, 80, 1, 1), (800, 80, -1, 1), (800, 600, -1, -1), (100, 600, 1, -1)):
+        cv2.rectangle(pixels, (x, y), (x + 24 * right, y + 24 * down), (200, 200, 200), -1)
+        cv2.circle(pixels, (x + 24 * right, y + 24 * down), 24, (40, 40, 40), -1)
+    below = cv2.GaussianBlur(pixels, (0, 0), 18)
+    pixels[602:] = below[602:]
+    lines = [
+        Line(Rect(140, y, 640, y + 20), ((140, y), (640, y), (640, y + 20), (140, y + 20))) for y in (150, 300, 450)
+    ]
+    assert sheet_matrix(pixels, lines) is None

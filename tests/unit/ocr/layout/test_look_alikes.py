@@ -15,7 +15,7 @@ def shapes(
     of_cell = numpy.arange(count)[None]
     firsts = [(0, number) for number in range(count)]
     counters = [Counter(part) for part in votes], [Counter(part) for part in context]
-    return Shapes(of_cell, firsts, *counters, around, numpy.array(likeness))
+    return Shapes(of_cell, firsts, *counters, around, numpy.array(likeness), numpy.zeros_like(of_cell, bool))
 
 
 def told(block: Shapes, number: int) -> dict[str, int]:
