@@ -43,13 +43,13 @@ class PageInk:
     lines and words of one page have: together about the page's area."""
 
     def __init__(self, gray: Any) -> None:
-        self._gray = gray
+        self.gray = gray
         self._known: dict[Rect, Found | None] = {}
 
     def ink(self, rect: Rect) -> Found | None:
         """The ink inside the box, not to be written to; None where there is no clear ink."""
         if rect not in self._known:
-            self._known[rect] = _ink_in(self._gray, rect)
+            self._known[rect] = _ink_in(self.gray, rect)
         return self._known[rect]
 
 

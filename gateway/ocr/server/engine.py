@@ -19,6 +19,7 @@ from gateway.ocr.image.flatten import flattened, moved, sheet_matrix
 from gateway.ocr.image.grounds import even_grounds
 from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
 from gateway.ocr.image.page_ink import PageInk
+from gateway.ocr.image.small_print import mended
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
 from gateway.ocr.layout.code_text import is_monospaced
@@ -37,8 +38,7 @@ from gateway.ocr.text.line_reader import LineReader
 from gateway.ocr.types import Line, PageBlock, Rect, Region, hull
 from gateway.wire import ocr as wire
 
-UNREAD_LABELS = ("image", "equation")
-"""Blocks that keep their box though nothing is read in them."""
+UNREAD_LABELS = ("image", "equation")  # blocks that keep their box though nothing is read
 EQUATION_FIT = 0.9
 """An equation whose lines are all this sure is given as text. On ten pages of ocr-real equations on one line reach .95
 and more; fractions, roots and sums, which become wrong strings, .5 to .85. At half those are given; at
@@ -163,7 +163,7 @@ class OcrEngine:
             for number, line in enumerate(futures):
                 if self._on_step is not None and number % STEP_LINES == 0:
                     self._on_step()
-                yield line.result()
+                yield mended(reading.ink, line.result())
         finally:
             for line in futures:
                 line.cancel()
