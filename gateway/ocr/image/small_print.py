@@ -16,14 +16,17 @@ MAX_SIZE = 12.0
 """Height of small letters, in pixels, up to which print is small. At half, 14 px print keeps its errors; at double,
 lines that are read without such errors are looked at too."""
 STEM_SHARE, BLANK_SHARE = 0.3, 0.08
-"""Darkness, as a share of the darkest, of a stem's columns, and up to which a pixel is blank. At half or double, grounds
-count as ink, or thin stems are missed."""
+"""Darkness, as a share of the darkest, of stems, and up to which a pixel is blank. At half or double, grounds
+are ink, or thin stems are missed."""
 SHOULDER, STRAIGHT = 0.15, 0.08
 """How much darker a stem is where an arch joins it, as a share of the darkest: more at a shoulder, less at a straight
 stem; between the two nothing is said. At half or double, noise decides."""
-MIN_WIDTH, MAX_WIDTH = 1.25, 2.2
-"""Width of `rn` in heights of small letters. At half, an `m` of a monospaced typeface, whose middle stem hardly has room
-for a shoulder, is taken for one; at double, three letters are."""
+MIN_WIDTH, MAX_WIDTH = 1.42, 2.2
+"""Width of `rn` in heights of small letters. At half, an `m` of a monospaced typeface, whose middle stem has hardly a
+shoulder, is one; at double, three letters are."""
+OFF_MIDDLE = 0.36
+"""How far the middle stem is from where the letter was read, in heights of small letters. At half, hardly any is so
+near; at double, an `i` that touches an `m` of two stems counts as the first."""
 MIN_BAND_PX = 5
 """Fewer rows of small letters show no shoulder."""
 
@@ -79,6 +82,8 @@ def _is_rn(band: Any, x: float, size: float) -> bool:
     last = min((int(at) for at in blank if at > x), default=-1) - start
     stems = list(_starts(low[first:last] > STEM_SHARE)) if 0 <= first < last else []
     if len(stems) != 3 or not MIN_WIDTH * size <= last - first <= MAX_WIDTH * size:
+        return False
+    if abs(start + first + stems[1] - x) > OFF_MIDDLE * size:
         return False
     # Below the top row, where the arm of an r ends, the arch of an m still meets its stem.
     rise = part[1] - low
