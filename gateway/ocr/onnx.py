@@ -3,7 +3,7 @@
 Its threads sleep while they wait instead of spinning (measured: a sixth of the processor time of a page). All networks
 take their memory from one pool, which is kept: a process that gives back a page's 110 MB and asks for them again spends
 a third of the detector's time on that (measured). After a run over an unusually large page the pool is given back, or
-the largest page's memory would stay. Knows nothing of images and text.
+the largest page's memory would stay. Knows nothing of pages and text.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.errors import EngineMissing
-from gateway.ocr.extras import MISSING, onnxruntime
+from gateway.ocr.extras import MISSING, onnxruntime, vision
 
 NO_SPINNING = ("session.intra_op.allow_spinning", "0")
 GIVE_BACK = ("memory.enable_memory_arena_shrinkage", "cpu:0")
@@ -92,3 +92,17 @@ class Network:
         """The model file's own entry under `key`. Raises KeyError."""
         value: str = self._session.get_modelmeta().custom_metadata_map[key]
         return value
+
+
+def planes(pixels: Any, table: Any) -> Any:
+    """A picture as a network's input, its channels one after the other: (1, channels, height, width), float32.
+
+    Each value of `pixels` (8 bits) is looked up in `table` (channels, 256): the same floats as by arithmetic, at two
+    thirds of the time.
+    """
+    cv2, numpy = vision()
+    height, width, channels = pixels.shape
+    found = numpy.empty((1, channels, height, width), numpy.float32)
+    for number, channel in enumerate(cv2.split(pixels)):
+        cv2.LUT(channel, table[number], dst=found[0, number])
+    return found

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.ocr.extras import vision
-from gateway.ocr.image.planes import planes
-from gateway.ocr.onnx import Network, digest_of, model_file
+from gateway.ocr.onnx import Network, digest_of, model_file, planes
 from gateway.ocr.types import Rect, Region
 
 MODEL = "layout_cdla.onnx"

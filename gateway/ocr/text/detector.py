@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.ocr.extras import vision
-from gateway.ocr.image.planes import planes
-from gateway.ocr.onnx import Network
+from gateway.ocr.onnx import Network, planes
 
 STEP = 32
 """The network takes sides that are multiples of this."""
