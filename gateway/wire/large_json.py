@@ -36,6 +36,9 @@ hold; bounds the work for a document made to have many."""
 PIECE_CHARS = 1 << 18
 """Size of the pieces that are written. Chosen: copying one takes well under a millisecond; at double other requests
 wait twice as long between pieces, at half there are twice as many writes."""
+COPIED_BYTES = 1 << 21
+"""Bytes of a long string copied in one step: a millisecond. At half there are twice as many steps; at double others
+wait twice as long."""
 OPENING = b'"data:'
 """How a JSON string with a data URL begins."""
 NOT_PLAIN = (b"\\", b"\n", b"\r", b"\t")
@@ -144,12 +147,13 @@ class DecodedBody(bytearray):
 
 
 def _steps(raw: bytes | bytearray) -> Steps[Any]:
-    spans = _long_data_urls(raw) if len(raw) >= LARGE_BYTES else []
+    spans = (yield from _long_data_urls(raw)) if len(raw) >= LARGE_BYTES else []
     if not spans and sum(map(raw.count, (b",", b"[", b"{"))) * DENSE_VALUE_BYTES > len(raw):
         yield
         value = yield from decode_in_steps(raw if isinstance(raw, bytearray) else bytearray(raw))
         return value
-    return _let_go(raw, _decode_large(raw, spans))
+    value = yield from _decode_large(raw, spans)
+    return _let_go(raw, value)
 
 
 def _without_collections(steps: Steps[Any]) -> Steps[Any]:
@@ -174,17 +178,18 @@ def _let_go(raw: bytes | bytearray, value: Any) -> Any:
     return value
 
 
-def _decode_large(raw: bytes | bytearray, spans: list[tuple[int, int]]) -> Any:
+def _decode_large(raw: bytes | bytearray, spans: list[tuple[int, int]]) -> Steps[Any]:
     rest_bytes = len(raw) - sum(end - start for start, end in spans)
     if not spans or rest_bytes > LARGE_BYTES:
         return orjson.loads(raw)
     try:
-        return _decode_around(raw, spans)
+        value = yield from _decode_around(raw, spans)
+        return value
     except ValueError:  # not JSON, or a string cut wrongly: an error must give positions in the original
         return orjson.loads(raw)
 
 
-def _long_data_urls(raw: bytes | bytearray) -> list[tuple[int, int]]:
+def _long_data_urls(raw: bytes | bytearray) -> Steps[list[tuple[int, int]]]:
     """Start and end of the long data URLs, without their quotes; empty when there are too many."""
     spans: list[tuple[int, int]] = []
     at = raw.find(OPENING)
@@ -194,7 +199,11 @@ def _long_data_urls(raw: bytes | bytearray) -> list[tuple[int, int]]:
         if end < 0:
             break
         is_long = end - start >= LONG_STRING_BYTES
-        if is_long and raw[at - 1 : at] != b"\\" and all(raw.find(each, start, end) < 0 for each in NOT_PLAIN):
+        is_plain = is_long and raw[at - 1 : at] != b"\\"
+        for each in NOT_PLAIN if is_plain else ():
+            yield
+            is_plain = is_plain and raw.find(each, start, end) < 0
+        if is_plain:
             spans.append((start, end))
             if len(spans) > MAX_STRINGS:
                 return []
@@ -202,7 +211,18 @@ def _long_data_urls(raw: bytes | bytearray) -> list[tuple[int, int]]:
     return spans
 
 
-def _decode_around(raw: bytes | bytearray, spans: list[tuple[int, int]]) -> Any:
+def _text_of(view: memoryview) -> Steps[str]:
+    """The ASCII text of some bytes. Python lets a string grow in place where nothing else refers to it: so no step
+    copies more than a piece, nor waits for the memory of the whole (26 MB in one step took 12 ms, two thirds of it for
+    fresh memory)."""
+    text = ""
+    for start in range(0, len(view), COPIED_BYTES):
+        text += str(view[start : start + COPIED_BYTES], "ascii")
+        yield
+    return text
+
+
+def _decode_around(raw: bytes | bytearray, spans: list[tuple[int, int]]) -> Steps[Any]:
     """Decodes with short placeholders for the strings, then replaces these. ValueError when one is not a value."""
     view = memoryview(raw)
     secret = os.urandom(16).hex()
@@ -211,9 +231,10 @@ def _decode_around(raw: bytes | bytearray, spans: list[tuple[int, int]]) -> Any:
     last = 0
     for number, (start, end) in enumerate(spans):
         name = f"{secret}-{number}"
-        strings[name] = str(view[start:end], "ascii")
+        strings[name] = yield from _text_of(view[start:end])
         pieces += (view[last:start], name.encode())
         last = end
+    yield
     value = orjson.loads(b"".join([*pieces, view[last:]]))
     missing = len(strings)
     waiting = [value]

@@ -1,8 +1,7 @@
 """Shrinks boxes to the ink inside them, and finds where the words of a line part.
 
 A detector's boxes have margins, and a recogniser's columns drift along a line, but callers want boxes that fit the ink.
-Otsu's threshold inside the box separates ink and ground, whichever is darker. Knows nothing of pages. The thresholds
-are chosen; bench/ocr.py scores them all together, and no measurement of a single one is recorded.
+The thresholds are chosen; bench/ocr.py scores them all together, and no measurement of a single one is recorded.
 """
 
 from collections.abc import Sequence
@@ -12,19 +11,10 @@ from typing import Any
 
 from gateway.ocr.extras import vision
 from gateway.ocr.image.bullets import begins_with_bullet
+from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.image.pitch import pitch_of, rhythm_at
 from gateway.ocr.types import Line, Rect, Word
 
-MIN_SIDE_PX = 3
-MIN_CONTRAST = 24
-"""A smaller box, or one whose gray levels (of 256) span less, has no clear ink. At half, paper noise is ink; at double,
-pale print keeps its loose boxes."""
-DARK_GROUND_SHARE = 0.55
-"""From this share of dark pixels the text is light on dark: ink covers less than ground. A little above half, as bold
-capitals come near it."""
-EDGE_SHARE = 0.4
-"""How far from Otsu's threshold towards the ground a pixel still counts as ink: the soft edges of letters. At half,
-thin strokes are cut off; at double, shadows of the paper are ink."""
 MIN_TIGHT_SHARE = 0.05
 """A shrunk box with less of the old area holds a speck, not the text: the old one stays."""
 COLUMN_GAP_SIZES = 2.0
@@ -48,19 +38,6 @@ CAPITALS_SHARE = 0.85
 """Rows with PROFILE_SHARE of the most ink of any row are the band of the small letters. If the band is CAPITALS_SHARE
 of all inked rows, the line has no ascenders, so it is of capitals or digits, which are CAPITAL_RATIO times as high as
 small letters in usual typefaces. At half the first, descenders count; at double (above 1) there is no band."""
-RIM_SHARE, RULE_FILL = 0.3, 0.9
-"""A row or column of pixels in this outer share of the box that is inked over RULE_FILL of its length is a table's
-rule, not a letter. At half the share, rules stay in loose boxes; at double, the bars of `E` and `T` in the middle may
-go."""
-STRAY_SIDE, STRAY_END, FULL_HEIGHT = 0.12, 0.18, 0.95
-FULL_WIDTH = 0.98
-SPECK_SHARE = 0.0004
-"""Parts of ink that are removed, in heights of the box: those that touch its left or right side, are narrower than
-STRAY_SIDE and not of FULL_HEIGHT (neighbouring letters; an `l` or `I` is higher); those that touch its top or bottom
-and are lower than STRAY_END (descenders of the line above); bars over FULL_WIDTH of the width; and specks of fewer
-pixels than SPECK_SHARE of the squared height (a dot of an `i` has 0.01). At half, strays widen the boxes; at double,
-commas and accents are cut off."""
-
 BULLET_REACH = 1.4
 """How far before a line, in its heights, its bullet may begin. At half, bullets set apart are missed; at double, text
 of the next column is taken for bullets."""
@@ -68,10 +45,10 @@ of the next column is taken for bullets."""
 Gap = tuple[int, int]
 
 
-def tighten(gray: Any, rect: Rect) -> Rect:
-    """The box of the ink inside `rect` of a gray page, 8 bits; the rectangle itself where there is no clear ink."""
+def tighten(page: PageInk, rect: Rect) -> Rect:
+    """The box of the ink inside `rect`; the rectangle itself where there is no clear ink."""
     _, numpy = vision()
-    found = _ink(gray, rect)
+    found = page.ink(rect)
     if found is None:
         return rect
     ink, left, top = found
@@ -84,12 +61,12 @@ def tighten(gray: Any, rect: Rect) -> Rect:
     return tight if tight.area >= MIN_TIGHT_SHARE * rect.area else rect
 
 
-def parts_of(gray: Any, line: Line) -> list[Line]:
+def parts_of(page: PageInk, line: Line) -> list[Line]:
     """The line cut at gaps wider than any space: the detector takes close cells for one line.
 
     The parts are unread. A line that runs downwards, or was not measured, is left whole.
     """
-    found = _ink(gray, line.rect) if line.size else None
+    found = page.ink(line.rect) if line.size else None
     if found is None:
         return [line]
     ink, left, _ = found
@@ -119,10 +96,10 @@ def _between(one: tuple[float, float], other: tuple[float, float], share: float)
     return one[0] + (other[0] - one[0]) * share, one[1] + (other[1] - one[1]) * share
 
 
-def measure(gray: Any, line: Line) -> Line:
+def measure(page: PageInk, line: Line) -> Line:
     """The line with its size and weight, from the profile of its ink; a line that runs downwards keeps 0."""
     _, numpy = vision()
-    found = _ink(gray, line.rect) if line.rect.width > line.rect.height else None
+    found = page.ink(line.rect) if line.rect.width > line.rect.height else None
     if found is None:
         return line
     ink = found[0]
@@ -141,12 +118,12 @@ def measure(gray: Any, line: Line) -> Line:
     return replace(line, size=size, weight=float(band.mean()), pitch=pitch, rhythm=rhythm)
 
 
-def bullet_at(gray: Any, line: Line) -> float | None:
+def bullet_at(page: PageInk, line: Line) -> float | None:
     """The x of a line's bullet or dash (`bullets.begins_with_bullet`), inside its box or before it: the detector leaves
     some outside. None for a line without."""
     before = line.rect._replace(x1=max(0.0, line.rect.x1 - BULLET_REACH * line.rect.height))
     for rect in (line.rect, before):
-        found = _ink(gray, rect) if line.size else None
+        found = page.ink(rect) if line.size else None
         if found is not None:
             gaps, first, _ = _gaps(found[0])
             if begins_with_bullet(found[0], gaps, line.size):
@@ -154,21 +131,21 @@ def bullet_at(gray: Any, line: Line) -> float | None:
     return None
 
 
-def rhythm(gray: Any, line: Line, pitch: float) -> float:
+def rhythm(page: PageInk, line: Line, pitch: float) -> float:
     """How clearly the line's ink repeats at a pitch, 0..1; 0 where there is no clear ink."""
-    found = _ink(gray, line.rect)
+    found = page.ink(line.rect)
     return rhythm_at(found[0], pitch) if found is not None else 0.0
 
 
-def part_words(gray: Any, line: Line) -> Line:
+def part_words(page: PageInk, line: Line) -> Line:
     """The line with its words' left and right sides moved to the gaps in its ink; unchanged where these do not fit."""
     if len(line.words) == 1:
-        ink_only = tighten(gray, line.rect)
+        ink_only = tighten(page, line.rect)
         word = Word(line.words[0].text, Rect(ink_only.x1, line.rect.y1, ink_only.x2, line.rect.y2))
         return replace(line, words=(word,))
     if len(line.words) < 2 or line.rect.height > line.rect.width:
         return line
-    found = _ink(gray, line.rect)
+    found = page.ink(line.rect)
     if found is None:
         return line
     ink, left, _ = found
@@ -248,51 +225,3 @@ def _gaps(ink: Any) -> tuple[list[Gap], int, int]:
     jumps = numpy.flatnonzero(numpy.diff(inked) > 1)
     gaps = [(int(inked[j]) + 1, int(inked[j + 1])) for j in jumps.tolist()]
     return gaps, int(inked[0]), int(inked[-1]) + 1
-
-
-def _ink(gray: Any, rect: Rect) -> tuple[Any, int, int] | None:
-    """A 0/1 array of the ink inside the rectangle and the array's left and top on the page."""
-    cv2, numpy = vision()
-    height, width = gray.shape[:2]
-    left, top = max(0, int(rect.x1)), max(0, int(rect.y1))
-    right, bottom = min(width, int(rect.x2 + 0.999)), min(height, int(rect.y2 + 0.999))
-    part = gray[top:bottom, left:right]
-    if not part.size or min(part.shape[:2]) < MIN_SIDE_PX or int(part.max()) - int(part.min()) < MIN_CONTRAST:
-        return None
-    middle, dark = cv2.threshold(part, 0, 1, cv2.THRESH_BINARY_INV + cv2.THRESH_OTSU)
-    is_inverted = float(dark.mean()) > DARK_GROUND_SHARE
-    ground = float(numpy.median(part[dark == (1 if is_inverted else 0)]))
-    threshold = middle + EDGE_SHARE * (ground - middle)
-    ink = (part > threshold if is_inverted else part <= threshold).astype(numpy.uint8)
-    return _without_strays(_without_rules(ink)), left, top
-
-
-def _without_rules(ink: Any) -> Any:
-    """The ink without the rules of a table or form, which run through the whole box near its rim."""
-    height, width = ink.shape
-    band = max(2, round(RIM_SHARE * height))
-    ink = ink.copy()
-    rows, columns = ink.mean(axis=1) >= RULE_FILL, ink.mean(axis=0) >= RULE_FILL
-    if width > 1.5 * height:
-        rows[band : max(band, height - band)] = False
-        ink[rows] = 0
-    if width > 2 * band:
-        columns[band : width - band] = False
-        ink[:, columns] = 0
-    return ink
-
-
-def _without_strays(ink: Any) -> Any:
-    """The ink without specks and without parts that reach in from outside: they touch the rim and hardly enter."""
-    cv2, numpy = vision()
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(ink.astype(numpy.uint8), connectivity=8)
-    height, width = ink.shape
-    left, top, part_width, part_height, area = stats.T
-    touches_sides = (left == 0) | (left + part_width == width)
-    touches_ends = (top == 0) | (top + part_height == height)
-    slim_side = touches_sides & (part_width <= max(1, STRAY_SIDE * height)) & (part_height < FULL_HEIGHT * height)
-    slim_end = touches_ends & (part_height <= max(1, STRAY_END * height))
-    rule = (part_width >= FULL_WIDTH * width) & (part_height <= STRAY_SIDE * height)
-    keep = (area >= max(2, SPECK_SHARE * height * height)) & ~slim_side & ~slim_end & ~rule
-    keep[0] = False
-    return keep[labels] if keep.any() else ink

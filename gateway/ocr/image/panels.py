@@ -62,14 +62,13 @@ class Boxes(NamedTuple):
     pictures: list[Rect]
 
 
-def find_boxes(pixels: Any, lines: Sequence[Rect]) -> Boxes:
-    """The panels and pictures of a page. `pixels`: BGR, 8 bits; `lines`: boxes of lines of text."""
+def find_boxes(gray: Any, level: list[Edge], lines: Sequence[Rect]) -> Boxes:
+    """The panels and pictures of a page in gray, 8 bits. `level`: its level edges; `lines`: boxes of lines of text."""
     cv2, _ = vision()
-    height, width = pixels.shape[:2]
+    height, width = gray.shape
     if min(height, width) < 2 * MIN_SIDE_PX or len(lines) < MIN_ROWS:
         return Boxes([], [])
-    gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
-    upright, level = level_edges(cv2.transpose(gray)), level_edges(gray)
+    upright = level_edges(cv2.transpose(gray))
     # The rim ends sides as an edge does.
     upright = [Edge(0.0, 0.0, height), Edge(width, 0.0, height), *upright]
     level = [Edge(0.0, 0.0, width), Edge(height, 0.0, width), *level]
@@ -102,17 +101,21 @@ def level_edges(gray: Any) -> list[Edge]:
 def _by_thickness(runs: Any) -> tuple[list[Edge], Any]:
     """The runs of a mask that are thin as edges, and a mask of the others."""
     cv2, numpy = vision()
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(runs, connectivity=4)
+    thick = numpy.zeros_like(runs)
+    # Most rows hold no edge: of several such rows one is kept, which parts the runs as all of them do.
+    held = runs.max(axis=1) > 0
+    rows = numpy.flatnonzero(held | numpy.append(held[1:], True))  # the last one too: there are always some
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(runs[rows], connectivity=4)
     thin = [
-        Edge(top + thick / 2, left, left + length)
-        for left, top, length, thick, _ in stats[1:count].tolist()
-        if thick <= MAX_THICK_PX
+        Edge(int(rows[top]) + height / 2, left, left + length)
+        for left, top, length, height, _ in stats[1:count].tolist()
+        if height <= MAX_THICK_PX
     ]
     is_thick = stats[:, 3] > MAX_THICK_PX
     is_thick[0] = False
-    if not is_thick.any():
-        return thin, numpy.zeros_like(runs)
-    return thin, is_thick[labels].astype(numpy.uint8)
+    if is_thick.any():
+        thick[rows] = is_thick[labels]
+    return thin, thick
 
 
 def _between(left: Edge, right: Edge, level: list[Edge], width: int) -> Rect | None:

@@ -37,6 +37,10 @@ END_SLACK, ALIGNED_SLACK = 0.5, 1.5
 """How much further than in the table's own bands the text of the first and last row may be from the edge; the second
 where its pieces begin or end where the table's do. At half, headings with a wider margin are lost; at double, addresses
 above the items of an invoice join."""
+EXTRA_ROOM = 1.0
+"""A band whose text is so much further from an edge than usual is no row: what stands between a table and the rule over
+the page's foot. At half, rows of one line in a high band end a table; at double, a paragraph set close joins.
+"""
 OUTSIDE = 0.6
 """How far a piece may reach over the table's side. At half, boxes with margins are cut off; at double, text beside the
 table joins."""
@@ -104,13 +108,21 @@ def _stacks(edges: Sequence[LevelEdge]) -> list[tuple[float, float, list[float]]
 def _runs(inside: list[Rect], over: list[Rect], heights: list[float]) -> list[list[float]]:
     """The heights in runs whose bands each hold a row of cells, and no piece that reaches over a side (`over`)."""
     runs: list[list[float]] = [[heights[0]]]
-    for top, bottom in pairwise(heights):
-        rows = _rows(_between(inside, top, bottom))
-        if 1 <= len(rows) <= MAX_BAND_ROWS and not _between(over, top, bottom):
+    bands = [(top, bottom, _between(inside, top, bottom)) for top, bottom in pairwise(heights)]
+    usual = median([_room(pieces, top, bottom) for top, bottom, pieces in bands if pieces] or [0.0])
+    for top, bottom, pieces in bands:
+        rows = _rows(pieces)
+        is_roomy = bool(pieces) and _room(pieces, top, bottom) > usual + EXTRA_ROOM * pieces[0].height
+        if 1 <= len(rows) <= MAX_BAND_ROWS and not is_roomy and not _between(over, top, bottom):
             runs[-1].append(bottom)
         else:
             runs.append([bottom])
     return [run for run in runs if len(run) > MIN_BANDS]
+
+
+def _room(pieces: Sequence[Rect], top: float, bottom: float) -> float:
+    """The wider gap between the text of a band and its edges."""
+    return max(min(rect.y1 for rect in pieces) - top, bottom - max(rect.y2 for rect in pieces))
 
 
 def _between(rects: Sequence[Rect], top: float, bottom: float) -> list[Rect]:

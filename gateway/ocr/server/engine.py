@@ -18,9 +18,9 @@ from gateway.ocr.image.deskew import Frame, level, skew_of
 from gateway.ocr.image.flatten import flattened, moved, sheet_matrix
 from gateway.ocr.image.grounds import even_grounds
 from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
-from gateway.ocr.image.panels import level_edges
+from gateway.ocr.image.page_ink import PageInk
+from gateway.ocr.image.small_print import mended
 from gateway.ocr.layout import render
-from gateway.ocr.layout.banded_tables import LevelEdge
 from gateway.ocr.layout.blocks import build_blocks
 from gateway.ocr.layout.code_text import is_monospaced
 from gateway.ocr.layout.glyphs import read_block
@@ -32,14 +32,13 @@ from gateway.ocr.layout.tables import build_table
 from gateway.ocr.scripts.mixed import is_suspect, resolve, sample_of
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract
 from gateway.ocr.server.orientation import quarter_turns
-from gateway.ocr.server.page_reading import PageReading, panels_and_pictures
+from gateway.ocr.server.page_reading import PageReading, page_shape
 from gateway.ocr.text import locate
 from gateway.ocr.text.line_reader import LineReader
 from gateway.ocr.types import Line, PageBlock, Rect, Region, hull
 from gateway.wire import ocr as wire
 
-UNREAD_LABELS = ("image", "equation")
-"""Blocks that keep their box though nothing is read in them."""
+UNREAD_LABELS = ("image", "equation")  # blocks that keep their box though nothing is read
 EQUATION_FIT = 0.9
 """An equation whose lines are all this sure is given as text. On ten pages of ocr-real equations on one line reach .95
 and more; fractions, roots and sums, which become wrong strings, .5 to .85. At half those are given; at
@@ -138,9 +137,10 @@ class OcrEngine:
             pixels, lines = level(pixels, lines, skew)
         gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew, None if sheet is None else numpy.linalg.inv(sheet))
-        parts = [part for line in lines for part in parts_of(gray, measure(gray, line))]
-        panels, pictures = panels_and_pictures(pixels, gray, parts)
-        return self._with_other_scripts(PageReading(page, pixels, even, gray, frame, parts, panels, pictures))
+        ink = PageInk(gray)
+        parts = [part for line in lines for part in parts_of(ink, measure(ink, line))]
+        shape = page_shape(pixels, gray, ink, parts)
+        return self._with_other_scripts(PageReading(page, pixels, even, gray, ink, frame, parts, shape))
 
     def _with_other_scripts(self, reading: PageReading) -> PageReading:
         """Judges the page by some of its lines; if these may be in a script that the models do not know, all are read,
@@ -150,7 +150,7 @@ class OcrEngine:
         reading.lines = [known.get(id(line), line) for line in reading.lines]
         if is_suspect(list(known.values())):
             resolved = resolve(list(self._read_in_turn(reading, reading.lines)), reading.gray, self._scripts)
-            reading.lines = [line if line.size else measure(reading.gray, line) for line in resolved.lines]
+            reading.lines = [line if line.size else measure(reading.ink, line) for line in resolved.lines]
             for script, warning in resolved.unreadable:
                 reading.report.name_unreadable(script, warning)
         return reading
@@ -163,7 +163,7 @@ class OcrEngine:
             for number, line in enumerate(futures):
                 if self._on_step is not None and number % STEP_LINES == 0:
                     self._on_step()
-                yield line.result()
+                yield mended(reading.ink, line.result())
         finally:
             for line in futures:
                 line.cancel()
@@ -172,13 +172,13 @@ class OcrEngine:
         """The layout model's regions, and those that it missed."""
         assert self._layout is not None
         regions = self._layout.regions(reading.even)
-        edges = [LevelEdge(*edge) for edge in level_edges(reading.gray)]
-        view = View(reading.pictures, reading.panels, partial(rhythm, reading.gray), edges)
+        shape = reading.shape
+        view = View(shape.pictures, shape.panels, partial(rhythm, reading.ink), shape.edges)
         return complete(regions, ruled_regions(reading.gray), reading.lines, view)
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
         """The page's blocks in reading order, each as soon as it has been read."""
-        blocks = build_blocks(reading.lines, self._regions(reading), reading.panels)
+        blocks = build_blocks(reading.lines, self._regions(reading), reading.shape.panels)
         texts = self._read_in_turn(reading, [line for block in blocks for line in block.lines])
         for block in blocks:
             read = list(islice(texts, len(block.lines)))
@@ -192,7 +192,7 @@ class OcrEngine:
     def _finish(self, reading: PageReading, block: PageBlock) -> None:
         """Builds the table of a block that has been read; a block that is no table or code after all becomes text."""
         if block.label == "table":
-            block.lines = [part_words(reading.gray, line) for line in block.lines]
+            block.lines = [part_words(reading.ink, line) for line in block.lines]
             block.table = build_table(reading.gray, block.rect, block.lines, block.edges)
             if block.table is None:
                 block.label = "text"
@@ -200,7 +200,7 @@ class OcrEngine:
             if is_monospaced(block.lines, block.pitch):
                 assert self._reader is not None
                 read = self._reader.read_picture
-                block.lines = read_block(reading.even, block, reading.lines, reading.panels, read)
+                block.lines = read_block(reading.even, block, reading.lines, reading.shape.panels, read)
             else:
                 block.label = "text"
         if block.label == "equation" and all(line.fit >= EQUATION_FIT for line in block.lines):
@@ -225,11 +225,11 @@ class OcrEngine:
     def _block_rect(self, reading: PageReading, block: PageBlock) -> Rect:
         if block.label in ("image", "table", "code", "equation") or not block.lines:
             return block.rect
-        return hull([tighten(reading.gray, line.rect) for line in block.lines])
+        return hull([tighten(reading.ink, line.rect) for line in block.lines])
 
     def _plain(self, reading: PageReading) -> Iterator[str]:
         """Rows of the page in reading order; tables as Markdown tables."""
-        blocks = build_blocks(reading.lines, self._regions(reading), reading.panels)
+        blocks = build_blocks(reading.lines, self._regions(reading), reading.shape.panels)
         tables = [block for block in blocks if block.label in ("table", "code", "equation")]
         read_tables: list[PageBlock] = []
         inside: set[int] = set()
@@ -250,7 +250,7 @@ class OcrEngine:
     def _passages(self, reading: PageReading, loose: list[Line], tables: list[PageBlock]) -> Iterator[str]:
         """Texts of neighbouring rows, and of tables, in reading order."""
         rects = [line.rect for line in loose] + [block.rect for block in tables]
-        groups = page_order(rects, reading.panels)
+        groups = page_order(rects, reading.shape.panels)
         texts = self._read_in_turn(reading, [loose[i] for g in groups for row in g for i in row if i < len(loose)])
         for group in groups:
             passage: list[str] = []
@@ -278,20 +278,20 @@ class OcrEngine:
     def _locate(self, reading: PageReading, sought: str) -> Iterator[str]:
         read = list(self._read_in_turn(reading, reading.lines))
         reading.report.add(read)
-        lines = [part_words(reading.gray, line) for line in read if line.text]
-        groups = page_order([line.rect for line in lines], reading.panels)
+        lines = [part_words(reading.ink, line) for line in read if line.text]
+        groups = page_order([line.rect for line in lines], reading.shape.panels)
         rows = [[lines[i] for i in row] for group in groups for row in group]
         hits = locate.find_text(rows, sought)
         if not hits:
             reading.lines = lines
-            found, label = build_blocks(lines, self._regions(reading), reading.panels), locate.label_of(sought)
+            found, label = build_blocks(lines, self._regions(reading), reading.shape.panels), locate.label_of(sought)
             rects = [self._block_rect(reading, block) for block in found if block.label == label]
             hits = [locate.Hit(sought, (rect,)) for rect in rects]
         if not hits:
             yield f'The text "{sought}" was not found in the image.' if sought else "The prompt names no text to find."
         separator = ""
         for hit in hits:
-            rect = hull([tighten(reading.gray, part) for part in hit.rects])
+            rect = hull([tighten(reading.ink, part) for part in hit.rects])
             yield separator + hit.label + wire.format_boxes([reading.frame.box(rect)])
             separator = "\n"
 

@@ -14,7 +14,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.resilience.slices import Steps
-from gateway.wire.large_json import decode
+from gateway.wire.large_json import decode, decode_steps
 from gateway.wire.ocr import wants_details
 
 MODEL_NAME = "embedded-ocr"
@@ -37,7 +37,7 @@ class Job:
     """A checked request: `max_tokens` None for no limit, `stops` the stop strings, `details`: report every line."""
 
     model: str
-    image: bytes
+    image: bytearray
     prompt: str
     max_tokens: int | None
     stops: tuple[str, ...]
@@ -46,11 +46,12 @@ class Job:
     details: bool = False
 
 
-def parse_job(body: bytes) -> Steps[Job]:
-    """The checked request, in short steps: an image of 20 MB holds up no other request. Raises InvalidRequest that
-    names the field: callers other than the gateway may send anything."""
+def parse_job(body: bytes | bytearray) -> Steps[Job]:
+    """The checked request, in short steps: an image of 20 MB holds up no other request. A bytearray is empty
+    afterwards. Raises InvalidRequest that names the field: callers other than the gateway may send anything."""
+    decoded = yield from decode_steps(body)
     try:
-        request = decode(body)
+        request = decode(decoded)
     except orjson.JSONDecodeError as error:
         raise InvalidRequest("the body is not valid JSON", code="invalid_json") from error
     if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
@@ -102,17 +103,18 @@ def _image_of(part: Json, where: str) -> Image:
     return Image(url, head.end(), where)
 
 
-def _decoded(image: Image) -> Steps[bytes]:
-    """The bytes of an image, decoded piece by piece as `base64.b64decode(…, validate=True)` would the whole."""
-    pieces = []
+def _decoded(image: Image) -> Steps[bytearray]:
+    """The bytes of an image, decoded piece by piece as `base64.b64decode(…, validate=True)` would the whole; put
+    together as they come, since one copy of 20 MB takes 15 ms."""
+    whole = bytearray()
     starts = range(image.start, len(image.url), PIECE_CHARS)
     try:
         for start in starts:
             text = image.url[start : start + PIECE_CHARS]
             if start != starts[-1] and "=" in text:
                 raise binascii.Error("padding before the end")
-            pieces.append(base64.b64decode(text, validate=True))
+            whole += base64.b64decode(text, validate=True)
             yield
     except ValueError as error:
         raise InvalidRequest("the image is not valid base64", param=image.where, code="invalid_image_url") from error
-    return b"".join(pieces)
+    return whole

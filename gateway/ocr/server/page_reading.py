@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import UprightImage
 from gateway.ocr.image.deskew import Frame
 from gateway.ocr.image.ink import bullet_at, tighten
+from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.image.panels import find_boxes, level_edges
 from gateway.ocr.layout.banded_tables import LevelEdge, banded_tables
 from gateway.ocr.layout.captions import captioned
@@ -19,19 +21,27 @@ from gateway.ocr.server.page_report import PageReport
 from gateway.ocr.types import Line, Rect
 
 
+class PageShape(NamedTuple):
+    """What is read as a whole on a page (cards, side bars, lists), its pictures, and its level edges."""
+
+    panels: list[Rect]
+    pictures: list[Rect]
+    edges: list[LevelEdge]
+
+
 @dataclass(slots=True)
 class PageReading:
-    """A page while it is read: the decoded image, its upright and level pixels (BGR and gray), the frame that maps
-    boxes back to the image, its lines, its panels (cards, side bars) and its pictures."""
+    """A page while it is read: the decoded image, its upright and level pixels (BGR and gray), their ink, the frame
+    that maps boxes back to the image, its lines and its shape."""
 
     page: UprightImage
     pixels: Any
     even: Any
     gray: Any
+    ink: PageInk
     frame: Frame
     lines: list[Line]
-    panels: list[Rect]
-    pictures: list[Rect]
+    shape: PageShape
     report: PageReport = field(init=False)
 
     def __post_init__(self) -> None:
@@ -39,27 +49,33 @@ class PageReading:
 
     def line_box(self, line: Line) -> tuple[int, int, int, int]:
         """A line's ink in thousandths of the image."""
-        return self.frame.box(tighten(self.gray, line.rect))
+        return self.frame.box(tighten(self.ink, line.rect))
 
 
-def panels_and_pictures(pixels: Any, gray: Any, lines: list[Line]) -> tuple[list[Rect], list[Rect]]:
-    """What is read as a whole (cards and bars, lists and headed columns side by side, pictures with their captions),
-    and the pictures. `lines`: measured."""
+def page_shape(pixels: Any, gray: Any, ink: PageInk, lines: list[Line]) -> PageShape:
+    """What is read as a whole: cards and bars, lists and headed columns side by side, pictures with their captions.
+
+    `pixels`: BGR; `gray`: the page with its dark grounds inverted; `lines`: measured."""
+    cv2, numpy = vision()
     rects = [line.rect for line in lines]
-    boxes = find_boxes(pixels, rects)
-    panels = without_frames(_without_stripes(boxes.panels, gray, rects), lines)
-    lists = lists_beside(lines, partial(bullet_at, gray))
+    level = level_edges(gray)
+    edges = [LevelEdge(*edge) for edge in level]
+    as_drawn = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
+    drawn_level = level if numpy.array_equal(as_drawn, gray) else level_edges(as_drawn)
+    boxes = find_boxes(as_drawn, drawn_level, rects)
+    panels = without_frames(_without_stripes(boxes.panels, edges, rects), lines)
+    lists = lists_beside(lines, partial(bullet_at, ink))
     pictures = picture_areas(pixels, plausible(lines))
     whole = [*lists, *captioned([*boxes.pictures, *pictures], rects)]
     free = [line for line in lines if not any(line.rect.share_in(rect) > 0 for rect in [*panels, *whole])]
     whole += headed_columns(free)
     loose = [rect for rect in rects if not any(rect.share_in(other) > 0 for other in [*panels, *whole])]
-    return [*panels, *whole, *islands(loose)], pictures
+    return PageShape([*panels, *whole, *islands(loose)], pictures, edges)
 
 
-def _without_stripes(panels: list[Rect], gray: Any, rects: list[Rect]) -> list[Rect]:
+def _without_stripes(panels: list[Rect], edges: list[LevelEdge], rects: list[Rect]) -> list[Rect]:
     """The panels without the stripes of tables, which are not read on their own."""
     if not panels:
         return []
-    tables = banded_tables([LevelEdge(*edge) for edge in level_edges(gray)], rects)
+    tables = banded_tables(edges, rects)
     return [panel for panel in panels if not any(table.has_band(panel) for table in tables)]

@@ -98,7 +98,9 @@ class OcrWorker:
         """The process id; None while stopped."""
         return self._process.pid if self._process is not None and self.is_loaded else None
 
-    async def read(self, data: bytes, prompt: str, *, details: bool = False) -> AsyncGenerator[str | Json, None]:
+    async def read(
+        self, data: bytes | bytearray, prompt: str, *, details: bool = False
+    ) -> AsyncGenerator[str | Json, None]:
         """The pieces of the text of one image, then the report on it (`PageReport.fields`). `prompt` is the answer's
         mode, as `engine` reads it.
 
@@ -130,7 +132,7 @@ class OcrWorker:
 
     # --- one job --------------------------------------------------------------------------------------------------
 
-    async def _run_twice(self, data: bytes, prompt: str, details: bool) -> AsyncGenerator[str | Json, None]:
+    async def _run_twice(self, data: bytes | bytearray, prompt: str, details: bool) -> AsyncGenerator[str | Json, None]:
         """Run a job, and once more if the worker dies before its first piece: it may have died of an earlier job."""
         for attempt in (1, 2):
             has_begun = False
@@ -145,7 +147,7 @@ class OcrWorker:
             else:
                 return
 
-    async def _run(self, data: bytes, prompt: str, details: bool) -> AsyncGenerator[str | Json, None]:
+    async def _run(self, data: bytes | bytearray, prompt: str, details: bool) -> AsyncGenerator[str | Json, None]:
         process = await self._ensure_started()
         self._last_id += 1
         job_id = self._last_id
@@ -173,7 +175,7 @@ class OcrWorker:
                 # The caller left, or the job took too long: the worker drops the job before its next piece.
                 process.stdin.write(orjson.dumps({"cancel": job_id}) + b"\n")
 
-    async def _send(self, process: asyncio.subprocess.Process, message: bytes, data: bytes) -> None:
+    async def _send(self, process: asyncio.subprocess.Process, message: bytes, data: bytes | bytearray) -> None:
         """Writes in pieces, so that a large image is not copied whole into the pipe's buffer in one step."""
         assert process.stdin is not None
         process.stdin.write(message)

@@ -5,11 +5,12 @@ of PaddleOCR (Apache-2.0), read 2026-11-21: a text's kernel is grown by area x r
 """
 
 import math
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gateway.ocr.extras import vision
-from gateway.ocr.onnx import Network
+from gateway.ocr.onnx import Network, planes
 
 STEP = 32
 """The network takes sides that are multiples of this."""
@@ -43,7 +44,7 @@ class TextDetector:
         height, width = pixels.shape[:2]
         size = (max(1, round(width / STEP)) * STEP, max(1, round(height / STEP)) * STEP)
         resized = self._cv2.resize(pixels, size)
-        probabilities = self._network(numpy.ascontiguousarray(scaled(resized).transpose(2, 0, 1)[None]))[0, 0]
+        probabilities = self._network(scaled(resized))[0, 0]
         mask = (probabilities > TEXT_PROBABILITY).astype(numpy.uint8)
         mask = self._cv2.dilate(mask, numpy.ones((2, 2), numpy.uint8))
         outlines, _ = self._cv2.findContours(mask, self._cv2.RETR_LIST, self._cv2.CHAIN_APPROX_SIMPLE)
@@ -78,9 +79,15 @@ class TextDetector:
 
 
 def scaled(pixels: Any) -> Any:
-    """8-bit values as floats from -1 to 1, the input of the PP-OCR networks."""
+    """The input of the PP-OCR networks: 8-bit values as floats from -1 to 1, by channels (1, 3, height, width)."""
+    return planes(pixels, _table())
+
+
+@cache
+def _table() -> Any:
     _, numpy = vision()
-    return pixels.astype(numpy.float32) * numpy.float32(2 / 255) - numpy.float32(1)
+    values = numpy.arange(256, dtype=numpy.float32) * numpy.float32(2 / 255) - numpy.float32(1)
+    return numpy.stack([values] * 3)
 
 
 def ordered(corners: list[tuple[float, float]]) -> Quad:

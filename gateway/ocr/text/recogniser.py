@@ -60,7 +60,7 @@ class Recogniser:
 
     def __init__(self, network: Path, dictionary: Path) -> None:
         self._cv2, self._numpy = vision()
-        self._network = Network(network, 1, gives_back=False)
+        self._network = Network(network, 1)
         characters = dictionary.read_text(encoding="utf-8").rstrip("\n").split("\n")
         self._characters = ["", *characters, " "]
 
@@ -72,10 +72,10 @@ class Recogniser:
         is_smaller = height > REDUCED_HEIGHTS * HEIGHT or input_width_px < REDUCED_WIDTH * width
         # Enlarged linearly: after sharper methods both networks make a tenth to a half more errors on small print.
         method = self._cv2.INTER_AREA if is_smaller else self._cv2.INTER_LINEAR
-        resized = scaled(self._cv2.resize(picture, (input_width_px, HEIGHT), interpolation=method)).transpose(2, 0, 1)
-        ground = numpy.zeros((1, 3, HEIGHT, max(MIN_WIDTH, input_width_px)), numpy.float32)
-        ground[0, :, :, :input_width_px] = resized
-        return decode(self._network(ground)[0], self._characters, input_width_px / ground.shape[3])
+        line = scaled(self._cv2.resize(picture, (input_width_px, HEIGHT), interpolation=method))
+        if input_width_px < MIN_WIDTH:
+            line = numpy.pad(line, ((0, 0), (0, 0), (0, 0), (0, MIN_WIDTH - input_width_px)))
+        return decode(self._network(line)[0], self._characters, input_width_px / line.shape[3])
 
 
 def input_width(width: int, height: int) -> int:

@@ -5,6 +5,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from gateway.ocr.image.ink import bullet_at, measure
+from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.types import Line, Rect
 from tests.support.ocr_pages import font
 
@@ -23,7 +24,7 @@ def test_a_line_begins_with_a_bullet_only_where_a_mark_stands_above_the_base_lin
     image = Image.new("L", (520, 60), 255)
     face = font(26, "Sans")
     ImageDraw.Draw(image).text((20, 12), text, 0, face)
-    gray = numpy.asarray(image)
+    ink = PageInk(numpy.asarray(image))
     rect = Rect(14, 10, 26 + face.getlength(text), 46)
-    line = measure(gray, Line(rect, ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))))
-    assert (bullet_at(gray, line) is not None) is expected
+    line = measure(ink, Line(rect, ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))))
+    assert (bullet_at(ink, line) is not None) is expected

@@ -3,7 +3,7 @@
 import numpy
 from PIL import Image, ImageDraw, ImageFilter
 
-from gateway.ocr.image.panels import find_boxes
+from gateway.ocr.image.panels import find_boxes, level_edges
 from gateway.ocr.types import Rect
 
 GROUND, CARD, STROKE = (243, 244, 246), (255, 255, 255), (229, 231, 235)
@@ -22,7 +22,9 @@ def rows_in(box: tuple[int, int, int, int], count: int = 2) -> list[Rect]:
 
 
 def panels(image: Image.Image, lines: list[Rect]) -> list[tuple[int, ...]]:
-    return sorted(tuple(round(side) for side in rect) for rect in find_boxes(numpy.asarray(image), lines).panels)
+    gray = numpy.asarray(image.convert("L"))
+    found = find_boxes(gray, level_edges(gray), lines).panels
+    return sorted(tuple(round(side) for side in rect) for rect in found)
 
 
 def near(found: list[tuple[int, ...]], boxes: list[tuple[int, int, int, int]]) -> bool:

@@ -42,6 +42,13 @@ def test_a_heading_set_further_off_belongs_to_the_table_where_its_columns_do() -
     assert banded_tables(RULES, [*elsewhere, *ROWS[3:]])[0].rect.y1 == 230
 
 
+def test_a_paragraph_between_a_table_and_the_rule_over_the_pages_foot_stays_out() -> None:
+    rules = ruled(100, 600, [230, 260, 290, 320, 520])
+    paragraph = [Rect(110, 400, 590, 420), Rect(110, 425, 540, 445)]
+    (table,) = banded_tables(rules, [*ROWS, *paragraph])
+    assert (table.rect.y1, table.rect.y2) == (205, 320)
+
+
 def test_bands_with_cells_of_several_lines_are_one_row_each() -> None:
     stripes = [LevelEdge(y, 100, 600) for y in (230, 290, 350, 410)]
     whole = [rect for n in range(3) for rect in cells(COLUMNS, 235 + 60 * n)]

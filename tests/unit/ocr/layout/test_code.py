@@ -7,6 +7,7 @@ import numpy
 from PIL import Image, ImageDraw
 
 from gateway.ocr.image.ink import measure, rhythm
+from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.layout.code import code_regions
 from gateway.ocr.layout.code_text import code_text, is_monospaced
 from gateway.ocr.layout.render import fenced
@@ -52,8 +53,8 @@ def boxed(rect: Rect) -> Line:
 
 def regions(texts: tuple[str, ...], style: str) -> list[Region]:
     image, lines = drawn(texts, style)
-    gray = numpy.asarray(image)
-    return code_regions([measure(gray, line) for line in lines], partial(rhythm, gray))
+    ink = PageInk(numpy.asarray(image))
+    return code_regions([measure(ink, line) for line in lines], partial(rhythm, ink))
 
 
 def read(text: str, row: int, column: float = 0) -> Line:
@@ -93,8 +94,8 @@ def test_text_below_code_is_not_part_of_it() -> None:
     both.paste(image, (0, 0))
     both.paste(below, (0, image.height))
     moved = [boxed(Rect(r.x1, r.y1 + image.height, r.x2, r.y2 + image.height)) for r in (line.rect for line in prose)]
-    gray = numpy.asarray(both)
-    (found,) = code_regions([measure(gray, line) for line in [*lines, *moved]], partial(rhythm, gray))
+    ink = PageInk(numpy.asarray(both))
+    (found,) = code_regions([measure(ink, line) for line in [*lines, *moved]], partial(rhythm, ink))
     assert found.rect.y2 < image.height
 
 
@@ -155,8 +156,8 @@ def test_a_last_row_apart_from_the_others_joins_the_block_it_stands_on_the_rows_
     texts = (*CODE, "", "total(x)")
     image, lines = drawn(texts, "SansMono")
     lines = [line for line, text in zip(lines, texts, strict=True) if text]
-    gray = numpy.asarray(image)
-    (found,) = code_regions([measure(gray, line) for line in lines], partial(rhythm, gray))
+    ink = PageInk(numpy.asarray(image))
+    (found,) = code_regions([measure(ink, line) for line in lines], partial(rhythm, ink))
     assert found.rect.y2 == lines[-1].rect.y2
 
 
@@ -171,6 +172,6 @@ def test_short_columns_left_of_a_listing_belong_to_it() -> None:
             left = 60 + advance * row.index(piece)
             top = 30 + 26 * number
             lines.append(boxed(Rect(left - 2, top, left + advance * len(piece) + 2, top + 20)))
-    gray = numpy.asarray(image)
-    (found,) = code_regions([measure(gray, line) for line in lines], partial(rhythm, gray))
+    ink = PageInk(numpy.asarray(image))
+    (found,) = code_regions([measure(ink, line) for line in lines], partial(rhythm, ink))
     assert found.rect.x1 == min(line.rect.x1 for line in lines)

@@ -7,6 +7,7 @@ import pytest
 
 from gateway.ocr.image.deskew import Frame, level, skew_of
 from gateway.ocr.image.ink import choose_gaps, tighten
+from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.layout.aligned_tables import aligned_tables
 from gateway.ocr.layout.blocks import build_blocks
 from gateway.ocr.layout.reading_order import reading_order
@@ -279,12 +280,12 @@ def test_boxes_are_tightened_to_ink_and_leave_rules_out(is_inverted: bool) -> No
     gray[22:24, :] = 0
     if is_inverted:
         gray = 255 - gray
-    assert tighten(gray, Rect(30, 20, 150, 80)) == Rect(50, 40, 120, 60)
+    assert tighten(PageInk(gray), Rect(30, 20, 150, 80)) == Rect(50, 40, 120, 60)
 
 
 def test_a_box_without_ink_stays_as_it_is() -> None:
     rect = Rect(10, 10, 50, 30)
-    assert tighten(numpy.full((60, 60), 200, numpy.uint8), rect) == rect
+    assert tighten(PageInk(numpy.full((60, 60), 200, numpy.uint8)), rect) == rect
 
 
 def test_words_part_at_wide_gaps_near_where_they_are_expected() -> None:

@@ -5,6 +5,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from gateway.ocr.image.ink import measure, part_words, parts_of
+from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.layout.aligned_tables import aligned_tables
 from gateway.ocr.layout.reading_order import bands_of, rows_of
 from gateway.ocr.layout.tables import build_table, column_table
@@ -29,8 +30,8 @@ def texts(table: Table | None) -> list[list[str]]:
     return [[cell.text for cell in table.cells if cell.row == row] for row in range(table.row_count)]
 
 
-def gray_line(*pieces: tuple[int, str]) -> tuple[object, Line]:
-    """A gray strip with the texts at their places, and one line around all of them."""
+def inked_line(*pieces: tuple[int, str]) -> tuple[PageInk, Line]:
+    """The ink of a strip with the texts at their places, and one line around all of them."""
     image = Image.new("L", (900, 60), 255)
     draw = ImageDraw.Draw(image)
     for x, text in pieces:
@@ -38,13 +39,13 @@ def gray_line(*pieces: tuple[int, str]) -> tuple[object, Line]:
     right = pieces[-1][0] + FACE.getlength(pieces[-1][1])
     rect = Rect(pieces[0][0] - 3, 14, right + 3, 46)
     quad = ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))
-    gray = numpy.asarray(image)
-    return gray, measure(gray, Line(rect, quad, "read", 0.9, (Word("read", rect),)))
+    ink = PageInk(numpy.asarray(image))
+    return ink, measure(ink, Line(rect, quad, "read", 0.9, (Word("read", rect),)))
 
 
 def test_close_cells_seen_as_one_line_are_parted_and_read_anew() -> None:
-    gray, line = gray_line((20, "Replies"), (20 + int(FACE.getlength("Replies")) + 24, "Views"))
-    parts = parts_of(gray, line)
+    ink, line = inked_line((20, "Replies"), (20 + int(FACE.getlength("Replies")) + 24, "Views"))
+    parts = parts_of(ink, line)
     assert len(parts) == 2
     assert [part.text for part in parts] == ["", ""]
     assert parts[0].rect.x2 == parts[1].rect.x1 == pytest.approx(20 + FACE.getlength("Replies") + 12, abs=3)
@@ -52,13 +53,13 @@ def test_close_cells_seen_as_one_line_are_parted_and_read_anew() -> None:
 
 
 def test_a_line_of_prose_is_not_parted_at_its_spaces() -> None:
-    gray, line = gray_line((20, "A full stop.  And two spaces after it, as some have them."))
-    assert parts_of(gray, line) == [line]
+    ink, line = inked_line((20, "A full stop.  And two spaces after it, as some have them."))
+    assert parts_of(ink, line) == [line]
 
 
 def test_the_box_of_a_lone_word_is_its_ink() -> None:
-    gray, line = gray_line((100, "14"))
-    [word] = part_words(gray, line).words
+    ink, line = inked_line((100, "14"))
+    [word] = part_words(ink, line).words
     assert 100 <= word.rect.x1 <= 104
     assert word.rect.x2 <= 100 + FACE.getlength("14")
 
@@ -81,6 +82,14 @@ def test_further_lines_of_a_cell_do_not_end_a_table() -> None:
     full = [(10.0, 300.0), (400.0, 450.0), (500.0, 560.0)]
     rows = [(0.0, full), (60.0, full), (89.0, [(10.0, 200.0)]), (150.0, full), (210.0, full)]
     assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 560, 238)]
+
+
+def test_the_sums_of_a_short_invoice_do_not_outweigh_its_items() -> None:
+    item, total = [(10.0, 300.0), (400.0, 450.0), (500.0, 560.0), (600.0, 690.0)], [(510.0, 560.0), (600.0, 690.0)]
+    rows = [(60.0 * n, item) for n in range(4)] + [(60.0 * n, total) for n in range(4, 7)]
+    assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 690, 388)]
+    elsewhere = [(60.0 * n, [(100.0, 230.0), (330.0, 380.0)]) for n in range(4, 8)]
+    assert aligned_tables(boxes(*rows[:4], *elsewhere)) == []
 
 
 def test_a_paragraph_below_a_table_is_not_part_of_it() -> None:

@@ -5,9 +5,12 @@ import os
 
 import orjson
 import pytest
+from aiohttp.test_utils import TestClient, TestServer
 
 from gateway.errors import InvalidRequest
+from gateway.ocr.server import app
 from gateway.ocr.server.job import PIECE_CHARS, parse_job
+from gateway.ocr.server.worker_client import OcrWorker
 from gateway.resilience.slices import all_steps
 
 
@@ -31,6 +34,21 @@ def test_an_image_is_the_same_bytes_whatever_its_size(size: int) -> None:
 
 def test_a_large_image_is_decoded_in_steps() -> None:
     assert sum(1 for _ in parse_job(body(url_of(bytes(1_000_000))))) >= 5
+
+
+def test_a_body_is_let_go_when_it_is_decoded() -> None:
+    data = os.urandom(2_000_000)
+    raw = bytearray(body(url_of(data)))
+    assert all_steps(parse_job(raw)).image == data
+    assert not raw
+
+
+async def test_a_body_above_the_limit_is_refused_while_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "MAX_BODY_BYTES", 100_000)
+    async with TestClient(TestServer(app.build_app(OcrWorker(("false",))))) as client:
+        answer = await client.post("/v1/chat/completions", data=b"x" * 100_001)
+        assert answer.status == 413
+        assert "at most 100000 bytes" in (await answer.json())["error"]["message"]
 
 
 @pytest.mark.parametrize("at", [10, PIECE_CHARS - 1])

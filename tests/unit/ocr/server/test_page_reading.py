@@ -4,7 +4,8 @@ import cv2
 import numpy
 from PIL import Image, ImageDraw
 
-from gateway.ocr.server.page_reading import panels_and_pictures
+from gateway.ocr.image.page_ink import PageInk
+from gateway.ocr.server.page_reading import page_shape
 from gateway.ocr.types import Line, Rect
 
 LEFT, RIGHT = 60, 640
@@ -31,7 +32,8 @@ def panels(heights: list[int], gap: int) -> list[Rect]:
         lines += lines_of(top, count)
         top = bottom + gap
     pixels = numpy.asarray(image)
-    return panels_and_pictures(pixels, cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), lines)[0]
+    gray = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
+    return page_shape(pixels, gray, PageInk(gray), lines).panels
 
 
 def test_a_stripe_of_several_lines_is_a_part_of_its_table_and_a_box_apart_is_read_as_a_whole() -> None:

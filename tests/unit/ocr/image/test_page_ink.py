@@ -1,0 +1,19 @@
+"""The ink inside boxes of a page."""
+
+import numpy
+
+from gateway.ocr.image.page_ink import PageInk
+from gateway.ocr.types import Rect
+
+
+def test_a_box_is_looked_at_once_and_an_empty_one_has_no_ink() -> None:
+    gray: numpy.ndarray = numpy.full((60, 200), 255, numpy.uint8)
+    gray[20:40, 30:120] = 0
+    page = PageInk(gray)
+    box = Rect(20, 10, 180, 50)
+    found = page.ink(box)
+    assert found is not None
+    ink, left, top = found
+    assert (left, top, int(ink.sum())) == (20, 10, 20 * 90)
+    assert page.ink(Rect(*box)) is found
+    assert page.ink(Rect(130, 0, 190, 60)) is None
