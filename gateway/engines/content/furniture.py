@@ -10,7 +10,7 @@ from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_
 _BITS = {name: bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True)}
 SHARE = _BITS["share"]
 FURNITURE_TAGS = TAG_BITS["nav"] | TAG_BITS["footer"] | TAG_BITS["aside"] | TAG_BITS["form"] | HIDDEN | ROLE
-_AROUND_NAMES = (_BITS["side"], _BITS["modal"], _BITS["share"], _BITS["advert"])
+_AROUND_NAMES = (_BITS["foot"], _BITS["side"], _BITS["modal"], _BITS["share"], _BITS["advert"])
 _FURNITURE_NAMES = _BITS["foot"] | _BITS["side"] | _BITS["modal"] | _BITS["share"] | _BITS["advert"]
 _AROUND_SHARE = 0.8
 """Share of a page's words from which a form or a name around them is the page's own box. Chosen: all but a header and a

@@ -2,10 +2,10 @@
 
 They are questions about cookies everywhere; signatures, other threads and what is told of each poster in forums;
 newsletters and lists of references; beside goods the buyers' reviews, the terms of delivery, the questions asked often,
-the filters of a list and the labels of buttons ("add to cart"), which stand beside each article of a list. Runs in the
-parsing processes. A part is a bit; `selection` decides by the page's type whether it is dropped. A model learns little
-about such parts from few pages, as each shop and forum marks them up in its own way; their names and headings are
-alike.
+the filters of a list and the labels of buttons ("add to cart"), which stand beside each article of a list; lists of
+what is related, beside articles too. Runs in the parsing processes. A part is a bit; `selection` decides by the page's
+type whether it is dropped. A model learns little about such parts from few pages, as each shop and forum marks them up
+in its own way; their names and headings are alike.
 """
 
 import functools
@@ -16,8 +16,8 @@ from typing import Any
 from gateway.engines.content.blocks import TextBlock, is_running_text
 from gateway.engines.html.metadata import Head
 
-CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, POSTER, THREADS = (
-    1 << at for at in range(11)
+CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, POSTER, THREADS, RELATED = (
+    1 << at for at in range(12)
 )
 _NAMED = (
     (
@@ -30,10 +30,10 @@ _NAMED = (
     (SIGNATURE, re.compile(r"(?:^|[\s_-])(?:post|user)?signature|(?:^|[\s_-])sig[_-]?text")),
     (REVIEWS, re.compile(r"(?:^|[\s_-])(?:(?:product|customer|user)?reviews?|testimonials?|bv-content)(?:$|[\s_-])")),
     (REFERENCES, re.compile(r"(?:^|[\s_-])(?:references|citations|footnotes|reflist)(?:$|[\s_-])")),
-    (FACETS, re.compile(r"(?:^|[\s_-])(?:facets?|filters?|refinements?|sort(?:ing|er|by)?|layered)(?:$|[\s_-])")),
+    (FACETS, re.compile(r"(?:^|[\s_-])(?:facets?|filters?|refine(?:ments?)?|sort(?:ing|er|by)?|layered)(?:$|[\s_-])")),
 )  # (part, names of an element around it)
 _ANY_NAMED = re.compile(
-    "onetrust|cookie|consent|gdpr|sig|review|testimonial|bv-|ref|citation|foot|facet|filter|sort|layer"
+    "onetrust|cookie|consent|gdpr|sig|review|testimonial|bv-|ref|citation|foot|facet|filter|refine|sort|layer"
 )
 """What every name of a part contains: most names need no further search."""
 _NAMES_REMEMBERED = 4_096
@@ -45,7 +45,8 @@ _HEADED = (
         re.compile(
             r"^(?:subscribe|sign up (?:for|to)|join (?:our|the) (?:newsletter|mailing|list|community)|"
             r"(?:our |the |we do )?newsletters?\b|"
-            r"stay (?:in touch|in the loop|up to date|informed)|get (?:the latest|our|updates))",
+            r"stay (?:in touch|in the loop|up to date|informed)|get (?:the latest|our|updates)|"
+            r"(?:write|leave|post|add) (?:a|your) (?:review|reply|comment)\b)",
             re.IGNORECASE,
         ),
     ),
@@ -71,6 +72,20 @@ _HEADED = (
         QUESTIONS,
         re.compile(r"\bfaqs?\b|^(?:frequently asked|common) questions|\bpeople (?:are|also) ask", re.IGNORECASE),
     ),
+    (
+        RELATED,
+        re.compile(
+            r"^(?:(?:related|similar|recommended|suggested) (?:products?|items?|pages?|goods|articles?|posts?|stories|"
+            r"properties|listings|reading|content|software|apps?|games|books|courses|jobs|events|recipes)\b|"
+            r"(?:more|other) (?:products|items|stories|articles|posts)\b|(?:recommended|picked|more) for you\b|"
+            r"(?:you|we think you).{0,5} (?:may|might|will) (?:also )?(?:like|love|need|enjoy|be interested)\b|"
+            r"(?:customers|people|others|shoppers|students) (?:who|also) (?:bought|viewed|like|enrol)|"
+            r"(?:your )?recently viewed\b|frequently bought\b|complete (?:the|your) (?:look|set|outfit)\b|"
+            r"(?:goes|pairs) (?:well|great|perfectly) with\b|(?:read|up) next\b|keep reading\b|"
+            r"most (?:read|popular|viewed)(?: (?:articles|posts|stories|news|products|today|now))?$)",
+            re.IGNORECASE,
+        ),
+    ),
     (DELIVERY, re.compile(r"^(?:free |fast )?(?:shipping|delivery|returns?|payment|refunds?)\b", re.IGNORECASE)),
 )
 _WORDED = (
@@ -81,7 +96,7 @@ _WORDED = (
             r"(?:add\b.{0,80}\bto (?:cart|bag|basket|compare|wish ?list|favou?rites)|quick (?:shop|view|add|look|buy)|"
             r"(?:buy|shop) now|view (?:details|product|all|more)|(?:read|learn|show|see|load) more|read less|"
             r"(?:select|choose) options|sold out|out of stock|in stock|unit price|(?:save|share) this|notify me|"
-            r"see (?:all|details))\b|(?:view|compare|expand)$",
+            r"see (?:all|details)|share on|copy link|save job|place hold)\b|(?:view|compare|expand|tweet|pin it)$",
             re.IGNORECASE,
         ),
     ),
@@ -90,8 +105,10 @@ _WORDED = (
         40,
         re.compile(
             r"(?:posts|threads|messages|joined|reputation|location|topics|registered|member since|reaction score|"
-            r"points|likes received) ?(?:: ?\d|[\d,]{1,12}$)|joined:|(?:last )?edited(?: by\b|:|.{0,20}\d)|"
-            r"\d{1,9} likes?$",
+            r"points|likes received) ?(?:: ?\d|[\d,]{1,12}$)|joined:|(?:location|join date|rank|country): .{1,40}$|"
+            r"you (?:may not|cannot) (?:post|edit|reply|vote|attach|delete|create) (?:new|to|your|in|attach|repl)|"
+            r"(?:you (?:must|need to|have to)|please) (?:be logged in|be registered|log ?in|sign ?in|register)\b|"
+            r"(?:last )?edited(?: by\b|:|.{0,20}\d)|\d{1,9} likes?$",
             re.IGNORECASE,
         ),
     ),
@@ -102,13 +119,15 @@ which has up to ten; what is told of a poster has six fields. At half long names
 _MOST_WORDED = max(most_words for _, most_words, _ in _WORDED)
 _FIRST_WORD = re.compile(
     r"\d|(?:add|quick|buy|shop|view|read|learn|show|see|load|select|choose|sold|out|in|unit|save|share|notify|compare|"
-    r"expand|posts|threads|messages|joined|reputation|location|topics|registered|member|reaction|points|likes|last|"
-    r"edited)\b",
+    r"copy|place|tweet|pin|expand|posts|threads|messages|joined|reputation|location|topics|registered|member|reaction|points|likes|last|"
+    r"edited|join|rank|country|you|please)\b",
     re.IGNORECASE,
 )
 """What such a text begins with: most blocks need no further search."""
 _PRODUCTS = frozenset({"Product", "ProductGroup"})
 _LISTS = frozenset({"ItemList", "CollectionPage", "OfferCatalog", "SearchResultsPage"})
+_ARTICLES = ("Article", "BlogPosting", "Recipe")
+_DISCUSSIONS = frozenset({"DiscussionForumPosting", "SocialMediaPosting", "QAPage", "Question"})
 _HEADING_WORDS = 8
 """A longer heading is a sentence of the text. At half "What our customers say about it" is missed; at double headlines
 of single reviews open a part."""
@@ -118,6 +137,9 @@ newsletter are one."""
 _MAX_QUESTIONS_SHARE = 0.3
 """Share of a page's words that a shop's answers to questions may hold beside a product. Chosen: the description, the
 data and the reviews are more. At half, most stay; at double, a page that is mainly questions loses its text."""
+_MAX_RELATED_SHARE = 0.5
+"""The same for what is related. Chosen: beside a short text it is nearly as long. At half, such lists stay; at double,
+a page that is called "Recommended for you" throughout loses everything."""
 _MAX_HEADINGS = 12
 """Headings of parts that are followed. Chosen: shops have some. It bounds the search over the blocks after each."""
 _MAX_FACETS_SHARE = 0.3
@@ -150,7 +172,11 @@ def parts_of(blocks: Sequence[TextBlock]) -> list[int]:
 
 def _most_words(part: int, page_words: int) -> float:
     """Words up to which the section below a heading is this part of the page."""
-    bounds = {NEWSLETTER: _MAX_NEWSLETTER_WORDS, QUESTIONS: _MAX_QUESTIONS_SHARE * page_words}
+    bounds = {
+        NEWSLETTER: _MAX_NEWSLETTER_WORDS,
+        QUESTIONS: _MAX_QUESTIONS_SHARE * page_words,
+        RELATED: _MAX_RELATED_SHARE * page_words,
+    }
     return bounds.get(part, page_words)
 
 
@@ -190,6 +216,12 @@ def declares_product(head: Head) -> bool:
     """True for a page that says in its head or structured data that it is about one product, not a list of them."""
     is_named = head.meta.get("og:type", "").lower() in ("product", "og:product", "product.item")
     return (is_named or bool(head.kinds & _PRODUCTS)) and head.kinds.isdisjoint(_LISTS)
+
+
+def declares_article(head: Head) -> bool:
+    """True for a page that says in its structured data that it is an article or a recipe, and no discussion."""
+    is_named = any(kind.endswith(_ARTICLES) for kind in head.kinds)
+    return is_named and head.kinds.isdisjoint(_DISCUSSIONS)
 
 
 def _worded_part(block: TextBlock) -> int:

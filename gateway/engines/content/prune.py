@@ -15,7 +15,7 @@ from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.opinion import WordPairs, second_opinion
 from gateway.engines.content.page_features import signals
-from gateway.engines.content.page_parts import declares_product, is_action, parts_of
+from gateway.engines.content.page_parts import declares_article, declares_product, is_action, parts_of
 from gateway.engines.content.page_types import PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
 from gateway.engines.html.dom import (
@@ -66,8 +66,8 @@ class Content:
 class PageMeasures:
     """A measured page: its blocks, their feature rows (none for a page with too many blocks), which blocks are
     comments, the bits of page_parts of each, the words outside comments, the page's signals, the region from which it
-    was measured, whether it has scripts, whether it declares one product, whether the rules of its `style` elements
-    were ignored (see html.hidden), and the second opinion."""
+    was measured, whether it has scripts, whether it declares one product or an article, whether the rules of its
+    `style` elements were ignored (see html.hidden), and the second opinion."""
 
     blocks: list[TextBlock]
     rows: list[list[float]]
@@ -78,13 +78,14 @@ class PageMeasures:
     region: Any
     scripted: bool = False
     is_product: bool = False
+    is_article: bool = False
     styles_ignored: bool = False
     opinion: WordPairs | None = None
 
     def evidence(self, types: dict[str, float]) -> PageEvidence:
         """Input of `select_blocks`. `types`: the probability of each page type."""
-        evidence = PageEvidence(self.blocks, self.comments, self.parts, self.own_words, types)
-        return replace(evidence, scripted=self.scripted, is_product=self.is_product, opinion=self.opinion)
+        evidence = PageEvidence(self.blocks, self.comments, self.parts, self.own_words, types, self.scripted)
+        return replace(evidence, is_product=self.is_product, is_article=self.is_article, opinion=self.opinion)
 
 
 def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
@@ -110,6 +111,7 @@ def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
         measures,
         scripted=scripted,
         is_product=declares_product(head),
+        is_article=declares_article(head),
         styles_ignored=styles_ignored,
         opinion=opinion,
     )

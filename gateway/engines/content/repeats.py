@@ -22,7 +22,7 @@ are between, and posts of forums lose .01 at 1."""
 _RECORD_SHARE = 0.3
 """Share of a record's words that must be kept for the rest. Measured as above: collections gain .010, at double .006.
 Half is a label of it."""
-_NO_RECORDS = frozenset({"p", "td", "th", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "span", "a", "body", "html"})
+_NO_RECORDS = frozenset({"p", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "span", "a", "body", "html"})
 _LEAST_PROBABILITY = 1e-4
 """Bound of the probabilities whose odds are averaged. Chosen: below what the model gives (.001)."""
 _COPY_WORDS = 3

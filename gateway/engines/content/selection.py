@@ -43,6 +43,9 @@ _OWN_TEXT_WORDS = 150
 """Words of running text outside comments from which comments are an addition. Chosen: a short article. At half, pages
 whose comments are the content (a link with a discussion) lose them; at double, short news keep their readers' letters.
 """
+_DECLARED_TEXT_WORDS = 30
+"""The same on a page whose structured data calls it an article or a recipe. Chosen: two sentences over a list of steps.
+At half a teaser over a discussion counts; at double recipes keep the comments below them."""
 _SURE_FORUM = 0.8
 """Probability of the type forum from which posts are content although the page has a text of its own. Chosen above
 _LIKELY: an article with many comments looks like a forum, too."""
@@ -51,8 +54,8 @@ _MAX_POSTS_ALIKE = 4
 is the third or fourth. At half, quotes go; at double, labels of short threads stay."""
 _LIKELY = 0.5
 """Probability from which a page type decides: no other type can be likelier."""
-_UNLIKE_ARTICLES = ("documentation", "forum", "listing", "collection", "product")
-"""Types of pages about which no second opinion is heard."""
+_OF_WRITERS = ("documentation", "forum")
+"""Types of pages about which no second opinion is heard; nor is it about goods."""
 _OF_GOODS = ("product", "listing", "collection")
 """Types of pages on which the labels of buttons stand beside each article."""
 _LOOSE_WORDS = 8
@@ -72,8 +75,8 @@ _HEADING = re.compile(r"^h[1-6]$")
 class PageEvidence:
     """Input of the decision. `comments` marks the blocks of a comment section, `parts` has the bits of page_parts;
     `own_words` counts the running text outside comments; `types` has the probability of each page type
-    (page_types.TYPES); `scripted`: the page has scripts; `is_product`: it declares one product; `opinion`: the second
-    opinion, where it was asked."""
+    (page_types.TYPES); `scripted`: the page has scripts; `is_product`: it declares one product; `is_article`:
+    it declares an article; `opinion`: the second opinion, where it was asked."""
 
     blocks: Sequence[TextBlock]
     comments: Sequence[bool]
@@ -82,6 +85,7 @@ class PageEvidence:
     types: dict[str, float]
     scripted: bool = False
     is_product: bool = False
+    is_article: bool = False
     opinion: WordPairs | None = None
 
 
@@ -92,7 +96,7 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     nothing is kept, comments and the like are what the page is about; and where that is nothing either, everything but
     the furniture is kept.
     """
-    if sum(page.types[kind] for kind in _OF_GOODS) >= _LIKELY:
+    if _is_of_goods(page):
         labels = [bool(part & page_parts.ACTIONS) for part in page.parts]  # what stands at their place is one, too
         probabilities = [0.0 if label else each for label, each in zip(labels, probabilities, strict=True)]
     if page.types["documentation"] < _LIKELY:
@@ -102,10 +106,10 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     for aside in [first] if first == always else [first, always]:
         likely = [0.0 if is_aside else probability for probability, is_aside in zip(probabilities, aside, strict=True)]
         keep = _likely_content(page, likely, furniture)
-        if page.opinion is not None and max(page.types[kind] for kind in _UNLIKE_ARTICLES) < _LIKELY:
+        if page.opinion is not None and not _is_unlike_articles(page):
             follow(page.opinion, page.blocks, likely, keep)
         _keep_loose(page.blocks, keep)
-        if page.is_product or sum(page.types[kind] for kind in _OF_GOODS) >= _LIKELY:
+        if page.is_product or _is_of_goods(page):
             _keep_price(page, keep)
         if short_pages.is_enough(page.blocks, keep, furniture):
             return keep
@@ -119,9 +123,11 @@ def _set_aside(page: PageEvidence) -> list[bool]:
         parts |= page_parts.NEWSLETTER | page_parts.REFERENCES
     if page.is_product:
         parts |= page_parts.REVIEWS | page_parts.DELIVERY
-    if types["product"] >= _LIKELY:
-        parts |= page_parts.QUESTIONS
-    if types["collection"] >= _LIKELY:
+    if page.is_product or _is_of_goods(page):
+        parts |= page_parts.QUESTIONS | page_parts.RELATED
+    if types["article"] >= _LIKELY:
+        parts |= page_parts.RELATED
+    if types["listing"] + types["collection"] >= _LIKELY:
         parts |= page_parts.FACETS
     aside = [bool(part & parts) for part in page.parts]
     if _drops_comments(page):
@@ -135,6 +141,15 @@ def _set_aside(page: PageEvidence) -> list[bool]:
     return aside
 
 
+def _is_of_goods(page: PageEvidence) -> bool:
+    """True for a page about goods or with a list, whichever of these it is."""
+    return sum(page.types[kind] for kind in _OF_GOODS) >= _LIKELY
+
+
+def _is_unlike_articles(page: PageEvidence) -> bool:
+    return _is_of_goods(page) or max(page.types[kind] for kind in _OF_WRITERS) >= _LIKELY
+
+
 def _keep_price(page: PageEvidence, keep: list[bool]) -> None:
     """Keeps the first price below the title of a product's page, before the next heading."""
     title = next((at for at, block in enumerate(page.blocks) if block.element.tag == "h1"), len(page.blocks))
@@ -142,10 +157,15 @@ def _keep_price(page: PageEvidence, keep: list[bool]) -> None:
         block = page.blocks[at]
         if _HEADING.match(block.element.tag):
             return
-        is_label = block.link_words or len(block.words) > _PRICE_WORDS or page.parts[at] & page_parts.ACTIONS
-        if not is_label and PRICE.search(block.text):
+        if _is_price(block, page.parts[at]):
             keep[at] = True
             return
+
+
+def _is_price(block: TextBlock, part: int) -> bool:
+    """True for a price, which may share its line with a button."""
+    is_label = block.link_words == len(block.words) or part & page_parts.ACTIONS
+    return len(block.words) <= _PRICE_WORDS and not is_label and PRICE.search(block.text) is not None
 
 
 def _keep_loose(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
@@ -178,15 +198,29 @@ def _likely_content(page: PageEvidence, probabilities: list[float], furniture: S
             keep[at] = probabilities[at] >= _CODE_FLOOR and any(nearby)
         elif not keep[at] and _HEADING.match(tag):
             keep[at] = probabilities[at] >= _HEADING_FLOOR and _leads_content(blocks, keep, at)
+    _keep_lead(blocks, keep, probabilities)
     _keep_between(blocks, keep, probabilities)
     if page.types["documentation"] < _LIKELY and page.types["service"] < _LIKELY:
         repeats.drop_copies(blocks, keep)
     if page.types["listing"] + page.types["collection"] >= _LIKELY:
+        fields = zip(blocks, page.parts, probabilities, furniture, strict=True)
         wanted = [
-            likely >= _FIELD_FLOOR and not outside for likely, outside in zip(probabilities, furniture, strict=True)
+            (likely >= _FIELD_FLOOR and not outside) or _is_price(block, part)
+            for block, part, likely, outside in fields
         ]
         repeats.complete_records(blocks, keep, wanted)
     return keep
+
+
+def _keep_lead(blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float]) -> None:
+    """Keeps a sentence without links directly below the page's title, in the same box: what the page is about."""
+    for at in range(len(blocks) - 1):
+        if keep[at] and blocks[at].element.tag == "h1":
+            lead = blocks[at + 1]
+            is_near = lead.element.getparent() is blocks[at].element.getparent()
+            if is_near and not lead.link_words and len(lead.words) >= SENTENCE_WORDS:
+                keep[at + 1] = keep[at + 1] or probabilities[at + 1] >= _STRUCTURE_FLOOR
+            return
 
 
 def _keep_between(blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float]) -> None:
@@ -211,7 +245,8 @@ def _doubted_before_title(blocks: Sequence[TextBlock], sizes: list[int], probabi
 def _drops_comments(page: PageEvidence) -> bool:
     """True for comments below an article or a product; in a forum and in documentation they are content."""
     types = page.types
-    return page.own_words >= _OWN_TEXT_WORDS and types["forum"] < _SURE_FORUM and types["documentation"] < _LIKELY
+    least = _DECLARED_TEXT_WORDS if page.is_article else _OWN_TEXT_WORDS
+    return page.own_words >= least and types["forum"] < _SURE_FORUM and types["documentation"] < _LIKELY
 
 
 def _keep_structure(keep: list[bool], probabilities: list[float], furniture: Sequence[bool]) -> None:

@@ -32,6 +32,9 @@ MAX_STACK_FRAMES = 3_000
 """Chosen: trees are walked recursively and engines.html lets elements nest 512 deep, at a few frames a level. Python's
 own 1,000 fails such pages; a much larger limit lets recursion through C code overflow the stack, which ends the
 process."""
+_COLLECTED_OBJECTS = 10_000
+"""New objects from which Python looks for cycles among them. Measured on 45 pages of bench.extract: extraction takes
+3 % less CPU than at Python's own 700; 20,000 and 40,000 save nothing more."""
 _GRACE_S = 5
 """Seconds past the server's own limit. Chosen: only a job whose server is gone is still running then."""
 _LENGTH = struct.Struct(">I")
@@ -51,6 +54,7 @@ _TASKS: dict[str, Callable[[bytes, ExtractOptions], Json]] = {
 def main() -> None:
     """Serves until end of input; an unexpected failure of one job is answered and does not end the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when to stop
+    gc.set_threshold(_COLLECTED_OBJECTS)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.setrecursionlimit(MAX_STACK_FRAMES)

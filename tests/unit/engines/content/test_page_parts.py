@@ -184,10 +184,11 @@ def test_a_forum_loses_what_is_told_of_each_poster() -> None:
     assert "Post 5 says" in kept
 
 
-def test_filters_go_from_a_collection() -> None:
+def test_filters_go_from_a_list() -> None:
     body = f"{_TEXT}<ul class='facets'><li>Brass (4)</li></ul>"
     assert "(4)" not in _kept(body, "collection")
-    assert "(4)" in _kept(body, "listing")
+    assert "(4)" not in _kept(body, "listing")
+    assert "(4)" in _kept(body, "service")
 
 
 def test_reviews_stay_where_they_are_all_that_the_page_has() -> None:
