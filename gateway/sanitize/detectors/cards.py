@@ -104,7 +104,7 @@ def _is_in_dump(text: bytes, start: int, end: int) -> bool:
         return False
     groups = _GROUP.findall(text, start, end)
     steps = [int(second) - int(first) for first, second in pairwise(groups)] if len(groups) < 20 else []
-    if steps.count(1) > 1:
+    if steps.count(1) > (1 if len(groups[0]) > 1 else len(steps) // 2):  # single digits follow one another by chance
         return True
     before, after = _HEX_BEFORE.search(text, max(0, start - 12), start), _HEX_BEHIND.match(text, end)
     return any(
