@@ -23,7 +23,7 @@ from yarl import URL
 
 from gateway.engines.fetch.address_policy import AddressPolicy, parse_address
 from gateway.engines.fetch.bounded_answers import BoundedConnector, EndlessAnswer
-from gateway.engines.fetch.decompress import decoder_for, too_large
+from gateway.engines.fetch.decompress import Inflater, decoder_for, steps_of, too_large
 from gateway.engines.fetch.errors import NO_ANSWER, FetchFailed, SkippedUrl
 from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
 from gateway.engines.fetch.resolver import GuardedResolver, SystemLookup
@@ -36,6 +36,9 @@ MAX_COOKIES = 20
 """Cookies kept of one response within a fetch. Chosen: more than sites set; bounds the request's headers."""
 MAX_CONNECTIONS = 128
 """Chosen: above the 32 page requests that HostSlots admits, so that images and robots.txt never wait for pages."""
+_TURN_BYTES = 262_144
+"""Of output, after which others get a turn on the loop. Chosen: half a millisecond of decompressing; at half, pages are
+read in twice as many turns, at double others wait twice as long."""
 _KEEPALIVE_S = 15
 """Chosen: a crawl returns to a host within seconds; idle connections of other calls are closed soon."""
 _CONNECT_S = 5
@@ -223,7 +226,11 @@ class Fetcher:
             wire_bytes += len(piece)
             if wire_bytes > limits.max_bytes:
                 raise too_large(limits.max_bytes)
-            body += decoder.feed(piece)
+            for step in steps_of(piece) if isinstance(decoder, Inflater) else (piece,):
+                output = decoder.feed(step)
+                body += output
+                if len(output) > _TURN_BYTES:
+                    await asyncio.sleep(0)
         content_type, headers = response.headers.get("Content-Type", ""), _used_headers(response.headers, keeps)
         public = self._is_public(response)
         return Fetched(str(url), response.status, content_type, bytes(body), headers, public)
