@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a row for each kind
 """Hostile pages and documents of any size, second collection: `MORE_PAGES`, `MORE_DOCUMENTS`, `MORE_SITEMAPS`.
 
 Each maker takes a number of characters and gives about as many. They were written without a look at the limits of the

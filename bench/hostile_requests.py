@@ -1,15 +1,23 @@
-"""Hostile requests of any size, second collection: `REQUESTS`, each a path and a maker of a body of about N bytes.
+# ruff: noqa: E501 - a row for each kind
+"""Hostile requests of any size, second collection: `python -m bench.hostile_requests [--mb N] [--only NAME …]`.
+
+`REQUESTS` has for each a path and a maker of a body of about N bytes.
 
 They were written without a look at the limits of the gateway: tool schemas of many values and of references to
 themselves, schemas of answers, addresses of images of every scheme, histories and messages of many parts, and
 JSON-RPC with odd ids, names, keys and batches.
 """
 
+import argparse
+import tempfile
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import orjson
+
+from tests.support.loop_block import MeasuredGateway
 
 Make = Callable[[int], bytes]
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
@@ -182,3 +190,26 @@ REQUESTS: dict[str, tuple[str, Make]] = {
     "client capabilities": (MCP, partial(_said, '{"a":', '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"a","version":"1"},"capabilities":{"experimental":', "}}}")),
 }  # fmt: skip
 """By what is odd about it."""
+
+
+def main() -> None:
+    """Send each to a real gateway, and print what it cost."""
+    parser = argparse.ArgumentParser(description="hostile requests: status, longest block of the loop, memory")
+    parser.add_argument("--mb", type=float, default=1.0, help="size of a body")
+    parser.add_argument("--only", nargs="*", default=[], help="parts of names")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, MeasuredGateway(Path(folder)) as gateway:
+        for name, (path, make) in REQUESTS.items():
+            if options.only and not any(part in name for part in options.only):
+                continue
+            body = make(int(options.mb * 1e6))
+            cost = gateway.send(path, body)
+            times = cost.memory_bytes / len(body)
+            print(
+                f"{cost.status} {cost.block_s * 1000:6.1f} ms {times:5.1f} x  {len(body) / 1e6:.2f} MB {name}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -8,10 +8,11 @@ cannot be told by its form alone, as what stands inside counts too; so it is mea
 from collections import deque
 from pathlib import Path
 from re import _constants as op  # type: ignore[attr-defined]  # the standard library's own parser of patterns
-from re import _parser
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any
 
 from bench.pattern_finder import AnyPattern
-from bench.pattern_strings import below, beginnings, units
+from bench.pattern_strings import beginnings, below, units
 
 MOST_BYTES_PER_CHAR = 24.0
 """Chosen: a fifth of what one remembered place takes, and above the noise of the allocator at SIZE."""
@@ -23,14 +24,13 @@ _ONE_CHAR = (op.IN, op.LITERAL, op.NOT_LITERAL, op.ANY, op.CATEGORY)
 
 def repeats_groups(pattern: AnyPattern) -> bool:
     """Whether the pattern repeats something other than one character without bound."""
-    todo = [_parser.parse(pattern.pattern, pattern.flags)]
+    todo: list[Any] = [_parser.parse(pattern.pattern, pattern.flags)]
     while todo:
         for code, value in todo.pop():
-            inner = below(code, value)
-            if code in (op.MAX_REPEAT, op.MIN_REPEAT) and value[1] is op.MAXREPEAT:
-                if len(value[2]) != 1 or value[2][0][0] not in _ONE_CHAR:
-                    return True
-            todo += inner
+            is_endless = code in (op.MAX_REPEAT, op.MIN_REPEAT) and value[1] is op.MAXREPEAT
+            if is_endless and (len(value[2]) != 1 or value[2][0][0] not in _ONE_CHAR):
+                return True
+            todo += below(code, value)
     return False
 
 

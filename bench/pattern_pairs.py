@@ -22,7 +22,7 @@ from bench.pattern_finder import AnyPattern, modules, pattern_calls, patterns_of
 from bench.pattern_strings import beginnings, classes
 
 SIZES = (4_000, 8_000, 16_000)
-"""Four times those of the suite: a quadratic of a sixteenth of the cost is seen. At double a run takes twice as long."""
+"""Four times those of the suite: a quadratic of a sixteenth of the cost is seen. At double a run takes twice."""
 _BELOW_S = MOST_GROWTH * FLOOR_S
 """A time at the largest size that needs no other: no doubling on the way to it can have grown to it by three from what
 counts, which is the floor at least."""
@@ -152,7 +152,8 @@ def report(chosen: Iterable[str], kept_in: Path) -> Iterator[str]:
     known = set(json.loads(kept_in.read_text())) if kept_in.exists() else set()
     linear = {each.key for each in every} & known
     todo = [each for each in every if each.key not in linear]
-    yield f"{len(every)} patterns, {len(linear)} known to be linear, {sum(one.in_place for one in every)} asked in place"
+    in_place = sum(one.in_place for one in every)
+    yield f"{len(every)} patterns, {len(linear)} known to be linear, {in_place} asked in place"
     slow = 0
     for number, each in enumerate(todo, 1):
         found = list(itertools.islice(slow_strings(each), _SHOWN))

@@ -23,7 +23,7 @@ _WINDOW_BYTES = 16_384
 bodies at once the cost would grow with the square of the number of members. Chosen: at double a member costs twice
 the copying, at half a large body takes twice the calls."""
 _STEP_BYTES = 2_048
-"""Compressed bytes that are fed on an event loop before others get a turn: 2 MB of output at most, 4 ms. Chosen: at half
+"""Compressed bytes fed on an event loop before others get a turn: 2 MB of output at most, 4 ms. Chosen: at half
 ordinary bodies take twice the calls, at double others wait twice as long."""
 _GZIP_FIRST_BYTE = 0x1F
 _DEFLATE_METHOD = 8
