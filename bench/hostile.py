@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench import pattern_pairs
 from bench.growth import FLOOR_S, once_s
-from bench.hostile_functions import READERS, Reader, answer
+from bench.hostile_functions import MORE_READERS, READERS, Reader, answer
 
 _SIZE = 200_000
 """Characters of the larger input. Chosen: at half, costs that only appear in large inputs are missed; at double, a run
@@ -35,7 +35,7 @@ def costs(reader: Reader, size: int) -> list[tuple[float, float, str]]:
 def report(size: int, only: list[str]) -> Iterator[str]:
     """The lines of the table."""
     yield f"{'reader':24} {'µs a byte':>10} {'growth':>7}  input"
-    for name, reader in READERS.items():
+    for name, reader in {**READERS, **MORE_READERS}.items():
         if not only or name in only:
             for cost_us, growth, kind in costs(reader, size)[:_SHOWN]:
                 yield f"{name:24} {cost_us:10.3f} {growth:7.2f}  {kind}"

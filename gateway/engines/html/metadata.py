@@ -257,5 +257,6 @@ def _source(image: Any) -> str:
             return str(image.get(name))
     source = image.get("src") or ""
     if (not source or source.startswith("data:")) and (image.get("srcset") or image.get("data-srcset")):
-        source = (image.get("srcset") or image.get("data-srcset")).split(",")[-1].split()[0]
+        listed = [each.split() for each in (image.get("srcset") or image.get("data-srcset")).split(",")]
+        source = next((words[0] for words in reversed(listed) if words), source)
     return source if not source.startswith("data:") else "about:blank"
