@@ -137,7 +137,7 @@ def test_no_pattern_takes_much_memory_for_each_character() -> None:
     assert not {where: found for where, found in taken.items() if found[0] > MOST_BYTES_PER_CHAR}
 
 
-@pytest.mark.parametrize(("source", "is_costly"), [("(?:a|b)*", True), ("(?:a|b)*+", False), ("[ab]*", False)])
+@pytest.mark.parametrize(("source", "is_costly"), [("(?:ab|c)*", True), ("(?:ab|c)*+", False), ("[ab]*", False)])
 def test_a_pattern_that_remembers_each_repetition_is_noticed(source: str, is_costly: bool) -> None:
     pattern = re.compile(source)
     assert (repeats_groups(pattern) and bytes_per_char(pattern)[0] > MOST_BYTES_PER_CHAR) is is_costly
