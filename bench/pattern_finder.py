@@ -23,7 +23,6 @@ import gateway
 AnyPattern = re.Pattern[str] | re.Pattern[bytes]
 _RE2_TYPE = type(re2.compile("a"))
 _TAKES_PATTERN = {"compile", "search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn"}
-_AT_START_ONLY = {"match", "fullmatch"}
 
 
 class Found(NamedTuple):

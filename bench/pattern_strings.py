@@ -34,14 +34,24 @@ _OUTSIDE = "\x01"
 
 def classes(pattern: AnyPattern) -> list[str]:
     """One representative of each class of characters that the pattern tells apart."""
+    return [chars[0] for chars in _members(pattern)]
+
+
+def second_of_each(pattern: AnyPattern) -> list[str]:
+    """Another character of each class that has one."""
+    return [chars[1] for chars in _members(pattern) if len(chars) > 1]
+
+
+def _members(pattern: AnyPattern) -> list[list[str]]:
+    """The characters that are tried, by class."""
     tests = list(_char_tests(_parser.parse(pattern.pattern, pattern.flags), pattern))
     probes = dict.fromkeys([*_literals(pattern), *_PROBES])
-    by_class: dict[tuple[bool, ...], str] = {}
+    by_class: dict[tuple[bool, ...], list[str]] = {}
     for char in probes:
         if isinstance(pattern.pattern, bytes) and ord(char) > 255:
             continue
         text = char.encode("latin-1") if isinstance(pattern.pattern, bytes) else char
-        by_class.setdefault(tuple(test.match(text) is not None for test in tests), char)
+        by_class.setdefault(tuple(test.match(text) is not None for test in tests), []).append(char)
     return list(by_class.values())
 
 
@@ -101,11 +111,11 @@ def _one_char(code: Any, value: Any) -> str:
 def _nodes(parsed: Any) -> Iterator[tuple[Any, Any]]:
     for code, value in parsed:
         yield code, value
-        for below in _below(code, value):
-            yield from _nodes(below)
+        for inner in below(code, value):
+            yield from _nodes(inner)
 
 
-def _below(code: Any, value: Any) -> list[Any]:
+def below(code: Any, value: Any) -> list[Any]:
     """The patterns that a part holds."""
     if code is op.BRANCH:
         return list(value[1])
@@ -158,7 +168,7 @@ def _example(parsed: Any, way: int, pattern: AnyPattern) -> Iterator[str]:
             for _ in range(max(value[0], way % 2 if value[1] else 0)):
                 yield from _example(value[2], way, pattern)
         elif code in (op.SUBPATTERN, op.ATOMIC_GROUP):
-            yield from _example(_below(code, value)[0], way, pattern)
+            yield from _example(below(code, value)[0], way, pattern)
     if literal:
         yield literal
 

@@ -2,13 +2,15 @@
 
 `python -m bench.soak [--requests 20000] [--connections 16] [--seed 1]`. A `gateway serve` process stands before an
 upstream and a site of this process (`bench/soak_servers.py`). Requests are drawn with fixed weights: chats whole and
-streamed, clients that leave, upstreams that fail, stored responses, every web tool over good and odd pages, wrong keys,
-bodies and paths. Memory, file descriptors and tasks are sampled; after a warm-up, a straight line is fitted to each.
+streamed, clients that leave, upstreams that fail, stored responses and conversations, messages of agents, embeddings,
+pictures, files, hosted tools, every web tool over good and odd pages, wrong keys, bodies and paths.
+Memory, file descriptors and tasks are sampled; after a warm-up, a straight line is fitted to each.
 Exit 1 when one of them rises faster than its bound, an answer has an unexpected status, or requests stay in flight.
 """
 
 import argparse
 import asyncio
+import base64
 import contextlib
 import random
 import re
@@ -25,7 +27,7 @@ import aiohttp
 import orjson
 
 from bench.load import pss_mib
-from bench.soak_servers import PAGES, serve
+from bench.soak_servers import PAGES, other_models_toml, picture, serve
 from tests.support.gateways import start_process, upstream_toml
 
 _WARM_UP = 0.3
@@ -77,10 +79,10 @@ class Soak:
         await self.send(name, [200], "/tools/websearch/mcp", body)
 
 
-async def _chat(soak: Soak, text: str, expected: Sequence[int] = (200,), **more: Any) -> None:
+async def _chat(soak: Soak, text: Any, expected: Sequence[int] = (200,), **more: Any) -> None:
     stream = more.pop("stream", False)
     body = {"model": "SvcLLM", "messages": [{"role": "user", "content": text}], "stream": stream}
-    name = re.sub(r" ?\d.*", "", text[:14])
+    name = re.sub(r" ?\d.*", "", text[:14]) if isinstance(text, str) else "file"
     await soak.send(f"chat {name}{' stream' if stream else ''}", expected, "/v1/chat/completions", body, **more)
 
 
@@ -93,6 +95,63 @@ async def _respond(soak: Soak) -> None:
 
 def _sentence(soak: Soak) -> str:
     return f"hello {soak.random.randrange(10**9)} mail a{soak.random.randrange(999)}@posthaus.org"
+
+
+PICTURE = "data:image/png;base64," + base64.b64encode(picture()).decode()
+SEARCHES = {"tools": [{"type": "web_search"}], "seed": 1}
+"""`seed` makes the upstream call the tool (`bench.upstream`)."""
+
+
+async def _message(soak: Soak, content: Any, **more: Any) -> None:
+    body = {"model": "SvcLLM", "max_tokens": 90, "messages": [{"role": "user", "content": content}], **more}
+    await soak.send(f"messages{' stream' if more.get('stream') else ''}", [200], "/v1/messages", body)
+
+
+async def _read_pictures(soak: Soak, stream: bool) -> None:
+    """OCR of several pictures: each is asked of the upstream alone, and the answers are joined."""
+    parts = [{"type": "text", "text": "read"}, *[{"type": "image_url", "image_url": {"url": PICTURE}}] * 3]
+    body = {"model": "Reader", "stream": stream, "messages": [{"role": "user", "content": parts}]}
+    await soak.send("ocr stream" if stream else "ocr", [200], "/v1/chat/completions", body)
+
+
+async def _converse(soak: Soak) -> None:
+    """A conversation that is stored: its second turn names the first, and its items are read."""
+    first = orjson.loads(await soak.send("turn", [200], "/v1/responses", {"model": "SvcLLM", "input": _sentence(soak)}))
+    body = {"model": "SvcLLM", "input": "go on", "previous_response_id": first["id"], "stream": True}
+    await soak.send("next turn", [200], "/v1/responses", body)
+    await soak.send("items", [200], f"/v1/responses/{first['id']}/input_items")
+
+
+async def _agent(soak: Soak) -> None:
+    """What an agent sends after a call, its history shortened to a summary."""
+    call = {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": _sentence(soak)}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "line\n" * 400}]}
+    turns = [("user", "Summary of the work so far: " + "done, " * 500), ("assistant", [call]), ("user", [result])]
+    messages = [{"role": role, "content": content} for role, content in turns]
+    tools = [{"name": "read", "description": "reads a file", "input_schema": {"type": "object"}}]
+    body = {"model": "SvcLLM", "messages": messages, "tools": tools}
+    await soak.send("messages of an agent", [200], "/v1/messages", {**body, "max_tokens": 90, "stream": True})
+    await soak.send("count", [200], "/v1/messages/count_tokens", body)
+
+
+async def _embed(soak: Soak) -> None:
+    texts = [_sentence(soak) for _ in range(soak.random.randrange(1, 40))]
+    await soak.send("embeddings", [200], "/v1/embeddings", {"model": "vectors", "input": texts})
+
+
+async def _search_for_model(soak: Soak) -> None:
+    """A web tool that the gateway runs for a model, over both interfaces."""
+    question = f"what is gateway {soak.random.randrange(400)}"
+    await soak.send("hosted", [200], "/v1/responses", {"model": "SvcLLM", "input": question, **SEARCHES})
+    messages = [{"role": "user", "content": question}]
+    body = {"model": "SvcLLM", "messages": messages, "web_search_options": {}, "seed": 1}
+    await soak.send("hosted chat", [200], "/v1/chat/completions", body)
+
+
+def _file(soak: Soak) -> list[Any]:
+    text = base64.b64encode((_sentence(soak) * 300).encode()).decode()
+    file = {"filename": "notes.txt", "file_data": f"data:text/plain;base64,{text}"}
+    return [{"type": "text", "text": "read it"}, {"type": "file", "file": file}]
 
 
 ODD = ("/binary", "/redirect", "/loop", "/headers", "/deep", "/brackets", "/json", "/cut", "/nowhere")
@@ -117,6 +176,16 @@ KINDS: list[tuple[int, Callable[[Soak], Any]]] = [
     (2, lambda s: s.tool("extract", urls=[s.site + s.random.choice(ODD), "http://10.0.0.1/", f"{s.ops_url}/metrics"])),
     (1, lambda s: s.tool("crawl", url=f"{s.site}/page/{s.random.randrange(PAGES)}", limit=3)),
     (1, lambda s: s.tool("map", url=s.site + "/", limit=5)),
+    (6, lambda s: _message(s, _sentence(s))),
+    (5, lambda s: _message(s, [{"type": "text", "text": _sentence(s)}], stream=True)),
+    (3, _agent),
+    (3, _converse),
+    (4, _embed),
+    (3, _search_for_model),
+    (2, lambda s: _read_pictures(s, stream=False)),
+    (2, lambda s: _read_pictures(s, stream=True)),
+    (2, lambda s: _chat(s, _file(s))),
+    (2, lambda s: _chat(s, "upstream says much at once", stream=True)),
 ]  # fmt: skip
 """(weight, request) of every kind."""
 
@@ -197,7 +266,7 @@ async def soak(requests: int, connections: int, seed: int, folder: Path) -> list
     """One run in `folder`. Returns what is out of bounds."""
     servers = [await asyncio.start_server(serve, "127.0.0.1", 0, limit=1 << 24) for _ in range(2)]
     model, site = (f"http://127.0.0.1:{each.sockets[0].getsockname()[1]}" for each in servers)
-    toml = f"{upstream_toml(model + '/v1')}[web]\nallow_private = ['{site.removeprefix('http://')}']\n"
+    toml = f"{upstream_toml(model + '/v1')}{other_models_toml(model)}[web]\nallow_private = ['{site.removeprefix('http://')}']\n"
     timeout = aiohttp.ClientTimeout(total=120)
     async with (
         start_process(folder, toml) as gateway,

@@ -6,10 +6,12 @@ request alone, so a run with the same seed meets the same answers.
 
 import asyncio
 import random
+import struct
+import zlib
 
 import orjson
 
-from bench.upstream import HEAD, PIECES, WHOLE
+from bench.upstream import CALL, HEAD, PIECES, WHOLE
 
 PAGES = 120
 """Good pages of the site. Chosen: more than one crawl reads, few enough that the index stops growing in the warm-up."""
@@ -51,6 +53,36 @@ def site_answer(path: str) -> bytes:
     return odd.get(path) or _answer(b"no such page", "404 Not Found")
 
 
+def other_models_toml(url: str) -> str:
+    """The models that are not for chat: `vectors` and `Reader`."""
+    model = '\n[[models]]\nname = "{}"\nkind = "{}"\n[[models.upstreams]]\nbase_url = "{}/v1"\nmodel = "scripted"\n'
+    return model.format("vectors", "embedding", url) + model.format("Reader", "ocr", url)
+
+
+def picture() -> bytes:
+    """A small PNG, grey on white."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    rows = b"".join(b"\0" + bytes((x * y) % 256 for x in range(96)) for y in range(64))
+    head = struct.pack(">IIBBBBB", 96, 64, 8, 0, 0, 0, 0)
+    parts = (chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def _embeddings(body: bytes) -> bytes:
+    texts = orjson.loads(body)["input"]
+    data = [{"index": number, "embedding": [0.5, -0.25] * 64} for number in range(len(texts))]
+    return _answer(orjson.dumps({"data": data, "usage": {"prompt_tokens": len(texts)}}), kind="application/json")
+
+
+def _at_once() -> bytes:
+    """A stream whose text comes in one event."""
+    delta = {"index": 0, "delta": {"content": "much text at once " * 5_000}, "finish_reason": "stop"}
+    return b"data: " + orjson.dumps({"choices": [delta]}) + b"\n\ndata: [DONE]\n\n"
+
+
 def upstream_answer(body: bytes) -> tuple[bytes, bool]:
     """The answer to a chat request, and whether the connection closes behind it. The request's text chooses."""
     if b"upstream fails" in body:
@@ -59,6 +91,12 @@ def upstream_answer(body: bytes) -> tuple[bytes, bool]:
         return _answer(_ERROR, "400 Bad Request", "application/json"), False
     if b"upstream cuts" in body:
         return HEAD + b"".join(PIECES[1:20]), True
+    if b"upstream says much" in body:
+        return _answer(_at_once(), kind="text/event-stream"), False
+    if b'"input":[' in body:
+        return _embeddings(body), False
+    if b'"seed":1' in body and b'"role":"tool"' not in body:
+        return CALL, False
     if b'"stream":true' in body:
         return b"".join(PIECES), False
     return WHOLE, False

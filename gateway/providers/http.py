@@ -1,8 +1,7 @@
 """HTTP client for upstreams: pooled connections, limits on time and size, failures as errors of the domain.
 
 One pool for each upstream, so that a slow upstream does not take the connections of another. No redirects; compression
-is not requested, and bounded where an upstream sends it. aiohttp 3.14.5 waits for ever on some broken answers (a bad
-chunk in a later segment, read 2026-11-21), so every wait here has its own limit. Knows no wire format.
+is not requested, and bounded where an upstream sends it. Every wait here has its own limit. Knows no wire format.
 """
 
 import asyncio
@@ -13,10 +12,10 @@ from dataclasses import dataclass
 import aiohttp
 
 from gateway import trace
-from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge
+from gateway.engines.fetch.decompress import Decompressor
 from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
 from gateway.errors import UpstreamError, UpstreamTimeout
-from gateway.providers.body_pieces import PIECE_BYTES, in_turns, pieces_of
+from gateway.providers.body_pieces import PIECE_BYTES, in_turns, pieces_of, unpacked
 from gateway.providers.egress import DIRECT, Egress
 from gateway.wire.large_json import Pieces
 from gateway.wire.retry_after import retry_after_s
@@ -92,12 +91,14 @@ class Answer:
         parts: list[bytes] = []
         if size <= max_bytes:
             size = 0
-            while part := await content.readany():
-                part = self._decompressed(part, max_bytes)
-                size += len(part)
-                if size > max_bytes:
-                    break
-                parts.append(part)
+            while size <= max_bytes and (part := await content.readany()):
+                if self._decompressor is None:
+                    parts.append(part)
+                    size += len(part)
+                    continue
+                async for piece in unpacked(self._decompressor, part, max_bytes - size):
+                    parts.append(piece)
+                    size += len(piece)
         if size > max_bytes:
             raise UpstreamError("the upstream's answer is too large")
         if self._decompressor is not None and not self._decompressor.is_complete:
@@ -111,7 +112,7 @@ class Answer:
         """
         content = self._response.content
         timer = _ReadTimer(self._response, self._timeouts.idle_s, self._deadline_s)
-        clock, is_packed = asyncio.get_running_loop().time, self._decompressor is not None
+        clock = asyncio.get_running_loop().time
         try:
             while True:
                 timer.since_s = clock()
@@ -119,8 +120,11 @@ class Answer:
                 timer.since_s = None
                 if not part:
                     return
-                if is_packed:
-                    part = self._decompressed(part, MAX_ANSWER_BYTES)
+                if self._decompressor is not None:
+                    async for output in unpacked(self._decompressor, part, MAX_ANSWER_BYTES):
+                        async for piece in in_turns(pieces_of(output)):
+                            yield piece
+                    continue
                 for piece in pieces_of(part):
                     yield piece
                     if len(part) > PIECE_BYTES:
@@ -131,17 +135,6 @@ class Answer:
             raise UpstreamTimeout(timer.reason) from None
         finally:
             timer.close()
-
-    def _decompressed(self, piece: bytes, max_bytes: int) -> bytes:
-        """The output of a piece that the upstream compressed though it was asked not to; at most `max_bytes`."""
-        if self._decompressor is None:
-            return piece
-        try:
-            return self._decompressor.feed(piece, max_bytes)
-        except DamagedBody:
-            raise UpstreamError("the upstream's answer is not what its Content-Encoding says") from None
-        except OutputTooLarge:
-            raise UpstreamError("the upstream's answer is too large") from None
 
     def close(self, *, is_complete: bool = False) -> None:
         """Returns the connection to the pool if the body was read to its end; closes it otherwise.

@@ -3,15 +3,24 @@
 `holder` may be any decoded JSON value. Nothing here raises.
 """
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from gateway.domain import Json
 
+MAX_COUNT = 10**9
+"""The most tokens that an answer may say it has. Chosen: a thousand times the largest context; budgets are settled by
+these numbers, so a larger or a negative one is none."""
+
+
+def is_count(value: Any) -> TypeGuard[int]:
+    """Whether a value can be a number of tokens."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT
+
 
 def count_in(holder: Any, name: str) -> int:
-    """A whole number; 0 for anything else."""
+    """A number of tokens; 0 for anything else."""
     value = holder.get(name) if isinstance(holder, dict) else None
-    return value if isinstance(value, int) else 0
+    return value if is_count(value) else 0
 
 
 def table_in(holder: Any, name: str) -> Json:

@@ -13,6 +13,7 @@ import pytest
 
 from bench.growth import SIZES, grows, once_s
 from bench.pattern_finder import AnyPattern, PatternCall, pattern_calls, patterns_of, reachable
+from bench.pattern_memory import MOST_BYTES_PER_CHAR, bytes_per_char, repeats_groups
 from bench.pattern_strings import texts
 from gateway.engines.markdown.inline import collapse
 from gateway.sanitize.detectors import phone_plans, secret_tokens
@@ -128,3 +129,15 @@ def test_no_pattern_costs_much_at_each_character() -> None:
             text = prefix + unit * (SIZES[-1] // len(unit)) + suffix
             cost_s = min(once_s(search, text) for _ in range(2))
             assert cost_s < MOST_S_PER_CHAR * len(text), f"{where}: {prefix!r} + {unit!r}… costs {cost_s:.4f} s"
+
+
+@pytest.mark.slow
+def test_no_pattern_takes_much_memory_for_each_character() -> None:
+    taken = {where: bytes_per_char(pattern) for where, pattern in TIMED if repeats_groups(pattern)}
+    assert not {where: found for where, found in taken.items() if found[0] > MOST_BYTES_PER_CHAR}
+
+
+@pytest.mark.parametrize(("source", "is_costly"), [("(?:ab|c)*", True), ("(?:ab|c)*+", False), ("[ab]*", False)])
+def test_a_pattern_that_remembers_each_repetition_is_noticed(source: str, is_costly: bool) -> None:
+    pattern = re.compile(source)
+    assert (repeats_groups(pattern) and bytes_per_char(pattern)[0] > MOST_BYTES_PER_CHAR) is is_costly

@@ -84,6 +84,13 @@ class _Connection(ResponseHandler):
             self._content, self._byte_count = content, 0
         super().feed_data(data, size)
 
+    def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
+        """Also tells who reads the body. aiohttp 3.14.5 tells only who waits for the header, so that a body with wrong
+        framing behind its first piece would be waited for until a time limit."""
+        super().set_exception(exc, *cause)
+        if self._content is not None and not self._content.is_eof() and self._content.exception() is None:
+            self._content.set_exception(aiohttp.ClientPayloadError("the framing of the body is not valid"))
+
     def _take(self, data: bytes) -> None:
         self._byte_count += len(data)
         super().data_received(data)

@@ -18,7 +18,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from yarl import URL
 
-_DOCUMENT = re.compile(r"/docs/(?:(?!\.{1,2}(?:/|$))[A-Za-z0-9._-]+/?)*")
+_DOCUMENT = re.compile(r"/docs/(?:(?!\.{1,2}(?:/|$))[A-Za-z0-9._-]++/?+)*+")
 """Documentation paths as they are sent: names of letters, digits, dots, hyphens and underscores, no dot segment."""
 
 _LOCALHOST = "localhost"

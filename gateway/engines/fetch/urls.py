@@ -26,7 +26,7 @@ _AUTHORITY = re.compile(r"^(https?)://([^/?#]*)", re.IGNORECASE)
 _BAD_CHARS = re.compile(r"[\x00-\x20\x7f\\]")
 _HOST = re.compile(r"^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?$")
 _NUMERIC_LABEL = re.compile(r"^(0x[0-9a-f]*|[0-9]+)$")
-_BARE_HOST = re.compile(r"^[\w-]+(\.[\w-]+)*\.[a-z]{2,}(:\d+)?([/?#]|$)", re.IGNORECASE)
+_BARE_HOST = re.compile(r"^[\w-]++(\.[\w-]+){0,126}\.[a-z]{2,}(:\d+)?([/?#]|$)", re.IGNORECASE)
 _SESSION_PATH = re.compile(r";(jsessionid|phpsessid|sid)=[^/;?]*", re.IGNORECASE)
 _TRACKERS = frozenset(
     {

@@ -23,6 +23,7 @@ _MAX_LAYERS_DEEP = 8
 """Nested layers that are distinguished. Chosen: pages have two; deeper ones count as the eighth."""
 _STRUCTURE = re.compile(r"\\.|[{};]", re.DOTALL)
 _AT_NAME = re.compile(r"@([a-z-]+)", re.IGNORECASE)
+_NO_BLANK = re.compile(r"\S")
 _COMMAS = re.compile(r"[(),\[\]]")
 
 
@@ -48,6 +49,12 @@ class _Block:
     declarations: list[str] = field(default_factory=list)
 
 
+def _begin(text: str, at: int) -> str:
+    """The first character from a place on that is not blank, or ""."""
+    found = _NO_BLANK.search(text, at)
+    return found[0] if found else ""
+
+
 class RuleReader:
     """Reads the sheets of one page in their order."""
 
@@ -62,22 +69,25 @@ class RuleReader:
         text = structure_only(css[: self._left].replace("<!--", "").replace("-->", ""), self.strings)
         self._left -= len(css[: self._left])
         blocks: list[_Block] = []
-        at = 0
+        at, begins = 0, _begin(text, 0)
         for sign in _STRUCTURE.finditer(text):
-            mark, piece = sign[0], text[at : sign.start()]
+            mark = sign[0]
             in_style = bool(blocks) and blocks[-1].selectors is not None
+            if mark[0] == "\\":
+                continue
+            if (mark == ";" and not in_style and begins != "@") or (mark == "}" and not blocks):
+                continue  # a sign that browsers take for a part of the next selector, which is not valid then
+            piece = text[at : sign.start()]  # each character once, as the next one begins behind it
+            at = sign.end()
+            begins = _begin(text, at)
             if mark == "{":
                 blocks.append(self._open(piece.strip(), blocks))
-            elif mark == ";" and (in_style or piece.lstrip().startswith("@")):
-                if in_style:
-                    blocks[-1].declarations.append(piece)
-                else:
-                    self._statement(piece.strip(), blocks)
-            elif mark == "}" and blocks:
+            elif mark == "}":
                 yield from self._close(blocks.pop(), piece)
+            elif in_style:
+                blocks[-1].declarations.append(piece)
             else:
-                continue  # a sign that browsers take for a part of the next selector, which is not valid then
-            at = sign.end()
+                self._statement(piece.strip(), blocks)
         while blocks:  # the end of the sheet closes what is open
             yield from self._close(blocks.pop(), text[at:])
             at = len(text)

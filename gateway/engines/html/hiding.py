@@ -67,7 +67,7 @@ def hides_until_shown(style: Declarations) -> bool:
         or style.get("-webkit-text-security", "none") != "none"
         or bool(_FAINT_FILTER.search(style.get("filter", "")))
         or bool(_SCALED_AWAY.search(moved) or _TURNED_AWAY.search(moved))
-        or number(style.get("scale", "1").split()[0]) == 0
+        or number((style.get("scale", "").split() or ["1"])[0]) == 0
         or _is_closed_box(style)
     )
 

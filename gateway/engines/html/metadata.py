@@ -38,7 +38,9 @@ _DATE_META = (
 )  # fmt: skip
 _JSON_LD_DATE = re.compile(r'"datePublished"\s*:\s*"(\d{4}-\d{2}-\d{2})')
 _JSON_LD_TYPE = re.compile(r'"@type"\s*:\s*(?:\[\s*)?"([A-Za-z]{1,40})"')
-_JSON_LD_TEXT = re.compile(r'"(?:description|articleBody|text|reviewBody|headline|name)"\s*:\s*"((?:[^"\\]|\\.){20,})"')
+_JSON_LD_TEXT = re.compile(
+    r'"(?:description|articleBody|text|reviewBody|headline|name)"\s*:\s*"(?=(?:[^"\\]|\\.){20})((?:[^"\\]++|\\.)*+)"'
+)
 _ESCAPES = re.compile(r"\\[nrt\"/]|<[^>]{1,200}>|&\w{2,6};")
 _BINARY = re.compile(
     r"\.(?:7z|aac|apk|avi|avif|bin|bmp|bz2|css|deb|dll|dmg|docx?|epub|exe|flac|gif|gz|ico|iso|jar|jpe?g|js|m4[av]|"
@@ -255,5 +257,6 @@ def _source(image: Any) -> str:
             return str(image.get(name))
     source = image.get("src") or ""
     if (not source or source.startswith("data:")) and (image.get("srcset") or image.get("data-srcset")):
-        source = (image.get("srcset") or image.get("data-srcset")).split(",")[-1].split()[0]
+        listed = [each.split() for each in (image.get("srcset") or image.get("data-srcset")).split(",")]
+        source = next((words[0] for words in reversed(listed) if words), source)
     return source if not source.startswith("data:") else "about:blank"

@@ -3,6 +3,7 @@
 Runs in the parsing processes. Knows neither content nor furniture.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,9 @@ _DROPPED = (
     "select", "textarea", "input", "datalist", "link", "meta", "head", "title", "noembed",
 )  # fmt: skip
 _MARK_CLASSES = re.compile(r"headerlink|anchorjs|viewcode-link|mw-editsection|srclink")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt")
+_MARK_ELEMENTS = 8
+"""Most elements of a mark, itself included. Chosen: real ones have one to three (`<a><span>[edit]`)."""
 _MARKS = frozenset(
     {"\u00b6", "#", "\u00a7", "\U0001f517", "\u2693", "[source]", "[src]", "[edit]", "[\u6e90\u4ee3\u7801]"}
 )
@@ -84,6 +88,14 @@ def _drawn(drawing: Any) -> Iterator[Any]:
 def _drop_marks(root: Any) -> None:
     """Removes links that only serve the page: to a heading itself, to the source of what it names, to its editor."""
     remove_all([mark for mark in root.iter("a", "span") if _MARK_CLASSES.search(mark.get("class") or "")])
-    headings = list(root.iter("h1", "h2", "h3", "h4", "h5", "h6", "dt"))
-    links = [link for heading in headings for link in heading.iter("a")]
-    remove_all(link for link in links if text_of(link) in _MARKS)
+    inside: dict[Any, None] = {}  # in document order
+    for heading in root.iter(*_HEADINGS):
+        if heading not in inside:  # headings may be nested: each part of them is looked at once
+            inside |= dict.fromkeys(heading.iter("a", *_HEADINGS))
+    remove_all(link for link in inside if link.tag == "a" and _is_small(link) and text_of(link) in _MARKS)
+
+
+def _is_small(element: Any) -> bool:
+    """Whether an element holds so few others that it can be a mark: so no text is read more often than that, however
+    elements are nested."""
+    return sum(1 for _ in itertools.islice(element.iter(), _MARK_ELEMENTS + 1)) <= _MARK_ELEMENTS

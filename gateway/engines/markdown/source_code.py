@@ -54,7 +54,7 @@ def code_text(pre: Any) -> str:
     pieces: list[str] = []
     _collect(pre, pieces, 0)
     text = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")
-    return re.sub(r"^(?:[ \t]*\n)+", "", text).rstrip()
+    return re.sub(r"^(?:[ \t]*+\n)++", "", text).rstrip()
 
 
 def _collect(element: Any, pieces: list[str], depth: int) -> None:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|\Z)")
 _QUOTE = re.compile(r" {0,3}> ?")
 _ITEM = re.compile(r"( {0,3}(?:[-+*]|(\d{1,9})[.)]))( +|$)")
-_RULE = re.compile(r"\A {0,3}([-*_])(?: *\1){2,} *$")
+_RULE = re.compile(r"\A {0,3}([-*_])(?: *+\1){2,}+ *$")
 _OPENING = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?: |$)")
 _CONTAINER_STARTS = ">-+*0123456789"

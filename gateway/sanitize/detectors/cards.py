@@ -46,6 +46,7 @@ _NAMED_PART = re.compile(rb"[A-Za-z]{2}[-_]\Z")
 """A number joined to a word is mostly the last part of a name: `fuzzer-5390364397928448`."""
 _HEX_BEFORE = re.compile(rb"(?<![0-9A-Za-z])([0-9A-Fa-f]{2,8})[ \t\n]{1,2}\Z")
 _HEX_BEHIND = re.compile(rb"[ \t\n]{1,2}([0-9A-Fa-f]{2,8})(?![0-9A-Za-z])")
+_COLUMN_GAP = re.compile(rb"\t|  ")
 _MIN_DUMP_CHARS = 14
 """The shortest row of groups that may be a part of a dump: fewer characters have no separators."""
 _REACH_CHARS = 60
@@ -99,12 +100,17 @@ def _finding(text: bytes, start: int, end: int, words: WordIndex) -> Finding:
 
 
 def _is_in_dump(text: bytes, start: int, end: int) -> bool:
-    """Whether the groups count up, or a hexadecimal group is beside them: rows of bytes and code points."""
+    """Whether the groups count up, are columns of single digits, or a hexadecimal group is beside them: rows of bytes
+    and code points."""
     if end - start < _MIN_DUMP_CHARS:
         return False
     groups = _GROUP.findall(text, start, end)
     steps = [int(second) - int(first) for first, second in pairwise(groups)] if len(groups) < 20 else []
-    if steps.count(1) > (1 if len(groups[0]) > 1 else len(steps) // 2):  # single digits follow one another by chance
+    if len(groups[0]) == 1:  # some follow one another by chance
+        is_counting = steps.count(1) * 2 > len(steps) or _COLUMN_GAP.search(text, start, end) is not None
+    else:
+        is_counting = steps.count(1) > 1
+    if is_counting:
         return True
     before, after = _HEX_BEFORE.search(text, max(0, start - 12), start), _HEX_BEHIND.match(text, end)
     return any(

@@ -25,7 +25,7 @@ _MIN_DIGITS = 4
 lost."""
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
 _DIGIT_CLASS = bytes(0x64 if 0x30 <= code <= 0x39 else 0x78 for code in range(256))
-_CHAIN = re.compile(rb"[A-Za-z0-9]+(?:[ ./_-]{1,2}[A-Za-z0-9]+)*")
+_CHAIN = re.compile(rb"[A-Za-z0-9]++(?:[ ./_-]{1,2}+[A-Za-z0-9]++)*+")
 
 
 def digit_classes(text: bytes) -> bytes:

@@ -26,7 +26,7 @@ _ENCODED_CLASS = bytes(
     else 0x20
     for code in range(256)
 )
-_HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){8,}")
+_HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){8,}+")
 _SPELT_LINK = rb"(?:[A-Za-z0-9@.+_-](?:[ \t\r\n]{1,3}|[._*/|,-]| [-.*|] ))"
 SPELT_LINKS = _SPELT_LINK + rb"{9}"
 """Without these links no word is spelt character by character."""

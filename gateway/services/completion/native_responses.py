@@ -17,6 +17,7 @@ from gateway.wire.responses.native_answer import NativeStream, repair_response
 from gateway.wire.responses.native_request import image_parts, takes, to_native
 from gateway.wire.responses.request import ChatRequest, to_chat
 from gateway.wire.responses.whole_answer import from_chat
+from gateway.wire.untrusted_json import count_in, table_in
 
 _ROUTE = "responses"
 
@@ -132,7 +133,8 @@ def _fields(attempt: Attempt, stats: RequestStats, started_s: float) -> Json:
 
 
 def _count(response: Json, stats: RequestStats) -> None:
-    usage = response.get("usage") or {}
-    stats.input_tokens += usage.get("input_tokens") or 0
-    stats.output_tokens += usage.get("output_tokens") or 0
-    stats.cached_tokens += (usage.get("input_tokens_details") or {}).get("cached_tokens") or 0
+    usage = table_in(response, "usage")
+    prompt, cached = count_in(usage, "input_tokens"), count_in(table_in(usage, "input_tokens_details"), "cached_tokens")
+    stats.input_tokens += prompt
+    stats.output_tokens += count_in(usage, "output_tokens")
+    stats.cached_tokens += min(cached, prompt)

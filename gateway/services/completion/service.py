@@ -18,8 +18,10 @@ from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.held_body import HeldBody
 from gateway.services.completion.images import data_urls, inline_images
 from gateway.wire.chat.answer import AnswerContext, normalise_answer, text_chars
+from gateway.wire.chat.long_deltas import DELTA_CHARS
 from gateway.wire.chat.request import is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat.stream import ChatStream, require_json
+from gateway.wire.untrusted_json import count_in, table_in
 
 _AFTER_FINISH_S = 5.0
 """Seconds to wait for usage and `[DONE]` after the finish reason. Chosen: both usually come in the same read; at half,
@@ -110,7 +112,11 @@ class CompletionService:
                                     attempt.begin()
                                     held.close()
                                     stats.streaming = state
-                                yield events
+                                if max(map(len, batch)) <= DELTA_CHARS:
+                                    yield events
+                                else:
+                                    async for each in _one_by_one(events):
+                                        yield each
                             if fault is not None:
                                 raise fault
                             if state.finished or state.done:
@@ -169,6 +175,13 @@ class OwnModel:
             raise UpstreamTimeout(f"the model did not answer within {timeout_s:g} s") from None
 
 
+async def _one_by_one(events: EventBatch) -> EventStream:
+    """The events of long chunks, each a batch of its own: masking them takes milliseconds each."""
+    for event in events:
+        yield [event]
+        await asyncio.sleep(0)
+
+
 async def _trailing(payloads: AsyncGenerator[list[bytes], None], state: ChatStream) -> EventBatch:
     """The events after the finish reason, at most usage and `[DONE]`; a timeout or a cut there is not an error.
 
@@ -212,4 +225,5 @@ def count_usage(usage: Json, stats: RequestStats) -> None:
     request's stats."""
     stats.input_tokens += usage["prompt_tokens"]
     stats.output_tokens += usage["completion_tokens"]
-    stats.cached_tokens += (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+    cached = count_in(table_in(usage, "prompt_tokens_details"), "cached_tokens")
+    stats.cached_tokens += min(cached, usage["prompt_tokens"])

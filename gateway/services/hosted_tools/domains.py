@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from gateway.engines.fetch.urls import canonical
 from gateway.services.websearch.filters import domain_of, on_domain
 
-_HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*")
+_HOST = re.compile(r"[\w-]++(?:\.[\w-]++)*+")
 
 
 def checked(text: str) -> str | None:

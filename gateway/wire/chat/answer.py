@@ -14,6 +14,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import UpstreamError
+from gateway.wire.untrusted_json import is_count
 
 _REASONS = {
     "stop": ("stop", "eos", "eos_token", "end_turn", "end", "stop_sequence", "complete", "completed", "normal"),
@@ -215,17 +216,17 @@ def arguments_text(arguments: Any) -> str:
 def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: int) -> tuple[Json, bool]:
     """`{prompt_tokens, completion_tokens, total_tokens, …}` that add up, and whether they are estimates.
 
-    A missing count is estimated from `prompt_chars()` or `answer_chars`; our embedded OCR engine marks its own counts
-    with `estimated: true`. Other counts and objects in `usage` are kept.
+    A count that is missing, or cannot be one, is estimated from `prompt_chars()` or `answer_chars`: budgets are settled
+    by it. Our embedded OCR engine marks its own counts with `estimated: true`. Other counts and objects are kept.
     """
     reported: Json = dict(usage) if isinstance(usage, dict) else {}
     is_marked = reported.pop("estimated", None) is True
     prompt, completion = reported.get("prompt_tokens"), reported.get("completion_tokens")
-    estimated = is_marked or not isinstance(prompt, int) or not isinstance(completion, int)
-    if not isinstance(prompt, int):
+    estimated = is_marked or not is_count(prompt) or not is_count(completion)
+    if not is_count(prompt):
         prompt = -(-prompt_chars() // _CHARS_PER_TOKEN)
-    if not isinstance(completion, int):
+    if not is_count(completion):
         completion = -(-answer_chars // _CHARS_PER_TOKEN)
-    details: Json = {name: value for name, value in reported.items() if isinstance(value, dict | int)}
+    details: Json = {name: value for name, value in reported.items() if isinstance(value, dict) or is_count(value)}
     counts: Json = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     return {**details, **counts}, estimated

@@ -24,7 +24,7 @@ from gateway.texts import TextSlot, drop_logprobs
 from gateway.wire import sse
 
 _CONTENT_KEY = re.compile(rb'"content"\s*:\s*"')
-_PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*')
+_PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*+')
 """The inside of a JSON string (RFC 8259 §7) without escaped surrogates: whether two of them form a pair is left to the
 decoder."""
 _QUOTE, _BACKSLASH = b'"\\'

@@ -38,6 +38,7 @@ from gateway.wire.chat.answer import (
     normalise_usage,
 )
 from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
+from gateway.wire.chat.long_deltas import DELTA_CHARS, short_deltas
 from gateway.wire.chat.tool_call_deltas import CallDeltas
 from gateway.wire.ocr import REPORT
 from gateway.wire.openai_error import error_in_stream
@@ -106,7 +107,7 @@ class ChatStream:
         events: EventBatch = []
         try:
             for data in batch:
-                for pattern in self._patterns:
+                for pattern in self._patterns if len(data) <= DELTA_CHARS else ():
                     if (event := pattern.match(data)) is not None:
                         self._relayed += 1
                         pattern.choice.characters += len(data) - pattern.fixed_bytes
@@ -211,7 +212,7 @@ class ChatStream:
         for delta in deltas:
             if "content" not in delta:
                 self._other_characters += len(orjson.dumps(delta))
-            events.append(self._event(index, delta, logprobs))
+            events += [self._event(index, *short) for short in short_deltas(delta, logprobs)]
         if len(deltas) == 1 and list(deltas[0]) == ["content"] and not choice.finish and not self._keep_text:
             self._learn_pattern(choice, index, data, events[-1].data or {})
         return events
@@ -245,7 +246,7 @@ class ChatStream:
 
     def _learn_pattern(self, choice: _Choice, index: int, data: bytes, ours: Json) -> None:
         """Learn the bytes around this chunk's text, if its text is all that can differ. Bounded by _MAX_LEARNT."""
-        if self._learnt - self._relayed // 4 >= _MAX_LEARNT:
+        if self._learnt - self._relayed // 4 >= _MAX_LEARNT or len(data) > DELTA_CHARS:
             return
         self._learnt += 1
         around, our_around = split_around_content(data), split_around_content(orjson.dumps(ours))

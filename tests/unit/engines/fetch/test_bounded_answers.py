@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import aiohttp
 import pytest
 
 from gateway.engines.fetch.address_policy import AddressPolicy
-from gateway.engines.fetch.bounded_answers import MAX_INTERIM
+from gateway.engines.fetch.bounded_answers import MAX_INTERIM, BoundedConnector
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 
@@ -84,3 +85,35 @@ async def test_an_answer_behind_the_answer_is_nobodys_page() -> None:
         assert [(await fetcher.fetch(f"http://{address}/{n}")).body for n in range(2)] == [b"read", b"read"]
         await fetcher.close()
         assert len(sent) == 2, "its connection is not used again"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"zz\r\nread\r\n",
+        b"-4\r\nread",
+        b"4\r\nreadXX",
+        b"0\r\nno colon\r\n\r\n",
+        b"0\r\nT: " + b"x" * 99_999 + b"\r\n\r\n",
+    ],
+    ids=["size", "negative size", "no line end", "trailer", "long trailer"],
+)
+async def test_wrong_framing_behind_the_first_piece_ends_the_wait(rest: bytes) -> None:
+    is_read = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(CHUNKED + b"4\r\nread\r\n")
+        await is_read.wait()
+        writer.write(rest)
+        await asyncio.wait_for(reader.read(), 10)  # until the other end closes: nothing here ends the wait
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server, aiohttp.ClientSession(connector=BoundedConnector()) as session:
+        url = "http://{}:{}/".format(*server.sockets[0].getsockname())
+        async with asyncio.timeout(5), session.get(url) as answer:
+            assert await answer.content.readany() == b"read"
+            is_read.set()
+            with pytest.raises(aiohttp.ClientPayloadError):
+                await answer.content.read()

@@ -1,0 +1,55 @@
+"""A long text in one chunk is sent on as several short ones; counts that cannot be true are estimated."""
+
+import time
+from typing import Any
+
+import orjson
+import pytest
+
+from gateway.wire.chat.answer import AnswerContext, normalise_usage
+from gateway.wire.chat.long_deltas import DELTA_CHARS, short_deltas
+from gateway.wire.chat.stream import ChatStream
+from gateway.wire.untrusted_json import MAX_COUNT
+
+
+def tokens(text: str, size: int = 5) -> list[dict[str, Any]]:
+    return [{"token": text[at : at + size], "logprob": -1.0} for at in range(0, len(text), size)]
+
+
+@pytest.mark.parametrize("name", ["content", "reasoning_content", "refusal"])
+def test_a_long_text_becomes_short_ones_that_are_the_same_text(name: str) -> None:
+    text = "".join(f"w{number} " for number in range(20_000))
+    cut = list(short_deltas({name: text}, None))
+    assert "".join(delta[name] for delta, _ in cut) == text
+    assert max(len(delta[name]) for delta, _ in cut) <= DELTA_CHARS and len(cut) == -(-len(text) // DELTA_CHARS)
+
+
+def test_each_short_text_keeps_the_probabilities_of_its_own_tokens() -> None:
+    text = "abcdefgh " * 4_000
+    cut = list(short_deltas({"content": text}, {"content": tokens(text), "refusal": None}))
+    assert len(cut) > 1
+    for delta, logprobs in cut:
+        assert "".join(each["token"] for each in logprobs["content"]) == delta["content"]
+    assert "".join(delta["content"] for delta, _ in cut) == text
+
+
+@pytest.mark.parametrize("odd", [tokens("other " * 9_000), [None] * 2_000, [{"token": 5}] * 2_000])
+def test_probabilities_of_another_text_are_left_out_of_a_long_one(odd: list[Any]) -> None:
+    cut = list(short_deltas({"content": "a" * 20_000}, {"content": odd}))
+    assert [logprobs for _, logprobs in cut] == [None, None]
+    assert list(short_deltas({"content": "a"}, {"content": odd[:9]})) == [({"content": "a"}, {"content": odd[:9]})]
+
+
+def test_a_stream_of_one_long_chunk_gives_several_events_and_one_role() -> None:
+    text = "word " * 20_000
+    chunk = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
+    events, fault = ChatStream(AnswerContext("m", "p", "u", time.perf_counter())).take([orjson.dumps(chunk)])
+    deltas = [event.data["choices"][0]["delta"] for event in events if event.data]
+    assert fault is None and deltas[0] == {"role": "assistant", "content": ""}
+    assert "".join(delta["content"] for delta in deltas) == text and len(deltas) == 1 + -(-len(text) // DELTA_CHARS)
+
+
+@pytest.mark.parametrize("odd", [-5, True, "7", 1.5, MAX_COUNT + 1, None, [3]])
+def test_a_count_that_cannot_be_one_is_estimated(odd: Any) -> None:
+    usage, estimated = normalise_usage({"prompt_tokens": odd, "completion_tokens": 3, "x_tokens": odd}, lambda: 40, 8)
+    assert estimated and usage == {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
