@@ -26,7 +26,7 @@ _LABEL_GAP = re.compile(
 _SIGN = re.compile(rb"[:=#\"']|\b(?:no|nr|num|number|nummer|numero|is|ist|est|es)\b")
 NO_ID = re.compile(
     rb"\A(?:(?:19|20)\d\d[-./ ][01]?\d[-./ ][0-3]?\d.*|[0-3]?\d[-./][01]?\d[-./](?:19|20)\d\d"  # dates
-    rb"|(?:(?:100644|100755|120000|160000|040000|000000)[ .]*)+"  # modes of git
+    rb"|(?:(?:100644|100755|120000|160000|040000|000000)[ .]*+)++"  # modes of git
     rb"|\d{1,3}(?:\.\d{1,4}){1,4} .*|[\d.]+ +[\d.]+[.][\d.]+.*|[A-Za-z]{1,2}\d{4,5})"  # versions and releases
 )
 _DIGIT = re.compile(rb"[0-9]")
