@@ -32,8 +32,8 @@ MIN_HINT = 8
 with its currency is a script; at double, a button's label in another script is only called uncertain."""
 KOREAN_FIT = 0.63
 """Fit, the mean over letters, from which lines read as Chinese are Chinese. Measured on 12 blurred and sharp pages
-each: Korean ones reach .58, Chinese and Japanese ones have .67 and more. At half Korean is given as Chinese signs; at double
-(above 1), blurred Chinese is left out as Korean."""
+each: Korean ones reach .58, Chinese and Japanese ones have .67 and more. At half Korean is given as Chinese signs; at
+double, above 1, blurred Chinese is left out as Korean."""
 SPARSE = 0.2
 """Characters for each line height of width below which a line is doubtful however well they fit: of letters that look
 like none it knows, the first reader gives the full stops alone. Chosen: text in Latin letters has two, wide rows of
@@ -155,9 +155,9 @@ def _are_many(doubtful: Sequence[Line], letters: int) -> bool:
 def _vietnamese(lines: Sequence[Line]) -> list[Line]:
     """The lines of a page in Vietnamese; on a page in several languages those that are so by themselves."""
     text = " ".join(line.text for line in lines)
-    if len(text) >= GUESS_LETTERS and guess.clear_guess(text) == packs.VIETNAMESE:
-        if guess.margin_of(text, packs.VIETNAMESE) >= guess.CLEAR_MARGIN:
-            return list(lines)
+    is_clear = len(text) >= GUESS_LETTERS and guess.clear_guess(text) == packs.VIETNAMESE
+    if is_clear and guess.margin_of(text, packs.VIETNAMESE) >= guess.CLEAR_MARGIN:
+        return list(lines)
     found = [line for line in lines if _is_vietnamese(line.text)]
     return found if sum(len(line.text) for line in found) >= MIN_SHARE * len(text) else []
 
