@@ -43,6 +43,14 @@ def ranked(text: str) -> list[tuple[str, float]]:
     return sorted(((script, mean - means[LATIN]) for script, mean in means.items()), key=lambda item: -item[1])
 
 
+def margin_of(text: str, script: str) -> float:
+    """How much likelier each letter of a text is in a misread script than in misread Latin letters, in the mean; 0 for
+    a text without letters. Signs are not counted: rows of dashes are like a misread script of many marks."""
+    letters = " ".join("".join(c if c.isalpha() else " " for c in text).split())
+    shares, latin, unseen = _log_shares()[script], _log_shares()[LATIN], math.log(UNSEEN_SHARE)
+    return sum(shares.get(c, unseen) - latin.get(c, unseen) for c in letters) / max(1, len(letters))
+
+
 def clear_guess(text: str) -> str:
     """The likeliest script of a misread text where it is clear, else Latin."""
     script, margin = next(iter(ranked(text)), (LATIN, 0.0))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 DATA_FOLDERS = ("/usr/share/tesseract-ocr", "/usr/share/tessdata", "/usr/share/tesseract", "/usr/local/share/tessdata")
 """Where distributions keep the data: Debian below a folder of its version, Fedora and Arch directly."""
+KOREAN = "Korean"
 VIETNAMESE = "Vietnamese"
 """Latin letters of which the first reader knows few: it leaves the others out."""
 
@@ -39,7 +40,7 @@ class Pack(NamedTuple):
 SCRIPTS = (
     Script("Cyrillic", "CYRILLIC", ("rus", "ukr", "bul", "bel", "srp", "mkd", "kaz", "kir", "mon", "tat", "tgk")),
     Script("Greek", "GREEK", ("ell", "grc")),
-    Script("Korean", "HANGUL", ("kor",)),
+    Script(KOREAN, "HANGUL", ("kor",)),
     Script("Arabic", "ARABIC", ("ara", "fas", "urd", "pus", "uig", "snd")),
     Script("Hebrew", "HEBREW", ("heb", "yid")),
     Script("Thai", "THAI", ("tha",)),

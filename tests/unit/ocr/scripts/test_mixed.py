@@ -85,6 +85,52 @@ def test_vietnamese_without_its_data_keeps_its_text_and_loses_its_confidence() -
     assert "tesseract-ocr-vie" in resolved.unreadable[0][1]
 
 
+def test_vietnamese_lines_on_a_page_in_english_are_named_and_the_english_ones_keep_their_confidence() -> None:
+    lines = [*(line(LATIN, number) for number in range(4)), line(VIETNAMESE, 5), line(LATIN, 6)]
+    assert is_suspect(lines)
+    resolved = resolve(lines, None, None)
+    assert [each.text for each in resolved.lines] == [each.text for each in lines]
+    assert [each.fit <= LACKING_FIT for each in resolved.lines] == [False] * 4 + [True, False]
+    assert [script for script, _ in resolved.unreadable] == [packs.VIETNAMESE]
+
+
+def test_lines_of_other_latin_languages_and_of_dashes_are_not_vietnamese() -> None:
+    for text in (
+        "Žádný způsob, jak přečíst příliš žluťoučký kůň",
+        "Curtha i grích: fan go fóill agus bain triail eile as",
+        "Não é possível ler o arquivo de configuração",
+        "-----------------leituras------------------",
+    ):
+        assert not is_suspect([line(LATIN, 0), line(text, 1)]), text
+
+
+def test_a_long_line_of_which_only_its_full_stops_were_read_is_left_out_with_the_others() -> None:
+    lines = [line(CYRILLIC, 0, 0.7), line(".  , .", 1, 0.98)]
+    assert [each.text for each in resolve(lines, None, None).lines] == ["", ""]
+
+
+def test_lines_with_letters_of_the_script_that_fit_are_left_out_with_the_others() -> None:
+    lines = [line(LATIN, 0), line(GREEK, 1, 0.7), line("που καθυστρησε στα σνορα", 2, 0.94)]
+    assert [each.text for each in resolve(lines, None, None).lines] == [LATIN, "", ""]
+
+
+def test_a_short_text_is_left_out_if_it_is_sure_and_else_kept_and_named() -> None:
+    korean = resolve([line("咎卫卫对", 0, 0.6), line("C吕否召号劉皆叫以号叫gLC.", 1, 0.4)], None, None)
+    assert [each.text for each in korean.lines] == ["", ""]
+    assert "tesseract-ocr-kor" in korean.unreadable[0][1]
+    cyrillic = resolve([line("OTuët o pa6ore cknaAa", 0, 0.8)], None, None)
+    assert cyrillic.lines[0].text
+    assert "may be in Cyrillic" in cyrillic.unreadable[0][1]
+    assert "tesseract-ocr-rus" in cyrillic.unreadable[0][1]
+    assert resolve([line("7 204,50 @", 0, 0.5)], None, None).unreadable == []
+
+
+def test_blurred_chinese_is_not_taken_for_misread_korean() -> None:
+    text = "上個月倉庫收到三百二十箱紙和四十盒筆除了一批貨物因文件錯誤其他貨物都到達"
+    lines = [line(text, number, 0.7) for number in range(2)]
+    assert resolve(lines, None, None).lines == lines
+
+
 def test_a_bad_print_in_latin_letters_stays() -> None:
     worn = [line("Tlie harhour oflice opens at mine in tlie rnorning", number, 0.6) for number in range(4)]
     assert resolve(worn, None, None).lines == worn
