@@ -99,10 +99,12 @@ def _finding(text: bytes, start: int, end: int, words: WordIndex) -> Finding:
 
 
 def _is_in_dump(text: bytes, start: int, end: int) -> bool:
-    """Whether the groups count up, or a hexadecimal group is beside them: rows of bytes and code points."""
+    """Whether the groups count up or are cells, or a hexadecimal group is beside them: bytes, code points, tables."""
     if end - start < _MIN_DUMP_CHARS:
         return False
     groups = _GROUP.findall(text, start, end)
+    if len(groups[0]) == 1 == len(groups[-1]) and (b"\t" in text[start:end] or b"  " in text[start:end]):
+        return True  # a column or row of a table, one digit a cell
     steps = [int(second) - int(first) for first, second in pairwise(groups)] if len(groups) < 20 else []
     if steps.count(1) > (1 if len(groups[0]) > 1 else len(steps) // 2):  # single digits follow one another by chance
         return True

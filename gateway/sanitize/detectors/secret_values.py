@@ -73,7 +73,7 @@ _PLACEHOLDER = re.compile(
     rb"your|xxxx|(?<![a-z0-9])xxx|xxx(?![a-z0-9])|placeholder|redacted|change.?me|insert|replace|dummy|example|sample|foobar|deadbeef|1234567890|abcdefgh"
 )
 """Words only, without signs: `re` then searches by the set of first letters, which is faster."""
-_PLACEHOLDER_SIGNS = re.compile(rb"<|\.\.\.|\*\*\*|[$%{]\{|%\(|\\f[irbp]|\\[-&]")
+_PLACEHOLDER_SIGNS = re.compile(rb"<|\.\.\.|\*\*\*|[$#%{]\{|%\(|\\f[irbp]|\\[-&]")
 _CALL_WORDS = re.compile(rb"getenv|function|\{\d{1,4},\d{0,4}\}|(?:\\x[0-9a-f]{2}[^\\]{0,4}){2}")
 _CODE_HEADS = (
     b"qr/",
