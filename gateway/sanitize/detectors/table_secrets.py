@@ -47,7 +47,7 @@ def find_below(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterato
         if header.strip().count(sign) > len(header) // 64:  # blanks before a line of code only indent it
             mark = sign
             break
-    if not mark and text[low - 1 : start + 1] in (b"\n", b"") and not header.strip(b" \"|,;\t\r").count(b" "):
+    if not mark and text[low - 1 : start + 1] in (b"\n", b"") and not header.strip(b' "|,;\t\r').count(b" "):
         mark = b"\x00"  # one column, as no line has such a mark: the header is all of its line
     if not mark or (mark == b"," and header.rstrip().endswith(mark)):
         return
