@@ -78,8 +78,11 @@ def _goes_on(text: bytes, at: int) -> bool:
 
 
 def _is_part_of_name(text: bytes, start: int, end: int, value: bytes) -> bool:
-    """Whether `name:value` is a member of a class (`SignKeyJob::start`), a name within a resource's name
-    (`arn:aws:secretsmanager:…:secret:name-3QNDmM`), or the verdict and the name of a test (`PASS: ld/pr18801a`)."""
+    """Whether `name:value` is a member of a class (`SignKeyJob::start`), a type (`"AWS::KMS::Key": "x"`), a name
+    within a resource's name (`arn:aws:secretsmanager:…:secret:name-3QNDmM`), or the verdict and the name of a test
+    (`PASS: ld/pr18801a`)."""
+    if b"::" in text[max(0, start - 40) : start] and _TYPE.search(text, max(0, start - 100), start + 1):
+        return True
     if text[end - 1 : end] == b":" and (
         value[:1] == b":" or (text[start - 1 : start] == b":" and _RESOURCE.search(text, max(0, start - 100), start))
     ):
@@ -87,6 +90,7 @@ def _is_part_of_name(text: bytes, start: int, end: int, value: bytes) -> bool:
     return text.startswith(b"PASS: ", end - 6) and not text[end - 7 : end - 6].strip() and b"/" in value
 
 
+_TYPE = re.compile(rb"[\"'][A-Za-z0-9]{1,40}::(?:[A-Za-z0-9]{1,40}::){1,3}[A-Za-z0-9]{0,40}\Z")
 _RESOURCE = re.compile(rb"\b[au]rn:[\w:/.-]{0,100}\Z")
 
 

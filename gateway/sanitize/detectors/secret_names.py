@@ -46,7 +46,9 @@ _OPEN = (
 _ASSIGN = (
     rb"\s{0,3}:\s?(?:&(?:'static )?)?[A-Za-z][\w.]{0,24}[\]?*>]{0,2}\s{0,2}=\s{0,3}(?=[\"'`@])"
     rb"|::?[ \t]?[>|][0-9+-]{0,2}\n[ \t]{1,16}"
-    rb"|[ \t]{0,20}(?:=>|:=|->|={1,3}|:(?::(?=[ \t]))?)(?:\*\*|__)?\s{0,3}(?:[&!]{1,2}[\w.-]{1,40}[ \t])?|%3[dDaA]"
+    rb"|[ \t]{0,20}(?:=>|:=|->|={1,3}|:(?::(?=[ \t]))?)(?:\*\*|__|\*(?=[ \t]))?\s{0,3}(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
+    rb"(?:[A-Za-z_$][\w.$()\[\]\"']{0,80}+\s{0,8}(?:\|\||\?\?|\?:|or )\s{0,8}(?=[\"'`]))?"  # = env.TOKEN || "x"
+    rb"|%3[dDaA]"
 )
 _ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
 _ELEMENT = (
@@ -60,10 +62,11 @@ _PAIRED = (
     rb"|>\s{0,20}<(?i:value|string)>"
     rb"|\s?\{\s{1,12}(?:[a-z_]{2,16}[ \t]{0,6}=[^\n]{0,120}\n[ \t]{0,12}){0,3}default[ \t]{0,6}=[ \t]{0,3}"
     rb"|\(\s?(?=[\"'])"  # setPassword("x")
+    rb"|[ \t]{0,20}(?::?=|=>|[:,])\s{0,3}(?:new )?[A-Za-z\[][\w.:\[\]]{0,40}+\((?=[\"'`])"  # key = []byte("x")
     rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
     rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512)[ \t]{1,3}"
     rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
-    rb"|(?: [a-z]{1,14}){1,6}:\s{1,3}(?=[!-~]{8,160}(?:\s|\Z))"
+    rb"|(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [a-z]{1,14}){1,6}):\s{1,3}(?=[!-~]{8,160}(?:\s|\Z))"
     rb"|(?i: (?:of|for|to|on|von|fur|de|du|del|para|per|do|da)(?: [\w.@'-]{1,24}){1,5}? (?:is|was|ist|lautet|est"
     rb"|es|e|jest)):?[ \t]{1,3}"
 )
@@ -81,7 +84,7 @@ ASSIGNED = re.compile(
     + _CLOSE
     + b"(?:"
     + b"|".join(b"(" + link + b")" for link in (_PAIRED, b"|".join((_ASSIGN, _ARGUMENT, _ELEMENT)), _LISTED, _SAID))
-    + rb"|[ \t]{1,3})"
+    + rb"|[ \t]{1,20})"
     + _OPEN
 )
 """What leads from a name to its value. Not one pattern with the names, as that has too many states for RE2."""
@@ -104,8 +107,7 @@ _SAYS_ABOUT = re.compile(
     rb"|method|mode|hint|prompt|requir|enabl|list|count|size|start|contain|null|hook|handle|manag|provid|class|form"
     rb"|view"
     rb"|backend|strength|attr|column|source|sha|reverse|match|confirm|repeat|help|label|error|status|stor|lookup"
-    rb"|command|cmd"
-    rb"|callback|generat|function|option|setting|config|rule|history|rotat|sniff|auth|check|through|thru|widget"
+    rb"|command|cmd|callback|generat|function|option|setting|config|rule|history|rotat|sniff|auth|check|through|thru|widget"
     rb"|uidb|token_|nonce|timestamp"
 )
 """Words in the rest of a name that make it the name of something about a password or key."""
@@ -231,7 +233,7 @@ class Namings:
         low = max(0, start - _HEAD_CHARS)
         if _COMPOUND.search(self._text, max(0, start - _BEFORE_NAME_CHARS), name_end):
             return True
-        head = self._text[max(low, self._text.rfind(b"\n", low, start) + 1) : start + 1]
+        head = self._text[max(low, self._text.rfind(b"\n", low, start + 1) + 1) : start + 1]
         if head[-1:].isalnum():
             head = head[:-1].rstrip(_WORD_CHARS[:-1])
         match = _OWNING_HEAD.match(head)

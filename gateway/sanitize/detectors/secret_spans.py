@@ -7,6 +7,7 @@ import re
 
 from gateway.sanitize.detectors.secret_values import (
     MAX_VALUE_CHARS,
+    RESOURCES,
     Naming,
     judge_secret,
     quote_before,
@@ -63,6 +64,8 @@ def judged(text: bytes, at: int, value: bytes, naming: Naming, budget: WorkBudge
     budget.spend(7 + len(value) // 5 if naming.strong else 12 + len(value) // 3)
     size, certain = judge_secret(value, after, naming)
     if not size:
+        if naming.quote in _WITH_BLANKS and after == naming.quote and value.startswith(RESOURCES):
+            return None  # all of the quotation names a resource
         return special_secret(text, at, naming, budget)
     end = at + size
     if size >= MAX_VALUE_CHARS:

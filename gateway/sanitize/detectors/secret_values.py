@@ -73,8 +73,9 @@ _PLACEHOLDER = re.compile(
     rb"your|xxxx|(?<![a-z0-9])xxx|xxx(?![a-z0-9])|placeholder|redacted|change.?me|insert|replace|dummy|example|sample|foobar|deadbeef|1234567890|abcdefgh"
 )
 """Words only, without signs: `re` then searches by the set of first letters, which is faster."""
-_PLACEHOLDER_SIGNS = re.compile(rb"<|\.\.\.|\*\*\*|[$%{]\{|%\(|\\f[irbp]|\\[-&]")
+_PLACEHOLDER_SIGNS = re.compile(rb"<|\.\.\.|\*\*\*|[$#%{]\{|%\(|\\f[irbp]|\\[-&]")
 _CALL_WORDS = re.compile(rb"getenv|function|\{\d{1,4},\d{0,4}\}|(?:\\x[0-9a-f]{2}[^\\]{0,4}){2}")
+RESOURCES = (b"arn:", b"urn:", b"data:")
 _CODE_HEADS = (
     b"qr/",
     b"m/",
@@ -87,8 +88,7 @@ _CODE_HEADS = (
     b"process.",
     b"this.",
     b"//",
-    b"arn:",
-    b"urn:",
+    *RESOURCES,
 )
 _SUBSCRIPT = re.compile(rb"\A[A-Za-z_][\w.]*\[[\w.\[\]'\":+-]*")
 _CALL = re.compile(rb"\A[$@]?[A-Za-z_][\w.:>-]*[!?]?\((?:[\w.:$\[\]()'/*=-]*|.*\)[;,]?)")

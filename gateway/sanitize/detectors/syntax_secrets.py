@@ -98,12 +98,18 @@ def _is_hook_key(part: bytes) -> bool:
 def _call(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """Random strings among the arguments of a call that logs in or signs."""
     budget.spend(6)
-    arguments = _ARGUMENTS.match(text, end)
-    for string in _STRING.finditer(text, end, arguments.end() if arguments else end):
-        value = string.group(2)
+    arguments, depth = _ARGUMENTS.match(text, end), 1
+    for part in _STRING_OR_BRACKET.finditer(text, end, arguments.end() if arguments else end):
+        if part.group(1) is None:
+            budget.spend(1)
+            depth += 1 if part.group() == b"(" else -1
+            if not depth:
+                return
+            continue
+        value = part.group(2)
         budget.spend(8 + len(value) // 4)
-        if not is_identifier(value) and b"://" not in value:
-            finding = judged(text, string.start(2), value, _PAIRED._replace(quote=string.group(1)), budget)
+        if _WHOLE_WORD.fullmatch(value) and not is_identifier(value) and b"://" not in value:
+            finding = judged(text, part.start(2), value, _PAIRED._replace(quote=part.group(1)), budget)
             if finding is not None:
                 yield finding
 
@@ -140,12 +146,13 @@ _PATH = re.compile(rb"[A-Za-z0-9_.@/~-]{20,400}")
 _PATH_PART = re.compile(rb"[A-Za-z0-9_~-]{1,200}")
 _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _ARGUMENTS = re.compile(rb"[^\n]{1,300}")
-_STRING = re.compile(rb"([\"'`])([^\"'`\s]{6,160})(?=\1)")
+_STRING_OR_BRACKET = re.compile(rb"([\"'`])([^\n]{0,200}?)\1|[()]")
+_WHOLE_WORD = re.compile(rb"[^\"'`\s]{6,160}")
 _RECORDS = tuple(
     re.compile(form)
     for form in (
         rb"[A-Za-z0-9_.*/-]{1,100}:(?:[0-9]{2,5}|\*):[^:\s]{1,64}:[^:\s]{1,64}:([^\s]{4,160})[ \t\r]*\Z",
-        rb"[ \t]{0,40}[\"\w.@*\\-]{1,64}[ \t]{1,40}\*[ \t]{1,40}\"?([^\s\"]{4,160})",
+        rb"[ \t]{0,40}[\"\w.@*\\-]{1,64}[ \t]{1,40}\*[ \t]{1,40}\"?(?![A-Za-z_][\w.]{0,60}\()([^\s\"]{4,160})",
         rb"\[?[\w.-]{1,100}\]?:[0-9]{2,5}[ \t]{1,40}[^\s:]{1,100}:([^\s]{4,160})[ \t\r]*\Z",
         rb"[^\s:]{1,64}:[0-9]{1,7}:([0-9A-Fa-f]{32}:[0-9A-Fa-f]{32}):",
     )

@@ -44,9 +44,11 @@ def find_below(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterato
         yield from _below(text, (header[: start - low].count(b"||") + 1, header.count(b"||")), high + 1, b"|", budget)
         return
     for sign in (b"|", b"\t", b";", b","):
-        if header.count(sign) > len(header) // 64:
+        if header.strip().count(sign) > len(header) // 64:  # blanks before a line of code only indent it
             mark = sign
             break
+    if not mark and text[low - 1 : start + 1] in (b"\n", b"") and not header.strip(b' "|,;\t\r').count(b" "):
+        mark = b"\x00"  # one column, as no line has such a mark: the header is all of its line
     if not mark or (mark == b"," and header.rstrip().endswith(mark)):
         return
     yield from _below(text, (text.count(mark, low, start + 1), header.count(mark)), high + 1, mark, budget)

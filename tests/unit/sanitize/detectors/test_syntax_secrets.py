@@ -63,6 +63,15 @@ HARMLESS = [
     "| password | string |\n|---|---|\n| anna | text1 |",
     r"\fILoadCredential=\fR/\fISetCredential=\fR2",
     "create_vpc_peering_connection('vpc-1a2b3c4d')",
+    "await a.connect(o); i.json({jsonrpc:`2.0`,error:{code:-32e3,message:`Invalid session`}})",
+    "a.login(`x`, `2.0`,error:{code:-32e3,message:`Invalid session`)",
+    '\t* the refresh token, access token\n\tOAuthErrorCode$1["TooManyRequests"] = "too_many";\n',
+    '"AWS::KMS::ReplicaKey": "903f43e74c8d8853"',
+    '"encryptionKey": "arn:aws:kms:us-west-2:123456789012:alias/aws/s3"',
+    "    z * hyper([Rational(1, 4)], [S.Half1])\n",
+    'token = decode("API_TOKEN_V2")',
+    "password     string      Password1\nuser         string      name",
+    'password: "#{SmtpPassword1}#"',
 ]
 
 
