@@ -231,3 +231,17 @@ def test_no_answer_of_an_upstream_of_a_megabyte_holds_the_loop_for_50_ms(measure
         costs = [measured.send("/v1/chat/completions", orjson.dumps(CHAT)) for _ in range(2)]
     assert all(cost.status == 200 for cost in costs), costs
     assert min(cost.block_s for cost in costs) < 0.05, costs
+
+
+@pytest.mark.slow
+def test_no_event_of_an_upstream_of_a_megabyte_holds_the_loop_for_50_ms(measured: MeasuredGateway) -> None:
+    """Log probabilities of a thousand tokens, which took 90 ms."""
+    token = {"token": " a", "bytes": [32, 97], "logprob": -0.5}
+    places = {"content": [{**token, "top_logprobs": [token] * 20}] * 1_200}
+    choice = {"index": 0, "delta": {"content": "hi"}, "finish_reason": None, "logprobs": places}
+    with measured.streaming({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}) as size:
+        assert size > 1_000_000
+        asked = orjson.dumps({**CHAT, "stream": True, "logprobs": True})
+        costs = [measured.send("/v1/chat/completions", asked) for _ in range(3)]
+    assert all(len(cost.answer) > size for cost in costs), [cost.answer[-300:] for cost in costs]
+    assert min(cost.block_s for cost in costs) < 0.05, [cost.block_s for cost in costs]

@@ -42,6 +42,9 @@ from gateway.wire.chat.tool_call_deltas import CallDeltas
 from gateway.wire.ocr import REPORT
 from gateway.wire.openai_error import error_in_stream
 
+_LONG_CHUNK_BYTES = 1 << 16
+"""Longer chunks are not learnt from. Chosen: no two such are alike but for their text, and learning decodes and encodes
+each once more. At half a chunk with log probabilities of a long word is left out, at double it takes a millisecond."""
 _MAX_LEARNT = 8
 """Patterns that a stream may learn before any chunk was relayed; every four relayed chunks allow one more. Chosen: at
 half, an answer with eight choices could not learn a pattern for each; at double, an upstream whose chunks all differ
@@ -245,7 +248,7 @@ class ChatStream:
 
     def _learn_pattern(self, choice: _Choice, index: int, data: bytes, ours: Json) -> None:
         """Learn the bytes around this chunk's text, if its text is all that can differ. Bounded by _MAX_LEARNT."""
-        if self._learnt - self._relayed // 4 >= _MAX_LEARNT:
+        if self._learnt - self._relayed // 4 >= _MAX_LEARNT or len(data) > _LONG_CHUNK_BYTES:
             return
         self._learnt += 1
         around, our_around = split_around_content(data), split_around_content(orjson.dumps(ours))
