@@ -103,7 +103,7 @@ class OpenAICompatUpstream:
             if answer.status != 200:
                 raise await self._refusal(answer)
             if answer.content_type == "application/json":  # a whole answer though a stream was asked
-                yield await checked_events([await answer.read()])
+                yield await checked_events([await answer.read()], stats)
                 return
             if answer.content_type in ("text/html", "text/xml", "application/xml"):
                 raise UpstreamError("the upstream's answer is not an event stream")
@@ -111,7 +111,7 @@ class OpenAICompatUpstream:
                 async for chunk in chunks:
                     batch = parser.feed(chunk)
                     if batch:
-                        await checked_events(batch)
+                        await checked_events(batch, stats)
                         stats.upstream_s += clock() - started_s
                         is_complete = b"[DONE]" in batch
                         # what comes behind its end is no part of the answer
@@ -120,7 +120,7 @@ class OpenAICompatUpstream:
                         if is_complete:
                             return
             if batch := parser.close():
-                yield await checked_events(batch)
+                yield await checked_events(batch, stats)
         finally:
             if answer is not None:
                 answer.close(is_complete=is_complete)

@@ -64,7 +64,7 @@ def decoded(batch: EventBatch) -> list[Json]:
     return [data for event in batch if (data := decode(event)) is not None]
 
 
-MAX_EVENT_BYTES = 4 * 1024 * 1024
+MAX_EVENT_BYTES = 6 * 1024 * 1024
 """Chosen: some upstreams send a whole answer as one event. At half, answers of two million characters would fail; at
 double, each stream of a broken upstream can hold twice the memory."""
 _BOM = b"\xef\xbb\xbf"

@@ -105,8 +105,9 @@ def test_no_body_of_a_megabyte_holds_the_loop_for_50_ms_or_takes_eight_times_its
     assert memory_bytes < 8 * MIB, cost
 
 
-SEEDS = (5006, 5027, 5052, 9045)
-"""Of `bench.body_shapes`: each took 9 to 13 times its bytes before freed memory was given back between the steps.
+SEEDS = (5006, 5027, 5052, 9045, 77004)
+"""Of `bench.body_shapes`: each took 9 to 13 times its bytes before freed memory was given back between the steps, the
+last one before it was between a long text and its masked one.
 Other seeds are for `python -m bench.body_shapes`: a test that draws anew fails on some day for no change of ours."""
 
 
@@ -120,6 +121,19 @@ def test_no_drawn_shape_of_a_body_holds_the_loop_or_takes_eight_times_its_size(m
         assert all(cost.status < 500 for cost in costs), (seed, costs)
         assert min(cost.block_s for cost in costs) < 0.05 * max(1.0, len(raw) / MIB), (seed, costs)
         assert min(cost.memory_bytes for cost in costs) < 8 * len(raw), (seed, costs)
+
+
+@pytest.mark.slow
+def test_instructions_with_one_emoji_and_a_value_to_mask_never_take_eight_times_their_size(
+    measured: MeasuredGateway,
+) -> None:
+    """Python takes four bytes for each of their characters. Each body is new, as a caller's next one is."""
+    for streamed in (True, False):
+        text = f"mail ops@posthaus.com {streamed} " + "plain text of one byte a character " * 29_000 + "\U0001f600"
+        asked = {"model": "SvcLLM", "input": "hi", "instructions": text, "stream": streamed}
+        cost = measured.send("/v1/responses", orjson.dumps(asked))
+        assert cost.status == 200 and b"ops@posthaus.com" not in cost.answer, cost.status
+        assert cost.memory_bytes < 8 * len(text), (streamed, cost.memory_bytes / len(text))
 
 
 @pytest.mark.slow
@@ -217,3 +231,17 @@ def test_no_answer_of_an_upstream_of_a_megabyte_holds_the_loop_for_50_ms(measure
         costs = [measured.send("/v1/chat/completions", orjson.dumps(CHAT)) for _ in range(2)]
     assert all(cost.status == 200 for cost in costs), costs
     assert min(cost.block_s for cost in costs) < 0.05, costs
+
+
+@pytest.mark.slow
+def test_no_event_of_an_upstream_of_a_megabyte_holds_the_loop_for_50_ms(measured: MeasuredGateway) -> None:
+    """Log probabilities of a thousand tokens, which took 90 ms."""
+    token = {"token": " a", "bytes": [32, 97], "logprob": -0.5}
+    places = {"content": [{**token, "top_logprobs": [token] * 20}] * 1_200}
+    choice = {"index": 0, "delta": {"content": "hi"}, "finish_reason": None, "logprobs": places}
+    with measured.streaming({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}) as size:
+        assert size > 1_000_000
+        asked = orjson.dumps({**CHAT, "stream": True, "logprobs": True})
+        costs = [measured.send("/v1/chat/completions", asked) for _ in range(3)]
+    assert all(len(cost.answer) > size for cost in costs), [cost.answer[-300:] for cost in costs]
+    assert min(cost.block_s for cost in costs) < 0.05, [cost.block_s for cost in costs]

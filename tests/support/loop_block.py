@@ -124,6 +124,16 @@ class MeasuredGateway:
         finally:
             self._upstream.whole = WHOLE
 
+    @contextmanager
+    def streaming(self, value: object) -> Iterator[int]:
+        """Meanwhile the upstream answers streams with this JSON value as their one event; yields its bytes."""
+        raw = orjson.dumps(value)
+        self._upstream.stream = _answer(b"data: " + raw + b"\n\ndata: [DONE]\n\n", b"text/event-stream")
+        try:
+            yield len(raw)
+        finally:
+            self._upstream.stream = STREAM
+
     def post(self, path: str, raw: bytes) -> tuple[int, bytes]:
         """Status and body of the answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_S)
@@ -150,9 +160,9 @@ class MeasuredGateway:
 
 
 class _Upstream:
-    """Answers any request with `whole`, a small completion, once its body is read; in a thread of its own."""
+    """Answers any request with `whole` or `stream`, a small completion, once its body is read; in its own thread."""
 
-    whole = WHOLE
+    whole, stream = WHOLE, STREAM
 
     def __enter__(self) -> Self:
         ready = threading.Event()
@@ -183,15 +193,15 @@ class _Upstream:
                     piece = await reader.read(min(left, 1 << 20))
                     left -= len(piece)
                     is_stream = is_stream or b'"stream":true' in piece
-                writer.write(STREAM if is_stream else self.whole)
+                writer.write(self.stream if is_stream else self.whole)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # the gateway has left
         finally:
             writer.close()
 
 
-def _answer(body: bytes) -> bytes:
-    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+def _answer(body: bytes, kind: bytes = b"application/json") -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s" % (kind, len(body), body)
 
 
 # --- in the child ----------------------------------------------------------------------------------------------------

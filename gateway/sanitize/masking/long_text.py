@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TypeAlias
 
+from gateway.resilience.freed_memory import give_back
+from gateway.texts import TextSlot
+
 LONG_CHARS = 1 << 16
 """Chosen: longer texts are masked without a second copy of them, and encoded in pieces of this size. At half ordinary
 pages are encoded and decoded once more (20 µs), at double so much more memory is needed."""
@@ -33,6 +36,14 @@ def masked_utf8(text: str, kept: Iterator[Kept]) -> bytearray | None:
             joined += text[at : min(end, at + LONG_CHARS)].encode("utf-8", "surrogatepass")
         joined += mask.encode()
     return joined
+
+
+def replace_text(slot: TextSlot, utf8: bytes | bytearray) -> None:
+    """Give a slot a long text in place of its own, which is let go before. glibc keeps the room of a text of megabytes
+    for smaller ones: without giving it back the new text would stand beside it."""
+    slot.text = ""
+    give_back()
+    slot.text = utf8.decode("utf-8", "surrogatepass")
 
 
 def has_many_values(text: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from gateway.sanitize.masking.encoded_text import SHORT_CHARS, is_binary, read
-from gateway.sanitize.masking.long_text import LONG_CHARS, Kept, has_many_values, is_wide, masked_utf8
+from gateway.sanitize.masking.long_text import LONG_CHARS, Kept, has_many_values, is_wide, masked_utf8, replace_text
 from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.masking.seams import mask_seams
 from gateway.sanitize.scan.scanner import Scanner
@@ -199,8 +199,7 @@ class SlotMasker:
         masked = masked_utf8(slot.text, self._kept(slot.text, name, slot.where))
         if masked is None:
             return False
-        slot.text = ""
-        slot.text = masked.decode("utf-8", "surrogatepass")
+        replace_text(slot, masked)
         return True
 
     def _kept(self, text: str, name: str, where: str) -> Iterator[Kept]:
@@ -249,8 +248,7 @@ class SlotMasker:
         except (orjson.JSONDecodeError, _TooDeep):
             return self._clean_long(slot)
         if cleaned is not None:
-            slot.text = ""
-            slot.text = cleaned.decode()
+            replace_text(slot, cleaned)
         return cleaned is not None
 
     def _cleaned_json(self, text: str, where: str) -> bytes | None:

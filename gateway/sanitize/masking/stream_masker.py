@@ -39,6 +39,7 @@ Callers: one task, either `run` alone or `push` any number of times and then `fi
 must not be used again. `push` and `finish` raise SanitizerFailed (a detector failed) or Blocked (`run` handles it).
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 
@@ -86,15 +87,17 @@ class StreamMask:
         self._repeated = RepeatedTexts()  # the texts of closed items, which later events have again whole
         self._decodes_all = False  # something beside a text was masked (an id): relayed frames may hold it too
 
-    async def run(self, events: EventStream, refused_events: Refusal) -> EventStream:
-        """Yield the same events, masked, and close `events` at the end.
+    async def run(
+        self, events: EventStream, refused_events: Refusal, has_large_events: Callable[[], bool] = bool
+    ) -> EventStream:
+        """Yield the same events, masked, and close `events` at the end. After a large one a thread masks them.
 
         A blocked finding ends the stream with `refused_events`. If `events` raises a GatewayError, the text held back
         is yielded first. Raises SanitizerFailed when a detector fails, and whatever `events` raises.
         """
         try:
             async for batch in events:
-                yield self.push(batch)
+                yield await asyncio.to_thread(self.push, batch) if has_large_events() else self.push(batch)
             yield self.finish()
         except SanitizerFailed:
             raise

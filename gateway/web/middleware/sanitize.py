@@ -57,7 +57,7 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     elif sanitizer.responses:
         dialect, stats = endpoint.dialect, context.stats
         mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(stats, {entity: 1}))
-        events = mask.run(reply.events, reply.refusal_events or dialect.refused_events)
+        events = mask.run(reply.events, reply.refusal_events or dialect.refused_events, lambda: stats.has_large_events)
         reply.events = _with_clean_refusal(context, events)
     if context.stats.unguarded:
         reply.headers[GUARDRAIL_HEADER] = "unavailable"

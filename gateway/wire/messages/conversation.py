@@ -103,10 +103,7 @@ class Conversation:
     def _arguments(self, block: Json) -> str:
         """The input of a call as JSON."""
         if self._is_owned:
-            parts = EncodedJson.of(block.pop("input", None) or {}, is_owned=True).parts
-            whole = b"".join(parts)
-            parts.clear()
-            return whole.decode()
+            return EncodedJson.of(block.pop("input", None) or {}, is_owned=True).text()
         return orjson.dumps(block.get("input") or {}).decode()
 
     def _write(self, text: str, calls: list[Json]) -> None:

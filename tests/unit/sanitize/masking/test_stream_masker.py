@@ -19,6 +19,7 @@ from gateway.sanitize.text.findings import Finding, masked
 from gateway.sanitize.text.holdback import MAX_HOLDBACK_CHARS
 from gateway.texts import TextSlot
 from gateway.wire import sse
+from tests.support.loop_turns import turns_of_others
 
 STRICT = actions(Sanitize(profile="strict"), "responses")
 CARD, MAIL, KEY = "4539 1488 0343 6467", "jane.doe@posthaus.org", "AKIA" + "QWERTY7Z" * 2
@@ -91,6 +92,16 @@ async def test_a_stream_reads_like_the_whole_text_however_it_is_cut(size: int) -
     assert text_of(events) == whole(TEXT)
     assert [event.data["id"] for event in events if event.data] == [f"e{number}" for number in range(len(batches))]
     assert sorted(found) == ["CREDIT_CARD", "EMAIL", "EMAIL", "SECRET"]
+
+
+async def test_large_events_are_masked_as_others_are_while_others_run() -> None:
+    long = "plain words, " * 40_000 + TEXT
+    mask = StreamMask(Scanner(), STRICT, slots_of, list[str]().append)
+    async with turns_of_others() as turns:
+        source = Source([[chunk(long, 0)], [chunk(None, 1, finish="stop")]])()
+        events = [each async for batch in mask.run(source, refused, lambda: True) for each in batch]
+    assert text_of(events) == whole(long)
+    assert turns.count > 20  # at once: three
 
 
 async def test_every_single_cut_position_gives_the_same_text() -> None:
