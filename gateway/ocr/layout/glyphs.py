@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gateway.ocr.colours import any_colour
 from gateway.ocr.extras import vision
-from gateway.ocr.layout.cell_ink import any_colour
-from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
+from gateway.ocr.layout.cells import MARGIN, CellGrid, cell_grid, without_sides
 from gateway.ocr.layout.code_extent import MAX_LEFT, row_step
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
-from gateway.ocr.layout.ground_edges import crossed_rows, left_edge
+from gateway.ocr.layout.ground_edges import crossed_rows, left_edge, without_right
 from gateway.ocr.layout.guides import without_guides
 from gateway.ocr.layout.gutter_marks import marked_columns
 from gateway.ocr.layout.look_alikes import as_capitals, known_shapes, told_apart
@@ -74,6 +74,7 @@ def read_block(page: Any, block: PageBlock, lines: list[Line], panels: list[Rect
     around = panel_of(block.rect, panels)
     left = _free_left(block, lines, panels[around].x1 if around >= 0 else 0.0)
     edge = left_edge(gray, block.rect, left)
+    gray = without_right(gray, block.rect, MARGIN * block.pitch)
     grid = cell_grid(gray, block.lines, block.pitch, foreign, edge + EDGE_ROOM * block.pitch if edge > left else left)
     if grid is not None and around >= 0:
         grid.leave_out_beyond(panels[around])
@@ -147,7 +148,8 @@ def _is_grid_of(words: list[Run]) -> bool:
     fitting = sum(run.fits for run in words)
     near = sum(abs(len(run.read) - run.length) <= MAX_SIGNS for run in words if run.length >= LONG_WORD)
     is_long = sum(run.length >= LONG_WORD for run in words)
-    return fitting >= MIN_FITTING * len(words) or (near >= NEARLY_ALL * is_long and is_long >= MIN_FITTING * len(words))
+    telling = sum(run.length >= LONG_WORD or run.fits for run in words)
+    return fitting >= MIN_FITTING * len(words) or (near >= NEARLY_ALL * is_long and telling >= MIN_FITTING * len(words))
 
 
 def _vote(shapes: Shapes, rows: list[list[Run]]) -> None:
