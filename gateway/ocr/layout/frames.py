@@ -16,6 +16,9 @@ SLIM, LOW = 0.34, 0.2
 """Greatest width of an upright stroke, and height of a level one, as shares of the cell."""
 MIN_BAR, MIN_MARK, MIN_DASH, MAX_EQUAL = 0.66, 0.45, 0.35, 0.4
 """Least height of a bar and of `!`, width of a dash, and greatest height of `=`, as shares of the cell."""
+BAR_WIDTHS = 1.45
+"""A stroke so many widths of the cell high is a bar too, however far apart the rows are. Measured on fresh screens of
+JetBrains Mono: 1.5 and more; letters are 1.3 high. At half, `l` without feet is a bar; at double, none is."""
 DASH_FILL = 0.7
 """Least share of ink in the box around a dash: two slanted strokes side by side fill half of theirs."""
 MIN_SLASH, MIN_SLANT, MIN_LEAN, LEAN_STROKE = 0.4, 0.5, 0.45, 0.5
@@ -91,7 +94,7 @@ def sign_of(ink: Any) -> str:
     if wide <= SLIM and tall >= MIN_MARK and _is_straight(dark):
         gaps = numpy.flatnonzero(~full.any(axis=1))
         if not len(gaps):
-            return "|" if tall >= MIN_BAR else ""
+            return "|" if tall >= MIN_BAR or tall * height >= BAR_WIDTHS * width else ""
         return "!" if gaps[0] >= UPPER * len(full) and gaps[-1] - gaps[0] + 1 == len(gaps) else ""
     if wide >= MIN_DASH and full.any(axis=0).all():
         if not full.any(axis=1).all():

@@ -53,8 +53,6 @@ NEAR_SHAPE = 0.93
 """A shape that was never read is that of its nearest, if so like: neighbours that reach into a cell change its ink."""
 KNOWN_SHARE = 0.5
 """Least share of the votes for a shape to spell a word that was read with too many or too few letters."""
-
-
 SHAPE_FIT = 0.9
 """Confidence of a row that was read by its shapes alone."""
 EDGE_ROOM = 0.5
@@ -204,8 +202,9 @@ def _kind(character: str) -> str:
 
 def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[str, float, int]]:
     """For each shape its character, the share of the votes for it, and their number."""
-    heights = heights_of([grid.ink[first] for first in shapes.firsts], shapes.votes)
-    known = known_shapes(shapes)
+    ink = [grid.ink[first] for first in shapes.firsts]
+    heights = heights_of(ink, shapes.votes)
+    known = known_shapes(shapes, ink)
     voted = [number for number, votes in enumerate(shapes.votes) if votes]
     found: list[tuple[str, float, int]] = []
     for number, votes in enumerate(shapes.votes):
