@@ -29,6 +29,9 @@ UPPER = 0.55
 """Least share of `!` above its gap: of a colon it is half and less, of an `i` a quarter."""
 MIDDLE, BOTTOM = (0.25, 0.75), 0.75
 """Where the middle of a dash lies, and below what height that of an underscore, as shares of the cell's height."""
+LOW_WIDTHS = 0.45
+"""A level stroke so many widths of the cell below its middle is an underscore too, however far apart the rows are: it
+is .6 to .7 below, a dash .1 to .2. At half, dashes are underscores; at double, those of wide rows are dashes."""
 DOT = (0.6, 0.85)
 """Where the middle of a full stop lies, as a share of the cell's height."""
 FULL_ARM, CENTRE = 0.45, (0.3, 0.7)
@@ -100,7 +103,8 @@ def sign_of(ink: Any) -> str:
         if not full.any(axis=1).all():
             return "=" if tall <= MAX_EQUAL and MIDDLE[0] < middle < MIDDLE[1] else ""
         if tall <= LOW and full.mean() >= DASH_FILL:
-            return "-" if MIDDLE[0] < middle < MIDDLE[1] else "_" if middle >= BOTTOM else ""
+            is_low = middle >= BOTTOM or (middle - 0.5) * height >= LOW_WIDTHS * width
+            return "_" if is_low else "-" if middle > MIDDLE[0] else ""
     if tall <= LOW and wide <= SLIM + LOW and full.all() and DOT[0] < middle < DOT[1]:
         return "."
     return "+" if _is_plus(full, tall, wide) else ""

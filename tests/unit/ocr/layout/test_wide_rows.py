@@ -1,0 +1,30 @@
+"""Signs of code whose rows stand far apart, and words of which most lack a sign."""
+
+import numpy
+
+from gateway.ocr.layout.frames import sign_of
+from gateway.ocr.layout.glyphs import _is_grid_of
+from gateway.ocr.layout.runs import Run
+
+
+def cell(rows: slice, columns: slice) -> numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.float64]]:
+    ink = numpy.zeros((32, 12))
+    ink[rows, columns] = 1
+    return ink
+
+
+def test_a_bar_is_known_by_its_height_in_letters_however_far_apart_rows_are() -> None:
+    assert sign_of(cell(slice(7, 25), slice(5, 7))) == "|"
+    assert sign_of(cell(slice(9, 25), slice(5, 7))) == ""
+
+
+def test_an_underscore_is_known_by_how_low_it_is_in_letters_however_far_apart_rows_are() -> None:
+    assert sign_of(cell(slice(22, 24), slice(1, 11))) == "_"
+    assert sign_of(cell(slice(17, 19), slice(2, 10))) == "-"
+
+
+def test_data_in_quotation_marks_has_a_grid_though_each_word_lacks_its_comma() -> None:
+    numbers = [Run(0, 3, str(number)) for number in range(100, 108)]
+    data = [Run(5, 14, '"SystemError"') for _ in numbers]
+    assert _is_grid_of([*numbers, *data])
+    assert not _is_grid_of([*numbers, *(Run(5, 20, '"SystemError"') for _ in numbers)])
