@@ -7,6 +7,7 @@ The thresholds are chosen; bench/ocr.py scores them all together, and no measure
 
 from typing import Any
 
+from gateway.ocr.colours import any_colour
 from gateway.ocr.extras import vision
 from gateway.ocr.types import Rect
 
@@ -42,14 +43,23 @@ class PageInk:
     """The ink of a page in gray, 8 bits, which must not change meanwhile. What it keeps is bounded by the boxes that
     lines and words of one page have: together about the page's area."""
 
-    def __init__(self, gray: Any) -> None:
-        self.gray = gray
+    def __init__(self, gray: Any, colours: Any = None) -> None:
+        """`colours`: the same page, BGR with dark ink, for ink that gray does not tell from its ground: dark blue on
+        black."""
+        self.gray, self._colours = gray, colours
         self._known: dict[Rect, Found | None] = {}
 
     def ink(self, rect: Rect) -> Found | None:
         """The ink inside the box, not to be written to; None where there is no clear ink."""
         if rect not in self._known:
-            self._known[rect] = _ink_in(self.gray, rect)
+            found = _ink_in(self.gray, rect)
+            if found is None and self._colours is not None:
+                left, top = max(0, int(rect.x1)), max(0, int(rect.y1))
+                box = Rect(rect.x1 - left, rect.y1 - top, rect.x2 - left, rect.y2 - top)
+                part = self._colours[top : int(rect.y2) + 1, left : int(rect.x2) + 1]
+                found = _ink_in(any_colour(part), box) if part.size else None
+                found = found and (found[0], left, top)
+            self._known[rect] = found
         return self._known[rect]
 
 

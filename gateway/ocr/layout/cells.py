@@ -42,6 +42,8 @@ BASE_INK, LETTER_SHARE, MIN_BASE_LETTERS, MIN_OFF_PX, UNEVEN_SHARE = 0.3, 0.25, 
 distance, so many at least. A row that many pixels off is moved where this share of the rows is off: on a screen, where
 rows stand at one distance, only a row of signs is. At half the share, such rows are moved; at double, those of receipts
 are not (two of three receipts of ocr-real have a third of their rows off, its terminals one in forty)."""
+MARGIN = 2.0
+"""Letters of room around a block in which signs may be that the detector passed over."""
 MIN_CELL_PX = 4
 """Narrower cells show no letter."""
 
@@ -94,7 +96,7 @@ def cell_grid(
     step, middles, members, others = grid
     box = hull([line.rect for row in members for line in row])
     top, bottom = max(0, int(min(middles) - step)), min(gray.shape[0], int(max(middles) + step) + 1)
-    first, last = max(0, int(min(left, box.x1 - 2 * pitch))), min(gray.shape[1], int(box.x2 + 2 * pitch))
+    first, last = max(0, int(min(left, box.x1 - MARGIN * pitch))), min(gray.shape[1], int(box.x2 + MARGIN * pitch))
     part = gray[top:bottom, first:last]
     if part.size == 0 or len(middles) > MAX_ROWS:
         return None
@@ -117,7 +119,7 @@ def cell_grid(
     off = _off_base(ink, inked, step)
     if off.any():
         ink, inked = ink_of(_cut(gray, ys + off[:, None], xs))
-    beyond = max(0, int((box.x1 - 2 * pitch - origin) // pitch))
+    beyond = max(0, int((box.x1 - MARGIN * pitch - origin) // pitch))
     inked[has_lines, :beyond] = False
     for rect in (*foreign, *(line.rect for line in others)):
         near = numpy.abs(numpy.array(middles) - rect.center_y) < FOREIGN * step

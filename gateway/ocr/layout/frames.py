@@ -16,6 +16,9 @@ SLIM, LOW = 0.34, 0.2
 """Greatest width of an upright stroke, and height of a level one, as shares of the cell."""
 MIN_BAR, MIN_MARK, MIN_DASH, MAX_EQUAL = 0.66, 0.45, 0.35, 0.4
 """Least height of a bar and of `!`, width of a dash, and greatest height of `=`, as shares of the cell."""
+BAR_WIDTHS = 1.45
+"""A stroke so many widths of the cell high is a bar too, however far apart the rows are. Measured on fresh screens of
+JetBrains Mono: 1.5 and more; letters are 1.3 high. At half, `l` without feet is a bar; at double, none is."""
 DASH_FILL = 0.7
 """Least share of ink in the box around a dash: two slanted strokes side by side fill half of theirs."""
 MIN_SLASH, MIN_SLANT, MIN_LEAN, LEAN_STROKE = 0.4, 0.5, 0.45, 0.5
@@ -26,6 +29,9 @@ UPPER = 0.55
 """Least share of `!` above its gap: of a colon it is half and less, of an `i` a quarter."""
 MIDDLE, BOTTOM = (0.25, 0.75), 0.75
 """Where the middle of a dash lies, and below what height that of an underscore, as shares of the cell's height."""
+LOW_WIDTHS = 0.45
+"""A level stroke so many widths of the cell below its middle is an underscore too, however far apart the rows are: it
+is .6 to .7 below, a dash .1 to .2. At half, dashes are underscores; at double, those of wide rows are dashes."""
 DOT = (0.6, 0.85)
 """Where the middle of a full stop lies, as a share of the cell's height."""
 FULL_ARM, CENTRE = 0.45, (0.3, 0.7)
@@ -91,13 +97,14 @@ def sign_of(ink: Any) -> str:
     if wide <= SLIM and tall >= MIN_MARK and _is_straight(dark):
         gaps = numpy.flatnonzero(~full.any(axis=1))
         if not len(gaps):
-            return "|" if tall >= MIN_BAR else ""
+            return "|" if tall >= MIN_BAR or tall * height >= BAR_WIDTHS * width else ""
         return "!" if gaps[0] >= UPPER * len(full) and gaps[-1] - gaps[0] + 1 == len(gaps) else ""
     if wide >= MIN_DASH and full.any(axis=0).all():
         if not full.any(axis=1).all():
             return "=" if tall <= MAX_EQUAL and MIDDLE[0] < middle < MIDDLE[1] else ""
         if tall <= LOW and full.mean() >= DASH_FILL:
-            return "-" if MIDDLE[0] < middle < MIDDLE[1] else "_" if middle >= BOTTOM else ""
+            is_low = middle >= BOTTOM or (middle - 0.5) * height >= LOW_WIDTHS * width
+            return "_" if is_low else "-" if middle > MIDDLE[0] else ""
     if tall <= LOW and wide <= SLIM + LOW and full.all() and DOT[0] < middle < DOT[1]:
         return "."
     return "+" if _is_plus(full, tall, wide) else ""

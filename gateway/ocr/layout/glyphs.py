@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gateway.ocr.colours import any_colour
 from gateway.ocr.extras import vision
-from gateway.ocr.layout.cell_ink import any_colour
-from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
+from gateway.ocr.layout.cells import MARGIN, CellGrid, cell_grid, without_sides
 from gateway.ocr.layout.code_extent import MAX_LEFT, row_step
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
-from gateway.ocr.layout.ground_edges import crossed_rows, left_edge
+from gateway.ocr.layout.ground_edges import crossed_rows, left_edge, without_right
 from gateway.ocr.layout.guides import without_guides
 from gateway.ocr.layout.gutter_marks import marked_columns
 from gateway.ocr.layout.look_alikes import as_capitals, known_shapes, told_apart
@@ -53,8 +53,6 @@ NEAR_SHAPE = 0.93
 """A shape that was never read is that of its nearest, if so like: neighbours that reach into a cell change its ink."""
 KNOWN_SHARE = 0.5
 """Least share of the votes for a shape to spell a word that was read with too many or too few letters."""
-
-
 SHAPE_FIT = 0.9
 """Confidence of a row that was read by its shapes alone."""
 EDGE_ROOM = 0.5
@@ -74,6 +72,7 @@ def read_block(page: Any, block: PageBlock, lines: list[Line], panels: list[Rect
     around = panel_of(block.rect, panels)
     left = _free_left(block, lines, panels[around].x1 if around >= 0 else 0.0)
     edge = left_edge(gray, block.rect, left)
+    gray = without_right(gray, block.rect, MARGIN * block.pitch)
     grid = cell_grid(gray, block.lines, block.pitch, foreign, edge + EDGE_ROOM * block.pitch if edge > left else left)
     if grid is not None and around >= 0:
         grid.leave_out_beyond(panels[around])
@@ -147,7 +146,8 @@ def _is_grid_of(words: list[Run]) -> bool:
     fitting = sum(run.fits for run in words)
     near = sum(abs(len(run.read) - run.length) <= MAX_SIGNS for run in words if run.length >= LONG_WORD)
     is_long = sum(run.length >= LONG_WORD for run in words)
-    return fitting >= MIN_FITTING * len(words) or (near >= NEARLY_ALL * is_long and is_long >= MIN_FITTING * len(words))
+    telling = sum(run.length >= LONG_WORD or run.fits for run in words)
+    return fitting >= MIN_FITTING * len(words) or (near >= NEARLY_ALL * is_long and telling >= MIN_FITTING * len(words))
 
 
 def _vote(shapes: Shapes, rows: list[list[Run]]) -> None:
@@ -202,8 +202,9 @@ def _kind(character: str) -> str:
 
 def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[str, float, int]]:
     """For each shape its character, the share of the votes for it, and their number."""
-    heights = heights_of([grid.ink[first] for first in shapes.firsts], shapes.votes)
-    known = known_shapes(shapes)
+    ink = [grid.ink[first] for first in shapes.firsts]
+    heights = heights_of(ink, shapes.votes)
+    known = known_shapes(shapes, ink)
     voted = [number for number, votes in enumerate(shapes.votes) if votes]
     found: list[tuple[str, float, int]] = []
     for number, votes in enumerate(shapes.votes):

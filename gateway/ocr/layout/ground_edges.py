@@ -14,6 +14,8 @@ begins. Chosen: at half, the current line's shade is another ground; at double, 
 edge."""
 ROW_REACH = 0.4
 """As cells.ROW_REACH."""
+SOFT_PX = 2
+"""Pixels before an edge that smoothing or compression with loss may have changed."""
 
 
 def left_edge(gray: Any, rect: Rect, left: float) -> float:
@@ -27,6 +29,24 @@ def left_edge(gray: Any, rect: Rect, left: float) -> float:
     away = numpy.abs(numpy.median(part[:, : side - first], axis=0) - ground)
     others = numpy.flatnonzero(away > GROUND_STEP)
     return float(first + others[-1] + 1) if len(others) else left
+
+
+def without_right(gray: Any, rect: Rect, reach: float) -> Any:
+    """The page with the block's ground where another one begins, up to `reach` right of the block: the step between
+    two grounds is no sign at the ends of the longest rows."""
+    _, numpy = vision()
+    top, bottom, end = max(0, int(rect.y1)), int(rect.y2), min(gray.shape[1], int(rect.x2 + reach) + 1)
+    side = min(end, int(rect.x2) + SOFT_PX)
+    part = gray[top:bottom, side:end]
+    if part.size == 0:
+        return gray
+    ground = float(numpy.median(gray[top:bottom, max(0, int(rect.x1)) : side]))
+    others = numpy.flatnonzero(numpy.abs(numpy.median(part, axis=0) - ground) > GROUND_STEP)
+    if not len(others):
+        return gray
+    gray = gray.copy()
+    gray[:, max(side, side + int(others[0]) - SOFT_PX) : end] = ground
+    return gray
 
 
 def crossed_rows(gray: Any, rect: Rect, middles: Sequence[float]) -> Any:

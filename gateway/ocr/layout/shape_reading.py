@@ -148,11 +148,13 @@ def _quote(ink: Any) -> str:
     """The quotation mark that a cell holds: one that leans to the right downwards is a backtick; none where the ink
     reaches in from a neighbour."""
     _, numpy = vision()
-    dark = ink >= QUOTE_INK
+    dark, shade = ink >= QUOTE_INK, numpy.where(ink >= QUOTE_INK / 2, ink, 0)
     columns, rows = numpy.flatnonzero(dark.any(axis=0)), numpy.flatnonzero(dark.any(axis=1))
     if not len(columns) or columns[0] == 0 or columns[-1] == dark.shape[1] - 1:
         return ""
-    middles = numpy.array([float(numpy.average(numpy.arange(dark.shape[1]), weights=ink[row])) for row in rows])
+    # Without what compression with loss left on the ground, with the soft ends of small marks.
+    rows = [row for row in range(max(0, rows[0] - 1), min(len(dark), rows[-1] + 2)) if shade[row].any()]
+    middles = numpy.array([float(numpy.average(numpy.arange(dark.shape[1]), weights=shade[row])) for row in rows])
     if not dark[:, columns[0] : columns[-1] + 1].any(axis=0).all():
         return ""
     half = len(rows) // 2

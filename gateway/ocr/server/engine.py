@@ -137,7 +137,7 @@ class OcrEngine:
             pixels, lines = level(pixels, lines, skew)
         gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew, None if sheet is None else numpy.linalg.inv(sheet))
-        ink = PageInk(gray)
+        ink = PageInk(gray, even)
         parts = [part for line in lines for part in parts_of(ink, measure(ink, line))]
         shape = page_shape(pixels, gray, ink, parts)
         return self._with_other_scripts(PageReading(page, pixels, even, gray, ink, frame, parts, shape))

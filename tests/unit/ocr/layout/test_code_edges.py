@@ -3,7 +3,7 @@
 import numpy
 
 from gateway.ocr.layout.code_extent import row_step
-from gateway.ocr.layout.ground_edges import crossed_rows, left_edge
+from gateway.ocr.layout.ground_edges import crossed_rows, left_edge, without_right
 from gateway.ocr.layout.gutter_marks import marked_columns
 from gateway.ocr.layout.look_alikes import as_capitals
 from gateway.ocr.layout.runs import Run, _is_pale_gutter, without_specks
@@ -28,6 +28,15 @@ def test_code_begins_right_of_the_side_of_its_window() -> None:
     rect = Rect(80, 10, 180, 90)
     assert left_edge(page(), rect, 10) == 40
     assert left_edge(page(), rect, 60) == 60
+
+
+def test_the_step_to_another_ground_right_of_code_is_no_ink_and_a_page_without_one_is_given_back() -> None:
+    gray = page()[:, ::-1].copy()
+    rect = Rect(20, 10, 150, 90)
+    assert without_right(gray, rect, 5) is gray
+    painted = without_right(gray, rect, 20)
+    assert (painted[10:90, 150:171] == WINDOW).all() and (painted[:, 171:] == gray[:, 171:]).all()
+    assert (gray[10:90, 160:] == AROUND).all()
 
 
 def test_a_row_over_the_side_of_a_window_is_crossed_and_one_with_a_frames_line_is_not() -> None:

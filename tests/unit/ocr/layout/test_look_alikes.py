@@ -18,8 +18,21 @@ def shapes(
     return Shapes(of_cell, firsts, *counters, around, numpy.array(likeness), numpy.zeros_like(of_cell, bool))
 
 
-def told(block: Shapes, number: int) -> dict[str, int]:
-    return dict(told_apart(block.votes[number], block, number, known_shapes(block)))
+Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.float64]]
+
+
+def ring(*, has_dot: bool = False) -> Pixels:
+    ink = numpy.zeros((20, 12))
+    ink[4:16, 2:10] = 1
+    ink[6:14, 4:8] = 0
+    if has_dot:
+        ink[9:11, 5:7] = 1
+    return ink
+
+
+def told(block: Shapes, number: int, ink: list[Pixels] | None = None) -> dict[str, int]:
+    known = known_shapes(block, ink or [ring() for _ in block.votes])
+    return dict(told_apart(block.votes[number], block, number, known))
 
 
 def test_what_was_read_between_its_kind_is_that_wherever_it_stands() -> None:
@@ -39,6 +52,21 @@ def test_a_shape_unlike_the_known_ones_is_the_other_beside_letters_and_stays_bes
     block = shapes([{"0": 9}, {"0": 2}, {"0": 2}], [{"0": 3}, {}, {}], around, likeness)
     assert told(block, 1) == {"O": 2}
     assert told(block, 2) == {"0": 2}
+
+
+def test_a_nought_has_a_dot_where_the_typeface_has_such_and_an_empty_ring_is_a_letter() -> None:
+    likeness = [[1.0, 0.97, 0.97], [0.97, 1.0, 0.97], [0.97, 0.97, 1.0]]
+    around = [{"small"}, {"small"}, {"digit"}]
+    block = shapes([{"O": 4}, {"0": 2}, {"0": 9}], [{}, {}, {"0": 3}], around, likeness)
+    ink = [ring(has_dot=True), ring(), ring(has_dot=True)]
+    assert [told(block, n, ink) for n in range(3)] == [{"0": 4}, {"O": 2}, {"0": 9}]
+    assert [told(block, n) for n in range(3)] == [{"0": 4}, {"0": 2}, {"0": 9}]
+
+
+def test_between_capitals_and_small_letters_a_ring_is_a_letter_though_like_a_nought() -> None:
+    likeness = [[1.0, 0.97], [0.97, 1.0]]
+    block = shapes([{"O": 5, "0": 2}, {"0": 9}], [{}, {"0": 3}], [{"capital", "small"}, {"digit"}], likeness)
+    assert told(block, 0) == {"O": 7}
 
 
 def test_other_letters_keep_their_votes() -> None:

@@ -3,7 +3,7 @@
 import numpy
 from PIL import Image, ImageDraw
 
-from gateway.ocr.layout.cell_ink import any_colour
+from gateway.ocr.colours import any_colour
 from gateway.ocr.layout.cells import cell_grid
 from gateway.ocr.layout.code_text import code_text
 from gateway.ocr.layout.glyphs import read_cells
