@@ -234,11 +234,12 @@ def test_no_answer_of_an_upstream_of_a_megabyte_holds_the_loop_for_50_ms(measure
 
 
 @pytest.mark.slow
-def test_no_event_of_an_upstream_of_a_megabyte_holds_the_loop_for_50_ms(measured: MeasuredGateway) -> None:
-    """Log probabilities of a thousand tokens, which took 90 ms."""
+@pytest.mark.parametrize("text", [" a" * 1_200, "hi"])
+def test_no_event_of_an_upstream_of_a_megabyte_holds_the_loop_for_50_ms(measured: MeasuredGateway, text: str) -> None:
+    """Log probabilities of a thousand tokens, which took 90 ms; of the text, or of another one, as odd servers send."""
     token = {"token": " a", "bytes": [32, 97], "logprob": -0.5}
     places = {"content": [{**token, "top_logprobs": [token] * 20}] * 1_200}
-    choice = {"index": 0, "delta": {"content": "hi"}, "finish_reason": None, "logprobs": places}
+    choice = {"index": 0, "delta": {"content": text}, "finish_reason": None, "logprobs": places}
     with measured.streaming({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}) as size:
         assert size > 1_000_000
         asked = orjson.dumps({**CHAT, "stream": True, "logprobs": True})

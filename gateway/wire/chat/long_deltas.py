@@ -22,10 +22,11 @@ def short_deltas(delta: dict[str, Any], logprobs: Any) -> Iterator[tuple[dict[st
     """
     name, text = next(iter(delta.items()))
     tokens = logprobs.get(name) if isinstance(logprobs, dict) else None
-    is_listed = isinstance(tokens, list) and len(tokens) > _DELTA_TOKENS
-    if name not in _CUT or (len(text) <= DELTA_CHARS and not is_listed):
+    is_long = len(text) > DELTA_CHARS
+    is_spelt = isinstance(tokens, list) and (is_long or len(tokens) > _DELTA_TOKENS) and _spell(tokens, text)
+    if name not in _CUT or not (is_long or is_spelt):
         yield delta, logprobs
-    elif isinstance(tokens, list) and _spell(tokens, text):
+    elif tokens is not None and is_spelt:
         for at, end in _token_spans(tokens):
             yield {name: "".join(each["token"] for each in tokens[at:end])}, {**logprobs, name: tokens[at:end]}
     else:

@@ -37,7 +37,7 @@ async def test_processes_that_keep_dying_are_replaced_with_short_pauses() -> Non
         await pool.close()
 
 
-SLOW = (b"<html><body>" + b"<p>A page of very many paragraphs, each of which is looked at.</p>" * 60_000) + b"</body>"
+SLOW = (b"<html><body>" + b"<p>A page of very many paragraphs, each of which is looked at.</p>" * 85_000) + b"</body>"
 """Takes seconds."""
 
 
