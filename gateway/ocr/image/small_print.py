@@ -14,13 +14,13 @@ from gateway.ocr.types import Line, Word
 
 MAX_SIZE = 12.0
 """Height of small letters, in pixels, up to which print is small. At half, 14 px print keeps its errors; at double,
-lines that are read without such errors are looked at too."""
+lines that have no such errors cost time too."""
 STEM_SHARE, BLANK_SHARE = 0.3, 0.08
 """Darkness, as a share of the darkest, of stems, and up to which a pixel is blank. At half or double, grounds
 are ink, or thin stems are missed."""
 SHOULDER, STRAIGHT = 0.15, 0.08
 """How much darker a stem is where an arch joins it, as a share of the darkest: more at a shoulder, less at a straight
-stem; between the two nothing is said. At half or double, noise decides."""
+stem; between the two the letter stays as it was read. At half or double, noise decides."""
 MIN_WIDTH, MAX_WIDTH = 1.42, 2.2
 """Width of `rn` in heights of small letters. At half, an `m` of a monospaced typeface, whose middle stem has hardly a
 shoulder, is one; at double, three letters are."""

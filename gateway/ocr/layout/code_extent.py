@@ -21,8 +21,8 @@ ONE_STEP, FEW_STEPS = 1.3, 3
 """The least distances of rows, up to this factor, are of neighbours. Rows so many distances apart still tell the
 distance of rows; beyond, one row more or less makes no difference."""
 LEAST_SHARE = 0.25
-"""Share of the distances of rows that the least must be: a row that the picture's edge cuts stands nearer. At half, it
-decides; at double, code with many blank rows has no least."""
+"""The least distance of two rows must occur in this share of all distances: a row cut by the picture's edge is nearer
+than others. At half, that row decides; at double, code with many blank rows has no least."""
 MAX_LEFT, MAX_GUTTER = 9.0, 6.0
 """Short lines up to so many letters left of the sure ones belong to the block: braces, and numbers of lines (at most
 MAX_GUTTER letters wide). At half, the gutter is read as a list of numbers; at double, so is a side bar's icon."""

@@ -17,7 +17,7 @@ MIN_NUMBERED = 3
 """Rows that begin with a number, which ends in the same column, of a gutter."""
 
 SPECKS, CLEAR_OF_SPECKS = ("'", "`", '"', "_", ".", ","), 3
-"""What a speck is told as, and the empty cells between it and the text. At half, signs that were not read go; at
+"""Signs that specks of dirt are read as, and the least number of empty cells between a speck and the text. At half, signs that were not read go; at
 double, specks of indented lines stay."""
 LIGATURE_CELLS = 2
 """Cells of a sign that programming typefaces draw for two letters."""
@@ -67,7 +67,7 @@ def rows_of_cells(grid: CellGrid) -> list[list[Run]]:
 
 def _is_pale_gutter(rows: list[list[Run]], edge: int) -> bool:
     """Whether what ends before a column are the numbers of lines though few were read, as they are pale but for the
-    current line's: in all rows it is short and stands clear of the text."""
+    current line's: in all rows it is short, with a gap before the text."""
     filled = [runs for runs in rows if runs]
     left = [runs[: sum(run.start < edge for run in runs)] for runs in filled]
     right = [runs[len(gutter)].start for runs, gutter in zip(filled, left, strict=True) if len(gutter) < len(runs)]
