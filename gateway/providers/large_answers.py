@@ -28,7 +28,7 @@ loop for 45 ms. At half such an event fails; at double it takes twice as long.""
 
 
 async def checked_events(batch: list[bytes], stats: RequestStats) -> list[bytes]:
-    """The data of events, unchanged; a large one sets `stats.has_large_events`. Raises UpstreamError: too many values."""
+    """The events' data, unchanged; a large one sets `stats.has_large_events`. Raises UpstreamError: too many values."""
     for data in batch:
         if len(data) > MEASURED_BYTES:
             stats.has_large_events = True

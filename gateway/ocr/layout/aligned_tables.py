@@ -186,8 +186,8 @@ def _is_table(run: list[list[Rect]]) -> bool:
 
 
 def _without_sums(rows: list[list[Rect]]) -> list[list[Rect]]:
-    """The rows without the sums below them: last rows of two pieces, in columns that other rows have too. A short invoice
-    may have as many sums as items."""
+    """The rows without the sums below them: last rows of two pieces, in columns that other rows have too. A short
+    invoice may have as many sums as items."""
     last = max((number for number, row in enumerate(rows) if len(row) >= MIN_TABLE_COLUMNS), default=-1)
     body, sums = rows[: last + 1], rows[last + 1 :]
     return body if len(body) >= MIN_TABLE_ROWS and sums and share_columns(body, sums) else rows

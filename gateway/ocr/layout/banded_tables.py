@@ -39,7 +39,8 @@ where its pieces begin or end where the table's do. At half, headings with a wid
 above the items of an invoice join."""
 EXTRA_ROOM = 1.0
 """A band is no row if its text is this much further from an edge than in other rows: a paragraph between a table and
-the rule above the page's foot. At half, rows of one line in a high band end a table; at double, a paragraph set close joins.
+the rule above the page's foot.
+At half, rows of one line in a high band end a table; at double, a paragraph set close joins.
 """
 OUTSIDE = 0.6
 """How far a piece may reach over the table's side. At half, boxes with margins are cut off; at double, text beside the

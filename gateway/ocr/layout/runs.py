@@ -17,7 +17,8 @@ MIN_NUMBERED = 3
 """Rows that begin with a number, which ends in the same column, of a gutter."""
 
 SPECKS, CLEAR_OF_SPECKS = ("'", "`", '"', "_", ".", ","), 3
-"""Signs that specks of dirt are read as, and the least number of empty cells between a speck and the text. At half, signs that were not read go; at
+"""Signs that specks of dirt are read as, and the least number of empty cells between a speck and the text.
+At half, signs that were not read go; at
 double, specks of indented lines stay."""
 LIGATURE_CELLS = 2
 """Cells of a sign that programming typefaces draw for two letters."""
