@@ -23,6 +23,7 @@ from gateway.mcp.arguments import (
 )
 from gateway.mcp.messages import ToolCall
 from gateway.texts import ScanToken
+from gateway.wire.preencoded import snug
 
 _DATES = frozenset({"start_date", "end_date"})
 _LISTS = frozenset({"include_domains", "exclude_domains"})
@@ -110,7 +111,7 @@ class Tool:
     def remember(self, call: ToolCall) -> None:
         """Share this call's checked arguments with later equal calls. Only for calls in which nothing was masked."""
         if len(call.cache_key) <= _MAX_REMEMBERED_BYTES:
-            self._remembered[call.cache_key] = (call.arguments, call.request, call.scan_token)
+            self._remembered[snug(call.cache_key)] = (call.arguments, call.request, call.scan_token)
             if len(self._remembered) > _MAX_REMEMBERED:
                 del self._remembered[next(iter(self._remembered))]
 

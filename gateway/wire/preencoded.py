@@ -1,4 +1,5 @@
-"""JSON objects that answer many requests: their lists are encoded once and written as they are. Knows no field."""
+"""JSON that is remembered: in no more memory than its length; and objects whose lists are encoded once and written as
+they are. Knows no field."""
 
 from typing import Any
 
@@ -6,6 +7,15 @@ import orjson
 
 from gateway.domain import Json
 from gateway.texts import ScanToken
+
+
+def snug(encoded: bytes) -> bytes:
+    """The same bytes in an object of just their size. For whatever `orjson.dumps` made and a cache keeps.
+
+    orjson 3.13 gives out the buffer in which it wrote: 3 times the JSON of short values, 13 times that of a long string
+    (`malloc_usable_size`, read 2026-11-23), so that a cache of 32 MB by its own count held 130.
+    """
+    return bytes(memoryview(encoded))
 
 
 class PackedJson(dict[str, Any]):
@@ -25,7 +35,7 @@ class PackedJson(dict[str, Any]):
     def of(cls, whole: Json) -> "PackedJson":
         """A packed copy of an object. Raises TypeError when a string is not valid Unicode."""
         copy = cls(whole)
-        copy._packed = {name: orjson.dumps(value) for name, value in whole.items() if isinstance(value, list)}
+        copy._packed = {name: snug(orjson.dumps(value)) for name, value in whole.items() if isinstance(value, list)}
         copy.update((name, orjson.Fragment(packed)) for name, packed in copy._packed.items())
         copy.scan_token = ScanToken()
         return copy

@@ -17,6 +17,7 @@ from gateway.services.hosted_tools.options import SEARCH
 from gateway.services.hosted_tools.page_text import search_text
 from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import HostedCall, Source
+from gateway.wire.preencoded import snug
 from gateway.wire.untrusted_json import table_in, tables_in
 
 _MAX_ENTRIES = 2_000
@@ -51,7 +52,7 @@ class CallMemory:
                 "sources": [*map(list, call.sources)],
             }
         )
-        self._calls.put((owner, call.item_id), value, weight=len(value))
+        self._calls.put((owner, call.item_id), snug(value), weight=len(value))
 
     def recall(self, owner: str, items: Sequence[Json], sources: Sources) -> list[Json]:
         """The items of a conversation, in which the hosted calls of the turn that is not over yet become function
