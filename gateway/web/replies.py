@@ -147,3 +147,12 @@ class EventReply(EventSourceResponse):
             self.force_close()
             self.headers[hdrs.CONNECTION] = "close"
         return await super().prepare(request)
+
+    def stop_streaming(self) -> None:
+        """End the pings; called once, when the stream is over.
+
+        Their task is let go: it keeps the error that ended it, whose traceback leads back here. Left in that circle,
+        every ended stream would wait for the garbage collector with its request and all that the request holds.
+        """
+        super().stop_streaming()
+        self._ping_task = None

@@ -104,8 +104,13 @@ async def _pump(
             batch = await following  # aiohttp-sse sends its pings meanwhile
         except StopAsyncIteration:
             break
-        except (asyncio.CancelledError, Exception) as error:
-            batch, fault = [], _fault_of(request, context, error)
+        except asyncio.CancelledError:
+            stopping = context.server.in_flight.take_back()
+            if stopping is None:  # not the end of a drain: the client has left
+                raise
+            batch, fault = [], stopping
+        except Exception as error:
+            batch, fault = [], as_gateway_error(request, error)
         if batch is None:
             break
         if fault is None and not keys.is_live(key_id):
@@ -115,6 +120,7 @@ async def _pump(
             fault.request_id = context.request_id
             failure_events = reply.failure_events or context.endpoint.dialect.error_events
             await _write(reply.write(sse.encode_all(failure_events(fault))))
+            del fault  # its traceback leads to this frame: as a circle they would wait for the garbage collector
             break
         if batch:
             try:
@@ -131,16 +137,6 @@ async def _pump(
             await asyncio.sleep(0)  # a burst must not hold up other requests
         following = reply.events.__anext__()
     await _write(reply.write_eof())
-
-
-def _fault_of(request: web.Request, context: RequestContext, error: Exception | asyncio.CancelledError) -> GatewayError:
-    """The error to end the stream with. Raises the cancellation again when it means that the client has left."""
-    if not isinstance(error, asyncio.CancelledError):
-        return as_gateway_error(request, error)
-    stopping = context.server.in_flight.take_back()
-    if stopping is None:
-        raise error
-    return stopping
 
 
 async def _write_apart(reply: EventReply, batch: EventBatch) -> None:
