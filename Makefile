@@ -18,6 +18,10 @@ AGAIN    := || $(PYTEST) --last-failed --last-failed-no-failures none -m "$(SUIT
 # The floor is the figure of 2026-11-22 (93 %), less what runs in other processes and differs from machine to machine.
 COVERAGE_FLOOR := 91
 
+# Compiled files are kept, whatever the environment says: without them each of the tests' hundreds of processes compiles
+# what it imports (a collection of the tests takes 17 s of CPU instead of 10, a start of the gateway 1.9 s instead of 0.7).
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test test-fast test-system check bench clean lock install
 .PHONY: install-service uninstall-service upgrade rollback deb
@@ -55,7 +59,7 @@ else
 endif
 
 # Without the contract tests: they are three minutes of CPU, mostly patterns timed, and `make check` runs them.
-test-fast: $(VENV)/.installed-dev  ## unit tests and flows that need no engine and no second process: three minutes on two cores
+test-fast: $(VENV)/.installed-dev  ## unit tests and flows that need no engine and no second process: two minutes on two cores
 	$(PARALLEL) -m "$(SUITE) and not slow and not alone" $(or $(TESTARGS),tests/unit tests/flows)
 
 test-system: $(VENV)/.installed-dev  ## tests that need npm, a browser, PostgreSQL or systemd; each is skipped without it

@@ -50,11 +50,10 @@ TOKENS_MINUTE, TOKENS_DAY, TOOLS_DAY, SPEND_MONTH = "tokens-minute", "tokens-day
 
 
 class Period(NamedTuple):
-    """A minute, day or month: the part that it has in a counter's name, when it ends (unix seconds), its length."""
+    """A minute, day or month: the part that it has in a counter's name, and when it ends (unix seconds)."""
 
     name: str
     ends_at: float
-    length_s: int
 
 
 def periods(now_s: float) -> dict[str, Period]:
@@ -64,12 +63,12 @@ def periods(now_s: float) -> dict[str, Period]:
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     days = calendar.monthrange(now.year, now.month)[1]
     next_month = (day.replace(day=1) + timedelta(days=days)).timestamp()
-    today = Period(f"{now:%Y%m%d}", (day + timedelta(days=1)).timestamp(), 86_400)
+    today = Period(f"{now:%Y%m%d}", (day + timedelta(days=1)).timestamp())
     return {
-        TOKENS_MINUTE: Period(str(minute), (minute + 1) * 60.0, 60),
+        TOKENS_MINUTE: Period(str(minute), (minute + 1) * 60.0),
         TOKENS_DAY: today,
         TOOLS_DAY: today,
-        SPEND_MONTH: Period(f"{now:%Y%m}", next_month, days * 86_400),
+        SPEND_MONTH: Period(f"{now:%Y%m}", next_month),
     }
 
 

@@ -65,8 +65,9 @@ def decoded(batch: EventBatch) -> list[Json]:
 
 
 MAX_EVENT_BYTES = 6 * 1024 * 1024
-"""Chosen: some upstreams send a whole answer as one event. At half, answers of two million characters would fail; at
-double, each stream of a broken upstream can hold twice the memory."""
+"""Chosen: some upstreams send a whole answer as one event, and the last one of a /responses stream, with log
+probabilities, may have 4.5 MB. At half, such streams fail; at double, each stream of a broken upstream can hold twice
+the memory."""
 _BOM = b"\xef\xbb\xbf"
 _CR, _LF = 0x0D, 0x0A
 """As numbers: finding a number in bytes takes a tenth of the time of finding a byte string."""

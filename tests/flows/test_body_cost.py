@@ -181,6 +181,7 @@ async def test_a_large_answer_that_repeats_the_request_is_whole_and_can_be_asked
             assert await kept.json() == told[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_body_of_many_values_is_not_held_while_the_upstream_is_awaited(
     start_gateway: StartGateway, upstream: up.Upstream, streamed: bool

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import aiohttp
 import orjson
+import pytest
 
 from gateway.embedded.llm_server import SLOTS
 from gateway.embedded.servers import MAX_CALLS, Embedded, EmbeddedUpstream
@@ -25,6 +26,7 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.slow
 async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(
     start_gateway: StartGateway, upstream: Upstream
 ) -> None:

@@ -233,6 +233,7 @@ async def test_both_kinds_of_hosted_tools_work_in_one_answer(stage: Stage) -> No
     assert data["output"][-1]["content"][0]["annotations"][0]["url"] == "https://a.example.com/paris"
 
 
+@pytest.mark.slow
 async def test_a_server_of_the_official_sdk_is_understood(start_gateway: StartGateway) -> None:
     port = free_port()
     process = await asyncio.create_subprocess_exec(

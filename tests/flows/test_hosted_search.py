@@ -146,6 +146,7 @@ async def test_an_answer_is_the_same_streamed_and_whole(stage: Scene, case: Case
         assert kinds_of(made[0]["output"]) == case.items
 
 
+@pytest.mark.slow
 async def test_every_place_of_a_cut_gives_the_same_answer(stage: Scene) -> None:
     text = f"{SMILE}x [1], ([b]({LYON})) 【3】 {NICE}."
     expected = None

@@ -95,7 +95,7 @@ class PageRequest:
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
     """Caps of one fetch: bytes on the wire, bytes once decompressed, seconds in all. `is_cut`: of a body with more than
-    `max_bytes` the rest is left out, instead of FetchFailed (`too_large`).
+    `max_bytes` the rest is left out, instead of FetchFailed (`too_large`); compressed it may have `max_inflated_bytes`.
 
     The defaults are chosen: half fails long specifications and PDFs, double costs memory for each of up to 32 fetches
     at once. 20 s is what a tool call can spend on one page.
@@ -224,11 +224,11 @@ class Fetcher:
             raise too_large(limits.max_bytes)
         decoder = decoder_for(response.headers.get("Content-Encoding", ""), limits.max_inflated_bytes)
         body = bytearray()
-        wire_bytes = 0
+        wire_bytes, most_wire_bytes = 0, limits.max_inflated_bytes if limits.is_cut else limits.max_bytes
         async for piece in response.content.iter_any():
             wire_bytes += len(piece)
-            if wire_bytes > limits.max_bytes and not limits.is_cut:
-                raise too_large(limits.max_bytes)
+            if wire_bytes > most_wire_bytes:  # compressed bytes need not have any output
+                raise too_large(most_wire_bytes)
             for step in steps_of(piece) if isinstance(decoder, Inflater) else (piece,):
                 output = decoder.feed(step)
                 body += output

@@ -4,7 +4,6 @@ A browser ignores a declaration whose value it does not know, so that an earlier
 Custom properties (`--x`) keep their letters; `var()` is put in by `cascade`. Source: CSS Syntax 3. Pure.
 """
 
-import functools
 import re
 from collections.abc import Iterator
 
@@ -14,8 +13,6 @@ Declarations = dict[str, str]
 """Values in lower case by property."""
 Declared = dict[str, tuple[bool, str]]
 """(is important, value) by property."""
-_STYLES_REMEMBERED = 1_024
-"""Values of `style` that a process remembers. Chosen: those of a few pages; at half long pages parse some twice."""
 _NO_STRUCTURE = re.compile(
     r"/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|url\(\s*+(?![\"'])[^)]*+\)?",
     re.DOTALL | re.IGNORECASE,
@@ -39,12 +36,6 @@ LONGHANDS = {
 }  # fmt: skip
 """The single properties that a shorthand sets, as far as `expanded` takes it apart."""
 _KNOWN = css_values.PROPERTIES | _ALIASES.keys() | LONGHANDS.keys()
-
-
-@functools.lru_cache(maxsize=_STYLES_REMEMBERED)
-def inline_style(text: str) -> Declarations:
-    """The declarations of a `style` attribute. Not to be changed."""
-    return {name: value for name, (_, value) in declared(text).items()}
 
 
 def structure_only(text: str, strings: list[str]) -> str:

@@ -41,3 +41,12 @@ def describe(error: Exception, folder: Path) -> str:
         if shutil.disk_usage(folder).free < _FULL_BYTES:
             return "the disk is full"
     return "the index file cannot be used"
+
+
+def bytes_on_disk(path: Path) -> int:
+    """Size of a database: its file, and the log of what was written and is not yet in it. 0 where there is none."""
+    size = 0
+    for file in (path, path.with_name(f"{path.name}-wal")):
+        with contextlib.suppress(OSError):
+            size += file.stat().st_size
+    return size

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gateway.domain import Json
-from gateway.engines.index.disk_room import describe, need_room, truncate_log
+from gateway.engines.index.disk_room import bytes_on_disk, describe, need_room, truncate_log
 from gateway.engines.index.page_rows import (
     IndexedPage,
     cut_steps,
@@ -167,8 +167,7 @@ class PageIndex:
         except (sqlite3.Error, OSError) as error:
             self.problem = describe(error, self._path.parent)
             counts = {"pages": 0, "oldest": None, "newest": None}
-        size = self._path.stat().st_size if self._path.exists() else 0
-        return {**counts, "bytes": size, "error": self.problem}
+        return {**counts, "bytes": bytes_on_disk(self._path), "error": self.problem}
 
     async def _on(self, pool: ThreadPoolExecutor, work: Callable[[sqlite3.Connection], T]) -> T:
         """Runs `work` with its thread's connection, and once more on a new file when the old one is damaged."""

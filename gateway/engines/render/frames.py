@@ -15,7 +15,7 @@ One connection is one call: its pages are rendered one after the other, in one b
 
 A request has further `accept`, `origin`, `sends` (headers, `sends` is the type of a posted body) and `is_main` (the
 document of the page itself); `kind` is a resource type of the DevTools protocol: `Document`, `Script`, `Fetch` ….
-`reason` is one of REASONS. Knows neither the browser nor HTTP.
+`reason` is a Reason. Knows neither the browser nor HTTP.
 """
 
 import asyncio
@@ -29,7 +29,6 @@ from gateway.domain import Json
 Reason = Literal["busy", "crashed", "no_answer", "too_large", "unavailable", "slow"]
 """Why a page has no rendering: too many wait; it brought its process down; its document could not be had; its text is
 too large; the browser cannot be started; it does not come to rest and does not let itself be read."""
-REASONS: frozenset[str] = frozenset(get_args(Reason))
 
 Picture = Literal["none", "always", "drawn"]
 """Whether a picture of the page is wished: "drawn" is one of a page that shows canvases and next to no words."""

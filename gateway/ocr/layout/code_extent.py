@@ -22,7 +22,8 @@ ONE_STEP, FEW_STEPS = 1.3, 3
 distance of rows; beyond, one row more or less makes no difference."""
 LEAST_SHARE = 0.25
 """The least distance of two rows must occur in this share of all distances: a row cut by the picture's edge is nearer
-than others. At half, that row decides; at double, code with many blank rows has no least."""
+than others. Where none does, the least of all counts. At half, a cut row decides; at double, so it does in code with
+many blank rows."""
 MAX_LEFT, MAX_GUTTER = 9.0, 6.0
 """Short lines up to so many letters left of the sure ones belong to the block: braces, and numbers of lines (at most
 MAX_GUTTER letters wide). At half, the gutter is read as a list of numbers; at double, so is a side bar's icon."""
@@ -139,7 +140,7 @@ def row_step(run: list[Line]) -> float:
     if not steps:
         return height
     near = ([step for step in steps if least <= step <= ONE_STEP * least] for least in sorted(steps))
-    least = median(next(alike for alike in near if len(alike) >= LEAST_SHARE * len(steps)))
+    least = median(next((alike for alike in near if len(alike) >= LEAST_SHARE * len(steps)), [min(steps)]))
     counted = [(step, round(step / least)) for step in steps if round(step / least) <= FEW_STEPS]
     return sum(step for step, _ in counted) / sum(count for _, count in counted)
 

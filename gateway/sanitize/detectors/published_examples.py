@@ -168,7 +168,7 @@ _LOGINS: tuple[tuple[str, tuple[str, ...]], ...] = (
 _LOGIN_PAIRS = frozenset(login for _, logins in _LOGINS for login in logins)
 
 IDS = frozenset(("078051120", "219099999", "QQ123456C", "QQ123456A", "AB123456C", "111223333"))
-"""The Social Security Administration's examples (ssa.gov/history/ssn/misused.html) HMRC's (NIM39110) and pyparsing's,
+"""The Social Security Administration's examples (ssa.gov/history/ssn/misused.html), HMRC's (NIM39110) and pyparsing's,
 without separators."""
 
 

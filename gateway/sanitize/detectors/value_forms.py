@@ -28,10 +28,11 @@ _DATE = re.compile(rb"\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?")
 _PUBLIC = re.compile(
     rb"(?:[\w./:-]{1,120}@)?sha(?:1|224|256|384|512)[-:/=].*|(?:[0-9A-Fa-f]{2}:){5,}[0-9A-Fa-f]{2}|-----BEGIN.*|(?:ssh|ecdsa)-[\w-]+"
     rb"|AAAA(?:B3NzaC1|C3NzaC1|E2VjZHNh|Gnsk)[\w+/=]*|(?:\\x[0-9a-f]{2}){4,}|MII[A-D][\w+/=]{60,}"
-    rb"|B[\w-]{86}",
+    rb"|(?-i:B[A-P])[\w-]{85}",
     re.IGNORECASE,
 )
-"""Digests, fingerprints, public keys in SSH's form (RFC 4253) and certificates (X.509 in base64 begins so)."""
+"""Digests, fingerprints, public keys in SSH's form (RFC 4253), certificates (X.509 in base64 begins so) and points of
+P-256 as Web Push has them (RFC 8292: 65 bytes, the first is 4)."""
 
 _DIGITS = b"0123456789"
 _NOT_LETTERS = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())

@@ -47,6 +47,7 @@ _SCRIPT_WORDS = (
 _PASSWORD_WORDS = tuple((word, _LATIN_NAMES[len(word)]) for word in _SCRIPT_WORDS.split())
 """Words for password in scripts whose letters fold to LETTER, and a Latin one of the same length, so that offsets
 hold."""
+_LEAST_WORD_CHARS = min(_LATIN_NAMES)
 _END_OF_SCRIPTS = 0x20000
 """The end of plane 1: above are ideographs (LETTER) and, from U+E0000, tags and selectors (dropped)."""
 
@@ -102,7 +103,7 @@ _BEYOND = bytes(range(0x80)) + bytes([LETTER]) * 0x80
 
 def _fold_each(text: str) -> bytes:
     """Every character by the table. Those beyond it are four bytes of UTF-8: the first tells, the others go."""
-    if len(text) > 3 and not text[0] < "\u0370" <= "\u036f":
+    if len(text) >= _LEAST_WORD_CHARS:
         for word, name in _PASSWORD_WORDS:
             if word in text:
                 text = text.replace(word, name)

@@ -5,14 +5,11 @@ tests/contract/test_private_parts.py lists every one with its reason. Knows no r
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
-
-RequestEntry = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-"""What a server calls with each parsed request."""
 
 
 def set_match_info(request: web.Request, info: web.UrlMappingMatchInfo) -> None:

@@ -110,6 +110,7 @@ def _create(path: Path) -> None:
     KeyFile(path).create(REQUEST)
 
 
+@pytest.mark.slow
 def test_keys_made_at_the_same_time_are_all_kept(path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         pool.map(_create, [path] * 12)

@@ -110,6 +110,7 @@ def test_every_command_has_help_and_stands_in_the_manual_and_the_completions(
     assert entry.main(["manual"]) == 0 and capsys.readouterr().out == manual
 
 
+@pytest.mark.slow
 def test_the_script_for_bash_completes_commands_actions_options_and_values() -> None:
     script = f'eval "$({sys.executable} -m gateway completion bash)"; ' + (
         'try() { COMP_WORDS=(gateway "$@"); COMP_CWORD=$#; _gateway; echo "${COMPREPLY[@]}"; }; '

@@ -21,6 +21,7 @@ async def extracting(folder: Path, site: Site, *arguments: str, render: str = "a
     return await asyncio.to_thread(main, ["extract", *arguments, *options])
 
 
+@pytest.mark.slow
 async def test_pages_are_printed_and_failures_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with serving(Site({"/a": page("A", WORDS), "/b": page("B", WORDS)})) as site:
         assert await extracting(tmp_path, site, f"{site.url}/a") == 0
@@ -32,6 +33,7 @@ async def test_pages_are_printed_and_failures_named(tmp_path: Path, capsys: pyte
     assert f"not read: {site.url}/none: the site answered 404" in several.err
 
 
+@pytest.mark.slow
 async def test_pages_are_written_as_files_or_as_the_raw_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -45,6 +47,7 @@ async def test_pages_are_written_as_files_or_as_the_raw_result(
     assert json.loads(capsys.readouterr().out)["results"][0]["url"] == f"{site.url}/a"
 
 
+@pytest.mark.slow
 async def test_a_picture_of_several_pages_or_without_a_browser_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

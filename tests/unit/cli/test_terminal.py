@@ -96,6 +96,7 @@ def test_a_configuration_is_judged_as_json(config: Path) -> None:
     assert wrong["ok"] is False and "server.port" in str(wrong["error"])
 
 
+@pytest.mark.slow
 def test_keys_are_made_rotated_and_revoked_as_json(tmp_path: Path) -> None:
     there = ("--state-dir", str(tmp_path), "--json")
     made = rows("keys", "create", "--name", "ann", "--scope", "chat", *there)[0]
@@ -106,6 +107,7 @@ def test_keys_are_made_rotated_and_revoked_as_json(tmp_path: Path) -> None:
     assert [row["id"] for row in rows("keys", "list", *there)] == [new["id"]]
 
 
+@pytest.mark.slow
 def test_findings_and_the_index_are_told_as_json(tmp_path: Path) -> None:
     found = rows("sanitize", "--json", "--check", text="mail ann.lee@posthaus.org", code=1)[0]
     assert found["findings"][0]["entity"] == "EMAIL"  # type: ignore[index]

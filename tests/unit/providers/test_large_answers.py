@@ -12,6 +12,7 @@ from tests.support.loop_turns import turns_of_others
 from tests.support.websites import Site, serving
 
 
+@pytest.mark.slow
 async def test_a_large_answer_equals_its_plain_decoding_and_others_run_meanwhile() -> None:
     value = {"id": "c", "x": [{"a": number % 300, "b": ["é", None, 0.5]} for number in range(100_000)]}
     async with turns_of_others() as turns:

@@ -148,6 +148,7 @@ def test_an_odd_answer_is_mended_or_the_upstreams_fault(ask: Callable[[Spoiler],
     assert mended > ROUNDS / 4
 
 
+@pytest.mark.slow
 async def test_an_odd_native_stream_is_mended_or_the_upstreams_fault() -> None:
     spoiler, mended = Spoiler(), 0
 

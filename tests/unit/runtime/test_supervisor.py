@@ -87,6 +87,7 @@ async def running(folder: Path, toml: str = "", **variables: str) -> AsyncIterat
             loop.remove_signal_handler(number)
 
 
+@pytest.mark.slow
 async def test_it_tells_systemd_reloads_on_request_and_ends_in_order(
     tmp_path: Path, notified: socket.socket, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,7 @@ def test_a_value_is_too_deep_where_a_walk_says_so(depth: int, width: int, kind: 
     assert is_too_deep(raw, value) is (naive_depth(value) > MAX_DEPTH)
 
 
+@pytest.mark.slow
 @given(st.lists(st.booleans(), max_size=400))
 def test_the_first_wrong_items_are_those_of_a_plain_loop(items: list[bool]) -> None:
     """True stands for a wrong item."""

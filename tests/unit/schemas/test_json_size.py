@@ -32,6 +32,7 @@ def fits(raw: bytes, max_values: int, max_depth: int, slice_bytes: int = SLICE_B
         return False
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(value=VALUES, ascii_only=st.booleans(), spaces=st.booleans(), slice_bytes=st.integers(1, 40))
 def test_it_counts_as_a_walk_over_the_decoded_value_does(
@@ -98,6 +99,7 @@ ORDINARY: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ORDINARY)
 def test_ordinary_bodies_of_many_values_pass(name: str) -> None:
     raw = json.dumps(ORDINARY[name], separators=(",", ":")).encode()

@@ -30,6 +30,7 @@ def outcome(read: Any, raw: Any) -> tuple[Any, bool]:
         return None, False
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(value=DOCUMENTS, ascii_only=st.booleans(), spaces=st.booleans(), window_bytes=st.integers(2, 60))
 def test_every_window_gives_the_same_value_and_leaves_nothing(
@@ -41,6 +42,7 @@ def test_every_window_gives_the_same_value_and_leaves_nothing(
     assert orjson.dumps(decoded) == orjson.dumps(naive) and not raw
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(value=DOCUMENTS, window_bytes=st.integers(2, 60), data=st.data())
 def test_whatever_is_no_json_is_refused_as_by_the_naive_form(

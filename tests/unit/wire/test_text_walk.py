@@ -53,6 +53,7 @@ def test_every_string_is_handed_out_but_bare_words_and_made_ids(body: dict[str, 
         assert all(text in found for text in strings(body) if not is_skipped(text))
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=20))
 def test_nothing_is_found_in_a_bare_word(word: str) -> None:
     assert rules.is_plain_word(word) and not Scanner().scan_uncached(word)
@@ -83,6 +84,7 @@ def test_a_data_url_in_a_structural_place_is_scanned_by_itself() -> None:
     assert slot.form == "data"
 
 
+@pytest.mark.slow
 def test_a_deep_body_is_walked_without_recursion() -> None:
     body: dict[str, Any] = {"text": "bottom"}
     for _ in range(50_000):

@@ -18,6 +18,8 @@ from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.robots import parse
 from tests.support.websites import Site, engine, page, serving, urls
 
+pytestmark = pytest.mark.slow  # a parse process for each test
+
 WORDS = "A page that says something worth reading about manners on the web. "
 
 

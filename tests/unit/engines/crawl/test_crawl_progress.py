@@ -8,6 +8,8 @@ import pytest
 from gateway.domain import CrawlRequest, Progress, WebCall
 from tests.support.websites import Site, engine, page, serving
 
+pytestmark = pytest.mark.slow  # a parse process for each test
+
 WORDS = "A page that says something worth reading about progress on the web. "
 
 

@@ -11,6 +11,8 @@ from gateway.engines.crawl.index_import import IndexFiller
 from gateway.errors import InvalidRequest
 from tests.support.websites import Site, engine, page, serving, urls
 
+pytestmark = pytest.mark.slow  # a parse process for each test
+
 WORDS = "The gateway crawls politely and keeps what it reads. "
 
 

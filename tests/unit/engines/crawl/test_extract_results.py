@@ -10,6 +10,8 @@ from gateway.domain import CrawlRequest, ExtractRequest
 from gateway.errors import InvalidRequest
 from tests.support.websites import Site, engine, page, serving
 
+pytestmark = pytest.mark.slow  # a parse process for each test
+
 WORDS = "The manual says what each option is good for and when it should be set by hand. "
 
 

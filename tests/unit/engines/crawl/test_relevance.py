@@ -47,6 +47,7 @@ class Model:
         return {"choices": [{"message": {"content": self.content}}]}
 
 
+@pytest.mark.slow  # a parse process
 async def test_promising_links_are_followed_first_within_the_limit(tmp_path: Path) -> None:
     async with serving(wide_site()) as site, engine(tmp_path, (site.address,), per_host_concurrency=1) as made:
         plain = CrawlRequest(site.url + "/", max_depth=2, limit=4)
@@ -92,6 +93,7 @@ async def test_a_site_that_names_endless_pages_fills_no_memory_with_them() -> No
     assert len(frontier) == MAX_WAITING
 
 
+@pytest.mark.slow  # a parse process
 async def test_a_map_keeps_what_the_instructions_mean_best_first(tmp_path: Path) -> None:
     site = wide_site()
     async with serving(site), engine(tmp_path, (site.address,)) as made:

@@ -14,6 +14,8 @@ from gateway.engines.render.renderer import Renderer
 from tests.support.websites import Engine, Site, engine, page, serving
 from tests.unit.engines.render.conftest import Wish, running
 
+pytestmark = pytest.mark.slow  # a parse process for each test
+
 SHELL = "<html><body><div id='root'></div><script src='/app.js'></script></body></html>"
 WORDS = "Every word of this page stands in its document, so that nobody needs a browser to read it. " * 6
 DRAWN = (

@@ -48,6 +48,7 @@ async def crawl(site: Site, folder: Path, *, is_jsonl: bool = False, limit: int 
         return await writer.write(request, 0.0, Progress())
 
 
+@pytest.mark.slow
 async def test_pages_are_files_and_a_second_crawl_asks_only_what_has_changed(tmp_path: Path) -> None:
     text = {"/": page("Start", "/a", "/b/"), "/a": page("Alpha"), "/b/": page("Beta", "/c?x=1"), "/c": page("Gamma")}
     pages = {path: versioned(partial(text.__getitem__, path)) for path in text}

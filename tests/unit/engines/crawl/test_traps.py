@@ -19,6 +19,8 @@ from gateway.engines.fetch.fetcher import FetchLimits
 from tests.support.waiting import until
 from tests.support.websites import Engine, Site, engine, page, serving, urls
 
+pytestmark = pytest.mark.slow  # a parse process for each test
+
 TEXT = "A page that says something worth reading about gateways and crawlers. " * 5
 
 _STORY = "What comes after the deep part of a page belongs to it as much as what came before, and is read as well."

@@ -129,6 +129,7 @@ async def test_without_the_extra_embedding_says_what_to_install() -> None:
         assert process.pid is None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not is_installed(), reason="the semantic extra is not installed")
 async def test_the_model_puts_texts_of_one_meaning_near_each_other() -> None:
     process = EmbeddingProcess()

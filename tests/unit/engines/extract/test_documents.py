@@ -7,6 +7,8 @@ import pytest
 from tests.support.websites import Site
 from tests.unit.engines.crawl.test_traps import TEXT, text, why
 
+pytestmark = pytest.mark.slow  # a parse process for each test
+
 
 async def test_broken_encodings_and_markup_are_read_as_well_as_they_can_be(tmp_path: Path) -> None:
     latin = f"<title>Caf\xe9</title><p>{TEXT} d\xe9j\xe0 vu</p>".encode("latin-1")

@@ -13,6 +13,8 @@ from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.fetch.errors import FetchFailed
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow  # a parse process for each test
+
 OPTIONS = ExtractOptions(url="https://a.test/")
 PAGE = b"<html><body><p>A page with a sentence.</p></body></html>"
 

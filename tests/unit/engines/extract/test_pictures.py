@@ -14,6 +14,8 @@ from gateway.engines.extract.pictures import PictureReader, PooledPictures
 from gateway.errors import InvalidRequest, UpstreamUnavailable
 from tests.support.office_files import pdf_file, scanned_pdf
 
+pytestmark = pytest.mark.slow  # a parse process for each test
+
 
 class Ocr:
     """Reads pictures as `picture 1`, `picture 2` …; those of the numbers in `faults` fail."""

@@ -97,6 +97,7 @@ def test_a_list_is_cut_at_the_protocols_limit() -> None:
     assert len(pages(body)) == MAX_LOCATIONS
 
 
+@pytest.mark.slow  # a parse process
 async def test_a_map_follows_packed_and_nested_indexes_and_takes_no_images(tmp_path: Path) -> None:
     site = Site({"/": page("Home", "The site has pages that no link leads to. " * 5)})
     async with serving(site), engine(tmp_path, (site.address,)) as made:
@@ -119,6 +120,7 @@ def index(site: Site, *paths: str) -> bytes:
     return f"<sitemapindex>{listed}</sitemapindex>".encode()
 
 
+@pytest.mark.slow  # a parse process
 async def test_a_sitemap_that_unpacks_to_too_much_is_skipped(tmp_path: Path) -> None:
     site = Site({"/": page("Home", "A site whose sitemap is a bomb. " * 5)})
     async with serving(site), engine(tmp_path, (site.address,)) as made:

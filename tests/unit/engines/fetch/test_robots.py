@@ -1,6 +1,7 @@
 """robots.txt: the matcher against its naive form, and the cache of rules."""
 
 import asyncio
+import contextlib
 import gzip
 import random
 import re
@@ -8,6 +9,7 @@ from types import MappingProxyType
 from typing import cast
 
 import pytest
+from aiohttp import web
 
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetched, Fetcher
@@ -101,6 +103,31 @@ async def test_of_a_file_that_is_too_long_the_first_part_counts(line: bytes, is_
             await fetcher.close()
     assert robots.known and not robots.allows(f"{site.url}/private")
     assert robots.allows(f"{site.url}/behind") and robots.allows(f"{site.url}/open")
+
+
+async def test_a_compressed_file_without_an_end_and_without_output_is_given_up() -> None:
+    header, empty_blocks = gzip.compress(b"")[:10], b"\0\0\0\xff\xff" * 20_000
+    sent = 0
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse(headers={"Content-Encoding": "gzip"})
+        await response.prepare(request)
+        await response.write(header)
+        with contextlib.suppress(ConnectionError):
+            while sent < 60_000_000:
+                await response.write(empty_blocks)
+                sent += len(empty_blocks)
+        return response
+
+    site = Site({"/robots.txt": endless})
+    async with serving(site):
+        fetcher = Fetcher(AddressPolicy([site.address]), "bot")
+        try:
+            robots = await RobotsCache(fetcher, "bot").of(f"{site.url}/")
+        finally:
+            await fetcher.close()
+    assert not robots.known and sent < 30_000_000
 
 
 async def test_a_rule_that_is_cut_at_the_limit_does_not_count() -> None:

@@ -101,6 +101,7 @@ async def test_a_name_is_resolved_once_so_that_a_second_answer_cannot_lead_elsew
         assert canary.asked == []
 
 
+@pytest.mark.slow  # a parse process
 async def test_a_page_cannot_lure_the_engine_inside(tmp_path: Path) -> None:
     """Links, refresh, canonical, base, icons, frames, sitemaps and robots.txt that point inside are not followed."""
     async with serving(Canary()) as canary, serving(Site()) as site:

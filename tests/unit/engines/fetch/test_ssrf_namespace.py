@@ -10,6 +10,8 @@ import pytest
 from tests.support.paths import ROOT
 from tests.support.ssrf_namespace import NOT_PERMITTED
 
+pytestmark = pytest.mark.slow  # a network namespace of its own, once
+
 
 @pytest.fixture(scope="module")
 def said() -> dict[str, Any]:

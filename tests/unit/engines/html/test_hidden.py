@@ -191,6 +191,7 @@ def test_invisible_characters_are_taken_out_and_counted() -> None:
     assert page["invisible"] == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [

@@ -145,6 +145,7 @@ def test_without_a_doctype_names_are_compared_without_case() -> None:
     assert stays("<style>P.X{display:none}</style>")
 
 
+@pytest.mark.slow
 def test_a_page_with_more_selectors_than_are_compared_says_so() -> None:
     many = "".join(f".d > .x:nth-child({number}){{display:none}}" for number in range(2, 10_400))
     root = parse(f"<!DOCTYPE html><style>{many}</style><body>{_TEXT}{_PART}")

@@ -116,6 +116,7 @@ async def test_a_page_whose_content_is_damaged_hides_no_other(tmp_path: Path) ->
     await index.close()
 
 
+@pytest.mark.slow
 async def test_a_truncated_file_is_begun_anew(tmp_path: Path) -> None:
     path = tmp_path / "i.db"
     index = PageIndex(path)

@@ -157,6 +157,16 @@ async def test_age_and_number_of_pages_are_bounded(tmp_path: Path) -> None:
     assert 0 < stats["pages"] <= 100 and stats["oldest"] > time.time() - 1000
 
 
+async def test_the_size_of_an_index_counts_what_is_still_in_its_log(tmp_path: Path) -> None:
+    index = PageIndex(tmp_path / "i.db")
+    assert (await index.stats())["bytes"] < 200_000
+    words = " ".join(str(number * 7919) for number in range(40_000))
+    await index.add([stored("a.test/long", words)])
+    stats = await index.stats()
+    await index.close()
+    assert stats["bytes"] > 400_000
+
+
 async def test_a_page_past_its_time_is_not_found_even_before_it_is_swept(tmp_path: Path) -> None:
     first = PageIndex(tmp_path / "i.db", ttl_days=90)
     await first.add(

@@ -7,6 +7,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from gateway.engines.index.page_rows import IndexedPage, store_steps
 from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.schema import open_database
@@ -45,6 +47,7 @@ async def test_an_empty_call_makes_no_write(tmp_path: Path) -> None:
         await index.close()
 
 
+@pytest.mark.slow
 async def test_a_page_is_found_as_it_was_until_its_new_copy_is_whole_and_only_so_after(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "index.db")
     turns = WriteTurns(index)

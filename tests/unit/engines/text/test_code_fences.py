@@ -34,6 +34,7 @@ def test_what_is_lacking_follows_the_blocks_of_markdown(text: str, lacking: str)
     assert open_fences(text + lacking) == 0 and len(fences(text + lacking)) == bool(lacking) + text.startswith("> `")
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.one_of(TEXTS, SOUP))
 def test_what_is_read_as_open_is_open_to_another_reader(text: str) -> None:

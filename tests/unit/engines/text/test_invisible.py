@@ -53,6 +53,7 @@ def test_the_characters_taken_out_are_counted_but_not_soft_hyphens() -> None:
     assert strip_invisible("a\u200b\u200bb\u00adc\u202e") == ("abc", 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["\u200b", "a\u200d", "\U0001f3f4\U000e0067", "e\u0301\ufe0f", "\u00ad"])
 def test_the_time_grows_with_the_text(piece: str) -> None:
     started = time.process_time()
@@ -60,6 +61,7 @@ def test_the_time_grows_with_the_text(piece: str) -> None:
     assert time.process_time() - started < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "filler", ["\u200b", "a\u200b", "\u0627\u200d", "\u2764\ufe0f\u200d", "\xad\u200b", "plain é "]
 )

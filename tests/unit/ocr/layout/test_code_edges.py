@@ -1,5 +1,7 @@
 """What stands beside code and is none of it: another ground, marks in a gutter, pale line numbers, specks."""
 
+from itertools import accumulate
+
 import numpy
 
 from gateway.ocr.layout.code_extent import row_step
@@ -97,6 +99,12 @@ def test_a_row_that_the_pictures_edge_cuts_does_not_tell_the_distance_of_rows() 
         rect = Rect(0, y - 9, 100, y + 9)
         lines.append(Line(rect, ((0, y - 9), (100, y - 9), (100, y + 9), (0, y + 9))))
     assert 28 < row_step(lines) < 31
+
+
+def test_rows_at_distances_of_which_no_two_are_alike_have_the_least_of_them() -> None:
+    middles = accumulate((12, 17, 24, 34, 48, 68), initial=10.0)
+    assert row_step([Line(Rect(0, y - 5, 100, y + 5)) for y in middles]) > 0
+    assert row_step([Line(Rect(0, y - 5, 100, y + 5)) for y in (10, 22, 82, 282, 982, 3000)]) == 12
 
 
 def test_a_tall_shape_read_as_a_small_letter_that_another_surely_is_is_its_capital() -> None:

@@ -5,6 +5,7 @@ import itertools
 import random
 import re
 
+import pytest
 import re2
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -33,6 +34,7 @@ def test_a_search_without_match_objects_finds_the_same_spans(text: str) -> None:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_token_begins_with_a_prefix_of_its_form_and_is_found_as_by_searching_for_every_form(

@@ -1,7 +1,11 @@
 """Keys of letters alone are told from names that people make of words."""
 
+import base64
+import random
+
 import pytest
 
+from gateway.sanitize.detectors.value_forms import is_public
 from tests.unit.sanitize.detectors.test_detectors import entities
 
 
@@ -30,3 +34,11 @@ def test_random_letters_alone_and_chance_words_in_them_hide_no_key(text: str) ->
 )
 def test_names_of_words_and_fillers_are_no_keys(text: str) -> None:
     assert entities(f"please use {text} for it") == []
+
+
+def test_a_point_of_a_curve_is_public_and_as_many_other_bytes_are_not() -> None:
+    draw = random.Random(8)
+    others = [draw.randbytes(65) for _ in range(2_000)]
+    points = [b"\x04" + each[1:] for each in others]
+    assert all(is_public(base64.urlsafe_b64encode(each).rstrip(b"=")) for each in points)
+    assert sum(is_public(base64.urlsafe_b64encode(each).rstrip(b"=")) for each in others) < 20

@@ -39,6 +39,7 @@ def masked(texts: list[tuple[str, str]], *, together: bool) -> tuple[list[str], 
     return holder, sorted(found)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(

@@ -91,6 +91,7 @@ TEXTS = st.lists(st.tuples(WORDS, st.sampled_from([" ", " ", "", "  "])), max_si
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(TEXTS, st.randoms(use_true_random=False))
 def test_any_relayed_text_cut_anywhere_reads_like_the_whole(text: str, random: Any) -> None:
@@ -104,6 +105,7 @@ def test_any_relayed_text_cut_anywhere_reads_like_the_whole(text: str, random: A
     assert text_of(out + mask.finish()) == whole(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(TEXTS, st.integers(0, 80))
 def test_the_glance_at_plain_words_says_nothing_that_the_full_look_does_not(text: str, start: int) -> None:
@@ -116,6 +118,7 @@ def test_the_glance_at_plain_words_says_nothing_that_the_full_look_does_not(text
         assert cut == max(holdback_start(view.folded, 0), start)
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(TEXTS)
 def test_a_text_that_is_trivially_clean_has_no_findings(text: str) -> None:

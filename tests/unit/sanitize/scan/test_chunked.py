@@ -3,6 +3,8 @@
 import random
 import tracemalloc
 
+import pytest
+
 from gateway.config.sanitize_settings import Sanitize
 from gateway.sanitize.masking.policy import actions
 from gateway.sanitize.masking.slot_masker import SlotMasker
@@ -48,6 +50,7 @@ def test_the_parts_of_a_scan_are_the_findings_of_the_whole() -> None:
     assert not list(scanner.scan_parts(clean, None))  # known to be clean by now
 
 
+@pytest.mark.slow
 def test_masking_a_text_made_of_values_takes_no_more_memory_than_a_few_times_its_size() -> None:
     text = "".join(f"call +1 202 555 {number % 10_000:04} or " for number in range(20_000))
     slot = TextSlot({"content": text}, "content", "content")

@@ -37,6 +37,7 @@ FILLERS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filler", FILLERS)
 @pytest.mark.parametrize("name", VALUES)
 def test_a_value_amid_filler_is_masked_wherever_it_stands(name: str, filler: str) -> None:

@@ -134,6 +134,7 @@ FRAGMENTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_texts_of_odd_pieces_have_the_same_links_however_they_are_cut() -> None:
     """The naive form, the whole text at once, against random cuts."""
     random = Random(7)

@@ -207,6 +207,7 @@ async def test_a_failure_in_mid_stream_is_no_clean_end() -> None:
 # --- pixel work -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # a parse process
 async def test_images_for_remote_upstreams_are_turned_upright_and_put_on_white() -> None:
     exif = Image.Exif()
     exif[0x0112] = 6

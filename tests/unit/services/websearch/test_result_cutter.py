@@ -8,6 +8,8 @@ from gateway.engines.extract.shortening import shorten_in
 from gateway.services.websearch.result_budget import fit
 from gateway.services.websearch.result_cutter import ResultCutter
 
+pytestmark = pytest.mark.slow  # a parse process for each test
+
 PROSE = "A line of ordinary words that says little. " * 2_000
 PARAGRAPHS = "A paragraph of words.\n\n" * 4_000
 FENCES = "```\ncode\n```\n" * 6_000

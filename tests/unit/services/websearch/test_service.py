@@ -115,6 +115,7 @@ async def test_what_nobody_can_do_is_told_never_dropped_in_silence() -> None:
     assert data["results"] == [] and data["provider"] == "scripted" and data["request_id"] == "req_1"
 
 
+@pytest.mark.slow  # a parse process
 async def test_raw_content_and_favicons_come_from_the_own_engine(tmp_path: Path) -> None:
     site = Site({"/a": page("A", "Words of the page itself. " * 10)})
     async with serving(site), engine(tmp_path, (site.address,)) as made:

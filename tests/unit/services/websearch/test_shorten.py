@@ -84,6 +84,7 @@ def test_the_end_of_code_is_an_end_as_good_as_a_paragraphs() -> None:
     assert shorten(code + "prose goes here\n" * 50, 80) == f"{code}\n{MARK}"
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.one_of(TEXTS, SOUP), st.integers(40, 250))
 @example("```python\n" + "x = 1\n" * 200 + "```\n\nAfter.", 100)
