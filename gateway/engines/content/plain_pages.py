@@ -12,9 +12,11 @@ from gateway.engines.content.blocks import TextBlock
 from gateway.engines.content.short_pages import SENTENCE_WORDS
 
 _PLAIN_SHARE = 0.9
-"""Share of a page's words beside what is known to be no content that must have no class or id around them. Chosen: all but a line or
-two. At half, pages of today that name all boxes but those of their text are taken for such; at 1 one name decides."""
+"""Share of the words that may be content of a page which must have no class or id around them. Chosen: all but a line
+or two. At half, pages of today that name all boxes but those of their text are taken for such; at 1 one name decides.
+"""
 _NAMES = ("class", "id", "role")
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
 
 def keep_plain(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[bool]) -> None:
@@ -33,7 +35,7 @@ def keep_plain(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[b
 
 
 def _is_line_of_links(block: TextBlock) -> bool:
-    if 2 * block.link_words < len(block.words):
+    if 2 * block.link_words < len(block.words) or block.element.tag in _HEADINGS:
         return False
     return len(block.words) < SENTENCE_WORDS or sum(1 for _ in block.element.iter("a")) > 1
 

@@ -26,6 +26,7 @@ def read(markup: str) -> str:
         "<address>Wheel House, oaken door</address>",
         "<p><a href=w.html>The Wheel of the mill is oaken since the flood</a>",
         "<xmp>Wheel oaken</xmp>",
+        "<a href=w.html><h3>Wheel, oaken</h3></a>",
     ],
 )
 def test_every_part_of_such_a_page_is_read(part: str, story: str) -> None:
