@@ -25,7 +25,7 @@ from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html import charset, dom, inline_frames, metadata, no_text
+from gateway.engines.html import charset, dom, metadata, no_text
 from gateway.engines.index.vector_rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.engines.text import code_fences, passages, tokens
@@ -235,7 +235,6 @@ READERS: dict[str, Reader] = {
     "signs of scripts": Reader(content.signs, _trees(), _PAGE_SIZES),
     "data of scripts": Reader(content.state, inputs.TEXTS),
     "hidden parts": Reader(content.hidden, _trees(), _PAGE_SIZES),
-    "frames": Reader(inline_frames.open_frames, _trees(), _PAGE_SIZES),
     "second opinion": Reader(content.opinion, _trees(), _PAGE_SIZES),
     "links": Reader(lambda root: metadata.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
     "pruning": Reader(_pruned, _trees(), _PAGE_SIZES),

@@ -163,10 +163,6 @@ def _pages() -> dict[str, Generator]:
     pages["one heading"] = _document(_repeated("{w} ", "<h1>", "</h1>"))
     pages["one paragraph with breaks"] = _document(_repeated("{w}<br>", "<p>"))
     pages["one code block"] = _document(_repeated("{w}\n", "<pre><code class='language-x'>", "</code></pre>"))
-    pages["empty elements"] = _document(_repeated("<wbr><source src={n}><track><keygen {w}>", "<p>"))
-    pages["frames"] = _document(_repeated("<iframe srcdoc='<p>{w}'>{n}</iframe>"))
-    pages["one frame"] = _document(_repeated("<p>{w}", "<iframe srcdoc='", "'></iframe>"))
-    pages["frameset"] = _repeated("<frame src={n}>", "<frameset>", "<noframes><p>text</noframes></frameset>")
     pages["one cell"] = _document(_repeated("{w} ", "<table><tr><td>a<td>", "</table>"))
     pages |= {name: _document(_nested(*unit)) for name, unit in _NESTED.items()}
     return pages | {name: _repeated(unit, "<html><head>", "</head><body>text") for name, unit in _HEAD_UNITS.items()}
