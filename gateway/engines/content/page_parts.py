@@ -101,11 +101,6 @@ _WORDED = (
         ),
     ),
     (
-        ACTIONS,
-        40,  # the name of what is shared, which may come twice
-        re.compile(r"(?:save|share) this (?:event|job|item|product|article|post|listing|property): ", re.IGNORECASE),
-    ),
-    (
         POSTER,
         40,
         re.compile(
