@@ -17,6 +17,7 @@ from gateway.engines.content.structured_data import read_structured_data
 from gateway.engines.content.structured_text import completed
 from gateway.engines.html.embedded_state import EmbeddedState
 from gateway.engines.html.hidden import drop_hidden
+from gateway.engines.html.inline_frames import open_frames
 from gateway.engines.html.metadata import read_head
 from gateway.engines.html.script_signs import read_signs
 from gateway.engines.office.reader import read_document
@@ -35,7 +36,8 @@ def comments(root: Any) -> int:
 
 
 def hidden(root: Any) -> bool:
-    """Removes what people cannot see."""
+    """Opens frames and removes what people cannot see."""
+    open_frames(root)
     return drop_hidden(root)
 
 

@@ -67,6 +67,10 @@ def _deep_data(size: int) -> str:
 
 MORE_PAGES: dict[str, Make] = {
     "templates in templates": nested("<template>", "</template>"),
+    "empty elements": said("<wbr><source src=a><track><keygen name=b>text"),
+    "frames of documents": said("<iframe srcdoc='<p>a text'>b</iframe>"),
+    "one frame": said("<p>a text", "<iframe srcdoc='", "'></iframe>"),
+    "frameset": said("<frame src=a>", "<frameset>", "<noframes><p>a text</noframes></frameset>"),
     "svg in foreignObject": nested("<svg><foreignObject>", "</foreignObject></svg>"),
     "math in annotation": nested("<math><annotation-xml encoding='text/html'>", "</annotation-xml></math>"),
     "svg style title": said("<svg><style><title><p>", "", "</svg>"),
@@ -170,8 +174,8 @@ MORE_PAGES: dict[str, Make] = {
 }  # fmt: skip
 
 
-FELL = ("headings of links", "strings of css", "srcset commas")
-"""Those of MORE_PAGES that took the square of their size, or were no page for a fault of ours."""
+FELL = ("headings of links", "strings of css", "srcset commas", "empty elements", "one frame", "frameset")
+"""Those of MORE_PAGES that took the square of their size, or were no page or lost text for a fault of ours."""
 
 
 def _laughs(size: int) -> str:

@@ -29,6 +29,7 @@ from gateway.engines.html.dom import (
     text_size,
 )
 from gateway.engines.html.hidden import drop_hidden
+from gateway.engines.html.inline_frames import open_frames
 from gateway.engines.html.metadata import Head
 from gateway.engines.html.no_text import drop_code
 from gateway.engines.markdown.writer import BLOCKS
@@ -91,6 +92,7 @@ class PageMeasures:
 def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
     """Cuts the page into blocks and measures them; removes hidden elements and those without text from the
     document, and sets `head.semantic`. Raises EngineMissing for `advanced` without trafilatura."""
+    open_frames(root)
     styles_ignored = drop_hidden(root)
     opinion = second_opinion(markup_of(root)) if depth == "advanced" else None
     scripted = root.find(".//script") is not None

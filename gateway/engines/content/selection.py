@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.engines.content import block_model, page_parts, repeats, short_pages
+from gateway.engines.content import block_model, page_parts, plain_pages, repeats, short_pages
 from gateway.engines.content.block_features import PRICE
 from gateway.engines.content.blocks import TextBlock
 from gateway.engines.content.furniture import SHARE, furniture_of
@@ -96,8 +96,8 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     nothing is kept, comments and the like are what the page is about; and where that is nothing either, everything but
     the furniture is kept.
     """
-    if _is_of_goods(page):
-        labels = [bool(part & page_parts.ACTIONS) for part in page.parts]  # what stands at their place is one, too
+    labels = [_is_of_goods(page) and bool(part & page_parts.ACTIONS) for part in page.parts]
+    if any(labels):  # what stands at their place is one, too
         probabilities = [0.0 if label else each for label, each in zip(labels, probabilities, strict=True)]
     if page.types["documentation"] < _LIKELY:
         probabilities = repeats.judged_alike(page.blocks, probabilities)
@@ -109,6 +109,7 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         if page.opinion is not None and not _is_unlike_articles(page):
             follow(page.opinion, page.blocks, likely, keep)
         _keep_loose(page.blocks, keep)
+        plain_pages.keep_plain(page.blocks, keep, [any(marks) for marks in zip(furniture, aside, labels, strict=True)])
         if page.is_product or _is_of_goods(page):
             _keep_price(page, keep)
         if short_pages.is_enough(page.blocks, keep, furniture):
@@ -120,7 +121,7 @@ def _set_aside(page: PageEvidence) -> list[bool]:
     """Blocks that are no content on a page of this type, whatever the model says."""
     parts, types = page_parts.CONSENT, page.types
     if types["documentation"] < _LIKELY:
-        parts |= page_parts.NEWSLETTER | page_parts.REFERENCES
+        parts |= page_parts.NEWSLETTER | page_parts.REFERENCES | page_parts.THREADS
     if page.is_product:
         parts |= page_parts.REVIEWS | page_parts.DELIVERY
     if page.is_product or _is_of_goods(page):
@@ -135,7 +136,7 @@ def _set_aside(page: PageEvidence) -> list[bool]:
     if types["forum"] >= _LIKELY:
         copies = Counter(block.text for block in page.blocks)
         for at, block in enumerate(page.blocks):
-            is_about_poster = page.parts[at] & (page_parts.SIGNATURE | page_parts.POSTER | page_parts.THREADS)
+            is_about_poster = page.parts[at] & (page_parts.SIGNATURE | page_parts.POSTER)
             is_share = block.near & SHARE and len(block.words) <= _SHARE_WORDS
             aside[at] = aside[at] or bool(is_about_poster or is_share) or copies[block.text] > _MAX_POSTS_ALIKE
     return aside

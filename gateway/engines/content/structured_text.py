@@ -72,7 +72,7 @@ def completed(text: str, data: StructuredData, page_type: str, plain: bool) -> s
 
 
 def _product_lines(product: Subject, held: _Held, inline: Inline) -> list[str]:
-    """The name and the description, where the text lacks them, and the facts it lacks in one line."""
+    """What of the product the text lacks: name and description, the facts in one line, the specifications as a list."""
     facts: list[str] = []
     for key, label in _LABELS:
         fact = product.facts.get(key, "")
@@ -81,7 +81,13 @@ def _product_lines(product: Subject, held: _Held, inline: Inline) -> list[str]:
             facts.append(label + fact)
     is_told = len(product.description) * _OWN_DESCRIPTION <= held.chars or held.has(product.description)
     texts = ["" if held.has(product.name) else product.name, "" if is_told else product.description, "; ".join(facts)]
-    return [inline.escape(text) for text in texts if text]
+    rows = [f"- {inline.escape(f'{name}: {value}')}" for name, value in _lacking(product.properties, held)]
+    return [*(inline.escape(text) for text in texts if text), *(["\n".join(rows)] if rows else [])]
+
+
+def _lacking(properties: dict[str, str], held: _Held) -> list[tuple[str, str]]:
+    """The properties whose value the text lacks: a page names them in other words."""
+    return [(name, value) for name, value in properties.items() if not held.has(value)]
 
 
 def _item_line(item: Subject, inline: Inline, plain: bool) -> str:

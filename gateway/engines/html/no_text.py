@@ -32,8 +32,11 @@ def drop_code(root: Any) -> None:
     `object` needs, stays if it is most of the page."""
     body = root.find("body")
     if body is not None:
-        remove_all(list(body.iter("noframes")))  # browsers show it in place of a frameset alone
+        remove_all(list(body.iter("noframes")))  # of a frameset inline_frames has made a box
         _keep_drawn_text(body)
+        for frame in list(body.iter("iframe")):
+            if len(frame):  # see inline_frames
+                frame.tag = "div"
     fallback = [] if body is None else list(body.iter("noscript", "object"))
     remove_all(element for element in list(root.iter(*_DROPPED)) if element.tag not in ("noscript", "object"))
     content = _content_in_place(body, fallback) if fallback else set()

@@ -2,8 +2,8 @@
 
 Lexbor (through selectolax) follows the HTML standard, section 13.2.6: it adds the `head` and `body` that were left out,
 moves text out of tables, joins second bodies, and closes what was left open. libxml2 does none of it and puts `<main>`
-after a bare `<title>` into the head. Its tree is written as HTML again for lxml, which the other modules use. Knows
-nothing of content.
+after a bare `<title>` into the head. Its tree is written as HTML again for lxml, which the other modules use; what
+libxml2 would take for the start of a box, as it does not know that it is empty, is closed. Knows nothing of content.
 """
 
 import html
@@ -36,6 +36,10 @@ _NOT_NESTED = frozenset(
     }
 )  # fmt: skip
 """Elements that are empty, or that the next of their kind closes: left open they do not nest. Nothing closes others."""
+_UNKNOWN_EMPTY = "wbr, source, track, keygen, bgsound"
+_OPEN_EMPTY = re.compile(r"(<(?:wbr|source|track|keygen|bgsound)(?=[\s>])[^<>]{0,2000})(?<!/)>", re.IGNORECASE)
+"""Elements that are empty by the HTML standard (13.1.2), which libxml2 does not know to be: it puts all that follows
+inside them, the rest of a paragraph into its first `<wbr>`. It closes them at `/>`."""
 
 
 def normalised(markup: str) -> str:
@@ -50,12 +54,19 @@ def normalised(markup: str) -> str:
     if _may_have_long_tag(markup):
         markup = _LONG_TAG.sub(_with_few_attributes, markup)
     if _nests_deeply(markup):
-        return markup
+        return _with_closed_empty(markup)
     try:
-        tree = LexborHTMLParser(markup.encode("utf-8", "replace")).html or ""
+        document = LexborHTMLParser(markup.encode("utf-8", "replace"))
+        tree = document.html or ""
     except SelectolaxError:  # out of memory: repeated unclosed formatting multiplies, in browsers as here
-        return markup
+        return _with_closed_empty(markup)
+    if document.css_first(_UNKNOWN_EMPTY) is not None:
+        tree = _with_closed_empty(tree)
     return _with_preformatted_end(tree)
+
+
+def _with_closed_empty(markup: str) -> str:
+    return _OPEN_EMPTY.sub(r"\1/>", markup)
 
 
 def _may_have_long_tag(markup: str) -> bool:

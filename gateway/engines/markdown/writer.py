@@ -21,6 +21,7 @@ BLOCKS = frozenset(
         "td", "tfoot", "th", "thead", "tr", "ul", "caption", "listing", "xmp", "frameset", "noframes", "option",
     }
 )  # fmt: skip
+_LISTS = frozenset({"ul", "ol", "menu", "dir"})
 _HEADING = re.compile(r"^h[1-6]$")
 _BLOCK_START = re.compile(r"^(#{1,6}(?=\s)|[-+](?=\s)|>|\d{1,9}[.)](?=\s)|={3,}$|-{3,}$|~~~)")
 
@@ -87,7 +88,7 @@ class Writer:
             return self._code(element)
         if _HEADING.match(tag):
             return self._heading(element, int(tag[1]))
-        if tag in ("ul", "ol", "menu", "dir"):
+        if tag in _LISTS:
             return self._list(element, depth)
         if tag == "table":
             return self._table(element, depth)
@@ -123,17 +124,21 @@ class Writer:
         return [f"{fence}{language_of(element)}\n{code}\n{fence}"]
 
     def _list(self, element: Any, depth: int) -> list[str]:
+        """The list, and before it the text that stands before its items; text behind an item belongs to it."""
+        if self._only_indents(element):
+            return self._container(element, depth)
         start = element.get("start") or ""
         number = int(start) if element.tag == "ol" and start.isdecimal() and len(start) < 9 else 1
         items: list[str] = []
         tight = True
         for child in element:
             tag = child.tag
-            if tag in ("ul", "ol") and items:  # a nested list beside its item instead of inside it
+            if tag in _LISTS and items:  # a nested list beside its item instead of inside it
                 nested = "\n\n".join(self._list(child, depth + 1))
                 items[-1] += "\n" + _indent(nested, 2)
                 continue
             blocks = self._container(child, depth + 1) if isinstance(tag, str) else []
+            blocks += self._text(child.tail)
             if not blocks:
                 continue
             marker = f"{number}. " if element.tag == "ol" else "- "
@@ -141,7 +146,17 @@ class Writer:
             body, item_tight = _item(blocks)
             tight = tight and item_tight
             items.append(marker + _indent(body, len(marker)).lstrip(" "))
-        return [("\n" if tight else "\n\n").join(items)] if items else []
+        return [*self._text(element.text), *([("\n" if tight else "\n\n").join(items)] if items else [])]
+
+    def _text(self, text: str | None) -> list[str]:
+        return self._paragraph([self._inline.escape(text)]) if text and not text.isspace() else []
+
+    def _only_indents(self, element: Any) -> bool:
+        """True for a list without items but with text or inline elements: old pages indent paragraphs by it."""
+        if any(child.tag == "li" for child in element):
+            return False
+        has_text = any(text and not text.isspace() for text in (element.text, *(child.tail for child in element)))
+        return has_text or any(child.tag not in BLOCKS and child not in self._mixed for child in element)
 
     def _table(self, element: Any, depth: int) -> list[str]:
         rows = tables.rows_of(element)

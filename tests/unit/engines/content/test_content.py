@@ -162,7 +162,8 @@ def test_models_trained_on_other_measures_are_refused() -> None:
 def test_a_sentence_between_two_kept_neighbours_stays_and_a_label_goes(doubted: str, stays: bool) -> None:
     text = "The option sets how often the database writes its log file to the disk. " * 30
     root = parse(
-        f"<title>Options</title><dl><dt>one</dt><dd>{text}</dd><p>{doubted}</p><dt>two</dt><dd>{text}</dd></dl>"
+        "<title>Options</title><dl class=options>"
+        f"<dt>one</dt><dd>{text}</dd><p>{doubted}</p><dt>two</dt><dd>{text}</dd></dl>"
     )
     found = blocks.collect(root.find("body"))
     page = PageEvidence(found, [False] * len(found), [0] * len(found), 900, dict.fromkeys(TYPES, 0.1))

@@ -75,6 +75,18 @@ def test_an_article_with_a_product_in_its_data_stays_as_it_is(kind: str) -> None
     assert added(ld(_TENT), "A text.", kind) == "A text."
 
 
+def test_specifications_that_the_text_lacks_come_as_a_list() -> None:
+    weight = {"@type": "QuantitativeValue", "value": 2.1, "unitText": "kg"}
+    rows = [{"name": "Poles", "value": "aluminium"}, {"name": "Persons", "value": 2}, {"name": "x"}, "y", {"value": 1}]
+    tent = _TENT | {"weight": weight, "sku": ["AT-2"], "material": "nylon", "additionalProperty": rows}
+    data = data_of(ld(tent))
+    assert data.products[0].properties == {
+        "Material": "nylon", "Weight": "2.1 kg", "SKU": "AT-2", "Poles": "aluminium", "Persons": "2"
+    }  # fmt: skip
+    text = completed("Alpine Tent of nylon, with poles of aluminium.", data, "product", plain=False)
+    assert text.endswith("\n\n- Weight: 2.1 kg\n- SKU: AT-2\n- Persons: 2")
+
+
 def test_the_items_of_a_list_come_with_their_links_and_prices() -> None:
     items = [
         {"@type": "ListItem", "position": 1, "url": "/tents/1", "name": "Tent [one]"},
