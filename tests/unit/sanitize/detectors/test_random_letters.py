@@ -1,7 +1,11 @@
 """Keys of letters alone are told from names that people make of words."""
 
+import random
+import string
+
 import pytest
 
+from gateway.sanitize.detectors.value_forms import has_odd_pairs
 from tests.unit.sanitize.detectors.test_detectors import entities
 
 
@@ -30,3 +34,21 @@ def test_random_letters_alone_and_chance_words_in_them_hide_no_key(text: str) ->
 )
 def test_names_of_words_and_fillers_are_no_keys(text: str) -> None:
     assert entities(f"please use {text} for it") == []
+
+
+def test_letters_that_are_drawn_at_random_are_told_from_words_by_their_pairs() -> None:
+    draw = random.Random(7)
+    drawn = ["".join(draw.choices(string.ascii_letters, k=20)).encode() for _ in range(500)]
+    assert sum(map(has_odd_pairs, drawn)) > 0.88 * len(drawn)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"accessTokenValiditySeconds", b"PasswordAuthenticationProvider", b"kSecAttrSynchronizable",
+        b"g:NetrwTopLvlMenu", b"CKM_EXTRACT_KEY_FROM_KEY", b"NSHTTPCookieStorage", b"Benutzerverwaltungsdienst",
+        b"wszechstronnosc", b"motdepasseutilisateur", b"x86_64-linux-gnu", b"salasanakysely", b"short",
+    ],
+)  # fmt: skip
+def test_names_and_words_of_several_languages_have_usual_pairs(name: bytes) -> None:
+    assert not has_odd_pairs(name)
