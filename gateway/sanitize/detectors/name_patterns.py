@@ -28,7 +28,7 @@ _WEAK = (
 NAMES = STRONG + rb"|" + _WEAK
 """RE2 pattern of the names that make what follows a secret."""
 _FOR_USER = (
-    rb"(?: #?\d{1,2}(?=:)|(?i: for [\"'`]?(?:https?://)?[\w.%-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?)"
+    rb"(?: #?\d{1,2}(?=:)|(?i: for (?:key |user |host )?[\"'`]?(?:https?://|[~/]{1,2})?[\w.%/-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?)"
     rb"|(?i: (?:provisoire|temporaire|initiale?|temporal|provisional|provvisoria|provisoria|temporary))(?= ?[:=])"
     rb"| (?=\([A-Za-z0-9 /-]{1,20}\)[:=]))"
 )
@@ -51,7 +51,9 @@ _ELEMENT = (
     rb"|<!\[CDATA\[(?=[^\s<>]{4,160}>?</))"
 )  # <password>x</password>
 _PAIRED = (
-    rb"[\"']?\s{0,20}(?:,\s{0,20})?[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
+    rb"[\"']?\s{0,3}[:=]\s{0,3}\{\s{0,20}[\"']?(?i:value|default|plain(?:text)?|content)[\"']?\s{0,3}[:=]\s{0,3}"
+    rb"|\s{0,4}(?:\|\||\?\?|\?:|or)\s{1,4}(?=[\"'`])"  # env.TOKEN ?? "x"
+    rb"|[\"']?\s{0,20}(?:,\s{0,20})?[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
     rb"|</key>\s{0,20}<(?:string|data)>"
     rb"|:?[ \t]?</(?:t[hd]|dt|b|strong|em|label|span|code)>:?\s{0,20}(?:<[a-z]{1,8}(?: [^<>]{1,60})?>\s{0,8}){0,2}"
     rb"|>\s{0,20}<(?i:value|string)>"

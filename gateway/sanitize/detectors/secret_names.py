@@ -50,7 +50,7 @@ _PROVING = re.compile(
     rb"|credential|bearer|api[_ -]?key"
     rb"|accesskey|oauth|authorization|connection|kennwort|passwort|auth\Z|psk\Z|bindpw|authtok|mot de passe"
     rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|passord|adgangskode|salasana|jelszo|heslo|lozinka"
-    rb"|mdp\Z|\x02\x02\Z"
+    rb"|clave|parola|mdp\Z|\x02\x02\Z"
     rb"|pepper|_salt|[a-z][_-]?key"
     rb"|community|sess(?:ion)?id"
 )
@@ -58,7 +58,7 @@ _PROVING = re.compile(
 _PROVING_BEFORE = re.compile(
     rb"(?:encrypt(?:ion|or)?|crypt|private|master|secret|account|shared|storage|recovery|unseal|licen[cs]e|product"
     rb"|wep|hmac|isakmp"
-    rb"|aes)[ ._-]?key\Z"
+    rb"|aes)[ ._-]?key\Z|api\.key\Z"
     rb"|(?:shared|secret)[_-]?access[_-]?key\Z|x-(?:amz|goog|oss)-signature\Z|host, signature\Z"
     rb"|[0-9]\.[0-9]{1,3} key\Z|[?&]sig(?:nature)?\Z"
 )
@@ -72,7 +72,7 @@ _COMPOUND = re.compile(rb"[A-Za-z0-9]_[A-Za-z0-9_]{0,80}\Z|[a-z][A-Z][A-Za-z0-9]
 _OWNING_HEAD = re.compile(
     rb"(?:[^\s>#$%]{0,60}[>#$%])?[ \t>#$]{0,16}(?:(?:set|define|snmp-server|tacacs-server|radius-server|crypto|enable"
     rb"|username"
-    rb"|neighbor|ntp|standby"
+    rb"|neighbor|ntp|standby|proxy_set_header|requestheader set"
     rb"|ppp|machine"
     rb"|nmcli|mysqladmin|netsh|iwconfig|wg|key)\s.{0,120})?\Z|.{0,120}\b(?:login|user(?: ?name)?"
     rb"|account)[ \t]{1,4}\S{1,64}[ \t]{1,4}\Z"

@@ -142,6 +142,14 @@ def _login_line(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterat
             yield finding
 
 
+def _recovery_password(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """BitLocker's: eight groups of six digits, each a multiple of 11 below 2^16 * 11 (Microsoft's documentation)."""
+    budget.spend(8)
+    groups = [int(group) for group in text[start:end].split(b"-")]
+    if all(group % 11 == 0 and group < 11 << 16 for group in groups) and len(set(groups)) > 4:
+        yield Finding(start, end, "SECRET")
+
+
 def _card_code(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """The security code of a card right behind its label: certain behind a sign, or where a card's number precedes."""
     budget.spend(6)
@@ -186,13 +194,14 @@ _CALLS = (
 )
 _NAMED_KINDS = {
     "owned": rb"(?i:identified (?:with [\"'`]?[a-z0-9_]{2,30}[\"'`]? )?(?:by|as))\s{1,3}[\"'\\]{0,2}"
-    rb"|(?i:securestring)\s{1,3}(?:-[A-Za-z]{2,12}\s{1,3}){0,4}[\"'\\]{0,2}"
+    rb"|(?i:securestring)\s{1,3}(?:--?[A-Za-z]{2,12}\s{1,3}){0,4}[\"'\\]{0,2}"
     rb"|(?:\s-u|--user|--proxy-user)[ =]{1,3}[\"']?[A-Za-z0-9_.@-]{1,64}:"
     rb"|(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} (?:\\\n)?[\"']?"
     rb"|(?i:basic|bearer|ntlm|digest|token|negotiate)\s{1,2}(?:\\\n)?[\"']?"
     rb"|(?i:/token/|/apikey/|/secret/)"
     rb"|createUser \S{1,40} (?:MD5|SHA(?:-?[0-9]{3})?) [\"']?"
     rb"|(?:^|\n)[ \t]{0,8}community[ \t]?=[ \t]?[\"']|secure_link_md5 \"[^\";\n]{0,80}\$[a-z_]{1,20} "
+    rb"|(?:^|\n)[ \t]{0,16}(?:masterauth|auth_pass)[ \t]{1,8}[\"']?"
     rb"|WIFI:(?:[THRS]:[^;\n]{0,40};){0,4}P:"
     rb"|; ?name=\"[\w.-]{0,20}(?i:passw(?:or)?d|passwd|pwd|secret|token|api_?key)\"\r?\n\r?\n",
     "random": rb"::add-mask::|\bencrypt[ \t]{0,4}[=:][ \t]{0,4}[\"']"
@@ -202,7 +211,9 @@ _NAMED_KINDS = {
     rb"|art)=|, ?response=\"?"
     rb"|AUTH (?:PLAIN|LOGIN) |AUTHENTICATE PLAIN |(?:334 UGFzc3dvcmQ6\r?\n(?:C: )?)",
     "pair": rb"(?i:jdbc:oracle:(?:thin|oci):)[A-Za-z0-9_.$-]{1,64}/[\"']?"
-    rb"|(?i:login|user(?:name)?|account|cred(?:ential)?)s?(?: [a-z]{1,12}){0,4}: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?",
+    rb"|(?i:login|user(?:name)?|account|cred(?:ential)?)s?(?: [a-z]{1,12}){0,4}: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?"
+    rb"|\b(?i:cred(?:ential)?s?|login): {1,2}[A-Za-z0-9_.@-]{1,64}:"
+    rb"|\b(?i:user(?:name)?|login) ?/ ?(?i:pass(?:word)?|pwd?) ?[:=] ?[A-Za-z0-9_.@-]{1,64} ?[/:] ?",
     "cookies": cookie_secrets.HEADERS,
     "cookielist": cookie_secrets.LISTS,
     "directive": directive_secrets.DIRECTIVES,
@@ -212,6 +223,7 @@ _NAMED_KINDS = {
     "call": _CALLS + rb"\s?\(|\bauth=\(",
     "record": rb":(?:[0-9]{2,5}|\*):[A-Za-z_*]|\w[ \t]{1,8}\*[ \t]{1,8}[\"\w]|:[0-9]{2,5}[ \t]+[^\s:]{1,64}:[^\s/]"
     rb"|:[0-9]{3,7}:[0-9A-Fa-f]{8}",
+    "recovery": rb"\b[0-9]{6}(?:-[0-9]{6}){7}\b",
     "cardcode": rb"(?i:\bcv[vc]2?|card (?:security|verification) (?:code|number))[\"']?(?: (?:code|number|is))?"
     rb"[:= ]{1,3}[\"']?",
     "login": rb" LOGIN |(?:^|\n)(?:C: |> )?PASS |IDENTIFY |[nN]ick[sS]erv identify ",
@@ -235,6 +247,7 @@ _HANDLERS: dict[str, Handler] = {
     "webhook": _webhook,
     "call": _call,
     "record": _record,
+    "recovery": _recovery_password,
     "cardcode": _card_code,
     "login": _login_line,
     "column": table_secrets.find_below,
