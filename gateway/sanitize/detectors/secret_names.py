@@ -90,6 +90,8 @@ _OWNED_BY = re.compile(
     rb"[\"']?(?:routing_|service_)?[kK]?\Z"
 )
 """The mapping whose only `key` follows: `encryption:` above `key: x`, `'crypt' => ['key' => 'x']`."""
+_FALLBACK = re.compile(rb"(?i:secret|token|passw(?:or)?d|api_?key)[\w\"')\]]{0,12}\s{0,8}(?:\|\||\?\?|\?:|or\s)")
+"""A variable with a credential's name, for which the value stands in: `key = env.JWT_SECRET ?? "x"`."""
 _ENDS_STRONG = re.compile(rb"(?i:passw(?:or)?d|passphrase|secret)\Z")
 _LINE_END = re.compile(rb"[\"']?;?[ \t]{0,8}(?:[\r\n]|\Z)")
 _ENDING_IN_PASS = re.compile(
@@ -129,7 +131,8 @@ class Namings:
             naming = self._namings[key] = _naming(name, self._text[start:end], rest, (link, quote))
         if naming is not None and not naming.proves and link == "assigned" and name[-3:].lower() == b"key":
             self._budget.spend(4)
-            if not rest and _OWNED_BY.search(self._text, max(0, start - _HEAD_CHARS // 2), start + 1):
+            owner = _OWNED_BY.search(self._text, max(0, start - _HEAD_CHARS // 2), start + 1)
+            if not rest and (owner or _FALLBACK.search(assigned.group())):
                 return naming._replace(proves=True)
         return naming
 

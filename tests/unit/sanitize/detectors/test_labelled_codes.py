@@ -58,3 +58,11 @@ def test_a_publishable_key_is_only_likely_whatever_its_name_says() -> None:
     assert secrets("NEXT_PUBLIC_STRIPE_KEY=pk_test_jFMsJ7mWW5q8dws4XrX7zOU9") == [
         ("pk_test_jFMsJ7mWW5q8dws4XrX7zOU9", False)
     ]
+
+
+def test_a_recovery_password_of_bitlocker_proves_itself_by_its_groups() -> None:
+    groups = [f"{number * 11:06}" for number in (12345, 60001, 777, 65535, 40404, 31313, 22222, 9)]
+    assert secrets("It is " + "-".join(groups)) == [("-".join(groups), True)]
+    assert secrets("It is " + "-".join([*groups[:7], "000100"])) == []
+    assert secrets("It is " + "-".join([*groups[:7], "999999"])) == []
+    assert secrets("It is " + "-".join(["000011"] * 8)) == []
