@@ -36,6 +36,7 @@ ssh-keygen                                                          -N -P
 xfreerdp wfreerdp freerdp mstsc cmdkey schtasks runas               /p: /pass: /password: /rp:
 lftp ncftp                                                          -u,
 mosquitto_pub mosquitto_sub mosquitto_rr                            -P
+codecov codecovcli                                                  -t
 useradd usermod                                                     -p
 htpasswd                                                            >-b >-nb >-bc >-cb >-Bb >-bB >-nbB >-bn
 rabbitmqctl                                                         >add_user >change_password >authenticate_user

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from gateway.sanitize.detectors.secret_spans import judged, line_start, secret_at
-from gateway.sanitize.detectors.secret_values import Naming, quote_before
+from gateway.sanitize.detectors.secret_values import Naming, is_placeholder, quote_before
 from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.work_budget import WorkBudget
@@ -17,7 +17,7 @@ _OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
 DIRECTIVES = (
     rb"(?i:acl setuser) |\nuser |sudo -S|\nrootpw |insecure-password |\bBUNDLE_[A-Z]|accounts[\"']?:\s?\["
     rb"|SecureString[\"'],|\"keyName\"|(?i:config set (?:requirepass|masterauth)) |Accessor ?ID|chpasswd:"
-    rb"|kubeadm join |\nd-i "
+    rb"|kubeadm join |\nd-i |\"random_password\""
 )
 """RE2 pattern of the first words of directives; `_REST_OF_DIRECTIVE` has what leads to the secret. Kept apart, as one
 pattern of both has too many states for RE2."""
@@ -44,6 +44,11 @@ _REST_OF_DIRECTIVE = re.compile(
 )
 _JOIN = re.compile(rb"kubeadm join [^\n]{1,80}?--token ([a-z0-9]{6}\.[a-z0-9]{16})(?![a-z0-9])")
 """The form of Kubernetes' bootstrap tokens, which looks like a dotted name."""
+_DRAWN_PASSWORD = b'"random_password"'
+_RESULT = re.compile(rb"\"result\"\s{0,3}:\s{0,3}\"([^\"\n]{8,128})\"")
+_RESULT_CHARS = 1_200
+"""Chosen: how far behind its type a resource of Terraform's state has its result: the attributes of a `random_password`
+are 700 characters long when each has a line. At half those with keepers are cut; at double each mention costs more."""
 _SECRET_LINE = re.compile(rb"(?i:secret|passw|token|credential)[^\n]{0,200}\Z")
 DRIVERS = rb"@(?:tcp6?|unix|udp)\("
 """RE2 pattern of what follows the password in an address of Go's MySQL driver: `root:…@tcp(`."""
@@ -60,6 +65,9 @@ def find_behind(text: bytes, start: int, _: int, budget: WorkBudget) -> Iterator
     joining = _JOIN.match(text, start)
     if joining is not None:
         yield Finding(*joining.span(1), "SECRET")
+    if text.startswith(_DRAWN_PASSWORD, start):
+        yield from _drawn_passwords(text, start, budget)
+        return
     directive = _REST_OF_DIRECTIVE.match(text, start)
     if directive is None:
         return
@@ -67,6 +75,20 @@ def find_behind(text: bytes, start: int, _: int, budget: WorkBudget) -> Iterator
     finding = secret_at(text, end, _OWNED._replace(quote=quote_before(text, end)), budget)
     if finding is not None:
         yield finding
+
+
+def _drawn_passwords(text: bytes, start: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The results of the resources of type `random_password` in Terraform's state, one for each instance."""
+    budget.spend(8)
+    at, high = start + len(_DRAWN_PASSWORD), start + _RESULT_CHARS
+    following = text.find(b'"type"', at, high)
+    high = following if following >= 0 else high
+    while (at := text.find(b'"result"', at, high)) >= 0:
+        budget.spend(8)
+        result = _RESULT.match(text, at)
+        at += 8
+        if result is not None and not is_placeholder(result.group(1).lower()):
+            yield Finding(*result.span(1), "SECRET")
 
 
 def find_printed(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:

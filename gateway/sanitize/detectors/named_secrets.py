@@ -7,9 +7,10 @@ values. `syntax_secrets` finds those that other syntax than a name makes secrets
 import re
 from collections.abc import Iterator, Mapping
 
+from gateway.sanitize.detectors.name_patterns import ANY_NAME, ASSIGNED, NAMED, PROSE
 from gateway.sanitize.detectors.published_examples import is_published_login
 from gateway.sanitize.detectors.re2_search import searcher
-from gateway.sanitize.detectors.secret_names import ANY_NAME, ASSIGNED, NAMED, PROSE, Namings
+from gateway.sanitize.detectors.secret_names import Namings
 from gateway.sanitize.detectors.secret_spans import judged, may_be_special, special_secret
 from gateway.sanitize.detectors.secret_values import is_placeholder, quote_before, value_at
 from gateway.sanitize.detectors.value_forms import is_identifier, is_leet_password_word, is_password_word, is_random

@@ -7,100 +7,13 @@ the names, `secret_values` judges the values.
 
 import re
 
-import re2
-
+from gateway.sanitize.detectors.name_patterns import STRONG
 from gateway.sanitize.detectors.secret_values import Link, Naming
 from gateway.sanitize.text.work_budget import WorkBudget
 
-_STRONG = (
-    rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|parola|clave|tlspsk|userpwd|passin"
-    rb"|kennwort|passwort|mot de passe"
-    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord(?:et)?|passord(?:et)?|adgangskoden?|salasana|jelszo"
-    rb"|heslo|lozinka|sifre(?:niz|m|si)?|mat khau|kata sandi"
-    rb"|(?:wlan|wi-?fi|netzwerk|geheim|zugangs)-?schlussel|(?:verification|one[ -]time|log-?in|sign-?in"
-    rb"|security) code)|[n\x02]apo\x02\x02"
-    rb"|\x04\x05|\x06\x02\x07-\x02"
-    rb"|(?:^|[^A-Za-z])(?i:pass|pwd?|pin|psk|mdp)|(?i:bindpw|psksecret|authtok|(?:ro|rw|-server )community)"
-    rb"|[a-z](?:Pass|Pwd|Pw|pass\b)"
-    rb"|[_-](?i:pwd?|pass)|(?:SSH|SMTP|FTP|LDAP|DB|ROOT|USER|ADMIN)PASS"
-)
-_WEAK = (
-    rb"(?i:secret|token|credentials?|bearer|api[_ -]?key|accesskey|authorization|oauth|signature"
-    rb"|connection[_ -]?string|[jp](?:hp)?sess(?:ion)?id|sessionid|pepper|mnemonic|(?:seed|recovery|backup) phrase)"
-    rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)|_SALT|(?:ro|rw"
-    rb"|-server )community"
-)
-NAMES = _STRONG + rb"|" + _WEAK
-"""RE2 pattern of the names that make what follows a secret."""
-_FOR_USER = (
-    rb"(?: #?\d{1,2}(?=:)|(?i: for [\"'`]?(?:https?://)?[\w.%-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?)"
-    rb"|(?i: (?:provisoire|temporaire|initiale?|temporal|provisional|provvisoria|provisoria|temporary))(?= ?[:=])"
-    rb"| (?=\([A-Za-z0-9 /-]{1,20}\)[:=]))"
-)
-_SUFFIX = rb"(?=([_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12}|" + _FOR_USER + rb")?"
-_CLOSE = rb"(?:\\{0,7}[\"'`]\]?|\\u0022|&quot;|\)|\]|\([A-Za-z0-9 /-]{0,20}\)|\*\*|__)?"
-_OPEN = (
-    rb"(?:\(\s{0,16}|string\([0-9]{1,4}\) )?(?:[NbBrRuUfF@]{1,2}(?=[\"']))?(?:\\u0022"
-    rb"|\\{0,7}[\"'`](?:\\\r?\n[ \t]{0,16})?|&quot;)?"
-)
-_ASSIGN = (
-    rb"\s{0,3}:\s?(?:&(?:'static )?)?[A-Za-z][\w.]{0,24}[\]?*>]{0,2}\s{0,2}=\s{0,3}(?=[\"'`@])"
-    rb"|::?[ \t]?[>|][0-9+-]{0,2}\n[ \t]{1,16}"
-    rb"|[ \t]{0,20}(?:=>|:=|->|={1,3}|:(?::(?=[ \t]))?)(?:\*\*|__|\*(?=[ \t]))?\s{0,3}(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
-    rb"(?:[A-Za-z_$][\w.$()\[\]\"']{0,80}+\s{0,8}(?:\|\||\?\?|\?:|or )\s{0,8}(?=[\"'`]))?"  # = env.TOKEN || "x"
-    rb"|%3[dDaA]"
-)
-_ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
-_ELEMENT = (
-    rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>(?:(?=[^\s<>]{4,160}</)"
-    rb"|<!\[CDATA\[(?=[^\s<>]{4,160}>?</))"
-)  # <password>x</password>
-_PAIRED = (
-    rb"[\"']?\s{0,20}(?:,\s{0,20})?[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
-    rb"|</key>\s{0,20}<(?:string|data)>"
-    rb"|:?[ \t]?</(?:t[hd]|dt|b|strong|em|label|span|code)>:?\s{0,20}(?:<[a-z]{1,8}(?: [^<>]{1,60})?>\s{0,8}){0,2}"
-    rb"|>\s{0,20}<(?i:value|string)>"
-    rb"|\s?\{\s{1,12}(?:[a-z_]{2,16}[ \t]{0,6}=[^\n]{0,120}\n[ \t]{0,12}){0,3}default[ \t]{0,6}=[ \t]{0,3}"
-    rb"|\(\s?(?=[\"'])"  # setPassword("x")
-    rb"|[ \t]{0,20}(?::?=|=>|[:,])\s{0,3}(?:new )?[A-Za-z\[][\w.:\[\]]{0,40}+\((?=[\"'`])"  # key = []byte("x")
-    rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
-    rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512)[ \t]{1,3}"
-    rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
-    rb"|(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [a-z]{1,14}){1,6}):\s{1,3}(?=[!-~]{8,160}(?:\s|\Z))"
-    rb"|(?i: (?:of|for|to|on|von|fur|de|du|del|para|per|do|da)(?: [\w.@'-]{1,24}){1,5}? (?:is|was|ist|lautet|est"
-    rb"|es|e|jest)):?[ \t]{1,3}"
-)
-_LISTED = rb"\s{0,2},\s{0,16}(?=[\"'])"
-_SAID = (
-    rb"[ \t]{1,3}(?i:(?:(?:has|have) been |is |was )?(?:re)?(?:set|changed) to"
-    rb"|is now|is|was|by|=|ist|lautet|est|es|e|er|ar|jest|to|:)"
-    rb"(?:[ \t]?:)?[ \t]{1,3}|(?<=alasana)[ \t]on[ \t]|(?<=eslo)[ \t]je[ \t]|(?<=arola)[ \t]este[ \t]"
-    rb"|[ \t]?\x02{1,2}[: \t]{0,3}(?=[!-~])"
-)
-NAMED = re2.compile(NAMES)
-ANY_NAME = re.compile(NAMES)
-ASSIGNED = re.compile(
-    _SUFFIX
-    + _CLOSE
-    + b"(?:"
-    + b"|".join(b"(" + link + b")" for link in (_PAIRED, b"|".join((_ASSIGN, _ARGUMENT, _ELEMENT)), _LISTED, _SAID))
-    + rb"|[ \t]{1,20})"
-    + _OPEN
-)
-"""What leads from a name to its value. Not one pattern with the names, as that has too many states for RE2."""
-PROSE = re.compile(
-    rb"s? (?!(?:is|was|has|have|by|ist|lautet|est|es|e|er|ar|jest|to|of|for|on|von|fur|de|du|del|para|per|do"
-    rb"|da|je|este|(?:re)?set"
-    rb"|(?:re)?changed|send|sendline|value|val|content|encrypted|ascii|plain|cleartext|hexadecimal|sha"
-    rb"|temporary|temporal"
-    rb"|provisional|temporaire|provisoire|provvisoria|provisoria|initiale?)\b)"
-    rb"[a-z]{2,14}+(?=[\s,;)]|\.\s)(?!(?: [a-z]{1,14}){0,5}:)"
-)
-"""Words of a sentence behind a name (`the key changes when …`), to none of which ASSIGNED leads as to a value: found
-sooner."""
 _LINKS: tuple[Link, ...] = ("beside", "beside", "paired", "assigned", "listed", "said")
 """By the last group of ASSIGNED that matched; the first one is the rest of the name."""
-_IS_STRONG = re.compile(_STRONG)
+_IS_STRONG = re.compile(STRONG)
 _SAYS_ABOUT = re.compile(
     rb"encr|hash|ident|chang|reset|min|max|len|polic|field|input|file|path|type|ur[li]|name|expir|ttl|age|time|valid"
     rb"|algor|format"
@@ -124,6 +37,8 @@ _NOT_SECRET_TOKENS = re.compile(
     rb"[ _-]?token"
 )
 """Tokens that mark a place in a list, a version or one call."""
+_PAGE_TOKENS = re.compile(rb"(?:next|page|pagination|continuation|cursor|starting)[ _-]?token\Z")
+"""Tokens that only ask for the next part of a list: without them a caller cannot go on."""
 _KEY_ACTIONS = re.compile(
     rb"--?(?:recv|receive|install|search|delete|edit|import|export|trusted|send|sign|lsign|list)-key"
 )
@@ -135,7 +50,7 @@ _PROVING = re.compile(
     rb"|credential|bearer|api[_ -]?key"
     rb"|accesskey|oauth|authorization|connection|kennwort|passwort|auth\Z|psk\Z|bindpw|authtok|mot de passe"
     rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|passord|adgangskode|salasana|jelszo|heslo|lozinka"
-    rb"|mdp\Z|\x02\x02\Z"
+    rb"|clave|parola|mdp\Z|\x02\x02\Z"
     rb"|pepper|_salt|[a-z][_-]?key"
     rb"|community|sess(?:ion)?id"
 )
@@ -143,7 +58,7 @@ _PROVING = re.compile(
 _PROVING_BEFORE = re.compile(
     rb"(?:encrypt(?:ion|or)?|crypt|private|master|secret|account|shared|storage|recovery|unseal|licen[cs]e|product"
     rb"|wep|hmac|isakmp"
-    rb"|aes)[ ._-]?key\Z"
+    rb"|aes)[ ._-]?key\Z|api\.key\Z"
     rb"|(?:shared|secret)[_-]?access[_-]?key\Z|x-(?:amz|goog|oss)-signature\Z|host, signature\Z"
     rb"|[0-9]\.[0-9]{1,3} key\Z|[?&]sig(?:nature)?\Z"
 )
@@ -157,7 +72,7 @@ _COMPOUND = re.compile(rb"[A-Za-z0-9]_[A-Za-z0-9_]{0,80}\Z|[a-z][A-Z][A-Za-z0-9]
 _OWNING_HEAD = re.compile(
     rb"(?:[^\s>#$%]{0,60}[>#$%])?[ \t>#$]{0,16}(?:(?:set|define|snmp-server|tacacs-server|radius-server|crypto|enable"
     rb"|username"
-    rb"|neighbor|ntp|standby"
+    rb"|neighbor|ntp|standby|proxy_set_header|requestheader set"
     rb"|ppp|machine"
     rb"|nmcli|mysqladmin|netsh|iwconfig|wg|key)\s.{0,120})?\Z|.{0,120}\b(?:login|user(?: ?name)?"
     rb"|account)[ \t]{1,4}\S{1,64}[ \t]{1,4}\Z"
@@ -175,6 +90,8 @@ _OWNED_BY = re.compile(
     rb"[\"']?(?:routing_|service_)?[kK]?\Z"
 )
 """The mapping whose only `key` follows: `encryption:` above `key: x`, `'crypt' => ['key' => 'x']`."""
+_FALLBACK = re.compile(rb"(?i:secret|token|passw(?:or)?d|api_?key)[\w\"')\]]{0,12}\s{0,8}(?:\|\||\?\?|\?:|or\s)")
+"""A variable with a credential's name, for which the value stands in: `key = env.JWT_SECRET ?? "x"`."""
 _ENDS_STRONG = re.compile(rb"(?i:passw(?:or)?d|passphrase|secret)\Z")
 _LINE_END = re.compile(rb"[\"']?;?[ \t]{0,8}(?:[\r\n]|\Z)")
 _ENDING_IN_PASS = re.compile(
@@ -214,7 +131,8 @@ class Namings:
             naming = self._namings[key] = _naming(name, self._text[start:end], rest, (link, quote))
         if naming is not None and not naming.proves and link == "assigned" and name[-3:].lower() == b"key":
             self._budget.spend(4)
-            if not rest and _OWNED_BY.search(self._text, max(0, start - _HEAD_CHARS // 2), start + 1):
+            owner = _OWNED_BY.search(self._text, max(0, start - _HEAD_CHARS // 2), start + 1)
+            if not rest and (owner or _FALLBACK.search(assigned.group())):
                 return naming._replace(proves=True)
         return naming
 
@@ -248,6 +166,8 @@ def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link,
     lower, before = name.lower(), before.lower()
     if before.endswith(_PUBLIC_KEYS) or (lower.endswith(b"pass") and not rest and _ENDING_IN_PASS.search(before)):
         return None
+    if lower.endswith(b"token") and not rest and _PAGE_TOKENS.search(before):
+        return None
     if link in ("beside", "paired"):
         if b"." in rest and not rest.strip(b"._-"):
             return None  # the end of a sentence
@@ -258,7 +178,7 @@ def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link,
         if (quote and quote != b"`" and name.strip().isupper()) or _OPTION.search(before):
             link = "said"  # SQL: PASSWORD 'x', or an option: --token x
     strong = _IS_STRONG.match(name) is not None and not (
-        name[-5:].strip(b"\"'`( \t\n") == b"PASS" and name[:1] not in _JOINED
+        name[-5:].strip(b"\"'`( \t\n") == b"PASS" and name[:1] not in _JOINED and not rest.startswith(_PASS_GOES_ON)
     )
     ends_strong = _ENDS_STRONG.search(rest) is not None
     strong = strong or ends_strong
@@ -288,6 +208,8 @@ def _proves(before: bytes, lower: bytes, rest: bytes) -> bool:
 
 
 _JOINED = (b"_", b"-")
+_PASS_GOES_ON = (b"WORD", b"WD", b"PHRASE", b"CODE")
+"""What makes more of the verb or verdict `PASS`, with which the names of `"PASSWORD"` begin."""
 _BESIDE = (None, 1)
 """The last groups of ASSIGNED when only blanks are between a name and its value."""
 _WORD_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_- "

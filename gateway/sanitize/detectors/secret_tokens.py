@@ -17,7 +17,13 @@ from gateway.sanitize.detectors.literal_prefixes import alternatives, literal_pr
 from gateway.sanitize.detectors.password_hashes import HASHES
 from gateway.sanitize.detectors.published_examples import is_published_secret
 from gateway.sanitize.detectors.re2_search import Pattern, searcher, spans
-from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier, is_program_name, is_random
+from gateway.sanitize.detectors.value_forms import (
+    has_high_entropy,
+    is_identifier,
+    is_program_name,
+    is_publishable,
+    is_random,
+)
 from gateway.sanitize.detectors.vendor_tokens import INNER_MARKS, VENDORS
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -90,8 +96,6 @@ _AWS_SECRET = re.compile(rb"[\"']?(?:[ \t]{0,3}[:,;|][ \t]{0,3}|[ \t]{1,3})[\"']
 _FILLER = re.compile(rb"x{5}|X{5}|(?<![A-Za-z])(?:your|Your|YOUR)|(?i:placeholder)")
 """A placeholder for a token in documentation, with the maker's prefix. Shorter rows and letters of both cases come in
 random tokens (one in 1,000)."""
-_PUBLISHABLE = re.compile(rb"(?:[ps]b_publishable|pk_(?:live|test|prod))_|pk[.-]|FLWPUBK")
-"""Keys that their makers call publishable: they stand in every page of the shop or map. They are only likely."""
 _MIN_DIFFERENT = 8
 """Chosen: 24 random hexadecimal characters have 12.5 different ones on average, rarely fewer than eight. At half
 `aaaabbbbcccc` is certain; at double hexadecimal tokens never are."""
@@ -111,7 +115,7 @@ def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
         if _is_in_token_word(text, start, end):
             value = text[start:end]
             if not is_published_secret(value) and not _FILLER.search(value):
-                certain = _PUBLISHABLE.match(value) is None and _is_drawn_at_random(value)
+                certain = not is_publishable(value) and _is_drawn_at_random(value)
                 yield Finding(start, end, "SECRET", certain)
                 beside = _AWS_SECRET.match(text, end) if value.startswith(_AWS_IDS) else None
                 if (

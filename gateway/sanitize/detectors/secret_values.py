@@ -20,6 +20,7 @@ from gateway.sanitize.detectors.value_forms import (
     is_password_word,
     is_program_name,
     is_public,
+    is_publishable,
     is_random,
 )
 
@@ -162,6 +163,7 @@ def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]
         return 0, False
     proves = naming.proves or (not naming.strong and _PRODUCT_KEY.fullmatch(unescaped) is not None)
     certain = proves and naming.owns and has_high_entropy(unescaped)
+    certain = certain and not is_publishable(value)
     return len(value), certain and _EXAMPLE_WORD.search(unescaped.lower()) is None
 
 

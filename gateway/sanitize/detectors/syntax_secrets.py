@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 import re2
 
 from gateway.sanitize.detectors import command_secrets, cookie_secrets, directive_secrets, key_material, table_secrets
+from gateway.sanitize.detectors.name_patterns import NAMED
 from gateway.sanitize.detectors.published_examples import is_published_basic, is_published_secret
 from gateway.sanitize.detectors.re2_search import searcher, spans
-from gateway.sanitize.detectors.secret_names import NAMED, is_mark_of_place
+from gateway.sanitize.detectors.secret_names import is_mark_of_place
 from gateway.sanitize.detectors.secret_spans import judged, line_end, line_start, secret_at
 from gateway.sanitize.detectors.secret_values import Link, Naming, quote_before
 from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier
@@ -141,6 +142,31 @@ def _login_line(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterat
             yield finding
 
 
+def _recovery_password(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """BitLocker's: eight groups of six digits, each a multiple of 11 below 2^16 * 11 (Microsoft's documentation)."""
+    budget.spend(8)
+    groups = [int(group) for group in text[start:end].split(b"-")]
+    if all(group % 11 == 0 and group < 11 << 16 for group in groups) and len(set(groups)) > 4:
+        yield Finding(start, end, "SECRET")
+
+
+def _card_code(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The security code of a card right behind its label: certain behind a sign, or where a card's number precedes."""
+    budget.spend(6)
+    code = _CARD_CODE.match(text, end)
+    if code is not None and code.group(1) not in _EXAMPLE_CODES:
+        is_owned = text[end - 1 : end] in _ASSIGNING or text[end - 2 : end - 1] in _ASSIGNING
+        certain = is_owned or _CARD_NUMBER.search(text, max(0, end - _CARD_REACH_CHARS), end) is not None
+        yield Finding(*code.span(1), "SECRET", certain)
+
+
+_CARD_CODE = re.compile(rb"([0-9]{3,4})(?![\w/-]|[.,:][0-9])")
+_EXAMPLE_CODES = (b"000", b"111", b"123", b"999", b"0000", b"1111", b"1234", b"4321", b"321")
+_CARD_NUMBER = re.compile(rb"(?:[0-9][ -]?){11}[0-9]")
+_CARD_REACH_CHARS = 100
+"""Chosen: how far before a security code a card's number makes it certain: number, date and name fit. At half a name
+between is too long; at double the numbers of other lines count."""
+_ASSIGNING = (b":", b"=", b'"', b"'")
 _TOKEN = re.compile(rb"[A-Za-z0-9+/=_.%~-]{16,2048}")
 _PATH = re.compile(rb"[A-Za-z0-9_.@/~-]{20,400}")
 _PATH_PART = re.compile(rb"[A-Za-z0-9_~-]{1,200}")
@@ -168,22 +194,26 @@ _CALLS = (
 )
 _NAMED_KINDS = {
     "owned": rb"(?i:identified (?:with [\"'`]?[a-z0-9_]{2,30}[\"'`]? )?(?:by|as))\s{1,3}[\"'\\]{0,2}"
-    rb"|(?i:securestring)\s{1,3}(?:-[A-Za-z]{2,12}\s{1,3}){0,4}[\"'\\]{0,2}"
+    rb"|(?i:securestring)\s{1,3}(?:--?[A-Za-z]{2,12}\s{1,3}){0,4}[\"'\\]{0,2}"
     rb"|(?:\s-u|--user|--proxy-user)[ =]{1,3}[\"']?[A-Za-z0-9_.@-]{1,64}:"
     rb"|(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} (?:\\\n)?[\"']?"
     rb"|(?i:basic|bearer|ntlm|digest|token|negotiate)\s{1,2}(?:\\\n)?[\"']?"
     rb"|(?i:/token/|/apikey/|/secret/)"
     rb"|createUser \S{1,40} (?:MD5|SHA(?:-?[0-9]{3})?) [\"']?"
     rb"|(?:^|\n)[ \t]{0,8}community[ \t]?=[ \t]?[\"']|secure_link_md5 \"[^\";\n]{0,80}\$[a-z_]{1,20} "
+    rb"|(?:^|\n)[ \t]{0,16}(?:masterauth|auth_pass)[ \t]{1,8}[\"']?"
     rb"|WIFI:(?:[THRS]:[^;\n]{0,40};){0,4}P:"
     rb"|; ?name=\"[\w.-]{0,20}(?i:passw(?:or)?d|passwd|pwd|secret|token|api_?key)\"\r?\n\r?\n",
     "random": rb"::add-mask::|\bencrypt[ \t]{0,4}[=:][ \t]{0,4}[\"']"
+    rb"|\.login[ \t]?[=:][ \t]?[\"']?|(?:\n|^|[ \t{,-])[\"']?secure[\"']?:[ \t]{1,3}[\"']?"
     rb"|\t(?:TRUE|FALSE)\t[0-9]{1,11}\t[^\s]{1,64}\t|[?&]code=|(?i:[jp](?:hp)?sess(?:ion)?id|sessionid"
     rb"|connect\.sid|_session)=|SAML(?:Response|Request"
     rb"|art)=|, ?response=\"?"
     rb"|AUTH (?:PLAIN|LOGIN) |AUTHENTICATE PLAIN |(?:334 UGFzc3dvcmQ6\r?\n(?:C: )?)",
     "pair": rb"(?i:jdbc:oracle:(?:thin|oci):)[A-Za-z0-9_.$-]{1,64}/[\"']?"
-    rb"|(?i:login|user(?:name)?|account|cred(?:ential)?)s?(?: [a-z]{1,12}){0,4}: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?",
+    rb"|(?i:login|user(?:name)?|account|cred(?:ential)?)s?(?: [a-z]{1,12}){0,4}: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?"
+    rb"|\b(?i:cred(?:ential)?s?|login): {1,2}[A-Za-z0-9_.@-]{1,64}:"
+    rb"|\b(?i:user(?:name)?|login) ?/ ?(?i:pass(?:word)?|pwd?) ?[:=] ?[A-Za-z0-9_.@-]{1,64} ?[/:] ?",
     "cookies": cookie_secrets.HEADERS,
     "cookielist": cookie_secrets.LISTS,
     "directive": directive_secrets.DIRECTIVES,
@@ -193,6 +223,9 @@ _NAMED_KINDS = {
     "call": _CALLS + rb"\s?\(|\bauth=\(",
     "record": rb":(?:[0-9]{2,5}|\*):[A-Za-z_*]|\w[ \t]{1,8}\*[ \t]{1,8}[\"\w]|:[0-9]{2,5}[ \t]+[^\s:]{1,64}:[^\s/]"
     rb"|:[0-9]{3,7}:[0-9A-Fa-f]{8}",
+    "recovery": rb"\b[0-9]{6}(?:-[0-9]{6}){7}\b",
+    "cardcode": rb"(?i:\bcv[vc]2?|card (?:security|verification) (?:code|number))[\"']?(?: (?:code|number|is))?"
+    rb"[:= ]{1,3}[\"']?",
     "login": rb" LOGIN |(?:^|\n)(?:C: |> )?PASS |IDENTIFY |[nN]ick[sS]erv identify ",
     "column": table_secrets.HEADERS,
     "insert": table_secrets.INSERTS,
@@ -214,6 +247,8 @@ _HANDLERS: dict[str, Handler] = {
     "webhook": _webhook,
     "call": _call,
     "record": _record,
+    "recovery": _recovery_password,
+    "cardcode": _card_code,
     "login": _login_line,
     "column": table_secrets.find_below,
     "insert": table_secrets.find_inserted,

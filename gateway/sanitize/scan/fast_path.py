@@ -11,9 +11,9 @@ import re
 
 import re2
 
+from gateway.sanitize.detectors.name_patterns import NAMES
 from gateway.sanitize.detectors.obfuscation import SPELT_LINKS
 from gateway.sanitize.detectors.re2_search import searcher
-from gateway.sanitize.detectors.secret_names import NAMES
 from gateway.sanitize.text.folding import View, folded
 from gateway.sanitize.text.holdback import ADDRESS_LINKS, holdback_start
 
@@ -23,7 +23,7 @@ _LONG_WORD = b"a" * 16
 """16 bytes without white space: the shortest key or encoded word that is found without a name (`secret_tokens`)."""
 _SUSPICIOUS = searcher(
     re2.compile(
-        rb"@|dot|--|://|\bsg\.|\\|%[0-9a-f]|=[0-9a-f]{2}|&[#a-z]|[\[({<]\s?at|[^\s]{16}"
+        rb"@|dot|--|://|\bcv[vc]|card |\bsg\.|\\|%[0-9a-f]|=[0-9a-f]{2}|&[#a-z]|[\[({<]\s?at|[^\s]{16}"
         rb"|[0-9]\.[0-9]{1,3}\.[0-9]|:[0-9a-f]{0,4}:|[a-z\x02][0-9]|[0-9][a-z\x02]|[0-9]{5}"
         rb"|" + SPELT_LINKS
     )
@@ -89,7 +89,12 @@ def plain_text_cut(text: str, start: int) -> int:
     """For plain words, in which nothing can be found: where the holdback begins, not before `start`. Else -1."""
     plain = text.encode() if text.isascii() else folded(text)
     classes = plain.translate(_CLASSES).decode()
-    if "dot" in classes or "sg." in classes or plain.translate(_NOT_SPACE).find(_LONG_WORD) >= 0:
+    if (
+        "dot" in classes
+        or "sg." in classes
+        or _may_be_card_code(classes)
+        or plain.translate(_NOT_SPACE).find(_LONG_WORD) >= 0
+    ):
         return -1
     spelt = plain.translate(_SPELT_CLASSES)
     if b" a a " in spelt or b" a   a " in spelt or b" a  a " in spelt:
@@ -127,13 +132,18 @@ def _are_signs_harmless(classes: str, plain: bytes) -> bool:
     """Whether the marks and digits of a text without long words cannot be part of a value."""
     if "&" in classes or "--" in classes or ("(" in classes and ("(at" in classes or "( at" in classes)):
         return False
-    if "0" in classes and not _are_numbers_small(classes, plain):
+    if "0" in classes and (_may_be_card_code(classes) or not _are_numbers_small(classes, plain)):
         return False
     if "%" in classes and classes.count("%") > classes.count("% "):
         return False
     if ":" not in classes:
         return "'" not in classes or _SECRET_NAME(plain, 0)[0] < 0
     return classes.count(":") == 1 and ":/" not in classes and _SECRET_NAME(plain, 0)[0] < 0
+
+
+def _may_be_card_code(classes: str) -> bool:
+    """Whether a text has a name of a card's security code, which has three digits."""
+    return "cvv" in classes or "cvc" in classes or "card " in classes
 
 
 def _are_numbers_small(classes: str, plain: bytes) -> bool:

@@ -2,10 +2,11 @@
 
 import base64
 import random
+import string
 
 import pytest
 
-from gateway.sanitize.detectors.value_forms import is_public
+from gateway.sanitize.detectors.value_forms import has_odd_pairs, is_public
 from tests.unit.sanitize.detectors.test_detectors import entities
 
 
@@ -42,3 +43,21 @@ def test_a_point_of_a_curve_is_public_and_as_many_other_bytes_are_not() -> None:
     points = [b"\x04" + each[1:] for each in others]
     assert all(is_public(base64.urlsafe_b64encode(each).rstrip(b"=")) for each in points)
     assert sum(is_public(base64.urlsafe_b64encode(each).rstrip(b"=")) for each in others) < 20
+
+
+def test_letters_that_are_drawn_at_random_are_told_from_words_by_their_pairs() -> None:
+    draw = random.Random(7)
+    drawn = ["".join(draw.choices(string.ascii_letters, k=20)).encode() for _ in range(500)]
+    assert sum(map(has_odd_pairs, drawn)) > 0.88 * len(drawn)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"accessTokenValiditySeconds", b"PasswordAuthenticationProvider", b"kSecAttrSynchronizable",
+        b"g:NetrwTopLvlMenu", b"CKM_EXTRACT_KEY_FROM_KEY", b"NSHTTPCookieStorage", b"Benutzerverwaltungsdienst",
+        b"wszechstronnosc", b"motdepasseutilisateur", b"x86_64-linux-gnu", b"salasanakysely", b"short",
+    ],
+)  # fmt: skip
+def test_names_and_words_of_several_languages_have_usual_pairs(name: bytes) -> None:
+    assert not has_odd_pairs(name)

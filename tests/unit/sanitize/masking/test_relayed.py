@@ -83,7 +83,8 @@ WORDS = st.sampled_from(
     [
         "at", "dot", "org", "a", "4", "12", "240", "2026", "4111", CARD, MAIL, "plain", "committee", "(", "[", "at)",
         "(at)", ",", ".", "-", "--", "@", "it's", '"', "password", "pin", "hunter22", ":", "=", "in", "the", "%", "17%",
-        "3a", "–", "é", "1.", "2)", "**", "#", "://", "sg.", "\n", "Привет", "je\u200bnny@exa\u200bmple.com", "&", "\\",
+        "3a", "–", "é", "1.", "2)", "**", "#", "://", "sg.", "\n", "cvv",
+        "card security code", "605", "Привет", "je\u200bnny@exa\u200bmple.com", "&", "\\",
     ]
 )  # fmt: skip
 TEXTS = st.lists(st.tuples(WORDS, st.sampled_from([" ", " ", "", "  "])), max_size=12).map(

@@ -24,6 +24,7 @@ from tests.support.loop_turns import turns_of_others
 STRICT = actions(Sanitize(profile="strict"), "responses")
 CARD, MAIL, KEY = "4539 1488 0343 6467", "jane.doe@posthaus.org", "AKIA" + "QWERTY7Z" * 2
 TEXT = f"My card is {CARD}, write to {MAIL} or jane at example dot org; the key is {KEY}. That is all I have."
+CODES = "My card's cvv 605 and the card security code is 7210 then."
 
 
 def slots_of(data: Json) -> Iterable[TextSlot]:
@@ -108,6 +109,13 @@ async def test_every_single_cut_position_gives_the_same_text() -> None:
     for cut in range(len(TEXT) + 1):
         events, _ = await run([[chunk(TEXT[:cut], 0)], [chunk(TEXT[cut:], 1)]])
         assert text_of(events) == whole(TEXT), cut
+
+
+async def test_a_card_code_of_three_digits_is_masked_wherever_it_is_cut() -> None:
+    assert whole(CODES).count("[REDACTED:SECRET]") == 2
+    for cut in range(len(CODES) + 1):
+        events, _ = await run([[chunk(CODES[:cut], 0)], [chunk(CODES[cut:], 1)]])
+        assert text_of(events) == whole(CODES), cut
 
 
 @pytest.mark.parametrize("behind", ["org. ", "org . ", "org.", "org, "])

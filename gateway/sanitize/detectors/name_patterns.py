@@ -1,0 +1,99 @@
+"""The patterns of credentials' names, and of what leads from a name to its value: an assignment, a phrase, a tag.
+
+`named_secrets` searches with them; `secret_names` says what a name means.
+"""
+
+import re
+
+import re2
+
+STRONG = (
+    rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|parola|clave|tlspsk|userpwd|passin"
+    rb"|kennwort|passwort|mot de passe"
+    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord(?:et)?|passord(?:et)?|adgangskoden?|salasana|jelszo"
+    rb"|heslo|lozinka|sifre(?:niz|m|si)?|mat khau|kata sandi"
+    rb"|(?:wlan|wi-?fi|netzwerk|geheim|zugangs)-?schlussel|(?:verification|one[ -]time|log-?in|sign-?in"
+    rb"|security) code)|[n\x02]apo\x02\x02"
+    rb"|\x04\x05|\x06\x02\x07-\x02"
+    rb"|(?:^|[^A-Za-z])(?i:pass|pwd?|pin|psk|mdp)|(?i:bindpw|psksecret|authtok|(?:ro|rw|-server )community)"
+    rb"|[a-z](?:Pass|Pwd|Pw|pass\b)"
+    rb"|[_-](?i:pwd?|pass)|(?:SSH|SMTP|FTP|LDAP|DB|ROOT|USER|ADMIN)PASS"
+)
+_WEAK = (
+    rb"(?i:secret|token|credentials?|bearer|api[_ -]?key|accesskey|authorization|oauth|signature"
+    rb"|connection[_ -]?string|[jp](?:hp)?sess(?:ion)?id|sessionid|pepper|mnemonic|(?:seed|recovery|backup) phrase)"
+    rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)|_SALT|(?:ro|rw"
+    rb"|-server )community"
+)
+NAMES = STRONG + rb"|" + _WEAK
+"""RE2 pattern of the names that make what follows a secret."""
+_FOR_USER = (
+    rb"(?: #?\d{1,2}(?=:)|(?i: for (?:key |user |host )?[\"'`]?(?:https?://|[~/]{1,2})?[\w.%/-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?)"
+    rb"|(?i: (?:provisoire|temporaire|initiale?|temporal|provisional|provvisoria|provisoria|temporary))(?= ?[:=])"
+    rb"| (?=\([A-Za-z0-9 /-]{1,20}\)[:=]))"
+)
+_SUFFIX = rb"(?=([_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12}|" + _FOR_USER + rb")?"
+_CLOSE = rb"(?:\\{0,7}[\"'`]\]?|\\u0022|&quot;|\)|\]|\([A-Za-z0-9 /-]{0,20}\)|\*\*|__)?"
+_OPEN = (
+    rb"(?:\(\s{0,16}|string\([0-9]{1,4}\) )?(?:[NbBrRuUfF@]{1,2}(?=[\"']))?(?:\\u0022"
+    rb"|\\{0,7}[\"'`](?:\\\r?\n[ \t]{0,16})?|&quot;)?"
+)
+_ASSIGN = (
+    rb"\s{0,3}:\s?(?:&(?:'static )?)?[A-Za-z][\w.]{0,24}[\]?*>]{0,2}\s{0,2}=\s{0,3}(?=[\"'`@])"
+    rb"|::?[ \t]?[>|][0-9+-]{0,2}\n[ \t]{1,16}"
+    rb"|[ \t]{0,20}(?:=>|:=|->|={1,3}|:(?::(?=[ \t]))?)(?:\*\*|__|\*(?=[ \t]))?\s{0,3}(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
+    rb"(?:[A-Za-z_$][\w.$()\[\]\"']{0,80}+\s{0,8}(?:\|\||\?\?|\?:|or )\s{0,8}(?=[\"'`]))?"  # = env.TOKEN || "x"
+    rb"|%3[dDaA]"
+)
+_ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
+_ELEMENT = (
+    rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>(?:(?=[^\s<>]{4,160}</)"
+    rb"|<!\[CDATA\[(?=[^\s<>]{4,160}>?</))"
+)  # <password>x</password>
+_PAIRED = (
+    rb"[\"']?\s{0,3}[:=]\s{0,3}\{\s{0,20}[\"']?(?i:value|default|plain(?:text)?|content)[\"']?\s{0,3}[:=]\s{0,3}"
+    rb"|\s{0,4}(?:\|\||\?\?|\?:|or)\s{1,4}(?=[\"'`])"  # env.TOKEN ?? "x"
+    rb"|[\"']?\s{0,20}(?:,\s{0,20})?[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
+    rb"|</key>\s{0,20}<(?:string|data)>"
+    rb"|:?[ \t]?</(?:t[hd]|dt|b|strong|em|label|span|code)>:?\s{0,20}(?:<[a-z]{1,8}(?: [^<>]{1,60})?>\s{0,8}){0,2}"
+    rb"|>\s{0,20}<(?i:value|string)>"
+    rb"|\s?\{\s{1,12}(?:[a-z_]{2,16}[ \t]{0,6}=[^\n]{0,120}\n[ \t]{0,12}){0,3}default[ \t]{0,6}=[ \t]{0,3}"
+    rb"|\(\s?(?=[\"'])"  # setPassword("x")
+    rb"|[ \t]{0,20}(?::?=|=>|[:,])\s{0,3}(?:new )?[A-Za-z\[][\w.:\[\]]{0,40}+\((?=[\"'`])"  # key = []byte("x")
+    rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
+    rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512)[ \t]{1,3}"
+    rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
+    rb"|(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [a-z]{1,14}){1,6}):\s{1,3}(?=[!-~]{8,160}(?:\s|\Z))"
+    rb"|(?i: (?:of|for|to|on|at|in|from|von|vom|fur|am|im|beim|zum|de|du|en|del|nel|al|para|per|do|da|no|na"
+    rb"|op|van|voor)(?: [\w.@'-]{1,24}){1,5}? (?:is|was|ist|lautet|est"
+    rb"|es|e|jest)):?[ \t]{1,3}"
+)
+_LISTED = rb"\s{0,2},\s{0,16}(?=[\"'])"
+_SAID = (
+    rb"[ \t]{1,3}(?i:(?:(?:has|have) been |is |was )?(?:re)?(?:set|changed) to"
+    rb"|is now|is|was|by|=|ist|lautet|est|es|e|er|ar|jest|to|:)"
+    rb"(?:[ \t]?:)?[ \t]{1,3}|(?<=alasana)[ \t]on[ \t]|(?<=eslo)[ \t]je[ \t]|(?<=arola)[ \t]este[ \t]"
+    rb"|[ \t]?\x02{1,2}[: \t]{0,3}(?=[!-~])"
+)
+NAMED = re2.compile(NAMES)
+ANY_NAME = re.compile(NAMES)
+ASSIGNED = re.compile(
+    _SUFFIX
+    + _CLOSE
+    + b"(?:"
+    + b"|".join(b"(" + link + b")" for link in (_PAIRED, b"|".join((_ASSIGN, _ARGUMENT, _ELEMENT)), _LISTED, _SAID))
+    + rb"|[ \t]{1,20})"
+    + _OPEN
+)
+"""What leads from a name to its value. Not one pattern with the names, as that has too many states for RE2."""
+PROSE = re.compile(
+    rb"s? (?!(?:is|was|has|have|by|ist|lautet|est|es|e|er|ar|jest|to|of|for|on|at|in|from|von|vom|fur|am|im|beim"
+    rb"|zum|de|du|en|del|nel|al|no|na|op|van|voor|para|per|do"
+    rb"|da|je|este|(?:re)?set"
+    rb"|(?:re)?changed|send|sendline|value|val|content|encrypted|ascii|plain|cleartext|hexadecimal|sha"
+    rb"|temporary|temporal"
+    rb"|provisional|temporaire|provisoire|provvisoria|provisoria|initiale?)\b)"
+    rb"[a-z]{2,14}+(?=[\s,;)]|\.\s)(?!(?: [a-z]{1,14}){0,5}:)"
+)
+"""Words of a sentence behind a name (`the key changes when …`), to none of which ASSIGNED leads as to a value: found
+sooner."""
