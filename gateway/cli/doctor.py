@@ -101,6 +101,12 @@ def _config(file: Path, unit: UnitFile | None, environment: Environment) -> Conf
 
 def _configuration(file: Path, unit: UnitFile | None, environment: Environment) -> Iterator[Finding]:
     """The first finding is about the file itself; without it the other checks cannot be made."""
+    if unit is None and not file.exists():
+        remedy = "install the service: make install-service, as root; or name a file: gateway doctor FILE"
+        yield Finding(
+            f"{file} does not exist, so no service is installed; a gateway started by hand needs none", remedy
+        )
+        return
     try:
         if unit is None:
             load_config(file, None, environment)

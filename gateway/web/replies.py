@@ -151,9 +151,9 @@ class EventReply(EventSourceResponse):
     def stop_streaming(self) -> None:
         """End the pings; called once, when the stream is over.
 
-        Their task is let go: it keeps the error that ended it, whose traceback leads back here. So are the endings, which
-        lead to the request. Left in such circles, every ended stream would wait for the garbage collector with its
-        request and all that the request holds.
+        Their task is let go: it keeps the error that ended it, whose traceback leads back here. So are the endings,
+        which lead to the request. Left in such circles, every ended stream would wait for the garbage collector with
+        its request and all that the request holds.
         """
         super().stop_streaming()
         self._ping_task = self.failure_events = self.refusal_events = self.late_headers = None

@@ -155,6 +155,14 @@ def test_the_doctor_goes_no_further_than_a_file_that_is_wrong(machine: Machine, 
     assert f"edit {machine.file}" in said and "1 checks, 1 wrong" in said
 
 
+def test_where_nothing_is_installed_the_doctor_says_what_would_be(machine: Machine, capsys: Output) -> None:
+    (machine.units / "gateway.service").unlink()
+    machine.file.unlink()
+    assert machine.run("doctor") == 1
+    said = capsys.readouterr().out
+    assert "no service is installed" in said and "make install-service" in said and "gateway doctor FILE" in said
+
+
 @pytest.mark.parametrize("broken", ["not JSON", None], ids=["damaged", "gone"])
 def test_the_doctor_says_when_the_keys_cannot_be_read(machine: Machine, capsys: Output, broken: str | None) -> None:
     keys = machine.state / "keys.json"
