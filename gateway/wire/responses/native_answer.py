@@ -16,6 +16,7 @@ from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import UpstreamError
 from gateway.wire import sse
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
+from gateway.wire.large_json import event_value
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects
 from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL
@@ -248,7 +249,7 @@ class NativeStream(ResponseStream):
 
 def _decode_event(data: bytes) -> Json:
     try:
-        decoded = orjson.loads(data)
+        decoded = event_value(data)
     except orjson.JSONDecodeError:
         raise UpstreamError("the upstream sent an event that is not JSON") from None
     if not isinstance(decoded, dict):
