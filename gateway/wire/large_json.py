@@ -178,6 +178,13 @@ class DecodedEvent(bytes):
         return self._body
 
 
+def let_go(batch: list[bytes]) -> None:
+    """Let go what large events of a batch were decoded to: those who have handed it on still hold the list."""
+    for index, data in enumerate(batch):
+        if isinstance(data, DecodedEvent):
+            batch[index] = b""
+
+
 def event_value(data: bytes) -> Any:
     """The value of an event's data; the same object each time where it was decoded already. Raises
     orjson.JSONDecodeError."""

@@ -15,7 +15,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import UpstreamError
 from gateway.wire.logprobs import as_json
-from gateway.wire.untrusted_json import is_count
+from gateway.wire.untrusted_json import is_count, words_of
 
 _REASONS = {
     "stop": ("stop", "eos", "eos_token", "end_turn", "end", "stop_sequence", "complete", "completed", "normal"),
@@ -201,7 +201,7 @@ def _normalise_call(call: Json) -> Json:
         "id": identity if isinstance(identity, str) and identity else new_id("call_"),
         "type": "function",
         "function": {
-            "name": str(function.get("name") or call.get("name") or ""),
+            "name": words_of(function.get("name") or call.get("name") or ""),
             "arguments": arguments_text(function.get("arguments", call.get("arguments"))),
         },
     }

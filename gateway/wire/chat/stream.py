@@ -40,7 +40,7 @@ from gateway.wire.chat.answer import (
 from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
 from gateway.wire.chat.long_deltas import DELTA_CHARS, short_deltas
 from gateway.wire.chat.tool_call_deltas import CallDeltas
-from gateway.wire.large_json import event_value
+from gateway.wire.large_json import event_value, let_go
 from gateway.wire.logprobs import as_json
 from gateway.wire.ocr import REPORT
 from gateway.wire.openai_error import error_in_stream
@@ -119,6 +119,7 @@ class ChatStream:
                     events += self._normalised(data)
         except UpstreamError as error:
             return events, error
+        let_go(batch)
         if self._characters + self._other_characters > MAX_STREAM_CHARS:
             return events, UpstreamError("the upstream's answer is too long")
         return events, None
