@@ -15,7 +15,7 @@ import orjson
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
 from gateway.ports import CompletionUpstream
-from gateway.wire.large_json import event_data, event_value
+from gateway.wire.decoded_event import event_data, event_value
 
 _WAITING_BATCHES = 16
 """Batches of all streams together that wait for a slow reader. Chosen: any bound makes the upstreams wait for the

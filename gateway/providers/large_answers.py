@@ -17,7 +17,8 @@ from gateway.providers.body_pieces import PIECE_BYTES
 from gateway.resilience.slices import in_slices
 from gateway.schemas import MAX_DEPTH, MEASURED_BYTES
 from gateway.schemas.json_size import FREE_BYTES, MAX_TIMES, TooDeep, TooDense, TooManyValues, measure
-from gateway.wire.large_json import DecodedBody, DecodedEvent, decode_steps
+from gateway.wire.decoded_event import DecodedEvent
+from gateway.wire.large_json import DecodedBody, decode_steps
 from gateway.wire.logprobs_packer import LogprobsPacker, TooLarge
 
 MAX_VALUES = 2_000_000

@@ -13,7 +13,7 @@ from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
 from gateway.ports import CompletionUpstream
 from gateway.wire.chat.prompted_tools import BEGINNING_CHARS, NO_CALL, PromptedTools, has_tool_history, may_begin_call
-from gateway.wire.large_json import event_data, event_value
+from gateway.wire.decoded_event import event_data, event_value
 from gateway.wire.untrusted_json import table_in, tables_in
 
 _MAX_HELD_CHARS = 1 << 18

@@ -16,7 +16,8 @@ from gateway.domain import Json, RequestStats
 from gateway.engines.text.invisible import visible
 from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
-from gateway.wire.large_json import LongText, event_data, event_value
+from gateway.wire.decoded_event import event_data, event_value
+from gateway.wire.large_json import LongText
 from gateway.wire.repetition import LoopGuard, cut_loop
 from gateway.wire.untrusted_json import list_in, table_in, tables_in
 

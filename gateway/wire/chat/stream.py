@@ -40,7 +40,7 @@ from gateway.wire.chat.answer import (
 from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
 from gateway.wire.chat.long_deltas import DELTA_CHARS, short_deltas
 from gateway.wire.chat.tool_call_deltas import CallDeltas
-from gateway.wire.large_json import event_value, let_go
+from gateway.wire.decoded_event import event_value, let_go
 from gateway.wire.logprobs import as_json
 from gateway.wire.ocr import REPORT
 from gateway.wire.openai_error import error_in_stream

@@ -16,7 +16,7 @@ from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import UpstreamError
 from gateway.wire import sse
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
-from gateway.wire.large_json import event_value, let_go
+from gateway.wire.decoded_event import event_value, let_go
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects
 from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL

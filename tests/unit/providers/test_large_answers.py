@@ -9,7 +9,7 @@ from gateway.errors import UpstreamError
 from gateway.providers.large_answers import MAX_EVENT_VALUES, MAX_VALUES, checked_events, decoded_answer
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.resilience.slices import all_steps
-from gateway.wire.large_json import event_value
+from gateway.wire.decoded_event import event_value
 from gateway.wire.logprobs import PackedLogprobs, as_json, spell
 from tests.support.loop_turns import turns_of_others
 from tests.support.websites import Site, serving
