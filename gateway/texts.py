@@ -64,7 +64,8 @@ class TextSlot:
 def drop_logprobs(holder: MutableMapping[str, Any]) -> None:
     """Take the tokens of a changed text out of `holder["logprobs"]`: a list becomes empty, an object null."""
     if holder.get("logprobs") is not None:
-        holder["logprobs"] = [] if isinstance(holder["logprobs"], list) else None
+        value = holder["logprobs"]
+        holder["logprobs"] = [] if isinstance(value, list) or getattr(value, "is_list", False) else None
 
 
 class GroupSlot(TextSlot):

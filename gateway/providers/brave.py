@@ -19,7 +19,7 @@ from gateway.providers.search_adapter import (
     with_sites,
 )
 from gateway.providers.search_http import ProviderRequest, will_filter, with_images
-from gateway.wire.untrusted_json import list_in, table_in, tables_in
+from gateway.wire.untrusted_json import list_in, table_in, tables_in, words_of
 
 BASE_URL = "https://api.search.brave.com"
 CAPABILITIES = frozenset(
@@ -119,13 +119,13 @@ def _params(request: SearchRequest) -> dict[str, str]:
 def _result(rank: int, item: Json, request: SearchRequest) -> Json:
     snippets = [item.get("description"), *list_in(item, "extra_snippets")][:_MAX_SNIPPETS]
     result: Json = {
-        "title": _without_tags(item.get("title")) or str(item["url"]),
-        "url": str(item["url"]),
+        "title": _without_tags(item.get("title")) or words_of(item["url"]),
+        "url": words_of(item["url"]),
         "content": " [...] ".join(text for text in map(_without_tags, snippets) if text),
         "score": round(1 / rank, 4),
     }
     if item.get("page_age"):
-        result["published_date"] = str(item["page_age"])
+        result["published_date"] = words_of(item["page_age"])
     if request.include_favicon:
         result["favicon"] = table_in(item, "meta_url").get("favicon")
     return result

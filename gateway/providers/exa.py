@@ -10,7 +10,7 @@ from gateway.domain import Json, SearchRequest, WebCall
 from gateway.providers.country_codes import alpha2
 from gateway.providers.search_adapter import PROBE_TIMEOUT_S, PublicSite, SearchAdapter, image
 from gateway.providers.search_http import ProviderRequest
-from gateway.wire.untrusted_json import tables_in, texts_in
+from gateway.wire.untrusted_json import tables_in, texts_in, words_of
 
 BASE_URL = "https://api.exa.ai"
 CAPABILITIES = frozenset(
@@ -87,13 +87,13 @@ def search_body(request: SearchRequest) -> Json:
 def _result(rank: int, item: Json, request: SearchRequest) -> Json:
     score = item.get("score")
     result: Json = {
-        "title": str(item.get("title") or item["url"]),
-        "url": str(item["url"]),
+        "title": words_of(item.get("title") or item["url"]),
+        "url": words_of(item["url"]),
         "content": " [...] ".join(text.strip() for text in texts_in(item, "highlights") if text.strip()),
         "score": score if isinstance(score, int | float) and 0 <= score <= 1 else round(1 / rank, 4),
     }
     if item.get("publishedDate"):
-        result["published_date"] = str(item["publishedDate"])
+        result["published_date"] = words_of(item["publishedDate"])
     if request.include_raw_content:
         text = item.get("text")
         result["raw_content"] = text if isinstance(text, str) else None

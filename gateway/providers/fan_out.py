@@ -15,6 +15,7 @@ import orjson
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
 from gateway.ports import CompletionUpstream
+from gateway.wire.decoded_event import event_data, event_value
 
 _WAITING_BATCHES = 16
 """Batches of all streams together that wait for a slow reader. Chosen: any bound makes the upstreams wait for the
@@ -140,7 +141,7 @@ def _join(answers: list[Json]) -> Json:
 def _with_index(data: bytes, index: int, usages: list[Json]) -> bytes:
     """The chunk with its answer's index; its usage is moved to `usages`. Anything but a chunk is returned unchanged."""
     try:
-        chunk: Any = orjson.loads(data)
+        chunk: Any = event_value(data)
     except orjson.JSONDecodeError:
         return data
     if not isinstance(chunk, dict) or not isinstance(chunk.get("choices"), list):
@@ -151,7 +152,7 @@ def _with_index(data: bytes, index: int, usages: list[Json]) -> bytes:
     for choice in chunk["choices"]:
         if isinstance(choice, dict):
             choice["index"] = index
-    return orjson.dumps(chunk)
+    return event_data(chunk, data)
 
 
 def _sum(usages: list[Json]) -> Json:

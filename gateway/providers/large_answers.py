@@ -1,19 +1,25 @@
-"""Decodes whole answers of upstreams: large ones in slices, between which the event loop serves others.
+"""Decodes large answers of upstreams, and large events of their streams, in slices, between which the event loop serves
+others.
 
-Knows no route. Answers are not held to the memory that requests may take (`schemas.json_size`): log probabilities are
-as dense as any JSON.
+Knows no route. What a model server sends may take as much memory decoded as a request may (`schemas.json_size`): some
+repeat the request. Log probabilities, as dense as any JSON, are no part of that: they stay JSON
+(`wire.logprobs_packer`).
 """
 
 import asyncio
+import codecs
 
 import orjson
 
 from gateway.domain import RequestStats
 from gateway.errors import UpstreamError
+from gateway.providers.body_pieces import PIECE_BYTES
 from gateway.resilience.slices import in_slices
 from gateway.schemas import MAX_DEPTH, MEASURED_BYTES
-from gateway.schemas.json_size import TooDeep, TooDense, TooManyValues, measure
-from gateway.wire.large_json import decode, decode_steps
+from gateway.schemas.json_size import FREE_BYTES, MAX_TIMES, TooDeep, TooDense, TooManyValues, measure
+from gateway.wire.decoded_event import DecodedEvent
+from gateway.wire.large_json import DecodedBody, decode_steps
+from gateway.wire.logprobs_packer import LogprobsPacker, TooLarge
 
 MAX_VALUES = 2_000_000
 """JSON values in an answer. Chosen: 16 MiB of log probabilities, with twenty for each place, have as many, and as many
@@ -22,49 +28,82 @@ twice as long where it is written."""
 
 
 MAX_EVENT_VALUES = 600_000
-"""JSON values in one event of a stream, which is decoded and written at once, and masked in a thread. Chosen: the end
-of a /responses answer may hold log probabilities of 4,000 tokens, with twenty for each place (4.5 MB), which hold the
-loop for 45 ms. At half such an event fails; at double it takes twice as long."""
+"""JSON values in one event of a stream. Chosen: the end of a /responses answer may hold log probabilities of 4,000
+tokens, with twenty for each place (4.5 MB). At half such an event fails; at double it takes twice as long."""
 
 
 async def checked_events(batch: list[bytes], stats: RequestStats) -> list[bytes]:
-    """The events' data, unchanged; a large one sets `stats.has_large_events`. Raises UpstreamError: too many values."""
-    for data in batch:
-        if len(data) > MEASURED_BYTES:
+    """The events' data; large ones decoded, and let go. A long one sets `stats.has_large_events`.
+
+    Raises UpstreamError: too many values, or too large in memory.
+    """
+    for index in range(len(batch)):
+        size = len(batch[index])
+        if size > PIECE_BYTES:
             stats.has_large_events = True
-            try:
-                for _ in measure(data, MAX_EVENT_VALUES, MAX_DEPTH):
-                    await asyncio.sleep(0)
-            except TooManyValues as error:
-                problem = f"an event of the upstream has at least {error.values} JSON values"
-                raise UpstreamError(f"{problem}; the limit is {MAX_EVENT_VALUES}") from None
-            except (TooDeep, TooDense):
-                pass  # whoever decodes it says so
+        if size > MEASURED_BYTES:
+            held = [batch[index]]
+            batch[index] = b""
+            batch[index] = await _decoded_event(held)
     return batch
 
 
-async def decoded_answer(raw: bytes, *, max_values: int = MAX_VALUES, sender: str = "the upstream") -> object:
-    """The value; None for what is no JSON, or nested too deeply. Raises UpstreamError, which names the `sender`: it has
-    too many values."""
+async def _decoded_event(held: list[bytes]) -> bytes:
+    """The event for the data in a list, which is empty afterwards: nobody else holds it while it is decoded."""
+    size = len(held[0])
+    if not _is_utf8(held[0]):  # a server may cut a character in two
+        held[0] = held[0].decode(errors="replace").encode()
+    try:
+        body = await _decoded(held, MAX_EVENT_VALUES, "an event of the upstream", of_model=True)
+    except TooDeep:
+        body = DecodedBody(size, error=orjson.JSONDecodeError("nested too deeply", "", 0))
+    return DecodedEvent.of(body)
+
+
+def _is_utf8(data: bytes) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for start in range(0, len(data), PIECE_BYTES):
+            decoder.decode(data[start : start + PIECE_BYTES])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+async def decoded_answer(
+    raw: bytes, *, max_values: int = MAX_VALUES, sender: str = "the upstream", of_model: bool = False
+) -> object:
+    """The value; None for what is no JSON, or nested too deeply. With `of_model` the log probabilities
+    of a large answer are `wire.logprobs.PackedLogprobs`. Raises UpstreamError, which names the `sender`: it has too
+    many values, or takes too much memory."""
     if len(raw) <= min(MEASURED_BYTES, max_values):
         return json_or_none(raw)
-    try:
-        for _ in measure(raw, max_values, MAX_DEPTH):
-            await asyncio.sleep(0)
-    except TooManyValues as error:
-        problem = f"{sender}'s answer has at least {error.values} JSON values; the limit is {max_values}"
-        raise UpstreamError(problem) from None
-    except TooDeep:
-        return None
-    except TooDense:
-        pass
-    steps = decode_steps(raw)
+    held = [raw]
     del raw
     try:
-        value: object = decode(await in_slices(steps))
-    except orjson.JSONDecodeError:
+        value: object = (await _decoded(held, max_values, f"{sender}'s answer", of_model=of_model)).take()
+    except (TooDeep, orjson.JSONDecodeError):
         return None
     return value
+
+
+async def _decoded(held: list[bytes], max_values: int, name: str, *, of_model: bool) -> DecodedBody:
+    """Empties the list. Raises TooDeep, and UpstreamError, which begins with the `name`."""
+    try:
+        for _ in measure(held[0], max_values, MAX_DEPTH):
+            await asyncio.sleep(0)
+    except TooManyValues as error:
+        raise UpstreamError(f"{name} has at least {error.values} JSON values; the limit is {max_values}") from None
+    except TooDense:
+        pass  # the packer knows better
+    limit_bytes = max(FREE_BYTES, int(MAX_TIMES * len(held[0])))
+    steps = decode_steps(held.pop(), LogprobsPacker(limit_bytes) if of_model else None)
+    try:
+        return await in_slices(steps)
+    except TooLarge as error:
+        problem = f"{name} takes more memory than its size allows; the limit is {error.limit_bytes} bytes"
+        raise UpstreamError(problem) from None
 
 
 def json_or_none(data: bytes) -> object:

@@ -31,7 +31,7 @@ from gateway.providers.http import Answer, HttpClient, Timeouts
 from gateway.providers.large_answers import decoded_answer
 from gateway.wire import sse
 from gateway.wire.openai_error import scrubbed, upstream_error
-from gateway.wire.untrusted_json import table_in, tables_in
+from gateway.wire.untrusted_json import table_in, tables_in, words_of
 
 _CLIENT: Json = {"name": "gateway", "version": __version__}
 _METHOD_NOT_FOUND = -32601
@@ -292,7 +292,7 @@ def _result_text(result: Json) -> str:
         elif part.get("type") == "resource_link":
             texts.append(f"[resource {part.get('uri')}]")
         else:
-            texts.append(f"[{str(part.get('type'))[:40]} left out]")
+            texts.append(f"[{words_of(part.get('type'))[:40]} left out]")
     if not texts and result.get("structuredContent") is not None:
         return orjson.dumps(result["structuredContent"]).decode()
     return "\n".join(texts)

@@ -72,7 +72,7 @@ class OpenAICompatUpstream:
             try:
                 if answer.status != 200:
                     raise await self._refusal(answer)
-                decoded = await decoded_answer(await answer.read())
+                decoded = await decoded_answer(await answer.read(), of_model=True)
             finally:
                 answer.close()
         finally:
@@ -113,9 +113,11 @@ class OpenAICompatUpstream:
                     if batch:
                         await checked_events(batch, stats)
                         stats.upstream_s += clock() - started_s
-                        is_complete = b"[DONE]" in batch
-                        # what comes behind its end is no part of the answer
-                        yield batch[: batch.index(b"[DONE]") + 1] if is_complete else batch
+                        if is_complete := b"[DONE]" in batch:
+                            del batch[
+                                batch.index(b"[DONE]") + 1 :
+                            ]  # what comes behind its end is no part of the answer
+                        yield batch
                         started_s = clock()
                         if is_complete:
                             return

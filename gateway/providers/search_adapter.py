@@ -13,6 +13,7 @@ from gateway.domain import Json, SearchRequest
 from gateway.errors import GatewayError
 from gateway.providers.egress import DIRECT, Egress
 from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp
+from gateway.wire.untrusted_json import words_of
 
 PROBE_TIMEOUT_S = 5
 _PROBE_LIMIT_S = 10
@@ -87,5 +88,5 @@ def with_sites(query: str, request: SearchRequest, fits: Callable[[str], bool]) 
 def image(url: Any, title: Any, request: SearchRequest) -> Any:
     """An image as the web tools show it: its address, with its description when the request asks for it."""
     if not request.include_image_descriptions:
-        return str(url)
-    return {"url": str(url), "description": str(title or "")}
+        return words_of(url)
+    return {"url": words_of(url), "description": words_of(title or "")}

@@ -9,7 +9,7 @@ from typing import Any
 from gateway.domain import Json, SearchRequest, WebCall
 from gateway.providers.search_adapter import PublicSite, SearchAdapter, image, phrase_or_words
 from gateway.providers.search_http import ProviderRequest, will_filter, with_images
-from gateway.wire.untrusted_json import tables_in
+from gateway.wire.untrusted_json import tables_in, words_of
 
 CAPABILITIES = frozenset({"max_results", "topic", "time_range", "include_images", "include_image_descriptions"})
 _RANGES = {"day": "day", "week": "week", "month": "month", "year": "year"}
@@ -45,7 +45,7 @@ class Searxng(SearchAdapter):
             answer = await self._ask(ProviderRequest("/search", params=_params(request, page)))
             raw = [item for item in tables_in(answer, "results") if item.get("url")]
             for item in raw:
-                results.setdefault(str(item["url"]), item)
+                results.setdefault(words_of(item["url"]), item)
             if len(results) >= wanted or not raw:
                 break
         data: Json = {"results": _scaled(list(results.values())), "images": []}
@@ -81,12 +81,12 @@ def _scaled(raw: list[Json]) -> list[Json]:
     results = []
     for rank, (item, score) in enumerate(zip(raw, scores, strict=True), 1):
         result: Json = {
-            "title": str(item.get("title") or item["url"]),
-            "url": str(item["url"]),
-            "content": str(item.get("content") or ""),
+            "title": words_of(item.get("title") or item["url"]),
+            "url": words_of(item["url"]),
+            "content": words_of(item.get("content") or ""),
             "score": round(score / top, 4) if top > 0 else round(1 / rank, 4),
         }
         if item.get("publishedDate"):
-            result["published_date"] = str(item["publishedDate"])
+            result["published_date"] = words_of(item["publishedDate"])
         results.append(result)
     return sorted(results, key=lambda result: -result["score"])

@@ -22,7 +22,7 @@ from gateway.providers.search_adapter import (
     with_sites,
 )
 from gateway.providers.search_http import ProviderRequest, will_filter, with_images
-from gateway.wire.untrusted_json import tables_in
+from gateway.wire.untrusted_json import tables_in, words_of
 
 BASE_URL = "https://google.serper.dev"
 CAPABILITIES = frozenset(
@@ -109,9 +109,9 @@ def _query(request: SearchRequest) -> str:
 
 def _result(rank: int, item: Json) -> Json:
     result: Json = {
-        "title": str(item.get("title") or item["link"]),
-        "url": str(item["link"]),
-        "content": str(item.get("snippet") or ""),
+        "title": words_of(item.get("title") or item["link"]),
+        "url": words_of(item["link"]),
+        "content": words_of(item.get("snippet") or ""),
         "score": round(1 / rank, 4),
     }
     day = day_of(item.get("date"))

@@ -10,7 +10,7 @@ from typing import Any
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 from gateway.providers.search_adapter import PROBE_TIMEOUT_S, PublicSite, SearchAdapter, phrase_or_words
 from gateway.providers.search_http import ProviderRequest
-from gateway.wire.untrusted_json import tables_in, texts_in
+from gateway.wire.untrusted_json import tables_in, texts_in, words_of
 
 BASE_URL = "https://api.tavily.com"
 CAPABILITIES = frozenset(
@@ -66,7 +66,7 @@ class Tavily(SearchAdapter):
             for page, raw in zip(results, tables_in(answer, "results"), strict=True):
                 page["images"] = texts_in(raw, "images")
         failed = [
-            {"url": str(raw.get("url", "")), "error": str(raw.get("error", "not extracted"))[:300]}
+            {"url": words_of(raw.get("url", "")), "error": words_of(raw.get("error", "not extracted"))[:300]}
             for raw in tables_in(answer, "failed_results")
         ]
         return {"results": results, "failed_results": failed, "response_time": round(time.monotonic() - started, 3)}
@@ -125,13 +125,13 @@ def search_body(request: SearchRequest) -> Json:
 
 def _result(raw: Json, request: SearchRequest) -> Json:
     result: Json = {
-        "title": str(raw.get("title") or raw.get("url") or ""),
-        "url": str(raw.get("url") or ""),
-        "content": str(raw.get("content") or ""),
+        "title": words_of(raw.get("title") or raw.get("url") or ""),
+        "url": words_of(raw.get("url") or ""),
+        "content": words_of(raw.get("content") or ""),
         "score": raw.get("score") if isinstance(raw.get("score"), int | float) else 0.0,
     }
     if raw.get("published_date"):
-        result["published_date"] = str(raw["published_date"])
+        result["published_date"] = words_of(raw["published_date"])
     if request.include_raw_content:
         result["raw_content"] = raw.get("raw_content")
     if request.include_favicon:
@@ -147,12 +147,14 @@ def _images(raw: Any, request: SearchRequest) -> list[Any]:
         return []
     images = [image if isinstance(image, dict) else {"url": image} for image in raw]
     if request.include_image_descriptions:
-        return [{"url": str(image.get("url", "")), "description": image.get("description") or ""} for image in images]
-    return [str(image.get("url", "")) for image in images]
+        return [
+            {"url": words_of(image.get("url", "")), "description": image.get("description") or ""} for image in images
+        ]
+    return [words_of(image.get("url", "")) for image in images]
 
 
 def _page(raw: Json, favicon: bool) -> Json:
-    page: Json = {"url": str(raw.get("url") or ""), "raw_content": raw.get("raw_content") or ""}
+    page: Json = {"url": words_of(raw.get("url") or ""), "raw_content": raw.get("raw_content") or ""}
     page["title"] = raw.get("title") or ""
     if favicon:
         page["favicon"] = raw.get("favicon")

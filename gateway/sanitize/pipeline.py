@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import orjson
@@ -19,6 +20,7 @@ from gateway.domain import Json
 from gateway.errors import ContentBlocked, SanitizerFailed
 from gateway.resilience.fair_queue import FairQueue
 from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
+from gateway.sanitize.masking.long_text import IN_THREAD_CHARS, weight_of
 from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.masking.stream_masker import StreamMask
@@ -28,12 +30,6 @@ from gateway.sanitize.text.findings import mask_of
 from gateway.sanitize.text.work_budget import SharedAllowance
 from gateway.texts import TextSlot, TextUnit
 
-_IN_THREAD_CHARS = 16_384
-"""Longer texts are scanned in a thread. Chosen: a scan of this length holds the event loop for at most 5 ms (8 ms where
-the request's allowance pays for it). Half would send more texts through a thread, which costs each a switch; double
-would double the longest block."""
-_CHARS_A_LEAF = 64
-"""What one string of a JSON document counts as, beside its characters: scanning a short one takes about 15 µs."""
 _TURN_S = 0.004
 """Work after which other requests get a turn. Chosen: with the text at hand, which is not interrupted, about 5 ms; at
 half twice as many turns, at double everybody else waits for twice as long."""
@@ -181,7 +177,7 @@ class Sanitizer:
         masker = SlotMasker(self._scanner, self._actions[direction], verdict.note, work.allowance)
         only = unit.only_slot
         try:
-            if only is not None and only.form == "text" and len(only.text) <= _IN_THREAD_CHARS:
+            if only is not None and only.form == "text" and len(only.text) <= IN_THREAD_CHARS:
                 if work.is_due():
                     await work.pace()
                 masker.clean(only)  # what follows does the same, by steps that one short text does not need
@@ -203,13 +199,17 @@ class Sanitizer:
     async def _clean_slots(self, masker: SlotMasker, slots: Iterable[TextSlot], work: RequestWork) -> None:
         for slot in slots:
             await work.pace()
-            if _weight(slot) > _IN_THREAD_CHARS:
-                async with self._threads.hold(work.key_id):
-                    await asyncio.to_thread(masker.clean, slot)
+            if weight_of(slot) > IN_THREAD_CHARS:
+                await self.apart(partial(masker.clean, slot), work.key_id)
             else:
                 for _ in masker.steps(slot):
                     if work.is_due():
                         await work.pace()
+
+    async def apart(self, work: Callable[[], object], key_id: str) -> None:
+        """Do work on a long text in a thread, when it is the key's turn."""
+        async with self._threads.hold(key_id):
+            await asyncio.to_thread(work)
 
     def stream(self, slots_of: Callable[[Json], Iterable[TextSlot]], note: Callable[[str], None]) -> StreamMask:
         """A mask for one streamed answer. `slots_of(data)` are an event's texts, `note(entity)` is called per finding.
@@ -251,12 +251,6 @@ class Sanitizer:
             verdict.note(entity, action, slot.where)
             if action == "redact":
                 slot.text = pattern.sub(mask_of(entity), slot.text)
-
-
-def _weight(slot: TextSlot) -> int:
-    """What scanning a slot costs, in characters of prose."""
-    text = slot.text
-    return len(text) + (_CHARS_A_LEAF // 2 * text.count('"') if slot.form == "json" else 0)
 
 
 async def _has_cue(slots: Iterable[TextSlot], work: RequestWork) -> bool:

@@ -32,7 +32,7 @@ does not have (measured with CPython 3.11 and orjson). Equal names and short str
 other."""
 _MOST_QUOTE_BYTES = (_FURTHER_MEMBER_BYTES + _WIDE_STRING_BYTES) // 2
 """What a quote can stand for at most: half of a member and its name. Colons are not counted in the first look."""
-_MAX_TIMES, _FREE_BYTES = 6.9, 6_000_000
+MAX_TIMES, FREE_BYTES = 6.9, 6_000_000
 """Decoded values may take so many times the body's bytes; a body for which that is less than the second may take that.
 Chosen: beside them there is the body or its JSON for the upstream, so that a body of 1 MB takes less than eight times
 its bytes. Texts take one to two times theirs, ids of tokens six times. The second lets 20,000 values of any kind pass
@@ -76,7 +76,7 @@ def measure(raw: bytes | bytearray, max_values: int, max_depth: int, slice_bytes
     for start in range(0, len(raw), _COUNT_BYTES):
         seen.add(raw, start, start + _COUNT_BYTES)
         yield seen.values
-    limit_bytes = max(_FREE_BYTES, int(_MAX_TIMES * len(raw)))
+    limit_bytes = max(FREE_BYTES, int(MAX_TIMES * len(raw)))
     # as many as there are with those in strings: if these are few enough, so are the true ones
     most_bytes = len(raw) + seen.containers_bytes() + _MOST_QUOTE_BYTES * seen.quotes + _NUMBER_BYTES * seen.values
     if seen.brackets <= max_depth and seen.values <= max_values and most_bytes <= limit_bytes:

@@ -16,7 +16,8 @@ from aiohttp_sse import EventSourceResponse
 
 from gateway.domain import Event, EventStream
 from gateway.errors import GatewayError
-from gateway.sanitize.masking.stream_masker import Refusal
+from gateway.sanitize.masking.stream_steps import Refusal
+from gateway.wire.logprobs import as_json
 
 _CLIENT_STALL_S = 60.0
 """A client that acknowledges nothing for so long is cut. The pings find it: aiohttp-sse sends one every 15 s.
@@ -62,7 +63,7 @@ class JsonReply(web.StreamResponse):
 
     def render(self) -> None:
         """Make the body. Raises TypeError when the data is not JSON (a lone surrogate, for example)."""
-        self.body = orjson.dumps(self.finish(self.data) if self.finish else self.data)
+        self.body = orjson.dumps(self.finish(self.data) if self.finish else self.data, default=as_json)
 
     @property
     def prepared(self) -> bool:

@@ -18,11 +18,12 @@ Runs are handed to orjson between the brackets of their container, so it decides
 """
 
 import re
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
 from gateway.resilience.slices import Steps, all_steps
+from gateway.wire.json_packing import Pack, Packer
 from gateway.wire.json_window import Window
 
 WINDOW_BYTES = 1 << 16
@@ -55,9 +56,10 @@ def decode_in_pieces(raw: bytearray, window_bytes: int = WINDOW_BYTES) -> Any:
     return all_steps(decode_in_steps(raw, window_bytes))
 
 
-def decode_in_steps(raw: bytearray, window_bytes: int = WINDOW_BYTES) -> Steps[Any]:
-    """As `decode_in_pieces`, in steps of about a millisecond; a string longer than a window is one step."""
-    reader = _Reader(raw, window_bytes)
+def decode_in_steps(raw: bytearray, window_bytes: int = WINDOW_BYTES, packer: Packer | None = None) -> Steps[Any]:
+    """As `decode_in_pieces`, in steps of about a millisecond; a string longer than a window is one step. What `packer`
+    raises is raised, too."""
+    reader = _Reader(raw, window_bytes, packer)
     try:
         root = yield from reader.read()
         return root
@@ -68,12 +70,14 @@ def decode_in_steps(raw: bytearray, window_bytes: int = WINDOW_BYTES) -> Steps[A
 class _Reader:
     """`open`: the containers that are open, outermost first. What the innermost one has just had: `has_member`: a
     member; `needs_member`: a comma behind it. `line`, `column`: how many line ends were cut off, and how many
-    characters after the last of them.
+    characters after the last of them. `pack` takes the member `packed_name` of `packed_in`, as long as that is open.
 
     Lists grow as they are filled: large ones have a mapping of their own (`runtime.memory`), which leaves no hole.
     """
 
-    def __init__(self, raw: bytearray, window_bytes: int) -> None:
+    def __init__(self, raw: bytearray, window_bytes: int, packer: Packer | None) -> None:
+        self._packer, self._pack = packer, cast(Pack | None, None)
+        self._packed_in, self._packed_name = cast(Any, None), ""
         self._raw, self._window_bytes = raw, window_bytes
         self._open: list[Any] = []
         self._words: dict[str, str] = {}
@@ -134,12 +138,17 @@ class _Reader:
         """Add the members in the next `size` bytes; whether there were any."""
         run = bytes(self._raw[:size])
         members = orjson.loads(b"{%b}" % run if type(container) is dict else b"[%b]" % run)
-        if b'"' in run:
-            self._share_words(members)
-        if type(container) is dict:
-            container.update(members)
+        if self._pack is not None:
+            self._pack.add(members, is_run=True)
         else:
-            container += members
+            if self._packer is not None:
+                self._packer.weigh(members, self._words)
+            if b'"' in run:
+                self._share_words(members)
+            if type(container) is dict:
+                container.update(members)
+            else:
+                container += members
         self._cut(size)
         return bool(members)
 
@@ -172,11 +181,17 @@ class _Reader:
         first = bytes(self._raw[start : start + 1])
         if is_container := first in (b"[", b"{"):
             self._cut(start)
-            member = self._open_container(first)
+            member = self._open_container(first, key or "")
         else:
             end = self._end_of_string(start) if first == b'"' else self._end_of(_SCALAR, start)
             with memoryview(self._raw) as view, view[start:end] as text:  # no copy: it may be all of the document
                 member = orjson.loads(text)
+            members = [member] if key is None else {key: member}
+            if self._pack is not None:
+                self._pack.add(members, is_run=False)
+                member = None
+            elif self._packer is not None:
+                self._packer.weigh(members, self._words)
             self._cut(end)
         if key is not None:
             container[key] = member
@@ -199,8 +214,13 @@ class _Reader:
                 raise ValueError("a comma is missing")
             self._open.pop()
             self._cut(1)
+            if self._pack is not None:
+                self._pack.close()
+                if self._open[-1] is self._packed_in:
+                    self._packed_in[self._packed_name] = self._pack.end()
+                    self._pack = self._packed_in = None
 
-    def _open_container(self, bracket: bytes) -> Any:
+    def _open_container(self, bracket: bytes, name: str = "") -> Any:
         """A new list or object, which is open now; None for anything else than its bracket."""
         container: Any = None
         if bracket == b"[":
@@ -210,6 +230,11 @@ class _Reader:
         if container is not None:
             if len(self._open) == _MAX_OPEN:
                 raise ValueError("too many levels")
+            if self._packer is not None and self._pack is None and name:
+                self._pack = self._packer.begin(name, is_list=bracket == b"[")
+                self._packed_in, self._packed_name = self._open[-1], name
+            if self._pack is not None:
+                self._pack.open(name, is_list=bracket == b"[")
             self._open.append(container)
             self._cut(1)
             self._has_member = self._needs_member = False
@@ -251,4 +276,6 @@ class _Reader:
                 self._line, self._column = self._line + lines, 0
                 text = text[text.rindex(b"\n") + 1 :]
             self._column += len(text) if text.isascii() else len(text.translate(None, _INNER_BYTES))
+        if self._pack is not None:
+            self._pack.keep(self._raw[:size])
         del self._raw[:size]

@@ -18,6 +18,7 @@ import orjson
 
 from gateway.resilience.slices import Steps, all_steps
 from gateway.wire.json_drain import EncodedJson
+from gateway.wire.json_packing import Packer
 from gateway.wire.json_pieces import decode_in_steps
 
 LARGE_BYTES = 1 << 20
@@ -115,11 +116,15 @@ def decode(raw: bytes | bytearray) -> Any:
     return all_steps(_without_collections(_steps(raw)))
 
 
-def decode_steps(raw: bytes | bytearray) -> Steps["DecodedBody"]:
-    """What `decode` takes in place of `raw`, made in steps of a few milliseconds; a long text without values is one."""
-    size = len(raw)
+def decode_steps(raw: bytes | bytearray, packer: Packer | None = None) -> Steps["DecodedBody"]:
+    """What `decode` takes in place of `raw`, made in steps of a few milliseconds; a long text without values is one.
+
+    A document of many values is decoded as `packer` says; what that raises is raised.
+    """
+    size, steps = len(raw), _steps(raw, packer)
+    del raw
     try:
-        value = yield from _without_collections(_steps(raw))
+        value = yield from _without_collections(steps)
     except orjson.JSONDecodeError as error:
         return DecodedBody(size, error=error)
     return DecodedBody(size, value)
@@ -140,17 +145,24 @@ class DecodedBody(bytearray):
 
     def take(self) -> Any:
         """The value, once; it is not kept."""
-        if self._error is not None:
-            raise self._error
-        value, self._value = self._value, None
+        value = self.peek()
+        self._value = None
         return value
 
+    def peek(self) -> Any:
+        """The value, which is kept."""
+        if self._error is not None:
+            raise self._error
+        return self._value
 
-def _steps(raw: bytes | bytearray) -> Steps[Any]:
+
+def _steps(raw: bytes | bytearray, packer: Packer | None = None) -> Steps[Any]:
     spans = (yield from _long_data_urls(raw)) if len(raw) >= LARGE_BYTES else []
     if not spans and sum(map(raw.count, (b",", b"[", b"{"))) * DENSE_VALUE_BYTES > len(raw):
         yield
-        value = yield from decode_in_steps(raw if isinstance(raw, bytearray) else bytearray(raw))
+        if not isinstance(raw, bytearray):
+            raw = bytearray(raw)
+        value = yield from decode_in_steps(raw, packer=packer)
         return value
     value = yield from _decode_large(raw, spans)
     return _let_go(raw, value)

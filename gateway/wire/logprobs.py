@@ -1,7 +1,13 @@
-"""The `logprobs` of an answer as a place of text: its tokens and bytes spell the answer again. Knows no detector."""
+"""The `logprobs` of an answer as a place of text: its tokens and bytes spell the answer again. Knows no detector.
 
+In large answers they are kept as the JSON that they came as (`logprobs_packer` makes that).
+"""
+
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
+
+import orjson
 
 from gateway.resilience.slices import Steps, all_steps
 from gateway.texts import TextSlot, drop_logprobs
@@ -24,12 +30,12 @@ class LogprobsSlot(TextSlot):
     def spell(self) -> Steps[None]:
         """Make the text in steps of about a millisecond, none for few log probabilities; before it is read."""
         self._spelt = self.holder[self.key]
-        self._text = yield from _spell(self._spelt)
+        self._text = yield from spell(self._spelt)
 
     @property
     def text(self) -> str:
         value = self.holder[self.key]
-        return self._text if value is self._spelt else all_steps(_spell(value))
+        return self._text if value is self._spelt else all_steps(spell(value))
 
     @text.setter
     def text(self, value: str) -> None:
@@ -37,14 +43,56 @@ class LogprobsSlot(TextSlot):
             drop_logprobs(self.holder)
 
 
-def _spell(logprobs: Any) -> Steps[str]:
+class PackedLogprobs:
+    """A `logprobs` member as JSON: `parts` in order. `spelt`: its tokens and other strings, see `logprobs.spell`.
+    `names`: of its members, if it is an object."""
+
+    __slots__ = ("_runs", "is_list", "names", "parts", "spelt")
+
+    def __init__(self, parts: list[bytes], spelt: str, *, names: Iterable[str] | None) -> None:
+        self.parts, self.spelt = parts, spelt
+        self.is_list, self.names = names is None, tuple(names or ())
+        self._runs: dict[str, list[int]] = {}
+
+    @classmethod
+    def of(cls, value: Any) -> "PackedLogprobs":
+        """A decoded object or list, packed."""
+        names = value if isinstance(value, dict) else None
+        return cls([orjson.dumps(value)], all_steps(spell(value)), names=names)
+
+    def tokens(self, name: str) -> Iterator[list[Any]]:
+        """The members of the list that has the name, decoded some at a time; nothing if there is none."""
+        if name in self._runs:
+            for number in self._runs[name]:
+                yield orjson.loads(b"[%b]" % self.parts[number])
+        elif name in self.names and len(self.parts) == 1:
+            value = orjson.loads(self.parts[0])[name]
+            if isinstance(value, list):
+                yield value
+
+    def note_run(self, name: str) -> None:
+        """The last part is a run of members of the list with this name."""
+        self._runs.setdefault(name, []).append(len(self.parts) - 1)
+
+
+def as_json(value: Any) -> orjson.Fragment:
+    """For orjson, as `default`: a PackedLogprobs as what it is. Raises TypeError for anything else."""
+    if not isinstance(value, PackedLogprobs):
+        raise TypeError(type(value).__name__)
+    return orjson.Fragment(b"".join(value.parts))
+
+
+def spell(logprobs: Any, *, is_apart: bool = False) -> Steps[str]:
     """What the tokens of each list spell, what their bytes spell, and every other string, as lines.
 
     Shapes: `{content: [{token, bytes, logprob, top_logprobs: [{token, bytes, logprob}]}], refusal}`, a list of such
-    tokens, or the older `{tokens: [text], top_logprobs: [{text: number}]}`. Alternatives are lines of their own.
+    tokens, or the older `{tokens: [text], top_logprobs: [{text: number}]}`. Alternatives are lines of their own, and
+    with `is_apart` the members of a list.
     """
+    if isinstance(logprobs, PackedLogprobs):
+        return logprobs.spelt
     lines: list[str] = []
-    rest: list[tuple[Any, bool]] = [(logprobs, False)]
+    rest: list[tuple[Any, bool]] = [(logprobs, is_apart)]
     read = 0
     while rest:
         value, is_apart = rest.pop()
@@ -58,7 +106,7 @@ def _spell(logprobs: Any) -> Steps[str]:
                 if len(some) == _STEP:
                     yield
         elif isinstance(value, list):
-            tokens = _Tokens(is_apart=is_apart)
+            tokens = Tokens(is_apart=is_apart)
             for start in range(0, len(value), _STEP):
                 for each in value[start : start + _STEP]:
                     yield from tokens.add(each, rest)
@@ -78,11 +126,11 @@ _USUAL_NAMES = frozenset(("token", "bytes", "logprob", "top_logprobs"))
 """Found faster in a set than by `is_plain_word`."""
 
 
-class _Tokens:
+class Tokens:
     """What the members of one list spell. `is_apart`: each is a line of its own."""
 
     def __init__(self, *, is_apart: bool) -> None:
-        self._is_apart = is_apart
+        self.is_apart = is_apart
         self._texts: list[str] = []
         self._bytes: list[bytes] = []
         self._numbers = bytearray()
@@ -92,7 +140,7 @@ class _Tokens:
         if isinstance(member, str):
             self._texts.append(member)
         elif isinstance(member, list):
-            rest.append((member, self._is_apart))
+            rest.append((member, self.is_apart))
         elif isinstance(member, dict):
             for name, value in member.items() if len(member) < _STEP else ():
                 if name == "token" and isinstance(value, str):
@@ -104,10 +152,10 @@ class _Tokens:
                 if name not in _USUAL_NAMES and not rules.is_plain_word(name):
                     rest.append((name, False))
             if len(member) >= _STEP:
-                rest.append((member, self._is_apart))
+                rest.append((member, self.is_apart))
         elif type(member) is int and 0 <= member < 256:
             self._numbers.append(member)
-        if self._is_apart and self._numbers:
+        if self.is_apart and self._numbers:
             self._bytes.append(bytes(self._numbers))
             self._numbers.clear()
 
@@ -122,6 +170,6 @@ class _Tokens:
                 yield
 
     def lines(self) -> list[str]:
-        separator = "\n" if self._is_apart else ""
+        separator = "\n" if self.is_apart else ""
         spelt = [*self._bytes, bytes(self._numbers)]
         return [separator.join(self._texts), separator.join(each.decode(errors="replace") for each in spelt)]

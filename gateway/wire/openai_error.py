@@ -11,6 +11,7 @@ from typing import Any
 from gateway.domain import Json
 from gateway.errors import GatewayError, Unauthenticated, UpstreamError, UpstreamRefused, UpstreamUnavailable
 from gateway.key_scrubber import HIDDEN, scrub_keys
+from gateway.wire.untrusted_json import words_of
 
 _WRONG_KEY = "Incorrect API key provided"
 """OpenAI's words for a 401, with its capital letter. LiteLLM tells errors apart by words, not by status: it takes other
@@ -88,7 +89,7 @@ def scrubbed(text: Any, sent: Iterable[str] = ()) -> str:
 
     `sent`: the values of headers that were sent, of which no word is shown either (`key_scrubber.scrub_keys`).
     """
-    line = " ".join(str(text)[:_READ_CHARS].split())
+    line = " ".join(words_of(text)[:_READ_CHARS].split())
     secrets = [word for value in sent for word in value.split()]
     return _ADDRESS.sub(HIDDEN, scrub_keys(line, secrets))[:_MAX_CHARS]
 
@@ -148,5 +149,5 @@ def _error_fields(body: Any) -> Json:
         return {}
     inner = body.get("error", body)
     if isinstance(inner, dict):
-        return {"message": inner.get("message") or inner.get("detail"), **inner}
+        return {**inner, "message": inner.get("message") or inner.get("detail")}
     return {"message": inner}

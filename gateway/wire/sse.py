@@ -9,6 +9,7 @@ import orjson
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import UpstreamError
 from gateway.wire.json_drain import EncodedJson
+from gateway.wire.logprobs import as_json
 
 DONE = b"data: [DONE]\n\n"
 
@@ -19,8 +20,8 @@ def frame(data: Json, name: str | None = None) -> bytes:
     Raises TypeError when the data cannot be written as JSON (a lone surrogate, for example).
     """
     if name is None:
-        return b"data: " + orjson.dumps(data) + b"\n\n"
-    return b"event: " + name.encode() + b"\ndata: " + orjson.dumps(data) + b"\n\n"
+        return b"data: " + orjson.dumps(data, default=as_json) + b"\n\n"
+    return b"event: " + name.encode() + b"\ndata: " + orjson.dumps(data, default=as_json) + b"\n\n"
 
 
 def encode(event: Event) -> bytes:

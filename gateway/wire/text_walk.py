@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from gateway.texts import Form, GroupSlot, TextSlot, TextUnit
 from gateway.wire import field_rules as rules
-from gateway.wire.logprobs import LogprobsSlot
+from gateway.wire.logprobs import LogprobsSlot, PackedLogprobs
 from gateway.wire.property_names import KeySlot, PropertyNames
 from gateway.wire.text_slots import is_url
 
@@ -29,6 +29,7 @@ members that are still to be read, or None for all of them)."""
 _Members: TypeAlias = Iterable[tuple[Any, Any]]
 Root: TypeAlias = tuple[Any, str, frozenset[str]]
 """(an object or list, its path, the names of its members that are left out)."""
+_LOGPROBS = (dict, list, PackedLogprobs)
 _STEP = 512
 """Chosen: members that are read in one step of the walk (about a millisecond). At half small bodies take more steps; at
 double a step keeps others waiting for longer."""
@@ -173,7 +174,7 @@ class _Walk:
         holder: dict[str, Any] = place[0]
         _, path, _, copies, mode, _ = place
         logprobs = holder.get("logprobs")
-        if logprobs and self._joins_all and type(logprobs) in (dict, list):
+        if logprobs and self._joins_all and type(logprobs) in _LOGPROBS:
             copies = holder
         below: list[_Place] = []
         odd_names: list[str] = []
@@ -190,7 +191,7 @@ class _Walk:
                 slot = self._string(place, name, name, prefix + shown, copies) if value else None
                 if slot is not None and odd_names and odd_names[-1] is name:
                     self._names.values[id(holder), name] = slot
-            elif kind is dict or kind is list:
+            elif kind is dict or kind is list or kind is PackedLogprobs:
                 if copies is holder and name == "logprobs" and value:
                     self._spelt.append(LogprobsSlot(holder, name, prefix + shown, "label"))
                 elif value:

@@ -5,7 +5,10 @@
 
 from typing import Any, TypeGuard
 
+import orjson
+
 from gateway.domain import Json
+from gateway.wire.logprobs import as_json
 
 MAX_COUNT = 10**9
 """The most tokens that an answer may say it has. Chosen: a thousand times the largest context; budgets are settled by
@@ -15,6 +18,14 @@ these numbers, so a larger or a negative one is none."""
 def is_count(value: Any) -> TypeGuard[int]:
     """Whether a value can be a number of tokens."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT
+
+
+def words_of(value: Any) -> str:
+    """A text of somebody else for people and models: a string as it is, nothing for null, any other value as JSON. The
+    rule for all of them, or Python's own notation would reach callers."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else orjson.dumps(value, default=as_json).decode()
 
 
 def count_in(holder: Any, name: str) -> int:

@@ -125,12 +125,12 @@ class MeasuredGateway:
             self._upstream.whole = WHOLE
 
     @contextmanager
-    def streaming(self, value: object) -> Iterator[int]:
-        """Meanwhile the upstream answers streams with this JSON value as their one event; yields its bytes."""
-        raw = orjson.dumps(value)
-        self._upstream.stream = _answer(b"data: " + raw + b"\n\ndata: [DONE]\n\n", b"text/event-stream")
+    def streaming(self, *events: object) -> Iterator[int]:
+        """Meanwhile the upstream answers streams with these JSON values as their events; yields their bytes."""
+        raw = b"".join(b"data: %b\n\n" % orjson.dumps(event) for event in events)
+        self._upstream.stream = _answer(raw + b"data: [DONE]\n\n", b"text/event-stream")
         try:
-            yield len(raw)
+            yield len(raw) - len(b"data: \n\n") * len(events)
         finally:
             self._upstream.stream = STREAM
 

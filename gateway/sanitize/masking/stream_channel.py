@@ -234,6 +234,21 @@ class Channel:
                 masks.popleft()
 
 
+def kept_events(
+    queue: Iterable[PendingEvent], last: PendingEvent | None, before: PendingEvent | None = None
+) -> deque[PendingEvent]:
+    """The queue's decided events up to `last`, or before `before`; without the rest, also those that wait for another
+    channel."""
+    kept: deque[PendingEvent] = deque()
+    for pending in queue:
+        if pending.undecided_pieces or pending is before:
+            break
+        kept.append(pending)
+        if pending is last:
+            break
+    return kept
+
+
 def _holdback_start(text: str) -> int:
     if text.isascii() and "[" not in text:
         return holdback_start(text.encode(), 0)

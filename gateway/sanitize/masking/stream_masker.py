@@ -42,14 +42,26 @@ must not be used again. `push` and `finish` raise SanitizerFailed (a detector fa
 import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
+from functools import partial
 
 from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
 from gateway.sanitize.masking.channel_scan import IDLE_EVENTS, Blocked, ChannelScan
+from gateway.sanitize.masking.long_text import IN_THREAD_CHARS
 from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.masking.repeated_texts import RepeatedTexts
 from gateway.sanitize.masking.slot_masker import SlotMasker
-from gateway.sanitize.masking.stream_channel import Channel, PendingEvent, Piece
+from gateway.sanitize.masking.stream_channel import Channel, PendingEvent, Piece, kept_events
+from gateway.sanitize.masking.stream_steps import (
+    SLOTS_A_STEP,
+    MaskSteps,
+    Place,
+    Refusal,
+    at_once,
+    in_turns,
+    whole_text_steps,
+)
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.texts import TextSlot
 from gateway.wire import sse
@@ -58,10 +70,6 @@ _MAX_RELAYED_RUN = 24
 """Chosen: relayed pieces of one batch that the fast path takes together. One piece that is not plain sends the whole
 run to the full scan: at double it takes more plain pieces with it, at half plain bursts need twice the fast path
 calls."""
-
-
-Refusal = Callable[[GatewayError, Json | None], list[Event]]
-"""(error, data of the last event with data, or None) -> the events that end the stream in its dialect."""
 
 
 class StreamMask:
@@ -87,40 +95,41 @@ class StreamMask:
         self._repeated = RepeatedTexts()  # the texts of closed items, which later events have again whole
         self._decodes_all = False  # something beside a text was masked (an id): relayed frames may hold it too
 
-    async def run(
-        self, events: EventStream, refused_events: Refusal, has_large_events: Callable[[], bool] = bool
-    ) -> EventStream:
-        """Yield the same events, masked, and close `events` at the end. After a large one a thread masks them.
+    async def run(self, events: EventStream, refused_events: Refusal, place: Place = asyncio.to_thread) -> EventStream:
+        """Yield the same events, masked, and close `events` at the end. Long texts are scanned in `place`.
 
         A blocked finding ends the stream with `refused_events`. If `events` raises a GatewayError, the text held back
         is yielded first. Raises SanitizerFailed when a detector fails, and whatever `events` raises.
         """
         try:
             async for batch in events:
-                yield await asyncio.to_thread(self.push, batch) if has_large_events() else self.push(batch)
-            yield self.finish()
+                yield await in_turns(self._push_steps(batch), place)
+            yield await in_turns(self._finish_steps(), place)
         except SanitizerFailed:
             raise
         except GatewayError:
-            yield self._finish_after_error()
+            with suppress(Blocked, SanitizerFailed):
+                yield self.finish()
             raise
         except Blocked as blocked:
             error = ContentBlocked(f"the answer holds {blocked.entity}", param=blocked.where)
             last = sse.decode(self._last) if self._last is not None else None
-            yield [*self._take_ready(), *refused_events(error, last)]
+            yield [*at_once(self._take_ready()), *refused_events(error, last)]
         finally:
             await events.aclose()
 
     def push(self, batch: EventBatch) -> EventBatch:
         """Add events; return, in order, those that are ready. Raises SanitizerFailed and Blocked."""
-        changed: list[Channel] = []
-        not_plain: list[Channel] = []
+        return at_once(self._push_steps(batch))
+
+    def _push_steps(self, batch: EventBatch) -> MaskSteps[EventBatch]:
+        changed, not_plain = list[Channel](), list[Channel]()
         index, size = 0, len(batch)
         while index < size:
             event = batch[index]
             first, index = index, index + 1
             if event.relayed is None or event.data is not None or self._decodes_all:
-                self._add_event(event, changed)
+                yield from self._event_steps(event, changed)
                 continue
             while index < size and batch[index].relayed is event.relayed and batch[index].data is None:
                 index += 1
@@ -128,17 +137,21 @@ class StreamMask:
                     break
             self._add_relayed(event.relayed, batch if size == 1 else batch[first:index], not_plain)
         for channel in changed + not_plain:
-            self._advance(channel)
+            advance = partial(self._advance, channel)
+            yield advance if len(channel.buffer) > IN_THREAD_CHARS else advance()
         if self._queue and self._event_count - self._queue[0].number > IDLE_EVENTS:
             self._decide_idle_channels()
-        return self._take_ready()
+        return (yield from self._take_ready())
 
     def finish(self) -> EventBatch:
         """Decide and return everything that is left: the stream has ended. Raises SanitizerFailed and Blocked."""
-        self._close_all()
-        return self._take_ready()
+        return at_once(self._finish_steps())
 
-    def _add_event(self, event: Event, changed: list[Channel]) -> None:
+    def _finish_steps(self) -> MaskSteps[EventBatch]:
+        self._close_all()
+        return (yield from self._take_ready())
+
+    def _event_steps(self, event: Event, changed: list[Channel]) -> MaskSteps[None]:
         """Add an event of any kind; channels that got text are appended to `changed`."""
         self._event_count += 1
         pending = PendingEvent(event, self._event_count, event.raw)
@@ -153,15 +166,19 @@ class StreamMask:
         for slot in self._slots_of(data):
             if slot.channel is None:
                 whole_texts.append(slot)
+                if len(whole_texts) % SLOTS_A_STEP == 0:
+                    yield None
                 continue
             channel = self._append(slot, pending)
+            if len(channel.buffer) > IN_THREAD_CHARS:
+                yield partial(self._advance, channel)
             if not changed or changed[-1] is not channel:
                 changed.append(channel)
         if whole_texts:
             if self._repeated.write(whole_texts, pending):
                 pending.whole_texts = whole_texts
             else:
-                self._mask_whole_texts(whole_texts, pending)
+                yield from self._whole_text_steps(whole_texts, pending)
 
     def _add_relayed(self, relayed: RelayTemplate, events: EventBatch, not_plain: list[Channel]) -> None:
         """Add pieces of one channel that came together. Plain words, the usual case, go to `_ready` at once.
@@ -177,7 +194,7 @@ class StreamMask:
         must_scan = channel in not_plain
         is_plain = not must_scan and self._scan.advance_plain(channel)
         if is_plain and queue:
-            self._release()
+            self._release_decided()
         if is_plain and not queue:
             ready, offset = len(events), channel.base + len(channel.buffer)
             while ready and offset > channel.final:
@@ -227,16 +244,14 @@ class StreamMask:
             self._advance(beside, whole=True)
         self._parted[flow] = channel
 
-    def _mask_whole_texts(self, slots: list[TextSlot], pending: PendingEvent) -> None:
+    def _whole_text_steps(self, slots: list[TextSlot], pending: PendingEvent) -> MaskSteps[None]:
         """Mask texts that one event holds completely."""
         try:
-            changes = [self._slot_masker.clean_seams(slots), *map(self._slot_masker.clean, slots)]
+            is_changed = yield from whole_text_steps(self._slot_masker, slots)
         except Blocked:
-            self._drop_events_after(None, before=pending)  # the event with this text must not be sent
+            self._queue = kept_events(self._queue, None, before=pending)  # the event with this text must not be sent
             raise
-        except Exception as error:
-            raise SanitizerFailed("the sanitizer failed on this stream") from error
-        if any(changes):
+        if is_changed:
             pending.frame = None
             self._decodes_all = True
 
@@ -249,7 +264,7 @@ class StreamMask:
         try:
             self._scan.advance(channel, whole)
         except Blocked as blocked:
-            self._drop_events_after(blocked.last_event)
+            self._queue = kept_events(self._queue, blocked.last_event)
             raise
 
     def _close_all(self) -> None:
@@ -264,37 +279,22 @@ class StreamMask:
             if channel.pieces and self._scan.is_idle(channel, self._event_count - channel.last_event):
                 self._advance(channel, whole=True)
 
-    def _finish_after_error(self) -> EventBatch:
-        try:
-            return self.finish()
-        except (Blocked, SanitizerFailed):
-            return []
-
-    def _take_ready(self) -> EventBatch:
-        if self._queue:
-            self._release()
+    def _take_ready(self) -> MaskSteps[EventBatch]:
+        while self._queue:
+            self._release_decided()
+            if not self._queue or self._queue[0].undecided_pieces:
+                break
+            pending = self._queue[0]
+            yield from self._whole_text_steps(pending.whole_texts or [], pending)
+            pending.whole_texts = None
         ready, self._ready = self._ready, []
         return ready
 
-    def _release(self) -> None:
+    def _release_decided(self) -> None:
+        """Move decided events to `_ready`, up to one whose whole texts are to be masked before."""
         queue = self._queue
-        while queue and not queue[0].undecided_pieces:
-            pending = queue[0]
-            if pending.whole_texts is not None:
-                self._mask_whole_texts(pending.whole_texts, pending)
-            queue.popleft()
+        while queue and not queue[0].undecided_pieces and queue[0].whole_texts is None:
+            pending = queue.popleft()
             if pending.frame is not None:
                 pending.event.raw = pending.frame  # unchanged: the frame need not be encoded again
             self._ready.append(pending.event)
-
-    def _drop_events_after(self, last: PendingEvent | None, before: PendingEvent | None = None) -> None:
-        """Keep the queue's decided events up to `last`, or before `before`; drop the rest, also those that wait for
-        another channel."""
-        remaining: deque[PendingEvent] = deque()
-        for pending in self._queue:
-            if pending.undecided_pieces or pending is before:
-                break
-            remaining.append(pending)
-            if pending is last:
-                break
-        self._queue = remaining

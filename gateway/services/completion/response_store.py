@@ -17,6 +17,7 @@ from gateway.errors import InvalidRequest, NotFound, StateUnavailable
 from gateway.resilience.freed_memory import give_back
 from gateway.shared_state.port import Entries, Entry, StateDown
 from gateway.wire.json_drain import EncodedJson
+from gateway.wire.logprobs import as_json
 
 MAX_STORED_BYTES = 64 * 1024 * 1024
 """Of all responses of one machine. `limits.response_store_bytes_per_key` says why a key's budget is a quarter. Chosen:
@@ -157,11 +158,11 @@ def _encoded(response: Json, items: list[Json], *, is_large: bool) -> tuple[byte
     for number, item in enumerate(response["output"]):
         value += b"," if number else b""
         start = len(value)
-        value += orjson.dumps(item)
+        value += orjson.dumps(item, default=as_json)
         parts[str(item["id"])] = (start, len(value))
     rest = {"response": {**response, "output": None}, "items": items}
     if not is_large:
-        return b"".join((value, b"],", memoryview(orjson.dumps(rest))[1:])), parts
+        return b"".join((value, b"],", memoryview(orjson.dumps(rest, default=as_json))[1:])), parts
     first, *others = EncodedJson.of(rest, is_owned=False).parts
     return b"".join((value, b"],", memoryview(first)[1:], *others)), parts
 

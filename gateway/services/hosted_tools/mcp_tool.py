@@ -37,7 +37,7 @@ from gateway.wire.responses.mcp_request import ApprovalRule, ApprovedCall
 from gateway.wire.responses.tool_names import ToolNames, ToolRef
 from gateway.wire.text_slots import text_slots
 from gateway.wire.text_walk import answer_slots
-from gateway.wire.untrusted_json import table_in
+from gateway.wire.untrusted_json import table_in, words_of
 
 _MAX_DESCRIPTION_CHARS = 4_000
 _MAX_SCHEMA_BYTES = 32_768
@@ -163,7 +163,7 @@ class McpTool:
             is_allowed = self._grant.allowed is None or name in self._grant.allowed
             is_small = len(name) <= _MAX_NAME_CHARS and len(orjson.dumps(schema)) <= _MAX_SCHEMA_BYTES
             if is_allowed and is_small:
-                text = str(tool.get("description") or "")[:_MAX_DESCRIPTION_CHARS]
+                text = words_of(tool.get("description") or "")[:_MAX_DESCRIPTION_CHARS]
                 shown = {"name": name, "description": text, "input_schema": schema, "annotations": _hints(tool)}
                 for slot in text_slots(shown, skip=frozenset(("name",))):
                     slot.text = strip_invisible(slot.text)[0]

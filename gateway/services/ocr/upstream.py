@@ -16,6 +16,7 @@ from gateway.domain import Json, RequestStats
 from gateway.engines.text.invisible import visible
 from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
+from gateway.wire.decoded_event import event_data, event_value
 from gateway.wire.large_json import LongText
 from gateway.wire.repetition import LoopGuard, cut_loop
 from gateway.wire.untrusted_json import list_in, table_in, tables_in
@@ -131,7 +132,7 @@ def _texts(message: Json) -> list[str]:
 def _decode_chunk(raw: bytes) -> Json | None:
     """A chunk with at least one choice; None for anything else."""
     try:
-        data = orjson.loads(raw)
+        data = event_value(raw)
     except orjson.JSONDecodeError:
         return None
     choices = list_in(data, "choices")
@@ -167,10 +168,10 @@ class _StreamCleaner:
             if self._guard.looping:
                 self.is_over = True
                 data["choices"][0] |= {"finish_reason": "length"} | self._report(was_cut=True)
-                return [*cleaned, orjson.dumps(data), DONE]
+                return [*cleaned, event_data(data, raw), DONE]
             if data["choices"][0].get("finish_reason") is not None:
                 data["choices"][0] |= self._report(was_cut=False)
-            cleaned.append(orjson.dumps(data))
+            cleaned.append(event_data(data, raw))
         return cleaned
 
     def _report(self, *, was_cut: bool) -> Json:

@@ -124,7 +124,7 @@ async def _pump(
             break
         if batch:
             try:
-                if context.work.is_large and len(batch) > 1:
+                if (context.work.is_large and len(batch) > 1) or context.stats.has_large_events:
                     await _write_apart(reply, batch)
                 else:
                     await reply.write(sse.encode_all(batch))

@@ -5,6 +5,7 @@ this module knows no interface.
 """
 
 from contextlib import aclosing
+from functools import partial
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -57,7 +58,8 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     elif sanitizer.responses:
         dialect, stats = endpoint.dialect, context.stats
         mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(stats, {entity: 1}))
-        events = mask.run(reply.events, reply.refusal_events or dialect.refused_events, lambda: stats.has_large_events)
+        place = partial(sanitizer.apart, key_id=stats.key_id)
+        events = mask.run(reply.events, reply.refusal_events or dialect.refused_events, place)
         reply.events = _with_clean_refusal(context, events)
     if context.stats.unguarded:
         reply.headers[GUARDRAIL_HEADER] = "unavailable"

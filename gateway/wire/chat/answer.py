@@ -14,7 +14,8 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import UpstreamError
-from gateway.wire.untrusted_json import is_count
+from gateway.wire.logprobs import as_json
+from gateway.wire.untrusted_json import is_count, words_of
 
 _REASONS = {
     "stop": ("stop", "eos", "eos_token", "end_turn", "end", "stop_sequence", "complete", "completed", "normal"),
@@ -200,7 +201,7 @@ def _normalise_call(call: Json) -> Json:
         "id": identity if isinstance(identity, str) and identity else new_id("call_"),
         "type": "function",
         "function": {
-            "name": str(function.get("name") or call.get("name") or ""),
+            "name": words_of(function.get("name") or call.get("name") or ""),
             "arguments": arguments_text(function.get("arguments", call.get("arguments"))),
         },
     }
@@ -210,7 +211,7 @@ def arguments_text(arguments: Any) -> str:
     """Call arguments as JSON text, as OpenAI sends them; some upstreams send the object itself, or nothing."""
     if isinstance(arguments, str):
         return arguments
-    return "{}" if arguments is None else orjson.dumps(arguments).decode()
+    return "{}" if arguments is None else orjson.dumps(arguments, default=as_json).decode()
 
 
 def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: int) -> tuple[Json, bool]:

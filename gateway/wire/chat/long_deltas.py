@@ -7,6 +7,8 @@ second. Clients join deltas anyway. Pure.
 from collections.abc import Iterator
 from typing import Any
 
+from gateway.wire.logprobs import PackedLogprobs
+
 DELTA_CHARS = 16_384
 """Chosen: four milliseconds of masking. At half, whole answers that are sent as one chunk (up to 16,000 characters) are
 cut for nothing; at double, one takes 8 ms of the loop."""
@@ -21,6 +23,9 @@ def short_deltas(delta: dict[str, Any], logprobs: Any) -> Iterator[tuple[dict[st
     it is short. Probabilities that cannot be told apart, as their tokens are not the text, are left out of a long one.
     """
     name, text = next(iter(delta.items()))
+    if isinstance(logprobs, PackedLogprobs):
+        yield from _packed_deltas(delta, logprobs)
+        return
     tokens = logprobs.get(name) if isinstance(logprobs, dict) else None
     is_long = len(text) > DELTA_CHARS
     is_spelt = isinstance(tokens, list) and (is_long or len(tokens) > _DELTA_TOKENS) and _spell(tokens, text)
@@ -30,15 +35,44 @@ def short_deltas(delta: dict[str, Any], logprobs: Any) -> Iterator[tuple[dict[st
         for at, end in _token_spans(tokens):
             yield {name: "".join(each["token"] for each in tokens[at:end])}, {**logprobs, name: tokens[at:end]}
     else:
-        for start in range(0, len(text), DELTA_CHARS):
-            yield {name: text[start : start + DELTA_CHARS]}, None
+        yield from _without_tokens(name, text)
+
+
+def _without_tokens(name: str, text: str) -> Iterator[tuple[dict[str, Any], None]]:
+    for start in range(0, len(text), DELTA_CHARS):
+        yield {name: text[start : start + DELTA_CHARS]}, None
+
+
+def _packed_deltas(delta: dict[str, Any], logprobs: PackedLogprobs) -> Iterator[tuple[dict[str, Any], Any]]:
+    """As `short_deltas`. The probabilities are decoded twice, some at a time, and never all at once."""
+    name, text = next(iter(delta.items()))
+    if name not in _CUT:
+        yield delta, logprobs
+        return
+    at, is_spelt = 0, True
+    for tokens in logprobs.tokens(name):
+        piece = "".join(each["token"] for each in tokens) if _are_tokens(tokens) else None
+        is_spelt = is_spelt and piece is not None and text.startswith(piece, at)
+        at += len(piece or "")
+    if not is_spelt or at != len(text):
+        yield from _without_tokens(name, text) if len(text) > DELTA_CHARS else [(delta, logprobs)]
+        return
+    others = {other: None for other in logprobs.names if other != name}
+    for tokens in logprobs.tokens(name):
+        for start, end in _token_spans(tokens) if tokens else ():
+            some = tokens[start:end]
+            yield {name: "".join(each["token"] for each in some)}, PackedLogprobs.of({**others, name: some})
 
 
 def _spell(tokens: list[Any], text: str) -> bool:
     """Whether the tokens are the text, none so long that it would have to be cut."""
+    return _are_tokens(tokens) and "".join(each["token"] for each in tokens) == text
+
+
+def _are_tokens(tokens: list[Any]) -> bool:
+    """Whether each is a token, none so long that it would have to be cut."""
     spelt = [each.get("token") for each in tokens if isinstance(each, dict)]
-    strings = [each for each in spelt if isinstance(each, str) and len(each) <= DELTA_CHARS]
-    return len(strings) == len(tokens) and "".join(strings) == text
+    return len([each for each in spelt if isinstance(each, str) and len(each) <= DELTA_CHARS]) == len(tokens)
 
 
 def _token_spans(tokens: list[Any]) -> Iterator[tuple[int, int]]:

@@ -21,7 +21,7 @@ from gateway.domain import Json
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire.caller_schema import CallerSchema
 from gateway.wire.chat.answer import new_id
-from gateway.wire.untrusted_json import table_in, tables_in
+from gateway.wire.untrusted_json import table_in, tables_in, words_of
 
 _MUST = 'Answer with one JSON object {"name": …, "arguments": {…}} that calls the function which helps the user.'
 _MAY = (
@@ -204,7 +204,7 @@ def _plain_messages(messages: Sequence[Json]) -> Iterator[Json]:
     results: list[str] = []
     for message in messages:
         if message["role"] == "tool":
-            name = names.get(str(message.get("tool_call_id")), "a function")
+            name = names.get(words_of(message.get("tool_call_id")), "a function")
             results.append(f"Result of {name}:\n{_text(message.get('content'))}")
             continue
         if results:
@@ -217,7 +217,7 @@ def _plain_messages(messages: Sequence[Json]) -> Iterator[Json]:
         texts = [_text(message.get("content"))]
         for call in calls:
             function = table_in(call, "function")
-            names[str(call.get("id"))] = str(function.get("name"))
+            names[words_of(call.get("id"))] = words_of(function.get("name"))
             texts.append(f'{{"name": "{function.get("name")}", "arguments": {function.get("arguments") or "{}"}}}')
         yield {"role": "assistant", "content": "\n".join(text for text in texts if text)}
     if results:
@@ -226,7 +226,7 @@ def _plain_messages(messages: Sequence[Json]) -> Iterator[Json]:
 
 def _text(content: Any) -> str:
     if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+        return "".join(words_of(part.get("text") or "") for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""
 
 

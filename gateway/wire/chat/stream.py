@@ -40,6 +40,8 @@ from gateway.wire.chat.answer import (
 from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
 from gateway.wire.chat.long_deltas import DELTA_CHARS, short_deltas
 from gateway.wire.chat.tool_call_deltas import CallDeltas
+from gateway.wire.decoded_event import event_value, let_go
+from gateway.wire.logprobs import as_json
 from gateway.wire.ocr import REPORT
 from gateway.wire.openai_error import error_in_stream
 
@@ -117,6 +119,7 @@ class ChatStream:
                     events += self._normalised(data)
         except UpstreamError as error:
             return events, error
+        let_go(batch)
         if self._characters + self._other_characters > MAX_STREAM_CHARS:
             return events, UpstreamError("the upstream's answer is too long")
         return events, None
@@ -211,7 +214,7 @@ class ChatStream:
         logprobs = incoming.get("logprobs")
         for delta in deltas:
             if "content" not in delta:
-                self._other_characters += len(orjson.dumps(delta))
+                self._other_characters += len(orjson.dumps(delta, default=as_json))
             events += [self._event(index, *short) for short in short_deltas(delta, logprobs)]
         if len(deltas) == 1 and list(deltas[0]) == ["content"] and not choice.finish and not self._keep_text:
             self._learn_pattern(choice, index, data, events[-1].data or {})
@@ -272,7 +275,7 @@ def require_json(text: str) -> None:
 
 def _decode_chunk(data: bytes) -> Json:
     try:
-        chunk = orjson.loads(data)
+        chunk = event_value(data)
     except orjson.JSONDecodeError:
         try:
             chunk = orjson.loads(data.decode(errors="replace"))

@@ -10,6 +10,7 @@ from typing import Any
 from gateway.domain import Json
 from gateway.errors import UpstreamError
 from gateway.wire.chat.answer import MAX_CALLS, TOO_MANY_CALLS, arguments_text, new_id
+from gateway.wire.untrusted_json import words_of
 
 
 class _Call:
@@ -64,7 +65,7 @@ class CallDeltas:
         inner = incoming.get("function")
         function: Json = inner if isinstance(inner, dict) else incoming
         identity = incoming.get("id") if isinstance(incoming.get("id"), str) else ""
-        number = self._call_number(incoming, identity or "", str(function.get("name") or ""), position, count)
+        number = self._call_number(incoming, identity or "", words_of(function.get("name") or ""), position, count)
         call = self._calls[number]
         name = function.get("name")
         if isinstance(name, str) and name and not call.name:

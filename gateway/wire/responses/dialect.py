@@ -5,6 +5,7 @@ A stream that knows its ids makes its own endings (`ResponseStream`); those of t
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from gateway.domain import Event, Json
@@ -16,7 +17,7 @@ from gateway.wire.field_rules import is_made_id
 from gateway.wire.one_question import OneQuestion, whole_unit
 from gateway.wire.openai_error import responses_error_object
 from gateway.wire.responses import object as objects
-from gateway.wire.text_walk import answer_slots, answer_steps
+from gateway.wire.text_walk import answer_steps
 
 _OWN_IN_REQUESTS = frozenset(("model", "user"))
 """Members of a request that never leave as they are: a name of ours and a keyed hash go instead."""
@@ -87,9 +88,9 @@ class ResponsesDialect(OneQuestion):
             skip = _OWN_IN_DELTAS
         elif suffix == "done":
             yield TextSlot({"end": ""}, "end", kind, channel=channel, last=True, flow=_flow_of(stem))
-        yield from answer_slots(data, kind, skip)
+        yield from _found(answer_steps(data, kind, skip))
         if isinstance(data.get("response"), dict):
-            yield from answer_slots(data["response"], skip=_OWN_IN_ANSWERS)
+            yield from _found(answer_steps(data["response"], skip=_OWN_IN_ANSWERS))
 
     def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
         """As `error_events`: a stream that has ids makes its own refusal."""
@@ -103,6 +104,14 @@ class ResponsesDialect(OneQuestion):
         """One `error` event, `{type, sequence_number, error}`, as a finished frame."""
         data = {"type": "error", "sequence_number": 0, **self.error_body(error, None)}
         return [Event.from_bytes(sse.frame(data, "error"))]
+
+
+def _found(steps: Iterator[list[TextSlot]]) -> Iterator[TextSlot]:
+    """The slots of a walk, as they are found. Nothing may be replaced before all were taken."""
+    taken = 0
+    for found in steps:
+        yield from islice(found, taken, None)
+        taken = len(found)
 
 
 def _form_of(stem: str) -> Form:

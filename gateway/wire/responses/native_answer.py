@@ -16,11 +16,12 @@ from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import UpstreamError
 from gateway.wire import sse
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
+from gateway.wire.decoded_event import event_value, let_go
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects
 from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL
 from gateway.wire.responses.events import ResponseStream
-from gateway.wire.untrusted_json import count_in, table_in, tables_in
+from gateway.wire.untrusted_json import count_in, table_in, tables_in, words_of
 
 _OURS = ("model", "object", "previous_response_id", "store", "instructions", "user", "metadata", "background")
 """Keys of a response object whose values come from the caller's request, not from the upstream."""
@@ -80,7 +81,7 @@ def repair_item(item: Json) -> Json:
     elif kind == "function_call":
         repaired["status"] = item.get("status") or "completed"
         repaired["call_id"] = item.get("call_id") or objects.new_id("call")
-        repaired["name"] = str(item.get("name") or "")
+        repaired["name"] = words_of(item.get("name") or "")
         repaired["arguments"] = arguments_text(item.get("arguments", ""))
         repaired |= {"role": "assistant", "content": []}
     return repaired
@@ -136,10 +137,12 @@ class NativeStream(ResponseStream):
                     for data in batch:
                         if not self._ended and data.strip() != b"[DONE]":
                             events += self._event_for(_decode_event(data))
+                        del data
                 except UpstreamError:
                     if events:
                         yield events
                     raise
+                let_go(batch)
                 if events:
                     yield events
                 if self._ended:
@@ -147,7 +150,7 @@ class NativeStream(ResponseStream):
         raise UpstreamError("the upstream ended its stream before the answer was complete")
 
     def _event_for(self, data: Json) -> Iterator[Event]:
-        kind = str(data.get("type") or "")
+        kind = words_of(data.get("type") or "")
         if kind in _FAILURES:
             failure = data.get("response") if isinstance(data.get("response"), dict) else data
             raise error_in_stream(failure)
@@ -248,7 +251,7 @@ class NativeStream(ResponseStream):
 
 def _decode_event(data: bytes) -> Json:
     try:
-        decoded = orjson.loads(data)
+        decoded = event_value(data)
     except orjson.JSONDecodeError:
         raise UpstreamError("the upstream sent an event that is not JSON") from None
     if not isinstance(decoded, dict):

@@ -6,8 +6,11 @@ import pytest
 from gateway.config.model_settings import Upstream
 from gateway.domain import RequestStats
 from gateway.errors import UpstreamError
-from gateway.providers.large_answers import MAX_EVENT_VALUES, MAX_VALUES, decoded_answer
+from gateway.providers.large_answers import MAX_EVENT_VALUES, MAX_VALUES, checked_events, decoded_answer
 from gateway.providers.openai_compat import OpenAICompatUpstream
+from gateway.resilience.slices import all_steps
+from gateway.wire.decoded_event import event_value
+from gateway.wire.logprobs import PackedLogprobs, as_json, spell
 from tests.support.loop_turns import turns_of_others
 from tests.support.websites import Site, serving
 
@@ -46,7 +49,46 @@ async def test_an_event_of_very_many_values_ends_the_stream(form: str) -> None:
                     with pytest.raises(UpstreamError, match=f"limit is {MAX_EVENT_VALUES}"):
                         await anext(events)
                 else:
-                    assert await anext(events) == [data]
+                    assert [event_value(each) for each in await anext(events)] == [orjson.loads(data)]
             finally:
                 await events.aclose()
                 await upstream.close()
+
+
+def _token(word: str, alternatives: int = 5) -> dict[str, object]:
+    one: dict[str, object] = {"token": word, "logprob": -0.25, "bytes": list(word.encode())}
+    return {**one, "top_logprobs": [one] * alternatives}
+
+
+def _lines(spelt: str) -> list[str]:
+    return sorted(line for line in spelt.split("\n") if line)
+
+
+@pytest.mark.parametrize("form", ["long object", "long list", "many short ones"])
+async def test_log_probabilities_of_a_large_answer_stay_json_and_spell_what_they_did(form: str) -> None:
+    words = [" a", "é", "😀", '"', "\\", "{[", "word,"]
+    tokens = [_token(words[number % 7]) for number in range(4_000)]
+    found: dict[str, object] = {"content": tokens, "refusal": None}
+    choices = [{"index": 0, "message": {"content": "x"}, "logprobs": tokens if form == "long list" else found}]
+    if form == "many short ones":
+        choices = [{"index": number, "logprobs": {"content": tokens[number : number + 40]}} for number in range(100)]
+    value = {"id": "c", "choices": choices, "end": [1, 2.5, "x"]}
+    decoded = await decoded_answer(orjson.dumps(value), of_model=True)
+    assert isinstance(decoded, dict) and isinstance(decoded["choices"], list)
+    assert orjson.loads(orjson.dumps(decoded, default=as_json)) == value
+    for packed, plain in zip(decoded["choices"], choices, strict=True):
+        assert type(packed["logprobs"]) is PackedLogprobs
+        assert _lines(packed["logprobs"].spelt) == _lines(all_steps(spell(plain["logprobs"])))
+
+
+@pytest.mark.parametrize("unit", [[], {"a": 1}, {}])
+async def test_values_of_a_model_that_take_more_memory_than_a_request_may_are_refused(unit: object) -> None:
+    raw = orjson.dumps({"choices": [], "more": [unit] * 300_000})
+    with pytest.raises(UpstreamError, match="takes more memory than its size allows; the limit is"):
+        await decoded_answer(raw, of_model=True)
+
+
+async def test_half_a_character_in_a_large_event_is_replaced() -> None:
+    raw = orjson.dumps({"choices": [], "more": ["ab"] * 100_000, "end": "x"})
+    batch = await checked_events([raw[:-2] + b"\xe4" + raw[-2:]], RequestStats())
+    assert event_value(batch[0])["end"] == "x\ufffd"

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.wire.logprobs import LogprobsSlot
+from gateway.wire.logprobs import LogprobsSlot, PackedLogprobs
+from gateway.wire.text_walk import answer_slots
 
 
 def slot_of(logprobs: Any) -> tuple[LogprobsSlot, int]:
@@ -70,3 +71,13 @@ def test_what_was_dropped_spells_nothing() -> None:
     assert "abc" in slot.text
     slot.text = "[SECRET]"
     assert slot.holder == {"logprobs": None} and slot.text == ""
+
+
+@pytest.mark.parametrize(("value", "empty"), [([{"token": "a"}], []), ({"content": [{"token": "a"}]}, None)])
+def test_packed_probabilities_of_a_text_that_is_masked_are_dropped(value: Any, empty: object) -> None:
+    holder = {"text": "a secret", "logprobs": PackedLogprobs.of(value)}
+    slots = answer_slots({"choices": [holder]})
+    spelt = [slot for slot in slots if slot.key == "logprobs"]
+    assert [slot.text.strip() for slot in spelt] == ["a"]
+    spelt[0].text = "[REDACTED]"
+    assert holder["logprobs"] == empty

@@ -60,3 +60,17 @@ def test_an_error_within_a_stream_has_the_status_that_its_code_means() -> None:
     assert failure_code(UpstreamRefused("x", status=400, code="odd")) == "invalid_prompt"
     assert failure_code(UpstreamError("x")) == "server_error"
     assert failure_code(UpstreamRefused("x", status=429, code="odd")) == "rate_limit_exceeded"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"error": [{"msg": "too long", "at": None}]}, '[{"msg":"too long","at":null}]'),
+        ({"detail": [{"loc": ["body", "n"], "msg": "wrong"}]}, '[{"loc":["body","n"],"msg":"wrong"}]'),
+        ({"error": {"message": {"text": "no", "fatal": True}}}, '{"text":"no","fatal":true}'),
+        ({"error": {"message": None, "detail": "too long"}}, "too long"),
+        ({"error": {"message": None}}, "the upstream refused the request"),
+    ],
+)
+def test_a_message_that_is_no_text_is_shown_as_json_and_never_in_pythons_notation(body: object, message: str) -> None:
+    assert upstream_error(400, body, None).message == message

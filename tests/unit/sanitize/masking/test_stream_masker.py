@@ -1,7 +1,8 @@
 """A stream masked while it runs."""
 
+import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Any
 
 import orjson
@@ -95,13 +96,20 @@ async def test_a_stream_reads_like_the_whole_text_however_it_is_cut(size: int) -
     assert sorted(found) == ["CREDIT_CARD", "EMAIL", "EMAIL", "SECRET"]
 
 
-async def test_large_events_are_masked_as_others_are_while_others_run() -> None:
+async def test_long_texts_of_events_are_masked_in_their_place_while_others_run() -> None:
     long = "plain words, " * 40_000 + TEXT
     mask = StreamMask(Scanner(), STRICT, slots_of, list[str]().append)
+    placed: list[object] = []
+
+    async def place(work: Callable[[], object]) -> None:
+        placed.append(work)
+        await asyncio.to_thread(work)
+
     async with turns_of_others() as turns:
         source = Source([[chunk(long, 0)], [chunk(None, 1, finish="stop")]])()
-        events = [each async for batch in mask.run(source, refused, lambda: True) for each in batch]
+        events = [each async for batch in mask.run(source, refused, place) for each in batch]
     assert text_of(events) == whole(long)
+    assert placed
     assert turns.count > 20  # at once: three
 
 

@@ -9,6 +9,7 @@ import pytest
 from gateway.wire.chat.answer import AnswerContext, normalise_usage
 from gateway.wire.chat.long_deltas import DELTA_CHARS, short_deltas
 from gateway.wire.chat.stream import ChatStream
+from gateway.wire.logprobs import PackedLogprobs, as_json
 from gateway.wire.untrusted_json import MAX_COUNT
 
 
@@ -53,3 +54,20 @@ def test_a_stream_of_one_long_chunk_gives_several_events_and_one_role() -> None:
 def test_a_count_that_cannot_be_one_is_estimated(odd: Any) -> None:
     usage, estimated = normalise_usage({"prompt_tokens": odd, "completion_tokens": 3, "x_tokens": odd}, lambda: 40, 8)
     assert estimated and usage == {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
+
+
+def test_packed_probabilities_are_cut_with_their_text() -> None:
+    tokens = [{"token": f"w{number} ", "logprob": -0.5, "bytes": None} for number in range(5_000)]
+    packed = PackedLogprobs.of({"content": tokens, "refusal": None})
+    text = "".join(str(each["token"]) for each in tokens)
+    cut = list(short_deltas({"content": text}, packed))
+    assert len(cut) > 4 and "".join(delta["content"] for delta, _ in cut) == text
+    found = [orjson.loads(orjson.dumps(logprobs, default=as_json)) for _, logprobs in cut]
+    assert [token for each in found for token in each["content"]] == tokens
+    assert all(each["refusal"] is None for each in found)
+
+
+def test_packed_probabilities_of_another_text_stay_beside_a_short_one_alone() -> None:
+    packed = PackedLogprobs.of({"content": [{"token": "b", "logprob": -0.5}] * 5_000})
+    assert list(short_deltas({"content": "hi"}, packed)) == [({"content": "hi"}, packed)]
+    assert {logprobs for _, logprobs in short_deltas({"content": "a" * 100_000}, packed)} == {None}
