@@ -39,10 +39,10 @@ class Tavily(SearchAdapter):
     site = PublicSite(BASE_URL, "Authorization", "Bearer ", _HINTS)
     probe_request = ProviderRequest("/usage", timeout_s=PROBE_TIMEOUT_S)
 
-    async def search(self, request: SearchRequest, call: WebCall) -> Json:
-        """See ports.SearchProvider."""
+    async def _search(self, request: SearchRequest) -> Json:
+        """See SearchAdapter."""
         answer = await self._ask(ProviderRequest("/search", body=search_body(request)))
-        results = [_result(raw, request) for raw in tables_in(answer, "results")]
+        results = [_result(raw, request) for raw in self._listed(answer, "results")]
         data: Json = {"results": results, "images": _images(answer.get("images"), request)}
         if request.country and request.topic != "general":
             data["ignored"] = ["country"]  # Tavily accepts it for general searches alone
@@ -125,13 +125,13 @@ def search_body(request: SearchRequest) -> Json:
 
 def _result(raw: Json, request: SearchRequest) -> Json:
     result: Json = {
-        "title": str(raw.get("title") or raw.get("url") or ""),
-        "url": str(raw.get("url") or ""),
-        "content": str(raw.get("content") or ""),
-        "score": raw.get("score") if isinstance(raw.get("score"), int | float) else 0.0,
+        "title": raw.get("title"),
+        "url": raw.get("url"),
+        "content": raw.get("content"),
+        "score": raw.get("score"),
     }
     if raw.get("published_date"):
-        result["published_date"] = str(raw["published_date"])
+        result["published_date"] = raw["published_date"]
     if request.include_raw_content:
         result["raw_content"] = raw.get("raw_content")
     if request.include_favicon:
@@ -147,8 +147,8 @@ def _images(raw: Any, request: SearchRequest) -> list[Any]:
         return []
     images = [image if isinstance(image, dict) else {"url": image} for image in raw]
     if request.include_image_descriptions:
-        return [{"url": str(image.get("url", "")), "description": image.get("description") or ""} for image in images]
-    return [str(image.get("url", "")) for image in images]
+        return [{"url": image.get("url"), "description": image.get("description")} for image in images]
+    return [image.get("url") for image in images]
 
 
 def _page(raw: Json, favicon: bool) -> Json:
