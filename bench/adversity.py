@@ -17,9 +17,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
@@ -66,10 +67,10 @@ class Calls:
     def __init__(self, gateway: GatewayProcess, site: str) -> None:
         self._gateway, self._site, self._count = gateway, site, 0
 
-    async def run(self, name: str, meanwhile: Callable[[], Awaitable[None]] | None = None) -> None:
+    async def run(self, name: str, meanwhile: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
         """_ROUNDS of each kind, one after the other; prints what came of them."""
         seen, slowest_s, logged = Counter[str](), 0.0, len(self._gateway.output())
-        aside = asyncio.create_task(meanwhile()) if meanwhile else None  # type: ignore[arg-type]
+        aside = asyncio.create_task(meanwhile()) if meanwhile else None
         timeout = aiohttp.ClientTimeout(total=60)
         async with aiohttp.ClientSession(self._gateway.url, headers=self._gateway.headers, timeout=timeout) as session:
             for _ in range(_ROUNDS):
@@ -101,10 +102,12 @@ class Calls:
                 if kind == "responses" and answer.status == 200:
                     async with session.get(f"/v1/responses/{said['id']}") as kept:
                         return "ok" if kept.status == 200 else f"not kept ({kept.status})"
+                if "error" in said:
+                    return f"{answer.status} {said}"[:300]
                 if answer.status == 200 and kind in ("extract", "search"):
                     text = said["result"]["content"][0]["text"]
                     return "ok" if json.loads(text)["success"] else text[:200]
-                return "ok" if answer.status == 200 else f"{answer.status} {said}"[:200]
+                return "ok"
         except (aiohttp.ClientError, TimeoutError) as error:
             return repr(error)[:100]
 
@@ -125,7 +128,7 @@ async def _states(gateway: GatewayProcess, site: str, offset: mmap.mmap) -> None
     _mount("-o", "remount,bind,ro", str(state))
     await calls.run("read-only state")
     print(f"  a key: {_key_said(gateway)}")
-    subprocess.run(["umount", "-l", str(state)], check=True)
+    _unmount(state)
     await calls.run("writable again")
     for hours in (6, -6, 24 * 400, -24 * 400, 0):
         offset[:8] = struct.pack("q", hours * 3600)
@@ -144,14 +147,32 @@ def _mount(*options: str) -> None:
     subprocess.run(["mount", *options], check=True)
 
 
+def _unmount(folder: Path) -> None:
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def _readers(pid: int) -> list[int]:
+    """The processes below one that read pages."""
+    found = []
+    for each in descendants(pid):
+        with suppress(OSError):
+            if b"parse_worker" in Path(f"/proc/{each}/cmdline").read_bytes():
+                found.append(each)
+    return found
+
+
 async def _kill(gateway: GatewayProcess) -> None:
-    """Kill the processes that read pages, and only these: the children of workers that are not workers."""
-    while True:
-        for pid in descendants(gateway.process.pid):
-            with suppress(OSError):
-                if "parse" in Path(f"/proc/{pid}/comm").read_text():
+    """Kill the processes that read pages, again and again."""
+    count = 0
+    try:
+        while True:
+            for pid in _readers(gateway.process.pid):
+                with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-        await asyncio.sleep(0.05)
+                    count += 1
+            await asyncio.sleep(0.05)
+    finally:
+        print(f"  {count} processes killed", flush=True)
 
 
 def main() -> None:
@@ -177,7 +198,7 @@ def main() -> None:
         finally:
             servers.terminate()
             servers.wait(30)
-            subprocess.run(["umount", "-l", str(gateway.state_dir)], check=False)
+            _unmount(gateway.state_dir)
 
 
 if __name__ == "__main__":

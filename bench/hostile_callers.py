@@ -65,7 +65,8 @@ def poisoned(ask: Ask, attacker: str, other: str) -> str:
         (ask(attacker, "chat/completions", _POISON)[0], ask(other, "chat/completions", "hi")[0]) for _ in range(50)
     ]
     served = sum(status == 200 for _, status in statuses)
-    return f"50 poisoned prompts: the caller gets {sorted({each for each, _ in statuses})}, another's {served} of 50 are answered"
+    own = sorted({each for each, _ in statuses})
+    return f"50 poisoned prompts: the caller gets {own}, another's {served} of 50 are answered"
 
 
 def evicted(ask: Ask, attacker: str, other: str) -> str:

@@ -11,22 +11,25 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from urllib.parse import unquote
 
-from bench.hostile_archives import ARCHIVES
-from bench.hostile_files import FEEDS, PAGES
+from bench.hostile_feeds import FEEDS
 from bench.hostile_http import ANSWERS, PAGE, TALKS, answer
+from bench.hostile_markup import MARKUP
+from bench.hostile_office import OFFICE
+from bench.hostile_pdfs import PDFS
 from bench.hostile_providers import REPLIES
 from bench.hostile_walks import WALKS
 
 KEY = "tvly-zq83kd72hfnsla93jdk20dkslw91"
 """What stands for the key of a search provider."""
-FILES = {**FEEDS, **PAGES, **ARCHIVES}
-SIZE = {"html": 2_000_000, "archive": 1_000_000}
+FILES = {**FEEDS, **MARKUP, **OFFICE, **PDFS}
+_SIZE, _PACKED_SIZE = 2_000_000, 1_000_000
+"""Bytes of a file, and of one that is unpacked. Chosen: below the largest page; at double most rows reach its limit."""
 
 
 @cache
 def _whole(name: str) -> bytes:
     kind, make = FILES[name]
-    body = make(SIZE["archive" if name in ARCHIVES else "html"])
+    body = make(_PACKED_SIZE if name in OFFICE or name in PDFS else _SIZE)
     return answer(body[:5_000_000], kind=kind)
 
 

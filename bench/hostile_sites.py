@@ -106,7 +106,7 @@ def _cpu_s(pids: list[int]) -> float:
 
 
 class Attacked:
-    """A gateway before the hostile servers. `settings`: TOML, with `{files}`, `{provider}`, `{walk}` for their ports."""
+    """A gateway before the hostile servers. `settings`: TOML; `{files}`, `{provider}`, `{walk}` become their ports."""
 
     def __init__(self, folder: Path, settings: str) -> None:
         self._folder, self._settings, self._stack = folder, settings, ExitStack()
@@ -183,6 +183,8 @@ class Attacked:
             yield "key"
         if self.set("") > 0:
             yield "asked what is forbidden"
+        if 'engine = "provider"' in self._settings:
+            return
         began = time.monotonic()
         small = self.call("extract", urls=[f"http://127.0.0.1:{self.ports['files']}/ok?{began}"])[1]
         if "Some words" not in small:
@@ -205,7 +207,8 @@ _WEB = _OWN + 'provider = "local"\n[web]\ncrawl_budget_s = 10\nallow_private = [
 def _settings(kind: str) -> str:
     if kind in ("files", "http", "walks"):
         return _WEB
-    search = f'provider = "{"tavily" if kind == "provider" else kind}"\nbase_url = "http://127.0.0.1:{{provider}}"\ncache_ttl_s = 0\ntimeout_s = 5\n'
+    name = "tavily" if kind == "provider" else kind
+    search = f'provider = "{name}"\nbase_url = "http://127.0.0.1:{{provider}}"\ncache_ttl_s = 0\ntimeout_s = 5\n'
     key = "" if kind == "searxng" else 'api_key = { credential = "hostile" }\n'
     engine = 'engine = "provider"\n' if kind == "provider" else ""
     return f'{_OWN}{search}{key}[web]\n{engine}allow_private = ["127.0.0.1:{{files}}"]\n'

@@ -24,6 +24,29 @@ def in_shape(data: Json) -> Json:
     return data
 
 
+def pages_in_shape(raw: list[Json]) -> list[Json]:
+    """Pages that a provider has read, `{url, title, raw_content, favicon?, images?}`; one without an address is left
+    out."""
+    pages = []
+    for page in raw:
+        url = web_address(page.get("url"))
+        if url is None:
+            continue
+        text = {"raw_content": _text(page.get("raw_content")), "title": _text(page.get("title"))[:_MAX_TITLE_CHARS]}
+        shaped = page | {"url": url} | text
+        if "favicon" in page:
+            shaped["favicon"] = web_address(page["favicon"])
+        if "images" in page:
+            shaped["images"] = _images(page["images"])
+        pages.append(shaped)
+    return pages
+
+
+def failure_in_shape(raw: Json) -> Json:
+    """`{url, error}` of a page that a provider could not read."""
+    return {"url": _text(raw.get("url"))[:MAX_URL_CHARS], "error": _text(raw.get("error"))[:300] or "not extracted"}
+
+
 def web_address(value: object) -> str | None:
     """An http(s) URL of at most MAX_URL_CHARS without blanks and control characters; None for anything else."""
     if not isinstance(value, str) or len(value) > MAX_URL_CHARS:

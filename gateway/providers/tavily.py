@@ -8,9 +8,10 @@ import time
 from typing import Any
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
+from gateway.providers.result_shape import failure_in_shape, pages_in_shape, web_address
 from gateway.providers.search_adapter import PROBE_TIMEOUT_S, PublicSite, SearchAdapter, phrase_or_words
 from gateway.providers.search_http import ProviderRequest
-from gateway.wire.untrusted_json import tables_in, texts_in
+from gateway.wire.untrusted_json import tables_in
 
 BASE_URL = "https://api.tavily.com"
 CAPABILITIES = frozenset(
@@ -61,15 +62,16 @@ class Tavily(SearchAdapter):
         if request.query:
             body["query"] = request.query
         answer = await self._ask(ProviderRequest("/extract", body=body, timeout_s=_EXTRACT_TIMEOUT_S))
-        results = [_page(raw, request.include_favicon) for raw in tables_in(answer, "results")]
+        pages = [_page(raw, request.include_favicon) for raw in self._listed(answer, "results")]
         if request.include_images:
-            for page, raw in zip(results, tables_in(answer, "results"), strict=True):
-                page["images"] = texts_in(raw, "images")
-        failed = [
-            {"url": str(raw.get("url", "")), "error": str(raw.get("error", "not extracted"))[:300]}
-            for raw in tables_in(answer, "failed_results")
-        ]
-        return {"results": results, "failed_results": failed, "response_time": round(time.monotonic() - started, 3)}
+            for page, raw in zip(pages, tables_in(answer, "results"), strict=True):
+                page["images"] = raw.get("images")
+        failed = [failure_in_shape(raw) for raw in tables_in(answer, "failed_results")]
+        return {
+            "results": pages_in_shape(pages),
+            "failed_results": failed,
+            "response_time": round(time.monotonic() - started, 3),
+        }
 
     async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
         """See ports.WebEngine; Tavily reports neither depths nor failed pages."""
@@ -77,9 +79,10 @@ class Tavily(SearchAdapter):
         body = {**_crawl_body(request), "extract_depth": request.extract_depth, "format": request.format}
         body["include_favicon"] = request.include_favicon
         answer = await self._ask(ProviderRequest("/crawl", body=body, timeout_s=_CRAWL_TIMEOUT_S))
+        pages = [_page(raw, request.include_favicon) for raw in self._listed(answer, "results")]
         return {
             "base_url": request.url,
-            "results": [_page(raw, request.include_favicon) for raw in tables_in(answer, "results")],
+            "results": pages_in_shape(pages),
             "failed_results": [],
             "response_time": round(time.monotonic() - started, 3),
         }
@@ -88,7 +91,8 @@ class Tavily(SearchAdapter):
         """See ports.WebEngine."""
         started = time.monotonic()
         answer = await self._ask(ProviderRequest("/map", body=_crawl_body(request), timeout_s=_CRAWL_TIMEOUT_S))
-        urls = texts_in(answer, "results")
+        self._listed(answer, "results")
+        urls = [url for each in answer["results"] if (url := web_address(each)) is not None]
         return {"base_url": request.url, "results": urls, "response_time": round(time.monotonic() - started, 3)}
 
 
@@ -152,8 +156,7 @@ def _images(raw: Any, request: SearchRequest) -> list[Any]:
 
 
 def _page(raw: Json, favicon: bool) -> Json:
-    page: Json = {"url": str(raw.get("url") or ""), "raw_content": raw.get("raw_content") or ""}
-    page["title"] = raw.get("title") or ""
+    page = {name: raw.get(name) for name in ("url", "raw_content", "title")}
     if favicon:
         page["favicon"] = raw.get("favicon")
     return page

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from gateway.domain import Json, SearchRequest, WebCall
+from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 from gateway.errors import UpstreamError
 from gateway.providers.brave import Brave
 from gateway.providers.exa import Exa
@@ -16,6 +16,7 @@ from gateway.providers.serper import Serper
 from gateway.providers.tavily import Tavily
 from tests.support.websites import Site, serving
 
+CALL = WebCall("key1", "req_1")
 ADAPTERS = (Tavily, Exa, Serper, Brave, Searxng)
 ODD: list[Any] = [None, 5, 2**63, True, [1], {"a": {"b": 1}}, "", -1, "a\0b"]
 NO_ADDRESSES = [
@@ -39,7 +40,7 @@ async def _search(adapter: type[SearchAdapter], answer: object, **arguments: Any
     async with serving(Saying(answer)) as site:
         provider = adapter("key", site.url)
         try:
-            return await provider.search(SearchRequest("q", **arguments), WebCall("key1", "req_1"))
+            return await provider.search(SearchRequest("q", **arguments), CALL)
         finally:
             await provider.close()
 
@@ -88,6 +89,47 @@ async def test_an_error_with_status_200_is_a_failure(adapter: type[SearchAdapter
 @pytest.mark.parametrize("adapter", [Serper, Brave])
 async def test_providers_that_leave_out_empty_lists_have_found_nothing(adapter: type[SearchAdapter]) -> None:
     assert (await _search(adapter, {"query": {"original": "q"}}))["results"] == []
+
+
+async def test_pages_that_tavily_reads_have_texts_whatever_it_sends() -> None:
+    texts = dict(enumerate(ODD))
+    pages = [{"url": f"https://a.test/{number}"} | dict.fromkeys(("raw_content", "title", "favicon", "images"), odd)
+             for number, odd in texts.items()]  # fmt: skip
+    answer = {"results": [*pages, {"url": 5}, {}], "failed_results": [{"url": 5, "error": [1]}, {"url": "u" * 9_000}]}
+    request = ExtractRequest(("https://a.test/0",), include_images=True, include_favicon=True)
+    async with serving(Saying(answer)) as site:
+        tavily = Tavily("key", site.url)
+        found = await tavily.extract(request, CALL)
+        walked = await tavily.crawl(CrawlRequest("https://a.test/"), CALL)
+        await tavily.close()
+    for number, odd in texts.items():
+        text = odd if isinstance(odd, str) else ""
+        page = found["results"][number]
+        assert (page["raw_content"], page["title"], page["favicon"], page["images"]) == (text, text, None, [])
+        assert walked["results"][number]["raw_content"] == text
+    assert len(found["results"]) == len(walked["results"]) == len(ODD)
+    assert [each["error"] for each in found["failed_results"]] == ["not extracted"] * 2
+
+
+async def test_a_map_of_tavily_has_web_addresses_alone() -> None:
+    async with serving(Saying({"results": ["https://a.test/", *NO_ADDRESSES]})) as site:
+        tavily = Tavily("key", site.url)
+        assert (await tavily.map(CrawlRequest("https://a.test/"), CALL))["results"] == ["https://a.test/"]
+        await tavily.close()
+
+
+@pytest.mark.parametrize("answer", [{}, {"error": "no credit"}, {"results": 5}])
+async def test_a_reading_of_tavily_without_a_list_is_a_failure(answer: Json) -> None:
+    async with serving(Saying(answer)) as site:
+        tavily = Tavily("key", site.url)
+        for call in (
+            tavily.extract(ExtractRequest(("https://a.test/",)), CALL),
+            tavily.crawl(CrawlRequest("https://a.test/"), CALL),
+            tavily.map(CrawlRequest("https://a.test/"), CALL),
+        ):
+            with pytest.raises(UpstreamError, match="without a list"):
+                await call
+        await tavily.close()
 
 
 def test_an_address_without_a_scheme_is_read_as_browsers_do() -> None:
