@@ -1,4 +1,3 @@
-
 """What a search provider may answer: rows of `bench.hostile_sites`, for every provider there is.
 
 `REPLIES` are whole HTTP answers (an `@KEY@` in one becomes the key that the provider was sent). Written without a look
