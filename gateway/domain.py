@@ -141,11 +141,6 @@ EventBatch: TypeAlias = list[Event]
 EventStream: TypeAlias = AsyncGenerator[EventBatch, None]
 
 
-MOST_RESULTS = 1_000
-"""Results of a provider that are looked at, and images. Chosen: fifty times what a caller may ask for; the rest is left
-out before it costs anything. At half the pages of many engines together come near it, at double filters take 8 ms."""
-
-
 class SearchRequest(NamedTuple):
     """Arguments of `websearch-search`, checked and with defaults; see schemas/tools/search.json.
 

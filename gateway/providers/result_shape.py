@@ -8,8 +8,9 @@ import math
 import re
 from typing import Any
 
-from gateway.domain import MOST_RESULTS, Json
+from gateway.domain import Json
 from gateway.engines.fetch.urls import MAX_URL_CHARS
+from gateway.wire.untrusted_json import MOST_RESULTS
 
 _WEB = re.compile(r"https?://[^\s/?#\\@\x00-\x1f\x7f]++([/?#][^\s\\\x00-\x1f\x7f]*+)?", re.IGNORECASE)
 _MAX_TITLE_CHARS = 1_000

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from gateway.domain import MOST_RESULTS, CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
+from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.ports import SearchProvider, WebEngine
 from gateway.resilience.slices import in_slices
@@ -16,6 +16,7 @@ from gateway.services.websearch import filters
 from gateway.services.websearch.cache import SearchCache
 from gateway.services.websearch.result_cutter import ResultCutter, Shorten
 from gateway.wire.preencoded import PackedJson
+from gateway.wire.untrusted_json import MOST_RESULTS
 
 PROBE_TTL_S = 60.0
 """Age at which a provider's health is probed again. Chosen: a probe may cost a paid request; half costs twice as many,
