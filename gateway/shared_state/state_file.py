@@ -90,8 +90,8 @@ class _Work:
 
 
 class StateFile:
-    """One file, opened by the first work. `problem` is what last went wrong, for the operator; empty while it works. On
-    a full disk reading goes on, so there only a write ends it. `failures` counts transactions that failed."""
+    """One file, opened by the first work. `failures` counts transactions that failed. `problem` is the last failure for
+    the operator; empty once work is done again, on a disk that was full a write."""
 
     def __init__(self, path: Path, wait_s: float = _WAIT_S) -> None:
         self._path = path
@@ -165,12 +165,10 @@ class StateFile:
                     raise
                 self._set_aside()
                 outcomes = self._transact(batch)
+            self.problem = self.problem if self._is_full else ""
         except (sqlite3.Error, OSError) as error:
             self._fail(error)
             outcomes = [(None, StateDown())] * len(batch)
-        else:
-            if not self._is_full:
-                self.problem = ""
         for work, (result, failure) in zip(batch, outcomes, strict=True):
             with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
                 work.loop.call_soon_threadsafe(_settle, work.future, result, failure)
@@ -192,8 +190,7 @@ class StateFile:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        if connection.total_changes > changes:
-            self._is_full = False
+        self._is_full = self._is_full and connection.total_changes == changes
         return outcomes
 
     def _fail(self, error: Exception) -> None:
