@@ -36,7 +36,9 @@ def requests() -> Iterator[tuple[str, str, bytes]]:
     """(name, path, body)."""
     messages = [{"role": "user", "content": _TEXT}] * 100
     yield "100 messages", CHAT, orjson.dumps({"model": "SvcLLM", "messages": messages})
-    call = {"name": "websearch-search", "arguments": {"query": _TEXT[:400]}}
+    domains = [f"{'a1-b2.' * 19}a{number}.posthaus.org" for number in range(290)]
+    arguments = {"query": _TEXT[:1_800], "include_domains": domains}  # masked, it is longer
+    call = {"name": "websearch-search", "arguments": arguments}
     batch = [{"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call} for number in range(50)]
     yield "a batch of 50 searches", MCP, orjson.dumps(batch)
     for unit in (b"[],", b'{"a":1},', b"0.1,"):

@@ -177,7 +177,8 @@ def _limits(
 def _responses(config: Config, file: StateFile, redis: RedisConnection | None, budget: int) -> Entries:
     if config.shared.store == "memory":
         return MemoryEntries(MAX_STORED_BYTES, budget, ttl_s=config.shared.response_ttl_s)
-    return _entries("responses", file, redis, MAX_STORED_BYTES, budget)
+    memory = MemoryEntries(MAX_STORED_BYTES, budget, ttl_s=config.shared.response_ttl_s)
+    return FallbackEntries(_entries("responses", file, redis, MAX_STORED_BYTES, budget), memory)
 
 
 def _entries(space: str, file: StateFile, redis: RedisConnection | None, max_bytes: int, budget: int) -> Entries:

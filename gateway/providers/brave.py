@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from html import unescape
 from typing import Any
 
-from gateway.domain import Json, SearchRequest, WebCall
+from gateway.domain import Json, SearchRequest
 from gateway.providers.search_adapter import (
     PROBE_TIMEOUT_S,
     PublicSite,
@@ -19,7 +19,7 @@ from gateway.providers.search_adapter import (
     with_sites,
 )
 from gateway.providers.search_http import ProviderRequest, will_filter, with_images
-from gateway.wire.untrusted_json import list_in, table_in, tables_in, words_of
+from gateway.wire.untrusted_json import list_in, table_in, tables_in
 
 BASE_URL = "https://api.search.brave.com"
 CAPABILITIES = frozenset(
@@ -62,12 +62,14 @@ class Brave(SearchAdapter):
     site = PublicSite(BASE_URL, "X-Subscription-Token", status_hints=_HINTS)
     probe_request = ProviderRequest("/res/v1/web/search", params={"q": "test", "count": "1"}, timeout_s=PROBE_TIMEOUT_S)
 
-    async def search(self, request: SearchRequest, call: WebCall) -> Json:
-        """See ports.SearchProvider."""
+    async def _search(self, request: SearchRequest) -> Json:
+        """See SearchAdapter."""
         news = request.topic == "news"
         path = "/res/v1/news/search" if news else "/res/v1/web/search"
         answer = await self._ask(ProviderRequest(path, params=_params(request)))
-        raw = [item for item in tables_in(answer if news else table_in(answer, "web"), "results") if item.get("url")]
+        holder = answer if news or "web" not in answer else table_in(answer, "web")
+        found = self._listed(holder, "results", is_optional=holder is answer)
+        raw = [item for item in found if item.get("url")]
         results = [_result(rank, item, request) for rank, item in enumerate(raw, 1)]
         data: Json = {"results": results, "images": []}
         if request.country and country_code(request.country) is None:
@@ -119,13 +121,13 @@ def _params(request: SearchRequest) -> dict[str, str]:
 def _result(rank: int, item: Json, request: SearchRequest) -> Json:
     snippets = [item.get("description"), *list_in(item, "extra_snippets")][:_MAX_SNIPPETS]
     result: Json = {
-        "title": _without_tags(item.get("title")) or words_of(item["url"]),
-        "url": words_of(item["url"]),
+        "title": _without_tags(item.get("title")),
+        "url": item["url"],
         "content": " [...] ".join(text for text in map(_without_tags, snippets) if text),
         "score": round(1 / rank, 4),
     }
     if item.get("page_age"):
-        result["published_date"] = words_of(item["page_age"])
+        result["published_date"] = item["page_age"]
     if request.include_favicon:
         result["favicon"] = table_in(item, "meta_url").get("favicon")
     return result

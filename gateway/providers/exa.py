@@ -6,11 +6,11 @@ documented ones, not recorded ones. Knows no HTTP beyond `SearchHttp`.
 
 from typing import Any
 
-from gateway.domain import Json, SearchRequest, WebCall
+from gateway.domain import Json, SearchRequest
 from gateway.providers.country_codes import alpha2
 from gateway.providers.search_adapter import PROBE_TIMEOUT_S, PublicSite, SearchAdapter, image
 from gateway.providers.search_http import ProviderRequest
-from gateway.wire.untrusted_json import tables_in, texts_in, words_of
+from gateway.wire.untrusted_json import texts_in
 
 BASE_URL = "https://api.exa.ai"
 CAPABILITIES = frozenset(
@@ -44,10 +44,10 @@ class Exa(SearchAdapter):
         "/search", body={"query": "test", "numResults": 1, "type": "fast"}, timeout_s=PROBE_TIMEOUT_S
     )
 
-    async def search(self, request: SearchRequest, call: WebCall) -> Json:
-        """See ports.SearchProvider. Images are those that the results' pages name as theirs."""
+    async def _search(self, request: SearchRequest) -> Json:
+        """See SearchAdapter. Images are those that the results' pages name as theirs."""
         answer = await self._ask(ProviderRequest("/search", body=search_body(request)))
-        raw = [item for item in tables_in(answer, "results") if item.get("url")]
+        raw = [item for item in self._listed(answer, "results") if item.get("url")]
         data: Json = {
             "results": [_result(rank, item, request) for rank, item in enumerate(raw, 1)],
             "images": [each for item in raw for each in _images(item, request)],
@@ -87,16 +87,15 @@ def search_body(request: SearchRequest) -> Json:
 def _result(rank: int, item: Json, request: SearchRequest) -> Json:
     score = item.get("score")
     result: Json = {
-        "title": words_of(item.get("title") or item["url"]),
-        "url": words_of(item["url"]),
+        "title": item.get("title"),
+        "url": item["url"],
         "content": " [...] ".join(text.strip() for text in texts_in(item, "highlights") if text.strip()),
         "score": score if isinstance(score, int | float) and 0 <= score <= 1 else round(1 / rank, 4),
     }
     if item.get("publishedDate"):
-        result["published_date"] = words_of(item["publishedDate"])
+        result["published_date"] = item["publishedDate"]
     if request.include_raw_content:
-        text = item.get("text")
-        result["raw_content"] = text if isinstance(text, str) else None
+        result["raw_content"] = item.get("text")
     if request.include_favicon:
         result["favicon"] = item.get("favicon")
     return result

@@ -1,7 +1,7 @@
 """What the adapters of remote search providers share: one site with one key, a probe, and queries with operators.
 
-An adapter names its `site` and its `probe_request`, and implements `search` of ports.SearchProvider. Knows no
-provider's fields and no HTTP beyond `SearchHttp`.
+An adapter names its `site` and its `probe_request`, and implements `_search`; `search` of ports.SearchProvider
+puts what it found into the one form. Knows no provider's fields and no HTTP beyond `SearchHttp`.
 """
 
 import asyncio
@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from gateway.domain import Json, SearchRequest
-from gateway.errors import GatewayError
+from gateway.domain import Json, SearchRequest, WebCall
+from gateway.errors import GatewayError, UpstreamError
 from gateway.providers.egress import DIRECT, Egress
+from gateway.providers.result_shape import in_shape
 from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp
-from gateway.wire.untrusted_json import words_of
+from gateway.wire.untrusted_json import tables_in
 
 PROBE_TIMEOUT_S = 5
 _PROBE_LIMIT_S = 10
@@ -65,6 +66,25 @@ class SearchAdapter:
             return f"the search provider {self.name} did not answer in time"
         return None
 
+    async def search(self, request: SearchRequest, call: WebCall) -> Json:
+        """See ports.SearchProvider."""
+        return in_shape(await self._search(request))
+
+    async def _search(self, request: SearchRequest) -> Json:
+        """`{results, images, ignored?, note?}`, with fields as the provider sent them. Raises as `_ask` does."""
+        raise NotImplementedError
+
+    def _listed(self, answer: Json, field: str, *, is_optional: bool = False) -> list[Json]:
+        """The objects of a list in the answer. Raises UpstreamError when there is no such list: it is another kind of
+        answer then, which says nothing of what could be found. `is_optional`: providers that leave out empty lists."""
+        value = answer.get(field)
+        if isinstance(value, list) or (is_optional and value is None and "error" not in answer):
+            return tables_in(answer, field)
+        raise UpstreamError(
+            f"the search provider {self.name} answered without a list of results; the operator should check "
+            "search.base_url"
+        )
+
     async def _ask(self, request: ProviderRequest) -> Json:
         """As SearchHttp.ask."""
         return await self._http.ask(request)
@@ -87,6 +107,4 @@ def with_sites(query: str, request: SearchRequest, fits: Callable[[str], bool]) 
 
 def image(url: Any, title: Any, request: SearchRequest) -> Any:
     """An image as the web tools show it: its address, with its description when the request asks for it."""
-    if not request.include_image_descriptions:
-        return words_of(url)
-    return {"url": words_of(url), "description": words_of(title or "")}
+    return {"url": url, "description": title} if request.include_image_descriptions else url

@@ -6,7 +6,7 @@ the query, and the service filters again. Knows no HTTP beyond `SearchHttp`.
 
 from typing import Any
 
-from gateway.domain import Json, SearchRequest, WebCall
+from gateway.domain import Json, SearchRequest
 from gateway.providers.search_adapter import PublicSite, SearchAdapter, image, phrase_or_words
 from gateway.providers.search_http import ProviderRequest, will_filter, with_images
 from gateway.wire.untrusted_json import tables_in, words_of
@@ -37,13 +37,13 @@ class Searxng(SearchAdapter):
     site = PublicSite("", "Authorization", "Bearer ", _HINTS)
     probe_request = ProviderRequest("/search", params={"q": "test", "format": "json"}, timeout_s=_PROBE_TIMEOUT_S)
 
-    async def search(self, request: SearchRequest, call: WebCall) -> Json:
-        """See ports.SearchProvider. Requests result pages until there are enough results, at most _MAX_PAGES."""
+    async def _search(self, request: SearchRequest) -> Json:
+        """See SearchAdapter. Requests result pages until there are enough results, at most _MAX_PAGES."""
         results: dict[str, Json] = {}
         wanted = request.max_results * (_WIDENING if will_filter(request) else 1)
         for page in range(1, _MAX_PAGES + 1):
             answer = await self._ask(ProviderRequest("/search", params=_params(request, page)))
-            raw = [item for item in tables_in(answer, "results") if item.get("url")]
+            raw = [item for item in self._listed(answer, "results") if item.get("url")]
             for item in raw:
                 results.setdefault(words_of(item["url"]), item)
             if len(results) >= wanted or not raw:
@@ -81,12 +81,12 @@ def _scaled(raw: list[Json]) -> list[Json]:
     results = []
     for rank, (item, score) in enumerate(zip(raw, scores, strict=True), 1):
         result: Json = {
-            "title": words_of(item.get("title") or item["url"]),
-            "url": words_of(item["url"]),
-            "content": words_of(item.get("content") or ""),
+            "title": item.get("title"),
+            "url": item["url"],
+            "content": item.get("content"),
             "score": round(score / top, 4) if top > 0 else round(1 / rank, 4),
         }
         if item.get("publishedDate"):
-            result["published_date"] = words_of(item["publishedDate"])
+            result["published_date"] = item["publishedDate"]
         results.append(result)
     return sorted(results, key=lambda result: -result["score"])

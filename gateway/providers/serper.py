@@ -10,7 +10,7 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from gateway.domain import Json, SearchRequest, WebCall
+from gateway.domain import Json, SearchRequest
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.providers.country_codes import alpha2
 from gateway.providers.search_adapter import (
@@ -22,7 +22,7 @@ from gateway.providers.search_adapter import (
     with_sites,
 )
 from gateway.providers.search_http import ProviderRequest, will_filter, with_images
-from gateway.wire.untrusted_json import tables_in, words_of
+from gateway.wire.untrusted_json import tables_in
 
 BASE_URL = "https://google.serper.dev"
 CAPABILITIES = frozenset(
@@ -56,11 +56,11 @@ class Serper(SearchAdapter):
     site = PublicSite(BASE_URL, "X-API-KEY", status_hints=_HINTS)
     probe_request = ProviderRequest("/search", body={"q": "test", "num": 1}, timeout_s=PROBE_TIMEOUT_S)
 
-    async def search(self, request: SearchRequest, call: WebCall) -> Json:
-        """See ports.SearchProvider."""
+    async def _search(self, request: SearchRequest) -> Json:
+        """See SearchAdapter."""
         path, field = ("/news", "news") if request.topic == "news" else ("/search", "organic")
         answer = await self._ask(ProviderRequest(path, body=search_body(request)))
-        raw = [item for item in tables_in(answer, field) if item.get("link")]
+        raw = [item for item in self._listed(answer, field, is_optional=True) if item.get("link")]
         data: Json = {"results": [_result(rank, item) for rank, item in enumerate(raw, 1)], "images": []}
         if request.country and alpha2(request.country) is None:
             data["ignored"] = ["country"]
@@ -109,9 +109,9 @@ def _query(request: SearchRequest) -> str:
 
 def _result(rank: int, item: Json) -> Json:
     result: Json = {
-        "title": words_of(item.get("title") or item["link"]),
-        "url": words_of(item["link"]),
-        "content": words_of(item.get("snippet") or ""),
+        "title": item.get("title"),
+        "url": item["link"],
+        "content": item.get("snippet"),
         "score": round(1 / rank, 4),
     }
     day = day_of(item.get("date"))

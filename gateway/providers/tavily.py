@@ -8,9 +8,10 @@ import time
 from typing import Any
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
+from gateway.providers.result_shape import failure_in_shape, pages_in_shape, web_address
 from gateway.providers.search_adapter import PROBE_TIMEOUT_S, PublicSite, SearchAdapter, phrase_or_words
 from gateway.providers.search_http import ProviderRequest
-from gateway.wire.untrusted_json import tables_in, texts_in, words_of
+from gateway.wire.untrusted_json import tables_in
 
 BASE_URL = "https://api.tavily.com"
 CAPABILITIES = frozenset(
@@ -39,10 +40,10 @@ class Tavily(SearchAdapter):
     site = PublicSite(BASE_URL, "Authorization", "Bearer ", _HINTS)
     probe_request = ProviderRequest("/usage", timeout_s=PROBE_TIMEOUT_S)
 
-    async def search(self, request: SearchRequest, call: WebCall) -> Json:
-        """See ports.SearchProvider."""
+    async def _search(self, request: SearchRequest) -> Json:
+        """See SearchAdapter."""
         answer = await self._ask(ProviderRequest("/search", body=search_body(request)))
-        results = [_result(raw, request) for raw in tables_in(answer, "results")]
+        results = [_result(raw, request) for raw in self._listed(answer, "results")]
         data: Json = {"results": results, "images": _images(answer.get("images"), request)}
         if request.country and request.topic != "general":
             data["ignored"] = ["country"]  # Tavily accepts it for general searches alone
@@ -61,15 +62,16 @@ class Tavily(SearchAdapter):
         if request.query:
             body["query"] = request.query
         answer = await self._ask(ProviderRequest("/extract", body=body, timeout_s=_EXTRACT_TIMEOUT_S))
-        results = [_page(raw, request.include_favicon) for raw in tables_in(answer, "results")]
+        pages = [_page(raw, request.include_favicon) for raw in self._listed(answer, "results")]
         if request.include_images:
-            for page, raw in zip(results, tables_in(answer, "results"), strict=True):
-                page["images"] = texts_in(raw, "images")
-        failed = [
-            {"url": words_of(raw.get("url", "")), "error": words_of(raw.get("error", "not extracted"))[:300]}
-            for raw in tables_in(answer, "failed_results")
-        ]
-        return {"results": results, "failed_results": failed, "response_time": round(time.monotonic() - started, 3)}
+            for page, raw in zip(pages, tables_in(answer, "results"), strict=True):
+                page["images"] = raw.get("images")
+        failed = [failure_in_shape(raw) for raw in tables_in(answer, "failed_results")]
+        return {
+            "results": pages_in_shape(pages),
+            "failed_results": failed,
+            "response_time": round(time.monotonic() - started, 3),
+        }
 
     async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:
         """See ports.WebEngine; Tavily reports neither depths nor failed pages."""
@@ -77,9 +79,10 @@ class Tavily(SearchAdapter):
         body = {**_crawl_body(request), "extract_depth": request.extract_depth, "format": request.format}
         body["include_favicon"] = request.include_favicon
         answer = await self._ask(ProviderRequest("/crawl", body=body, timeout_s=_CRAWL_TIMEOUT_S))
+        pages = [_page(raw, request.include_favicon) for raw in self._listed(answer, "results")]
         return {
             "base_url": request.url,
-            "results": [_page(raw, request.include_favicon) for raw in tables_in(answer, "results")],
+            "results": pages_in_shape(pages),
             "failed_results": [],
             "response_time": round(time.monotonic() - started, 3),
         }
@@ -88,7 +91,8 @@ class Tavily(SearchAdapter):
         """See ports.WebEngine."""
         started = time.monotonic()
         answer = await self._ask(ProviderRequest("/map", body=_crawl_body(request), timeout_s=_CRAWL_TIMEOUT_S))
-        urls = texts_in(answer, "results")
+        self._listed(answer, "results")
+        urls = [url for each in answer["results"] if (url := web_address(each)) is not None]
         return {"base_url": request.url, "results": urls, "response_time": round(time.monotonic() - started, 3)}
 
 
@@ -125,13 +129,13 @@ def search_body(request: SearchRequest) -> Json:
 
 def _result(raw: Json, request: SearchRequest) -> Json:
     result: Json = {
-        "title": words_of(raw.get("title") or raw.get("url") or ""),
-        "url": words_of(raw.get("url") or ""),
-        "content": words_of(raw.get("content") or ""),
-        "score": raw.get("score") if isinstance(raw.get("score"), int | float) else 0.0,
+        "title": raw.get("title"),
+        "url": raw.get("url"),
+        "content": raw.get("content"),
+        "score": raw.get("score"),
     }
     if raw.get("published_date"):
-        result["published_date"] = words_of(raw["published_date"])
+        result["published_date"] = raw["published_date"]
     if request.include_raw_content:
         result["raw_content"] = raw.get("raw_content")
     if request.include_favicon:
@@ -147,15 +151,12 @@ def _images(raw: Any, request: SearchRequest) -> list[Any]:
         return []
     images = [image if isinstance(image, dict) else {"url": image} for image in raw]
     if request.include_image_descriptions:
-        return [
-            {"url": words_of(image.get("url", "")), "description": image.get("description") or ""} for image in images
-        ]
-    return [words_of(image.get("url", "")) for image in images]
+        return [{"url": image.get("url"), "description": image.get("description")} for image in images]
+    return [image.get("url") for image in images]
 
 
 def _page(raw: Json, favicon: bool) -> Json:
-    page: Json = {"url": words_of(raw.get("url") or ""), "raw_content": raw.get("raw_content") or ""}
-    page["title"] = raw.get("title") or ""
+    page = {name: raw.get(name) for name in ("url", "raw_content", "title")}
     if favicon:
         page["favicon"] = raw.get("favicon")
     return page

@@ -90,8 +90,8 @@ class _Work:
 
 
 class StateFile:
-    """One file, opened by the first work. `problem` is what last went wrong, for the operator; empty while it works.
-    `failures` counts transactions that failed."""
+    """One file, opened by the first work. `failures` counts transactions that failed. `problem` is the last failure for
+    the operator; empty once work is done again, on a disk that was full a write."""
 
     def __init__(self, path: Path, wait_s: float = _WAIT_S) -> None:
         self._path = path
@@ -101,6 +101,7 @@ class StateFile:
         self._thread: threading.Thread | None = None
         self._connection: sqlite3.Connection | None = None
         self._sweep_at_s = 0.0
+        self._is_full = False
         self.problem = ""
         self.failures = 0
 
@@ -164,11 +165,10 @@ class StateFile:
                     raise
                 self._set_aside()
                 outcomes = self._transact(batch)
+            self.problem = self.problem if self._is_full else ""
         except (sqlite3.Error, OSError) as error:
             self._fail(error)
             outcomes = [(None, StateDown())] * len(batch)
-        else:
-            self.problem = ""
         for work, (result, failure) in zip(batch, outcomes, strict=True):
             with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
                 work.loop.call_soon_threadsafe(_settle, work.future, result, failure)
@@ -179,6 +179,7 @@ class StateFile:
                 self._connection = _opened(self._path)
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
+        changes = connection.total_changes
         try:
             outcomes = [_guarded(connection, work.run) for work in batch]
             if time.monotonic() >= self._sweep_at_s:
@@ -189,6 +190,7 @@ class StateFile:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        self._is_full = self._is_full and connection.total_changes == changes
         return outcomes
 
     def _fail(self, error: Exception) -> None:
@@ -196,6 +198,7 @@ class StateFile:
         if not self.problem:
             logs.event("state_file_failed", level=logging.ERROR, error=type(error).__name__)
         self.problem = _PROBLEM
+        self._is_full = self._is_full or getattr(error, "sqlite_errorname", "") == "SQLITE_FULL"
         if self._connection is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.close()

@@ -13,8 +13,10 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import aiohttp
 import pytest
 
+from gateway.embedded.child_server import free_port
 from tests.support.gateway_process import GatewayProcess, run_command
 from tests.support.gateways import start_process
 from tests.support.waiting import until
@@ -119,6 +121,26 @@ async def test_an_upgrade_hands_over_without_a_failed_call(tmp_path: Path, notif
         assert set(results) == {200}
         again = await command(tmp_path, "reload")  # the successor answers on the same control socket
         assert again.returncode == 0, again.stderr
+
+
+async def test_a_moved_operations_listener_is_told_at_a_reload_and_answers_there_after_an_upgrade(
+    tmp_path: Path, notified: queue.Queue[str]
+) -> None:
+    async with supervised(tmp_path) as gateway, ended_afterwards(gateway):
+        old_url = gateway.ops_url
+        gateway.ops_port = free_port()
+        gateway.write_config("")
+        new_url, gateway.ops_url = f"http://127.0.0.1:{gateway.ops_port}", old_url
+        assert (await command(tmp_path, "reload")).returncode == 0
+        assert (await gateway.wait_for_event("reloaded"))["needs_restart"] == ["ops"]
+        assert (await gateway.get("/readyz", ops=True))[0] == 200  # where it was
+        assert (await command(tmp_path, "upgrade")).returncode == 0
+        assert await gateway.wait_exit() == 0
+        with pytest.raises(aiohttp.ClientConnectorError):
+            await gateway.get("/readyz", ops=True)
+        gateway.ops_url = new_url
+        assert (await gateway.get("/readyz", ops=True))[0] == 200
+        assert (await gateway.get("/v1/models"))[0] == 200
 
 
 async def test_a_successor_that_cannot_start_changes_nothing(tmp_path: Path) -> None:

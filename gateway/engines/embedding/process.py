@@ -28,6 +28,7 @@ import orjson
 from gateway.domain import Json
 from gateway.engines.embedding.frames import LENGTH
 from gateway.errors import Overloaded, UpstreamUnavailable
+from gateway.resilience.child_pipe import write_to_child
 from gateway.resilience.fair_queue import FairQueue, QueueFull
 from gateway.resilience.restart_policy import RestartPolicy
 
@@ -138,8 +139,8 @@ class EmbeddingProcess:
         try:
             head = orjson.dumps({**job, "id": job_id})
             assert process.stdin is not None
-            process.stdin.write(LENGTH.pack(len(head)) + head + LENGTH.pack(0))
             with contextlib.suppress(ConnectionError):  # it has ended: `_receive` fails the job
+                write_to_child(process.stdin, LENGTH.pack(len(head)) + head + LENGTH.pack(0))
                 await process.stdin.drain()
             data, body = await answer
         finally:

@@ -181,7 +181,11 @@ class ParsePool:
 
     def _idle_process(self, owner: str) -> ParseProcess | None:
         """An idle process for a page of this key: a slowed one where the key floods; the last one of full priority only
-        where the key has no other page in work, or nobody waits."""
+        where the key has no other page in work, or nobody waits. One that has died meanwhile is no page's fault."""
+        for workers in (self._idle, self._slowed):
+            for dead in [each for each in workers if each.process.returncode is not None]:
+                workers.remove(dead)
+                self._retire(dead)
         if self._slots.waits(owner) and self._slowed:
             return self._slowed.pop()
         is_reserve = len(self._idle) == 1 and self._slots.waiting > 0 and self._slots.held(owner) > 1

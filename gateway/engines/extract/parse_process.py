@@ -19,6 +19,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.engines.extract.options import ExtractOptions
+from gateway.resilience.child_pipe import write_to_child
 
 _LENGTH = struct.Struct(">I")
 """Before every frame, as `parse_worker` reads them."""
@@ -106,8 +107,7 @@ class ParseProcess:
         stdin, stdout = self.process.stdin, self.process.stdout
         if stdin is None or stdout is None:
             raise ConnectionError
-        stdin.write(_LENGTH.pack(len(job)) + job + _LENGTH.pack(len(body)))
-        stdin.write(body)
+        write_to_child(stdin, _LENGTH.pack(len(job)) + job + _LENGTH.pack(len(body)), body)
         await stdin.drain()
         answer: Json = orjson.loads(await _read_frame(stdout))
         content = await _read_frame(stdout)

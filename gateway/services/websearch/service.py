@@ -16,15 +16,13 @@ from gateway.services.websearch import filters
 from gateway.services.websearch.cache import SearchCache
 from gateway.services.websearch.result_cutter import ResultCutter, Shorten
 from gateway.wire.preencoded import PackedJson
+from gateway.wire.untrusted_json import MOST_RESULTS
 
 PROBE_TTL_S = 60.0
 """Age at which a provider's health is probed again. Chosen: a probe may cost a paid request; half costs twice as many,
 double shows a dead provider as healthy for longer. A failed search forgets it at once."""
 STATS_TTL_S = 1.0
 """Age at which the index is counted again. Chosen: counting takes a reader thread; nobody notices a second."""
-_MOST_RESULTS = 1_000
-"""Results of a provider that are looked at, and images. Chosen: fifty times what a caller may ask for; the rest is left
-out before it costs anything. At half the pages of many engines together come near it, at double filters take 8 ms."""
 _ALL_DROPPED = "None of the {} results found fits the domains, dates or phrase asked for."
 
 
@@ -168,7 +166,7 @@ class WebSearchService:
     async def _ask_provider(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Json:
         """A provider's answer as the caller gets it, without the fields that differ from call to call."""
         answer = await provider.search(request, call)
-        del answer["results"][_MOST_RESULTS:], answer.get("images", [])[_MOST_RESULTS:]
+        del answer["results"][MOST_RESULTS:], answer.get("images", [])[MOST_RESULTS:]
         invisible = await in_slices(filters.without_invisible(answer))
         results = filters.apply(answer["results"], request, provider.capabilities)
         data: Json = {

@@ -7,14 +7,18 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
+from gateway.app.shared import shared_parts
+from gateway.config.settings import Config
 from gateway.shared_state.fallback import FallbackCounters
 from gateway.shared_state.port import Amount, Entry, StateDown
 from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, SqliteWindows
 from gateway.shared_state.state_file import StateFile
+from tests.support.logged import collect_events
 
 HOUR = 3600.0
 
@@ -151,6 +155,39 @@ def test_processes_that_reserve_at_the_same_time_never_exceed_a_limit_and_a_kill
         return counted.totals[0]
 
     assert asyncio.run(total()) == 1000
+
+
+def _fill_disk(connection: sqlite3.Connection) -> None:
+    """A write for which SQLite has no room, as on a full disk."""
+    connection.execute("PRAGMA max_page_count = 1")  # as many as the file has now
+    connection.execute("INSERT INTO meta VALUES ('large', zeroblob(1000000))")
+
+
+async def test_on_a_full_disk_reading_goes_on_and_the_problem_is_logged_once(
+    tmp_path: Path,
+) -> None:
+    file = StateFile(tmp_path / "state.sqlite3")
+    entries = SqliteEntries(file, "responses", 10**6, 10**5)
+    assert await entries.put(Entry("k", "resp_1", b"v", HOUR))
+    logged = collect_events()
+    for _ in range(3):
+        with pytest.raises(StateDown):
+            await file.run(_fill_disk)
+        assert await entries.get("k", "resp_1") == b"v" and "cannot be used" in file.problem
+    assert len(logged("state_file_failed")) == 1 and file.failures == 3
+    assert await entries.put(Entry("k", "resp_2", b"v", HOUR)) and file.problem == ""
+    await file.close()
+
+
+async def test_responses_are_kept_in_memory_while_the_file_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "state.sqlite3").mkdir()
+    async with AsyncExitStack() as resources:
+        responses = shared_parts(Config(state_dir=tmp_path), resources).responses
+        assert await responses.put(Entry("k", "resp_1", b"v", HOUR))
+        assert await responses.get("k", "resp_1") == b"v"
+        (tmp_path / "state.sqlite3").rmdir()
+        assert await responses.get("k", "resp_1") == b"v"  # the file works again, and has not got it
+        assert await responses.get("other", "resp_1") is None
 
 
 async def test_a_disk_that_hangs_holds_up_no_more_than_those_who_waited_already(tmp_path: Path) -> None:

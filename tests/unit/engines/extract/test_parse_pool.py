@@ -5,8 +5,10 @@ import os
 import signal
 import time
 from asyncio.subprocess import Process
+from collections.abc import Callable
 
 import pytest
+import uvloop
 
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
@@ -37,6 +39,24 @@ async def test_processes_that_keep_dying_are_replaced_with_short_pauses() -> Non
         assert (await pool.extract(PAGE, OPTIONS))["kind"] == "html"
     finally:
         await pool.close()
+
+
+@pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_an_idle_process_that_has_died_costs_no_page(make_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    async def read_behind_a_death() -> None:
+        pool = ParsePool(1)
+        try:
+            for _ in range(2):
+                assert (await pool.extract(PAGE, OPTIONS))["kind"] == "html"
+                (idle,) = pool._idle
+                os.kill(idle.process.pid, signal.SIGKILL)
+                await idle.process.wait()
+            assert (await pool.extract(PAGE, OPTIONS))["kind"] == "html"
+        finally:
+            await pool.close()
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        runner.run(asyncio.wait_for(read_behind_a_death(), 60))
 
 
 SLOW = (b"<html><body>" + b"<p>A page of very many paragraphs, each of which is looked at.</p>" * 85_000) + b"</body>"

@@ -88,21 +88,26 @@ async def test_rules_full_of_wildcards_are_bounded_and_checked_beside_the_loop()
     assert len(honest.rules) == 2_000
 
 
+async def read_rules(headers: dict[str, str], body: bytes) -> tuple[Robots, str]:
+    """The rules of a site with this robots.txt, read over a socket; and its URL."""
+    site = Site({"/robots.txt": (200, {"Content-Type": "text/plain"} | headers, body)})
+    async with serving(site):
+        fetcher = Fetcher(AddressPolicy([site.address]), "bot")
+        try:
+            return await RobotsCache(fetcher, "bot").of(f"{site.url}/"), site.url
+        finally:
+            await fetcher.close()
+
+
 @pytest.mark.parametrize("is_packed", [False, True])
 @pytest.mark.parametrize("line", [b"# one of very many lines of words\n", b"Disallow: /listed\n"])
 async def test_of_a_file_that_is_too_long_the_first_part_counts(line: bytes, is_packed: bool) -> None:
     head = b"User-agent: *\nDisallow: /private\n"
     body = head + line * (6_000_000 // len(line)) + b"Disallow: /behind\n"
-    headers = {"Content-Type": "text/plain"} | ({"Content-Encoding": "gzip"} if is_packed else {})
-    site = Site({"/robots.txt": (200, headers, gzip.compress(body) if is_packed else body)})
-    async with serving(site):
-        fetcher = Fetcher(AddressPolicy([site.address]), "bot")
-        try:
-            robots = await RobotsCache(fetcher, "bot").of(f"{site.url}/")
-        finally:
-            await fetcher.close()
-    assert robots.known and not robots.allows(f"{site.url}/private")
-    assert robots.allows(f"{site.url}/behind") and robots.allows(f"{site.url}/open")
+    headers = {"Content-Encoding": "gzip"} if is_packed else {}
+    robots, url = await read_rules(headers, gzip.compress(body) if is_packed else body)
+    assert robots.known and not robots.allows(f"{url}/private")
+    assert robots.allows(f"{url}/behind") and robots.allows(f"{url}/open")
 
 
 async def test_a_compressed_file_without_an_end_and_without_output_is_given_up() -> None:
@@ -134,11 +139,5 @@ async def test_a_rule_that_is_cut_at_the_limit_does_not_count() -> None:
     head = b"User-agent: *\nDisallow: /private\n"
     filler = b"#" * (MAX_BYTES - len(head) - 12) + b"\n"
     body = head + filler + b"Disallow: /a-rule-of-which-only-the-slash-fits\n"
-    site = Site({"/robots.txt": (200, {"Content-Type": "text/plain"}, body)})
-    async with serving(site):
-        fetcher = Fetcher(AddressPolicy([site.address]), "bot")
-        try:
-            robots = await RobotsCache(fetcher, "bot").of(f"{site.url}/")
-        finally:
-            await fetcher.close()
-    assert robots.allows(f"{site.url}/open") and not robots.allows(f"{site.url}/private")
+    robots, url = await read_rules({}, body)
+    assert robots.allows(f"{url}/open") and not robots.allows(f"{url}/private")
