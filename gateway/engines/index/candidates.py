@@ -13,7 +13,7 @@ _MAX_CANDIDATES = 300
 """Passages that are ranked. Chosen: a page of a manual has up to 100 passages with a common word, and ten pages are
 wanted; at half, long pages push others out; at double, finding their pages costs as much as the search."""
 
-ROW_BUDGET = 7_000
+ROW_BUDGET = 6_000
 _MAX_RECOUNTED = 4
 """Rows that BM25 may rank in a large index, and words counted once more within the caller's pages. Chosen for 60 ms of
 CPU at the 95th percentile over 100,000 pages (`bench.index`): half ranks fewer common words, double misses the

@@ -48,14 +48,18 @@ def page_prior(url: str, title: str, query: str) -> float:
 
 def subject(url: str, title: str, query: str) -> str:
     """The title without the words that name its kind, where these lower the page's rank."""
-    if _kind_share(url, title, query) in (RELEASE_NOTES_SHARE, KIND_WORD_SHARE):
-        return _RELEASE_NOTES.sub(" ", title[:_TITLE_CHARS].lower())
-    return title
+    is_lowered = _kind_share(url, title, query) in (RELEASE_NOTES_SHARE, KIND_WORD_SHARE)
+    return _RELEASE_NOTES.sub(" ", _bare(title[:_TITLE_CHARS])) if is_lowered else title
+
+
+def _bare(text: str) -> str:
+    """The words of a text, one blank between them."""
+    return _NOT_WORDS.sub(" ", text.lower())
 
 
 def _kind_words(names: str) -> set[str]:
     """The stems of the words by which an address or a title is one of release notes."""
-    return {stem for match in _RELEASE_NOTES.findall(names.lower()) for stem in terms(match, frozenset())}
+    return {stem for match in _RELEASE_NOTES.findall(names) for stem in terms(match)}
 
 
 def _is_named(url: str, query: str) -> bool:
@@ -74,12 +78,12 @@ def _is_named(url: str, query: str) -> bool:
 
 def _kind_share(url: str, title: str, query: str) -> float:
     path = url.partition("://")[2].partition("/")[2].partition("?")[0].lower()
-    leaf = _NOT_WORDS.sub(" ", path.rpartition("/")[2].removesuffix(".html").removesuffix(".htm")).strip()
-    asked = query.lower()
+    leaf = _bare(path.rpartition("/")[2].removesuffix(".html").removesuffix(".htm")).strip()
+    asked = _bare(query)
     if _SOURCE.search("/" + path) and "source" not in asked:
         return SOURCE_SHARE
-    folders = _NOT_WORDS.sub(" ", path[:_PATH_CHARS])
-    if not _RELEASE_NOTES.search(asked) and (kind := _kind_words(f"{folders} / {title[:_TITLE_CHARS]}")):
+    names = f"{_bare(path[:_PATH_CHARS])}. {_bare(title[:_TITLE_CHARS])}"
+    if not _RELEASE_NOTES.search(asked) and (kind := _kind_words(names)):
         return KIND_WORD_SHARE if kind & set(terms(asked)) else RELEASE_NOTES_SHARE
     if leaf and leaf != "index" and _LISTING.search(leaf) and not _LISTING.search(asked):
         return LISTING_SHARE
