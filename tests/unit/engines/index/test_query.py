@@ -56,6 +56,7 @@ def test_names_are_looked_up_whole_and_in_parts_and_stop_words_only_when_alone(
     [
         ("guide/install.html", "Installing", "install", False),
         ("genindex.html", "Index", "install", True),
+        ("doc_backlink_crossref.html", "Backlink Crossreference", "install", True),
         ("_modules/pkg/core.html", "pkg.core", "install", True),
         ("_modules/pkg/core.html", "pkg.core", "source code of pkg.core", False),
         ("whatsnew/3.11.html", "What's New In 3.11", "install", True),
