@@ -13,6 +13,7 @@ Runs in a reader thread; what it reads, a store reads for it (`reader`), SQLite 
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 from gateway.engines.index.candidates import PassageCounts, affordable_terms, ranked_passages, whole_names
 from gateway.engines.index.coverage import by_coverage, coverage, word_weights
@@ -34,6 +35,14 @@ _JUDGED_PASSAGES = 2
 """The best pages that speak for the whole answer, and how many of their best passages the score reads; of further pages
 it reads one. Chosen: the answer to a right query is among them for four questions in five; more would let an unlucky
 passage far down speak for the result."""
+
+
+class _Asked(NamedTuple):
+    """The query as results are judged by it: its text, the weights of its words, and `Evidence.rarity`."""
+
+    text: str
+    weights: dict[str, float]
+    rarity: float
 
 
 def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
@@ -61,8 +70,8 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
         pages = fused(pages, near_pages(reader, near, query.text), share)
     found = _named(reader, pages, query)
     speaks = [place < _JUDGED_PAGES or page.row in best_by_words for place, (_, page) in enumerate(found)]
-    rarity = sum(weights.values()) / math.log(max(total, 1) + 1)
-    fits = [_fit(hit, page, place, weights, rarity, query.text) for place, (hit, page) in enumerate(found)]
+    asked_for = _Asked(query.text, weights, sum(weights.values()) / math.log(max(total, 1) + 1))
+    fits = [_fit(hit, page, place, asked_for) for place, (hit, page) in enumerate(found)]
     return [replace(hit, score=round(score, 4)) for (hit, _), score in zip(found, in_order(fits, speaks), strict=True)]
 
 
@@ -98,17 +107,17 @@ def _named(reader: IndexReader, ranked: list[RankedPage], query: IndexQuery) -> 
     return found
 
 
-def _fit(hit: IndexHit, page: RankedPage, place: int, weights: dict[str, float], rarity: float, text: str) -> float:
+def _fit(hit: IndexHit, page: RankedPage, place: int, asked: _Asked) -> float:
     """The absolute score of one page by its best passages."""
-    title = subject(hit.url, hit.title, text)
+    title = subject(hit.url, hit.title, asked.text)
     judged = hit.passages[: _JUDGED_PASSAGES if place < _JUDGED_PAGES else 1]
     return max(
         (
             absolute_score(
                 Evidence(
-                    _coverage_of(hit, each, weights),
-                    coverage(f"{title} {' '.join(each.headings)}", weights),
-                    rarity,
+                    _coverage_of(hit, each, asked.weights),
+                    coverage(f"{title} {' '.join(each.headings)}", asked.weights),
+                    asked.rarity,
                     page.cosine,
                 )
             )
