@@ -4,6 +4,7 @@ Runs in a reader thread. Knows no pages beyond their rows, no absolute scores an
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from gateway.engines.index.query import IndexQuery, QueryTerms
 from gateway.engines.index.reader import Candidate, IndexReader
@@ -12,7 +13,7 @@ _MAX_CANDIDATES = 300
 """Passages that are ranked. Chosen: a page of a manual has up to 100 passages with a common word, and ten pages are
 wanted; at half, long pages push others out; at double, finding their pages costs as much as the search."""
 
-ROW_BUDGET = 7_000
+ROW_BUDGET = 6_000
 _MAX_RECOUNTED = 4
 """Rows that BM25 may rank in a large index, and words counted once more within the caller's pages. Chosen for 60 ms of
 CPU at the 95th percentile over 100,000 pages (`bench.index`): half ranks fewer common words, double misses the
@@ -32,6 +33,20 @@ class PassageCounts:
         if missing := [word for word in wanted if word not in self._counts]:
             self._counts.update(self._reader.counts(missing, ROW_BUDGET + 1))
         return {word: self._counts[word] for word in wanted}
+
+
+def whole_names(reader: IndexReader, query: IndexQuery, asked: QueryTerms) -> QueryTerms:
+    """The terms without the parts of names in camel case that are in a page as they stand.
+
+    The parts are for pages that write the name otherwise; where it is found whole, its parts (`get`, `by`, `name`) only
+    bring pages about other things. Measured on 41 questions with such names over six sets of documentation
+    (`bench.search_quality`): MRR@10 .948 instead of .911.
+    """
+    parts: frozenset[str] = frozenset()
+    for name, only_parts in asked.names:
+        if only_parts and reader.count_visible(query, QueryTerms((name,), ()), 1):
+            parts |= only_parts
+    return replace(asked, words=tuple(word for word in asked.words if word not in parts)) if parts else asked
 
 
 def affordable_terms(

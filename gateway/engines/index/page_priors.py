@@ -6,13 +6,14 @@ more densely than these. A query that asks for such a page by its own words is s
 
 import re
 
-from gateway.engines.text.tokens import INSTRUCTION_WORDS
+from gateway.engines.text.tokens import INSTRUCTION_WORDS, terms
 
 _RELEASE_NOTES = re.compile(
     r"\b(?:change ?logs?|changes|release ?notes?|releases?|what ?s ?new|news|history|migration|announcements?)\b"
 )
 _LISTING = re.compile(
-    r"\b(?:gen ?index|book ?index|mod ?index|py modindex|index|contents|toc|sitemap|glossary|quick ?reference|all)$"
+    r"\b(?:gen ?index|book ?index|mod ?index|py modindex|index|contents|toc|sitemap|glossary|quick ?reference"
+    r"|cross ?ref(?:erence)?|all)$"
 )
 _SOURCE = re.compile(r"/_modules/|/_sources/|/src/|/source/|\.(?:c|h|cc|cpp|py|rs|go|js|java)\.html?$")
 _NOT_WORDS = re.compile(r"[\W_]+")
@@ -21,11 +22,14 @@ _PATH_CHARS, _TITLE_CHARS = 400, 200
 """Beginnings of a path and a title that are read: longer ones do not name a kind."""
 
 RELEASE_NOTES_SHARE = 0.8
+KIND_WORD_SHARE = 0.5
 LISTING_SHARE = 0.7
 SOURCE_SHARE = 0.75
 """By how much such pages' scores are lowered. Chosen on 139 questions over 5,500 documentation pages of 13 sites
 (`bench.search_quality`): at half, pages that truly answer are lost behind weak guides; near 1, general indexes and
-listings of modules come first for one question in twenty."""
+listings of modules come first for one question in twenty. KIND_WORD_SHARE: release notes of whose name the query has
+another form ("change the port", the page Changes), since the title's weight then speaks for the kind, not the subject.
+"""
 
 NAMED_SITE_SHARE = 1.3
 _LEAST_NAME_CHARS = 3
@@ -41,6 +45,22 @@ _LABEL = re.compile(r"[^\W\d_]\w{0,60}")
 def page_prior(url: str, title: str, query: str) -> float:
     """The factor for a page's score, 0.5 to 1.3. `query` is the caller's text."""
     return _kind_share(url, title, query) * (NAMED_SITE_SHARE if _is_named(url, query) else 1.0)
+
+
+def subject(url: str, title: str, query: str) -> str:
+    """The title without the words that name its kind, where these lower the page's rank."""
+    is_lowered = _kind_share(url, title, query) in (RELEASE_NOTES_SHARE, KIND_WORD_SHARE)
+    return _RELEASE_NOTES.sub(" ", _bare(title[:_TITLE_CHARS])) if is_lowered else title
+
+
+def _bare(text: str) -> str:
+    """The words of a text, one blank between them."""
+    return _NOT_WORDS.sub(" ", text.lower())
+
+
+def _kind_words(names: str) -> set[str]:
+    """The stems of the words by which an address or a title is one of release notes."""
+    return {stem for match in _RELEASE_NOTES.findall(names) for stem in terms(match)}
 
 
 def _is_named(url: str, query: str) -> bool:
@@ -59,15 +79,13 @@ def _is_named(url: str, query: str) -> bool:
 
 def _kind_share(url: str, title: str, query: str) -> float:
     path = url.partition("://")[2].partition("/")[2].partition("?")[0].lower()
-    leaf = _NOT_WORDS.sub(" ", path.rpartition("/")[2].removesuffix(".html").removesuffix(".htm")).strip()
-    asked = query.lower()
+    leaf = _bare(path.rpartition("/")[2].removesuffix(".html").removesuffix(".htm")).strip()
+    asked = _bare(query)
     if _SOURCE.search("/" + path) and "source" not in asked:
         return SOURCE_SHARE
-    folders = _NOT_WORDS.sub(" ", path[:_PATH_CHARS])
-    if (_RELEASE_NOTES.search(folders) or _RELEASE_NOTES.search(title.lower()[:200])) and not _RELEASE_NOTES.search(
-        asked
-    ):
-        return RELEASE_NOTES_SHARE
+    names = f"{_bare(path[:_PATH_CHARS])}. {_bare(title[:_TITLE_CHARS])}"
+    if not _RELEASE_NOTES.search(asked) and (kind := _kind_words(names)):
+        return KIND_WORD_SHARE if kind & set(terms(asked)) else RELEASE_NOTES_SHARE
     if leaf and leaf != "index" and _LISTING.search(leaf) and not _LISTING.search(asked):
         return LISTING_SHARE
     return 1.0

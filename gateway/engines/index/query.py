@@ -61,10 +61,14 @@ class IndexHit:
 
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """What is looked up: `words` (a name with underscores is one, looked up as a phrase), and CJK pairs."""
+    """What is looked up: `words` (a name with underscores is one, looked up as a phrase), and CJK pairs.
+
+    `names` are those of the words that are names in camel case, each with its parts that are words for its sake only.
+    """
 
     words: tuple[str, ...]
     pairs: tuple[str, ...]
+    names: tuple[tuple[str, frozenset[str]], ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.words or self.pairs)
@@ -78,19 +82,26 @@ def owner_token(owner: str) -> str:
 def query_terms(text: str) -> QueryTerms:
     """The words of a query, each once, in order: without stop words, unless there are no others.
 
-    A name in camel case is looked up whole and in its parts, as both stand in the index.
+    A name in camel case is looked up whole and in its parts, as both stand in the index (`candidates.whole_names`).
     """
     words: dict[str, None] = {}
+    written: set[str] = set()
+    names: dict[str, list[str]] = {}
     for name in _NAME.findall(text):
         folded = fold(name.replace("’", "'"))
         if CJK.search(folded) or not name.strip("_"):
             continue
-        words.setdefault((_ELIDED.sub("", folded) or folded).strip("_"))
-        for part in name_parts(name):
-            words.setdefault(fold(part))
+        word = (_ELIDED.sub("", folded) or folded).strip("_")
+        words.setdefault(word)
+        written.add(word)
+        if parts := [fold(part) for part in name_parts(name)]:
+            names[word] = parts
+            words.update(dict.fromkeys(parts))
     stops = STOP_WORDS | foreign_stop_words(list(words))
     kept = [word for word in words if word not in stops] or list(words)
-    return QueryTerms(tuple(kept[:_MOST_WORDS]), tuple(dict.fromkeys(bigrams(fold(text))))[:_MOST_WORDS])
+    pairs = tuple(dict.fromkeys(bigrams(fold(text))))[:_MOST_WORDS]
+    only_parts = tuple((name, frozenset(parts) - written) for name, parts in names.items())
+    return QueryTerms(tuple(kept[:_MOST_WORDS]), pairs, only_parts)
 
 
 def match_expression(query: IndexQuery, terms: QueryTerms) -> str:

@@ -11,8 +11,8 @@ from gateway.domain import Json, SearchRequest, WebCall
 from gateway.engines.extract.excerpt import best_within
 from gateway.engines.index.port import Index
 from gateway.engines.index.query import IndexHit, IndexQuery
-from gateway.engines.index.ranking import FITTING_SCORE
 from gateway.engines.index.schema import SHARED
+from gateway.engines.index.score import FITTING_SCORE
 from gateway.engines.index.vectors import PassageVectors
 from gateway.engines.text.code_fences import closing
 from gateway.engines.text.passages import MOST_CHARS, Passage, open_fences

@@ -5,8 +5,8 @@ from pathlib import Path
 from gateway.engines.index.fusion import RankedPage, near_share
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexHit, IndexQuery
-from gateway.engines.index.ranking import FITTING_SCORE
 from gateway.engines.index.reader import Candidate
+from gateway.engines.index.score import FITTING_SCORE
 from gateway.engines.index.store import PageIndex
 
 SECTION = "Nothing of the query is said in this section, which is about something else altogether. " * 12

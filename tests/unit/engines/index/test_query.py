@@ -56,9 +56,11 @@ def test_names_are_looked_up_whole_and_in_parts_and_stop_words_only_when_alone(
     [
         ("guide/install.html", "Installing", "install", False),
         ("genindex.html", "Index", "install", True),
+        ("doc_backlink_crossref.html", "Backlink Crossreference", "install", True),
         ("_modules/pkg/core.html", "pkg.core", "install", True),
         ("_modules/pkg/core.html", "pkg.core", "source code of pkg.core", False),
         ("whatsnew/3.11.html", "What's New In 3.11", "install", True),
+        ("whatsnew/3.11.html", "What's New In 3.11", "what's new in 3.11", False),
         ("releases/4.2.html", "4.2 release notes", "release notes 4.2", False),
         ("blog/index.html", "A blog", "install", False),
     ],

@@ -1,0 +1,75 @@
+"""The score of a result: how likely its page answers, whatever else was found."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.engines.index.page_rows import IndexedPage
+from gateway.engines.index.query import IndexHit, IndexQuery
+from gateway.engines.index.score import FITTING_SCORE, Evidence, absolute_score, in_order
+from gateway.engines.index.store import PageIndex
+
+FILLER = "Gardens need water in dry summers, and shade where the sun is strong. " * 20
+
+
+async def found(database: Path, query: str, pages: dict[str, str]) -> list[IndexHit]:
+    index = PageIndex(database)
+    await index.add([IndexedPage(f"https://a.test/{title}", title, text, "key1") for title, text in pages.items()])
+    hits = await index.search(IndexQuery(query, ("key1",)))
+    await index.close()
+    return hits
+
+
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [
+        (Evidence(0.5, 0.2, 2.0), Evidence(0.9, 0.2, 2.0)),
+        (Evidence(1.0, 0.0, 2.0), Evidence(1.0, 0.6, 2.0)),
+        (Evidence(1.0, 0.2, 0.5), Evidence(1.0, 0.2, 3.0)),
+        (Evidence(0.3, 0.0, 2.0, 0.2), Evidence(0.3, 0.0, 2.0, 0.6)),
+    ],
+)
+def test_the_score_rises_with_every_kind_of_evidence(less: Evidence, more: Evidence) -> None:
+    assert 0 <= absolute_score(less) < absolute_score(more) <= 1
+
+
+def test_half_of_a_query_of_common_words_does_not_fit_and_a_heading_of_all_rare_ones_certainly_does() -> None:
+    assert absolute_score(Evidence(0.4, 0.0, 1.0)) < FITTING_SCORE
+    assert absolute_score(Evidence(1.0, 1.0, 3.0)) > 0.95
+
+
+def test_two_common_words_somewhere_in_a_page_make_a_middling_score() -> None:
+    assert FITTING_SCORE < absolute_score(Evidence(1.0, 0.0, 0.6)) < 0.6
+
+
+def test_no_result_is_above_the_one_before_it_and_the_best_that_speaks_lifts_those_before() -> None:
+    assert in_order([0.2, 0.6, 0.1, 0.9], [True, True, True, False]) == [0.6, 0.6, 0.1, 0.1]
+    assert in_order([0.2, 0.1, 0.1, 0.9], [True, False, False, True]) == [0.9, 0.9, 0.9, 0.9]
+
+
+async def test_a_page_about_the_words_scores_above_one_that_has_them_by_the_way(tmp_path: Path) -> None:
+    filler = {f"p{number}": f"# Garden {number}\n\n{FILLER}" for number in range(8)}
+    about = {"port": f"# Change the port\n\nThe port is changed in the file. {FILLER}"}
+    by_the_way = {"notes": f"# Notes\n\nShips leave the port. {FILLER} A change of weather. {FILLER}"}
+    (best,) = [hit for hit in await found(tmp_path / "a.db", "change the port", filler | about) if hit.title == "port"]
+    (weak,) = [
+        hit for hit in await found(tmp_path / "b.db", "change the port", filler | by_the_way) if hit.title == "notes"
+    ]
+    assert best.score > weak.score + 0.2
+
+
+async def test_a_page_of_changes_does_not_answer_how_to_change_something(tmp_path: Path) -> None:
+    pages = {
+        "Changes": f"# Changes\n\n- The port is read from the file. {FILLER}",
+        "Server": f"# Server\n\nTo change its port, edit the file. {FILLER}",
+    }
+    assert [hit.title for hit in await found(tmp_path / "i.db", "change the port", pages)] == ["Server", "Changes"]
+
+
+async def test_a_name_in_camel_case_is_not_found_in_pages_that_have_its_parts_alone_where_one_has_it(
+    tmp_path: Path,
+) -> None:
+    parts = {"Get elements by tag name": f"# Get elements by tag name\n\nTags, names, elements. {FILLER}"}
+    whole = {"dom": f"# Tree\n\n{FILLER} Call getElementsByTagName on a node."}
+    assert [hit.title for hit in await found(tmp_path / "a.db", "getElementsByTagName", parts | whole)] == ["dom"]
+    assert [hit.title for hit in await found(tmp_path / "b.db", "getElementsByTagName", parts)] == [*parts]
