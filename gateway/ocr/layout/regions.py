@@ -180,9 +180,11 @@ def picture_areas(pixels: Any, lines: list[Line]) -> list[Rect]:
         rect = Rect(left * factor, top * factor, (left + part_width) * factor, (top + part_height) * factor)
         at_rim = left == 0 or top == 0 or left + part_width == small.shape[1] or top + part_height == small.shape[0]
         holds_text = any(line.rect.share_in(rect) > INSIDE_SHARE for line in lines)
-        if (at_rim or holds_text) and _is_flat(small[labels == number]):
+        mask = (labels == number).astype(numpy.uint8)
+        # Without the rim, whose reduced pixels are a mixture of two grounds.
+        if (at_rim or holds_text) and _is_flat(small[cv2.erode(mask, numpy.ones((3, 3), numpy.uint8)) > 0]):
             continue
-        if _is_slope((labels == number).astype(numpy.uint8), small):
+        if _is_slope(mask, small):
             continue
         if sum(line.rect.overlap(rect) for line in lines) < MAX_PICTURE_TEXT * rect.area:
             found.append(rect)

@@ -1,8 +1,7 @@
 """The embedded OCR engine: image bytes and a mode prompt in, the answer's text out, piece by piece.
 
-Calls the stages in order (decode, find lines, turn upright, lay out, read, render) and does nothing else. All models
-are inside installed packages; nothing is fetched. Loads at first use. One engine belongs to one thread: it is busy
-until the generator that it returned is exhausted or closed. Knows nothing of HTTP.
+Calls the stages in order (decode, find lines, turn upright, lay out, read, render). All models are inside installed
+packages. Loads at first use. One engine belongs to one thread until its generator is exhausted or closed.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,13 +16,14 @@ from gateway.ocr.image.decode import decode_page
 from gateway.ocr.image.deskew import Frame, level, skew_of
 from gateway.ocr.image.flatten import flattened, moved, sheet_matrix
 from gateway.ocr.image.grounds import even_grounds
-from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
+from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten, without_rules
 from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.image.small_print import mended
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
 from gateway.ocr.layout.code_text import is_monospaced
 from gateway.ocr.layout.glyphs import read_block
+from gateway.ocr.layout.missed_cells import MARK_FIT, missed_marks
 from gateway.ocr.layout.panel_order import page_order
 from gateway.ocr.layout.region_model import LayoutModel
 from gateway.ocr.layout.regions import View, complete
@@ -45,10 +45,9 @@ and more; fractions, roots and sums, which become wrong strings, .5 to .85. At h
 double none is."""
 EQUATION_LEFT_OUT = "an equation could not be read and was left out; its block keeps the box"
 STEP_LINES = 12
-"""Lines between two calls of `on_step`. Chosen: far more often than the client's timeout of a minute needs. At half,
-there are more messages for the same work; at double, a cancelled job goes on a little longer."""
+"""Lines between two calls of `on_step`. Chosen: far more often than the client's timeout of a minute needs."""
 PASSAGE_GAP = 0.9
-"""Rows of the plain mode further apart, in line heights, are separate passages; as blocks.PARAGRAPH_GAP."""
+"""Rows of the plain mode further apart, in line heights, are passages of their own; as blocks.PARAGRAPH_GAP."""
 
 
 class OcrEngine:
@@ -138,7 +137,7 @@ class OcrEngine:
         gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew, None if sheet is None else numpy.linalg.inv(sheet))
         ink = PageInk(gray, even)
-        parts = [part for line in lines for part in parts_of(ink, measure(ink, line))]
+        parts = [part for line in without_rules(ink, lines) for part in parts_of(ink, measure(ink, line))]
         shape = page_shape(pixels, gray, ink, parts)
         return self._with_other_scripts(PageReading(page, pixels, even, gray, ink, frame, parts, shape))
 
@@ -192,6 +191,8 @@ class OcrEngine:
     def _finish(self, reading: PageReading, block: PageBlock) -> None:
         """Builds the table of a block that has been read; a block that is no table or code after all becomes text."""
         if block.label == "table":
+            marks = self._read_in_turn(reading, missed_marks(reading.gray, block.rect, block.lines))
+            block.lines += [mark for mark in marks if mark.text and mark.fit >= MARK_FIT]
             block.lines = [part_words(reading.ink, line) for line in block.lines]
             block.table = build_table(reading.gray, block.rect, block.lines, block.edges)
             if block.table is None:
