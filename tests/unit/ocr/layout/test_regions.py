@@ -32,3 +32,10 @@ def test_a_bar_of_one_colour_at_the_rim_or_with_text_is_a_ground_and_no_picture(
     heading = Line(Rect(320, 220, 500, 240))
     assert picture_areas(pixels, [heading]) == []
     assert len(picture_areas(pixels, [])) == 1
+
+
+def test_a_bar_of_one_colour_with_its_title_is_no_picture() -> None:
+    pixels = numpy.full((800, 1280, 3), (228, 217, 207), numpy.uint8)
+    pixels[:53] = (148, 83, 11)
+    pixels[20:34, 20:160:4] = 255
+    assert picture_areas(pixels, [Line(Rect(16, 16, 166, 38))]) == []
