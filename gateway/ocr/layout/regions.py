@@ -126,13 +126,14 @@ def _by_panel(lines: list[Line], panels: list[Rect]) -> list[list[Line]]:
 
 
 def _spans_panels(rect: Rect, panels: list[Rect]) -> bool:
-    """Whether a rectangle covers several panels, or reaches over the side of one."""
+    """Whether a rectangle covers or cuts several panels, or reaches over the side of one."""
     inner = [panel for panel in panels if panel.share_in(rect) > MOSTLY]
     cut = (
         rect.overlap(panel) > PARTLY * rect.area and rect.share_in(panel) < MOSTLY and panel.share_in(rect) < MOSTLY
         for panel in panels
     )
-    return len(inner) > 1 or any(cut)
+    split = sum(PARTLY < panel.share_in(rect) < MOSTLY for panel in panels)
+    return len(inner) > 1 or split > 1 or any(cut)
 
 
 def _holds_panel(rect: Rect, panels: list[Rect]) -> bool:
