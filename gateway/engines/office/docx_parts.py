@@ -4,7 +4,6 @@ Works on the elements of WordprocessingML (ECMA-376, part 1, 17), read 2026-11-2
 """
 
 from collections.abc import Iterator
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -64,12 +63,14 @@ def _is_hidden(run: Any) -> bool:
     return sign is not None and sign.get(f"{W}val") not in _OFF
 
 
-def boxes(paragraph: Any) -> Iterator[Any]:
-    """The paragraphs and tables of the text boxes anchored in a paragraph."""
-    for box in paragraph.iter(_BOX):
-        between = takewhile(lambda above: above is not paragraph, box.iterancestors())
-        if not any(above.tag in (_FALLBACK, _BOX) for above in between):
-            yield from content(box)
+def boxes(element: Any) -> Iterator[Any]:
+    """The paragraphs and tables of the text boxes anchored in a paragraph; those of boxes inside them are left to
+    these."""
+    for child in element:
+        if child.tag == _BOX:
+            yield from content(child)
+        elif child.tag != _FALLBACK:
+            yield from boxes(child)
 
 
 class Styles:
