@@ -5,12 +5,13 @@ line and above or below one. Knows no text. The thresholds are chosen; bench/ocr
 Lengths are in heights of the table's lines.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import Any
 
 from gateway.ocr.extras import vision
-from gateway.ocr.types import Line, Rect, Word, hull
+from gateway.ocr.layout.tables import build_table
+from gateway.ocr.types import Line, PageBlock, Rect, Table, Word, hull
 
 MIN_HEIGHT, MAX_HEIGHT = 0.38, 1.05
 """Height of a mark: a digit has about .6 of a line's box, which has margins. At half, commas that a box cut off are
@@ -33,6 +34,19 @@ MARK_FIT = 0.85
 such pieces stay; at double (above 1) no mark is kept."""
 MAX_MARKS = 60
 """More are texture. Chosen: a page of a timetable has so many dashes; each takes two milliseconds to read."""
+
+
+def read_table(
+    gray: Any, block: PageBlock, read: Callable[[list[Line]], Iterable[Line]], part: Callable[[Line], Line]
+) -> tuple[list[Line], Table | None]:
+    """A table block's lines with their words parted, and its table, None where it is none. Marks are looked for, and
+    read, where the table has empty cells. `read`: reads lines; `part`: parts the words of one."""
+    lines = [part(line) for line in block.lines]
+    table = build_table(gray, block.rect, lines, block.edges)
+    if table is None or all(cell.text for cell in table.cells):
+        return lines, table
+    marks = [part(mark) for mark in read(missed_marks(gray, block.rect, lines)) if mark.text and mark.fit >= MARK_FIT]
+    return ([*lines, *marks], build_table(gray, block.rect, [*lines, *marks], block.edges)) if marks else (lines, table)
 
 
 def missed_marks(gray: Any, rect: Rect, lines: Sequence[Line]) -> list[Line]:

@@ -23,12 +23,11 @@ from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
 from gateway.ocr.layout.code_text import is_monospaced
 from gateway.ocr.layout.glyphs import read_block
-from gateway.ocr.layout.missed_cells import MARK_FIT, missed_marks
+from gateway.ocr.layout.missed_cells import read_table
 from gateway.ocr.layout.panel_order import page_order
 from gateway.ocr.layout.region_model import LayoutModel
 from gateway.ocr.layout.regions import View, complete
 from gateway.ocr.layout.ruling_lines import ruled_regions
-from gateway.ocr.layout.tables import build_table
 from gateway.ocr.scripts.mixed import is_suspect, resolve, sample_of
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract
 from gateway.ocr.server.orientation import quarter_turns
@@ -191,10 +190,8 @@ class OcrEngine:
     def _finish(self, reading: PageReading, block: PageBlock) -> None:
         """Builds the table of a block that has been read; a block that is no table or code after all becomes text."""
         if block.label == "table":
-            marks = self._read_in_turn(reading, missed_marks(reading.gray, block.rect, block.lines))
-            block.lines += [mark for mark in marks if mark.text and mark.fit >= MARK_FIT]
-            block.lines = [part_words(reading.ink, line) for line in block.lines]
-            block.table = build_table(reading.gray, block.rect, block.lines, block.edges)
+            reader, part = partial(self._read_in_turn, reading), partial(part_words, reading.ink)
+            block.lines, block.table = read_table(reading.gray, block, reader, part)
             if block.table is None:
                 block.label = "text"
         elif block.label == "code":
