@@ -1,6 +1,7 @@
 """Level edges of dotted rules become as long as the rules; text and texture do not."""
 
 import io
+from typing import Any
 
 import numpy
 from PIL import Image, ImageDraw
@@ -10,7 +11,7 @@ from gateway.ocr.image.panels import Edge, level_edges
 from tests.support.ocr_pages import font
 
 
-def gray(image: Image.Image, quality: int = 0) -> numpy.ndarray:
+def gray(image: Image.Image, quality: int = 0) -> Any:
     if quality:
         out = io.BytesIO()
         image.save(out, "JPEG", quality=quality)
@@ -26,7 +27,7 @@ def dotted(y: int, *spans: tuple[int, int]) -> Image.Image:
     return image
 
 
-def longest(pixels: numpy.ndarray) -> Edge:
+def longest(pixels: Any) -> Edge:
     return max(whole_rules(pixels, level_edges(pixels)), key=lambda edge: edge.end - edge.start)
 
 

@@ -97,14 +97,6 @@ def test_a_figure_full_of_text_is_text() -> None:
     assert {block.label for block in blocks} == {"text"}
 
 
-def test_a_figure_with_sentences_as_wide_as_itself_is_text_and_one_with_labels_stays() -> None:
-    sentences = [line(0, 30 * i, "a sentence of the page that goes on and on") for i in range(2)]
-    labels = [line(0, 30 * i, "label") for i in range(4)]
-    wide = Rect(0, 0, 1.2 * sentences[0].rect.width, 900)
-    assert [b.label for b in build_blocks(sentences, [Region("figure", wide, 0.5)])] == ["text"]
-    assert [b.label for b in build_blocks(labels, [Region("figure", wide, 0.5)])] == ["image"]
-
-
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,7 @@
 """Tables as real pages have them: close columns, wrapped cells, pairs of names and values. No models."""
 
+from typing import Any
+
 import numpy
 import pytest
 from PIL import Image, ImageDraw
@@ -180,7 +182,7 @@ def test_closely_set_names_and_values_are_lines_of_text() -> None:
     assert len(aligned_tables(pairs(27))) == 1
 
 
-def framed(*boxes: tuple[int, int, int, int], size: tuple[int, int] = (420, 320)) -> numpy.ndarray:
+def framed(*boxes: tuple[int, int, int, int], size: tuple[int, int] = (420, 320)) -> Any:
     image = Image.new("L", size, 255)
     for box in boxes:
         ImageDraw.Draw(image).rectangle(box, outline=200)
