@@ -63,7 +63,7 @@ def read_pptx(pptx: Any, body: bytes, out: DocumentText) -> str:
     for number, slide in enumerate(deck.slides, 1):
         if out.is_full:
             break
-        if slide._element.get("show") in ("0", "false"):
+        if slide.element.get("show") in ("0", "false"):
             continue
         out.mark(f"slide {number}")
         title = slide.shapes.title
