@@ -57,12 +57,13 @@ class _Page:
     data: bytes
     text: str
     report: Json
+    error: str = ""
 
 
 def run_batch(options: BatchOptions, engine: Engine, limit_bytes: int, notes: TextIO = sys.stderr) -> int:
     """Reads every document. 0, or SOME_FAILED. Raises InvalidRequest where there is nothing to read or no place to
     write."""
-    documents = list(_documents(options.sources))
+    documents = list(_documents(options.sources, options.out))
     if not documents:
         raise InvalidRequest(f"there is nothing to read; these files can be read: {', '.join(SUFFIXES)}")
     try:
@@ -77,8 +78,13 @@ def run_batch(options: BatchOptions, engine: Engine, limit_bytes: int, notes: Te
             if path.stat().st_size > limit_bytes:
                 raise InvalidRequest(f"the file is too large; the limit is {limit_bytes >> 20} MiB")
             pages = list(_read(path.read_bytes(), options, engine, notes))
+            read = [page for page in pages if not page.error]
+            if not read:
+                raise InvalidRequest(pages[0].error)
             _tell_doubts(pages, notes)
-            _write(pages, options.out / name, path.name, options.format)
+            if not _write(read, options.out / name, path.name, options.format):
+                notes.write("  no table was found, so nothing was written\n")
+            failed += len(read) < len(pages)
         except GatewayError as error:
             notes.write(f"  failed: {error.message}\n")
             failed += 1
@@ -89,11 +95,14 @@ def run_batch(options: BatchOptions, engine: Engine, limit_bytes: int, notes: Te
     return SOME_FAILED if failed else 0
 
 
-def _documents(sources: Iterable[str]) -> Iterator[tuple[Path, Path]]:
-    """(path, name of its results below the folder, without suffix); two of the same name get a number."""
+def _documents(sources: Iterable[str], out: Path) -> Iterator[tuple[Path, Path]]:
+    """(path, name of its results below the folder, without suffix); two of the same name get a number. Results of an
+    earlier run, where `out` is inside a folder that is read, are left out."""
     taken: set[Path] = set()
     for source in map(Path, sources):
         paths = sorted(path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES) if source.is_dir() else []
+        if out.resolve() != source.resolve():
+            paths = [path for path in paths if out.resolve() not in path.resolve().parents]
         for path in paths or ([] if source.is_dir() else [source]):
             name = path.relative_to(source).with_suffix("") if source.is_dir() else Path(path.stem)
             unique, number = name, 2
@@ -110,7 +119,11 @@ def _read(data: bytes, options: BatchOptions, engine: Engine, notes: TextIO) -> 
         for number, page in enumerate(document.pages, document.first):
             if document.page_count > 1:
                 show_progress(notes, number - document.first + 1, document.page_count)
-            text = "".join(engine.answer(page, prompt))
+            try:
+                text = "".join(engine.answer(page, prompt))
+            except InvalidRequest as error:
+                yield _Page(number, b"", "", {}, error.message)
+                continue
             kept = page if options.format == "pdf" else b""
             yield _Page(number, kept, text, engine.report(details=True))
     finally:
@@ -119,21 +132,26 @@ def _read(data: bytes, options: BatchOptions, engine: Engine, notes: TextIO) -> 
 
 def _tell_doubts(pages: list[_Page], notes: TextIO) -> None:
     for page in pages:
-        for warning in page.report["warnings"]:
+        if page.error:
+            notes.write(f"  page {page.number} failed: {page.error}\n")
+        for warning in page.report.get("warnings", ()):
             notes.write(f"  page {page.number}: {warning}\n")
 
 
-def _write(pages: list[_Page], base: Path, source: str, format_: str) -> None:
+def _write(pages: list[_Page], base: Path, source: str, format_: str) -> bool:
+    """Whether there was anything to write."""
     base.parent.mkdir(parents=True, exist_ok=True)
     if format_ == "csv":
-        for page in pages:
-            for number, rows in enumerate(tables_in_markdown(page.text), 1):
+        tables = [(page, tables_in_markdown(page.text)) for page in pages]
+        for page, found in tables:
+            for number, rows in enumerate(found, 1):
                 out = io.StringIO()
                 csv.writer(out).writerows(rows)
                 target = base.with_name(f"{base.name}-page{page.number}-table{number}.csv")
                 target.write_text(out.getvalue(), encoding="utf-8", newline="")
-        return
+        return any(found for _, found in tables)
     base.with_name(f"{base.name}.{format_}").write_bytes(_content(pages, source, format_))
+    return True
 
 
 def _content(pages: list[_Page], source: str, format_: str) -> bytes:
@@ -182,6 +200,8 @@ class _Tables(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "td":
             self._in_cell = False
+        elif tag == "tr" and self.tables and self.tables[-1]:
+            self._reach_down()
 
     def handle_data(self, data: str) -> None:
         if self._in_cell:
@@ -190,11 +210,16 @@ class _Tables(HTMLParser):
 
     def _begin_cell(self, spans: dict[str, int]) -> None:
         """Appends the cell, after blanks where cells from rows above reach down, and blanks for its other columns."""
-        row = self.tables[-1][-1]
-        while self._below.get(len(row), 0) > 0:
-            self._below[len(row)] -= 1
-            row.append("")
+        row = self._reach_down()
         self._place = len(row)
         for _ in range(spans.get("colspan", 1)):
             self._below[len(row)] = spans.get("rowspan", 1) - 1
             row.append("")
+
+    def _reach_down(self) -> list[str]:
+        """The row, with blanks for the cells from rows above that reach down here."""
+        row = self.tables[-1][-1]
+        while self._below.get(len(row), 0) > 0:
+            self._below[len(row)] -= 1
+            row.append("")
+        return row

@@ -40,10 +40,6 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_SubParsersAction": "nor which of them holds the commands",
         "_choices_actions": "nor the help of each command",
     },
-    "engines.office.word": {
-        "_tr": "the cells of a row as the file has them; `cells` has one for each place, whatever number of them",
-        "_p": "the id of a paragraph's style; `style` looks for its name among all styles each time",
-    },
     "cli.commands": {
         "_actions": "argparse tells the options of a parser in no public way",
         "_SubParsersAction": "nor which of them holds the commands",

@@ -6,13 +6,14 @@ without text are named, so that OCR can read them. Sources: pypdfium2 5 and PDFi
 
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.office.text import DocumentText
 from gateway.ocr.layout.aligned_tables import aligned_tables
-from gateway.ocr.layout.blocks import build_blocks
+from gateway.ocr.layout.blocks import body_of, build_blocks, is_bold
 from gateway.ocr.layout.render import paragraph
 from gateway.ocr.layout.tables import column_table
 from gateway.ocr.types import Line, PageBlock, Rect, Region, Table, Word, hull
@@ -26,6 +27,13 @@ of half a height. At half, justified lines fall apart; at double, narrow columns
 SAME_LINE = 0.4
 """The share of its height that a letter has in common with the one before on a line: raised and lowered ones have half.
 At half, close lines run together; at double (.8), notes begin lines of their own."""
+MIN_SPACES, EQUAL_SPACES, MAX_SPACE = 2, 1.1, 1.6
+"""A line whose so many spaces differ by no greater factor is justified; its spaces may be so many heights wide. At half
+or double, such lines fall apart, or the columns of short cells run together."""
+MAX_HEAD_LINES = 3
+"""Lines of one heading, as in blocks.MAX_TITLE_LINES."""
+BLACK = 1000
+"""The greatest weight of a type (CSS and PDF), for a line's blackness of 0 to 1."""
 LINE_END_HYPHENS = "\x02\xad\ufffe"
 """What PDFium gives for the hyphen of a word that goes on in the next line."""
 MAX_CHARS_PER_PAGE = 60_000
@@ -108,11 +116,13 @@ def _shows_something(document: Any, index: int) -> bool:
 
 
 class _Letter(NamedTuple):
-    """A visible character, its box, as high as lines of its type, and whether a space stands before it."""
+    """A visible character, its box, as high as lines of its type, whether a space stands before it, and the weight of
+    its type (400 is regular, 700 bold), 0 where the document does not say."""
 
     character: str
     rect: Rect
     begins_word: bool
+    weight: int
 
 
 def _page_lines(pdfium: Any, document: Any, index: int) -> list[Line]:
@@ -133,7 +143,37 @@ def _page_lines(pdfium: Any, document: Any, index: int) -> list[Line]:
             lines.append(_line_of(run))
             run = []
         run.append(letter)
-    return [*lines, _line_of(run)] if run else lines
+    return _with_wide_spaces([*lines, _line_of(run)] if run else lines)
+
+
+def _with_wide_spaces(lines: list[Line]) -> list[Line]:
+    """The lines, those parts joined that a justified line's wide spaces parted: the spaces of a line are equal."""
+    rows: list[list[Line]] = []
+    for line in lines:
+        if rows and _is_beside(rows[-1][-1], line):
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [line for row in rows for line in ([_whole(row)] if _is_justified(row) else row)]
+
+
+def _is_beside(last: Line, line: Line) -> bool:
+    """Whether a line goes on where another ends, after no more than a wide space."""
+    height = max(line.rect.height, last.rect.height)
+    shared = min(line.rect.y2, last.rect.y2) - max(line.rect.y1, last.rect.y1)
+    return shared > (1 - SAME_LINE) * height and 0 < line.rect.x1 - last.rect.x2 < MAX_SPACE * height
+
+
+def _is_justified(row: list[Line]) -> bool:
+    words = [word for line in row for word in line.words]
+    spaces = [right.rect.x1 - left.rect.x2 for left, right in pairwise(words)]
+    return len(row) > 1 and len(spaces) >= MIN_SPACES and max(spaces) <= EQUAL_SPACES * min(spaces)
+
+
+def _whole(row: list[Line]) -> Line:
+    words = tuple(word for line in row for word in line.words)
+    rect = hull([line.rect for line in row])
+    return replace(row[0], rect=rect, text=" ".join(line.text for line in row), words=words)
 
 
 def _letters(raw: Any, text: Any, height: float) -> list[_Letter]:
@@ -147,7 +187,8 @@ def _letters(raw: Any, text: Any, height: float) -> list[_Letter]:
             after_space = True
         elif raw.FPDFText_GetLooseCharBox(text, index, box):
             rect = Rect(box.left, height - box.top, box.right, height - box.bottom)
-            letters.append(_Letter(character, rect, after_space))
+            weight = raw.FPDFText_GetFontWeight(text, index) if after_space else 0
+            letters.append(_Letter(character, rect, after_space, max(0, weight)))
             after_space = False
     return letters
 
@@ -168,7 +209,9 @@ def _line_of(run: list[_Letter]) -> Line:
             words[-1] = Word(words[-1].text + _plain(letter.character), words[-1].rect.union(letter.rect))
     sizes = sorted(letter.rect.height for letter in run)
     text = " ".join(word.text for word in words)
-    return Line(hull([word.rect for word in words]), text=text, words=tuple(words), size=sizes[len(sizes) // 2])
+    weights = [letter.weight for letter in run if letter.weight]
+    size, weight = sizes[len(sizes) // 2], min(weights, default=0) / BLACK
+    return Line(hull([word.rect for word in words]), text=text, words=tuple(words), size=size, weight=weight)
 
 
 def _plain(text: str) -> str:
@@ -179,13 +222,46 @@ def _plain(text: str) -> str:
 
 def _write(lines: list[Line], out: DocumentText) -> None:
     tables = [Region("table", rect, 1.0) for rect in aligned_tables(lines)]
-    for block in build_blocks(lines, tables):
+    heads = [Region("title", rect, 1.0) for rect in _bold_heads(lines)]
+    for block in build_blocks(lines, tables + heads):
         if block.label == "title":
             out.heading(block.level, " ".join(line.text for line in block.lines))
         elif block.label == "table" and (table := _table_of(block)) is not None:
             out.table(_rows(table))
         else:
             out.paragraph(_without_hyphens(paragraph(block)))
+
+
+def _bold_heads(lines: list[Line]) -> list[Rect]:
+    """The boxes of headings in bold: lines with nothing beside them, and regular ones below from the same left edge."""
+    body = body_of(lines)
+    runs: list[list[Line]] = []
+    for line in lines:
+        if not is_bold([line], body) or line.size < body.size or line.text[-1] in ".:,;" or _has_beside(line, lines):
+            continue
+        if runs and _is_below(runs[-1][-1], line, 1 / 2) and len(runs[-1]) < MAX_HEAD_LINES:
+            runs[-1].append(line)
+        else:
+            runs.append([line])
+    heads = []
+    for run in runs:
+        below = [line for line in lines if _is_below(run[-1], line, 2)]
+        first = min(below, key=lambda line: line.rect.y1, default=None)
+        if first is not None and not is_bold([first], body):
+            heads.append(hull([line.rect for line in run]))
+    return heads
+
+
+def _has_beside(line: Line, lines: list[Line]) -> bool:
+    rect, height = line.rect, line.rect.height
+    near = Rect(rect.x1 - height, rect.y1, rect.x2 + 2 * height, rect.y2)
+    return any(other is not line and near.overlap(other.rect) > SAME_LINE * height * height for other in lines)
+
+
+def _is_below(line: Line, other: Line, gap: float) -> bool:
+    """Whether another line begins below a line at the same left edge, no more than `gap` heights away."""
+    height = line.rect.height
+    return -height / 2 < other.rect.y1 - line.rect.y2 < gap * height and abs(other.rect.x1 - line.rect.x1) < height
 
 
 def _table_of(block: PageBlock) -> Table | None:

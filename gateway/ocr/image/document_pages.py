@@ -66,7 +66,9 @@ def _open_pdf(data: bytes, wanted: tuple[int, int] | None) -> Document:
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
-        raise InvalidRequest("the PDF cannot be opened: it is damaged or needs a password") from error
+        needs_password = "password" in str(error).casefold()
+        reason = "it needs a password" if needs_password else "it is damaged or incomplete"
+        raise InvalidRequest(f"the PDF cannot be opened: {reason}") from error
     first, last = _range(len(document), wanted)
     return Document(last - first + 1, _pdf_pages(document, range(first - 1, last)), first, len(document))
 

@@ -7,6 +7,7 @@ The thresholds are chosen; bench/ocr.py scores them all together, and no measure
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from gateway.ocr.extras import vision
@@ -38,6 +39,9 @@ CAPITALS_SHARE = 0.85
 """Rows with PROFILE_SHARE of the most ink of any row are the band of the small letters. If the band is CAPITALS_SHARE
 of all inked rows, the line has no ascenders, so it is of capitals or digits, which are CAPITAL_RATIO times as high as
 small letters in usual typefaces. At half the first, descenders count; at double (above 1) there is no band."""
+RULE_WIDTH, RULE_BOX, RULE_INK = 2.0, 0.75, 0.25
+"""A piece of a rule: its width, and at most the height of its box and of its ink, in heights of the page's lines. At
+half or double the last, thick rules stay, or small print goes."""
 BULLET_REACH = 1.4
 """How far before a line, in its heights, its bullet may begin. At half, bullets set apart are missed; at double, text
 of the next column is taken for bullets."""
@@ -59,6 +63,20 @@ def tighten(page: PageInk, rect: Rect) -> Rect:
         float(left + columns[0]), float(top + rows[0]), float(left + columns[-1] + 1), float(top + rows[-1] + 1)
     )
     return tight if tight.area >= MIN_TIGHT_SHARE * rect.area else rect
+
+
+def without_rules(page: PageInk, lines: list[Line]) -> list[Line]:
+    """The lines without pieces of rules, dotted ones above all, which the detector takes for text."""
+    if not lines:
+        return []
+    usual = median(line.rect.height for line in lines)
+    return [line for line in lines if not _is_rule(page, line, usual)]
+
+
+def _is_rule(page: PageInk, line: Line, usual: float) -> bool:
+    if line.rect.width < RULE_WIDTH * usual or line.rect.height > RULE_BOX * usual:
+        return False
+    return tighten(page, line.rect).height <= RULE_INK * usual
 
 
 def parts_of(page: PageInk, line: Line) -> list[Line]:

@@ -161,16 +161,20 @@ def _table(inside: list[Rect], box: Rect, heights: list[float]) -> BandedTable |
 
 
 def _with_missed(inside: list[Rect], heights: list[float]) -> list[float]:
-    """The heights, with one between rows of as many cells as the table's rows have: an edge there was missed, as in a
-    blurred photograph."""
+    """The heights, with one between rows in a band as high as so many bands of one row, and between rows of as many
+    cells as the table's rows have: an edge there was missed, as in a blurred photograph."""
     bands = [_rows(_between(inside, top, bottom)) for top, bottom in pairwise(heights)]
     usual = _width(bands)
     parted = median(_gap(above[-1], below[0]) for above, below in pairwise(bands))
+    height = median([b - a for (a, b), rows in zip(pairwise(heights), bands, strict=True) if len(rows) == 1] or [0.0])
     missed = [
         (max(rect.y2 for rect in above) + min(rect.y1 for rect in below)) / 2
-        for rows in bands
-        if all(len(side_by_side(row)) >= NEARLY_ALL * usual for row in rows)
-        and all(_gap(*pair) >= parted - WRAPPED * pair[0][0].height for pair in pairwise(rows))
+        for (top, bottom), rows in zip(pairwise(heights), bands, strict=True)
+        if abs(bottom - top - len(rows) * height) <= SAME_END_PX
+        or (
+            all(len(side_by_side(row)) >= NEARLY_ALL * usual for row in rows)
+            and all(_gap(*pair) >= parted - WRAPPED * pair[0][0].height for pair in pairwise(rows))
+        )
         for above, below in pairwise(rows)
     ]
     return sorted([*heights, *missed])

@@ -28,6 +28,9 @@ MAX_FIGURE_TEXT_SHARE = 0.25
 """A figure with so many lines, or so much of its area text, is a document taken for a picture, such as a photographed
 receipt: its text must be read. Chosen: at half, diagrams with labels are broken up into text; at double, short receipts
 are lost as pictures."""
+WIDE_LINE_SHARE, MIN_WIDE_LINES = 0.5, 2
+"""So do lines as wide as this share of the figure, if there are so many: sentences, not labels. At half, charts with
+long legends are broken up into text; at double (1), the sentences of a dark photograph of a page are lost."""
 MIN_TABLE_LINES = 3
 """A table region with fewer lines is dropped: two rows and two columns are at least three pieces of text."""
 TITLE_RATIO = 1.22
@@ -137,7 +140,9 @@ def _credible(regions: list[Region], lines: list[Line]) -> list[Region]:
     for region in regions:
         inside = [line for line in plausible(lines) if line.rect.share_in(region.rect) >= CLAIM_SHARE]
         text_share = sum(line.rect.area for line in inside) / max(1.0, region.rect.area)
-        if region.label == "figure" and (len(inside) >= MAX_FIGURE_LINES or text_share > MAX_FIGURE_TEXT_SHARE):
+        wide = sum(line.rect.width >= WIDE_LINE_SHARE * region.rect.width for line in inside)
+        is_full = len(inside) >= MAX_FIGURE_LINES or text_share > MAX_FIGURE_TEXT_SHARE
+        if region.label == "figure" and (is_full or wide >= MIN_WIDE_LINES):
             continue
         if region.label == "table" and len(inside) < MIN_TABLE_LINES:
             continue

@@ -126,13 +126,14 @@ def _by_panel(lines: list[Line], panels: list[Rect]) -> list[list[Line]]:
 
 
 def _spans_panels(rect: Rect, panels: list[Rect]) -> bool:
-    """Whether a rectangle covers several panels, or reaches over the side of one."""
+    """Whether a rectangle covers or cuts several panels, or reaches over the side of one."""
     inner = [panel for panel in panels if panel.share_in(rect) > MOSTLY]
     cut = (
         rect.overlap(panel) > PARTLY * rect.area and rect.share_in(panel) < MOSTLY and panel.share_in(rect) < MOSTLY
         for panel in panels
     )
-    return len(inner) > 1 or any(cut)
+    split = sum(PARTLY < panel.share_in(rect) < MOSTLY for panel in panels)
+    return len(inner) > 1 or split > 1 or any(cut)
 
 
 def _holds_panel(rect: Rect, panels: list[Rect]) -> bool:
@@ -180,9 +181,11 @@ def picture_areas(pixels: Any, lines: list[Line]) -> list[Rect]:
         rect = Rect(left * factor, top * factor, (left + part_width) * factor, (top + part_height) * factor)
         at_rim = left == 0 or top == 0 or left + part_width == small.shape[1] or top + part_height == small.shape[0]
         holds_text = any(line.rect.share_in(rect) > INSIDE_SHARE for line in lines)
-        if (at_rim or holds_text) and _is_flat(small[labels == number]):
+        mask = (labels == number).astype(numpy.uint8)
+        # Without the rim, whose reduced pixels are a mixture of two grounds.
+        if (at_rim or holds_text) and _is_flat(small[cv2.erode(mask, numpy.ones((3, 3), numpy.uint8)) > 0]):
             continue
-        if _is_slope((labels == number).astype(numpy.uint8), small):
+        if _is_slope(mask, small):
             continue
         if sum(line.rect.overlap(rect) for line in lines) < MAX_PICTURE_TEXT * rect.area:
             found.append(rect)

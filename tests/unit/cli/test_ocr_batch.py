@@ -144,3 +144,53 @@ def test_a_terminal_shows_the_page_of_a_long_document_and_a_log_does_not(folder:
     run_batch(options, Engine(), LIMIT, notes)
     assert "page 2 of 3" in notes.getvalue() and notes.getvalue().count("page 1 of") == 1
     assert "page 2 of 3" not in run(folder, "md")[1]
+
+
+def test_a_cell_that_reaches_down_at_a_row_s_end_leaves_the_rows_below_in_place() -> None:
+    merged = '<table><tr><td>a</td><td rowspan="2">b</td></tr><tr><td>c</td></tr><tr><td>d</td><td>e</td></tr></table>'
+    assert tables_in_markdown(merged) == [[["a", "b"], ["c", ""], ["d", "e"]]]
+
+
+class FailingEngine(Engine):
+    """Cannot read pages of 101 pixels."""
+
+    def answer(self, data: bytes, prompt: str) -> Iterator[str]:
+        if Image.open(io.BytesIO(data)).width == 101:
+            raise InvalidRequest("the page took too long")
+        yield "no table"
+
+
+def test_the_pages_that_can_be_read_are_written_and_the_others_told(folder: Path) -> None:
+    notes, out = io.StringIO(), folder.parent / "out"
+    options = BatchOptions((str(folder / "deep" / "b.tiff"),), out, "md")
+    assert run_batch(options, FailingEngine(), LIMIT, notes) == SOME_FAILED
+    assert "page 2 failed: the page took too long" in notes.getvalue()
+    assert "page 1" in (out / "b.md").read_text() and "page 2" not in (out / "b.md").read_text()
+
+
+def test_a_document_without_tables_is_told_and_results_of_the_last_run_are_not_read(folder: Path) -> None:
+    notes = io.StringIO()
+    options = BatchOptions((str(folder),), folder / "out", "csv")
+    (folder / "out").mkdir()
+    (folder / "out" / "old.png").write_bytes(picture())
+    run_batch(options, FailingEngine(), LIMIT, notes)
+    assert "no table was found, so nothing was written" in notes.getvalue()
+    assert "old.png" not in notes.getvalue()
+
+
+LOCKED = (
+    b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n"
+    b"2 0 obj\n<< /Type /Pages /Kids [] /Count 0 >>\nendobj\n"
+    b"trailer\n<< /Root 1 0 R /Size 3 /ID [<00><00>] /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <"
+    + b"11" * 32
+    + b"> /U <"
+    + b"22" * 32
+    + b"> >> >>\n%%EOF\n"
+)
+
+
+def test_a_pdf_with_a_password_is_told_apart_from_a_damaged_one() -> None:
+    with pytest.raises(InvalidRequest, match="it needs a password"):
+        open_document(LOCKED)
+    with pytest.raises(InvalidRequest, match="it is damaged"):
+        open_document(b"%PDF-1.7 cut")

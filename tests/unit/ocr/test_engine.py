@@ -5,10 +5,10 @@ import re
 
 import aiohttp
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from gateway.wire import ocr as wire
-from tests.support.ocr_pages import Sheet, cells, degrade, invoice, png
+from tests.support.ocr_pages import Sheet, cells, degrade, font, invoice, png
 from tests.support.ocr_running import SAMPLE, in_pixels, iou, letters, small, text_of
 
 pytestmark = pytest.mark.slow
@@ -142,3 +142,9 @@ async def test_exif_turned_and_transparent_images_are_read_as_they_look(
     clear.putalpha(sheet.image.convert("L").point(lambda v: 255 - v))
     for data in (turned.getvalue(), png(clear)):
         assert letters(await text_of(ocr_session, ocr_url, data, "Free OCR.")) == letters(" ".join(sheet.truth.lines))
+
+
+async def test_a_few_words_on_a_large_empty_page_are_read(ocr_session: aiohttp.ClientSession, ocr_url: str) -> None:
+    page = Image.new("RGB", (1400, 1500), "white")
+    ImageDraw.Draw(page).text((560, 700), "This page is intentionally left blank.", font=font(14), fill="black")
+    assert await text_of(ocr_session, ocr_url, png(page), "Free OCR.") == "This page is intentionally left blank."

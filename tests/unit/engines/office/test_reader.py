@@ -5,14 +5,18 @@ import random
 import zipfile
 
 import docx
+import openpyxl
+import pptx
 import pytest
 from PIL import Image
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
 
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.office.archive import MAX_ENTRIES
 from gateway.engines.office.pdf import PdfWish
 from gateway.engines.office.reader import archive_kind, page_range, read_document
-from tests.support.office_files import docx_file, odt_file, pdf_file, pptx_file, scanned_pdf, xlsx_file
+from tests.support.office_files import docx_file, odt_file, pdf_file, pptx_file, saved, scanned_pdf, xlsx_file
 
 TABLE = [
     (60.0, 700.0, 12.0, "Article"), (220.0, 700.0, 12.0, "Quantity"), (380.0, 700.0, 12.0, "Price"),
@@ -176,3 +180,45 @@ def test_a_cell_that_says_it_spans_a_billion_columns_takes_as_many_as_word_has()
                 assert b"gridSpan" in data
             new.writestr(name, data)
     assert "Rope" in text("docx", wide.getvalue())
+
+
+def test_an_xlsx_shows_percentages_as_such() -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["Roof", 0.125, 0.4])
+    book.active["B1"].number_format = "0.0%"
+    assert text("xlsx", saved(book), plain=True).splitlines()[-1] == "Roof\t12.5 %\t0.4"
+
+
+def test_a_pptx_s_hidden_slides_and_numbers_are_left_out_and_charts_are_tables() -> None:
+    deck = pptx.Presentation()
+    shown = deck.slides.add_slide(deck.slide_layouts[5])
+    shown.shapes.title.text = "Sales"
+    values = CategoryChartData()
+    values.categories = ["Q1", "Q2"]
+    values.add_series("North", (1.5, 2))
+    shown.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 900_000, 900_000, values)
+    hidden = deck.slides.add_slide(deck.slide_layouts[5])
+    hidden.shapes.title.text = "Hidden"
+    hidden._element.set("show", "0")
+    read = text("pptx", saved(deck))
+    assert read == "<!-- slide 1 -->\n\n## Sales\n\n|  | North |\n| --- | --- |\n| Q1 | 1.5 |\n| Q2 | 2 |"
+
+
+def test_an_odt_has_numbers_notes_and_boxes_and_no_deleted_text() -> None:
+    numbers = '<text:list-style style:name="L"><text:list-level-style-number text:level="1"/></text:list-style>'
+    note = (
+        "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Below.</text:p></text:note-body>"
+    )
+    items = "".join(f"<text:list-item><text:p>{item}</text:p></text:list-item>" for item in ("one", "two"))
+    body = odt_file(
+        f"{numbers}<text:tracked-changes><text:deletion><text:p>gone</text:p></text:deletion></text:tracked-changes>"
+        f"<text:p>A claim{note}</text:note> here.</text:p><text:list text:style-name='L'>{items}</text:list>"
+        "<text:p>Box:<draw:frame><draw:text-box><text:p>Boxed.</text:p></draw:text-box></draw:frame></text:p>"
+    )
+    assert text("odt", body).split("\n\n") == ["A claim[^1] here.", "1. one\n2. two", "Box:", "Boxed.", "[^1]: Below."]
+
+
+def test_the_wide_spaces_of_a_justified_line_are_no_columns() -> None:
+    row = [(60.0, 700.0, 12.0, "again"), (105.0, 700.0, 12.0, "with"), (143.0, 700.0, 12.0, "less")]
+    below = (60.0, 686.0, 12.0, "and then some more")
+    assert "again with less" in text("pdf", pdf_file([[*row, below]]))

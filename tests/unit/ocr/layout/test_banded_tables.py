@@ -99,3 +99,9 @@ def test_a_box_whose_sides_are_all_the_tables_is_a_band_of_it() -> None:
     assert table.has_band(Rect(101, 229, 600, 262))
     assert not table.has_band(Rect(101, 229, 590, 262))
     assert not table.has_band(Rect(101, 240, 600, 262))
+
+
+def test_sums_of_fewer_cells_are_rows_of_their_own_where_the_edge_between_them_was_missed() -> None:
+    sums = [rect for n in (4, 5) for rect in cells(COLUMNS[1:], 205 + 30 * n)]
+    (table,) = banded_tables(ruled(100, 600, [200, 230, 260, 290, 320, 380]), [*ROWS, *sums])
+    assert [round(edge) for edge in table.edges] == [200, 230, 260, 290, 320, 350, 380]

@@ -1,9 +1,12 @@
 """Pictures are told from the darker part of a gradient by their outline."""
 
+from typing import Any
+
 import numpy
 
-from gateway.ocr.layout.regions import picture_areas
-from gateway.ocr.types import Line, Rect
+from gateway.ocr.layout.blocks import build_blocks
+from gateway.ocr.layout.regions import View, complete, picture_areas
+from gateway.ocr.types import Line, Rect, Region
 
 Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
 
@@ -32,3 +35,26 @@ def test_a_bar_of_one_colour_at_the_rim_or_with_text_is_a_ground_and_no_picture(
     heading = Line(Rect(320, 220, 500, 240))
     assert picture_areas(pixels, [heading]) == []
     assert len(picture_areas(pixels, [])) == 1
+
+
+def test_a_bar_of_one_colour_with_its_title_is_no_picture() -> None:
+    pixels: Any = numpy.full((800, 1280, 3), (228, 217, 207), numpy.uint8)
+    pixels[:53] = (148, 83, 11)
+    pixels[20:34, 20:160:4] = 255
+    assert picture_areas(pixels, [Line(Rect(16, 16, 166, 38))]) == []
+
+
+def test_a_figure_that_cuts_several_cards_is_none() -> None:
+    cards = [Rect(40, 20 + 200 * n, 960, 180 + 200 * n) for n in range(4)]
+    across = Region("figure", Rect(200, 10, 980, 990), 0.4)
+    lone = Region("figure", Rect(60, 30, 400, 170), 0.4)
+    view = View([], cards, lambda line, pitch: 0.0)
+    assert complete([across, lone], [], [Line(Rect(880, 40, 940, 70))], view) == [lone]
+
+
+def test_a_figure_with_sentences_as_wide_as_itself_is_text_and_one_with_labels_stays() -> None:
+    sentences = [Line(Rect(0, 30 * i, 500, 20 + 30 * i)) for i in range(2)]
+    labels = [Line(Rect(0, 30 * i, 60, 20 + 30 * i)) for i in range(4)]
+    wide = Rect(0, 0, 600, 900)
+    assert [b.label for b in build_blocks(sentences, [Region("figure", wide, 0.5)])] == ["text"]
+    assert [b.label for b in build_blocks(labels, [Region("figure", wide, 0.5)])] == ["image"]

@@ -1,13 +1,16 @@
 """Tables as real pages have them: close columns, wrapped cells, pairs of names and values. No models."""
 
+from typing import Any
+
 import numpy
 import pytest
 from PIL import Image, ImageDraw
 
-from gateway.ocr.image.ink import measure, part_words, parts_of
+from gateway.ocr.image.ink import measure, part_words, parts_of, without_rules
 from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.layout.aligned_tables import aligned_tables
 from gateway.ocr.layout.reading_order import bands_of, rows_of
+from gateway.ocr.layout.ruling_lines import ruled_regions
 from gateway.ocr.layout.tables import build_table, column_table
 from gateway.ocr.types import Line, Rect, Table, Word
 from tests.support.ocr_pages import font
@@ -177,3 +180,78 @@ def test_closely_set_names_and_values_are_lines_of_text() -> None:
 
     assert aligned_tables(pairs(21)) == []
     assert len(aligned_tables(pairs(27))) == 1
+
+
+def framed(*boxes: tuple[int, int, int, int], size: tuple[int, int] = (420, 320)) -> Any:
+    image = Image.new("L", size, 255)
+    for box in boxes:
+        ImageDraw.Draw(image).rectangle(box, outline=200)
+    return numpy.asarray(image)
+
+
+def read_line(x: float, y: float, *texts: str) -> Line:
+    """A read line, its words a space of 6 apart."""
+    found, at = [], x
+    for each in texts:
+        found.append(Word(each, Rect(at, y, at + 10 * len(each), y + 20)))
+        at += 10 * len(each) + 6
+    return Line(Rect(x, y, at - 6, y + 20), text=" ".join(texts), words=tuple(found))
+
+
+def test_a_card_with_a_picture_and_a_button_is_no_table() -> None:
+    page = framed((10, 10, 210, 310), (30, 30, 190, 150), (30, 260, 90, 295))
+    card = [read_line(30, 170, "Oak", "desk"), read_line(30, 200, "349.00", "EUR"), read_line(36, 268, "Add", "it")]
+    assert build_table(page, Rect(10, 10, 210, 310), card) is None
+
+
+def test_the_margin_between_a_screen_s_rim_and_the_rules_is_no_row_or_column() -> None:
+    image = Image.fromarray(framed((5, 5, 400, 300)))
+    draw = ImageDraw.Draw(image)
+    for y in (60, 110, 160, 210):
+        draw.line((5, y, 360, y), fill=120)
+    for x in (5, 180, 360):
+        draw.line((x, 60, x, 210), fill=120)
+    cells = [read_line(20 + 175 * c, 75 + 50 * r, f"c{r}{c}") for r in range(3) for c in range(2)]
+    table = build_table(numpy.asarray(image), Rect(5, 5, 400, 215), cells)
+    assert texts(table) == [["c00", "c01"], ["c10", "c11"], ["c20", "c21"]]
+
+
+def test_a_pale_rule_close_to_text_still_parts_two_rows() -> None:
+    image = Image.new("L", (400, 160), 248)
+    draw = ImageDraw.Draw(image)
+    for y in (10, 34, 58, 82):
+        draw.line((10, y, 390, y), fill=214)
+    for x in (10, 54, 390):
+        draw.line((x, 10, x, 82), fill=214)
+    for row, y in enumerate((12, 36, 60)):
+        draw.text((26, y - 1), str(row + 1), font=FACE, fill=0)
+    cells = [read_line(26, 12 + 24 * r, str(r + 1)) for r in range(3)] + [
+        read_line(80, 12 + 24 * r, "x") for r in range(3)
+    ]
+    assert texts(build_table(numpy.asarray(image), Rect(10, 10, 390, 82), cells)) == [
+        ["1", "x"],
+        ["2", "x"],
+        ["3", "x"],
+    ]
+
+
+def test_a_frame_around_a_table_is_no_table_of_its_own() -> None:
+    image = Image.fromarray(framed((4, 4, 415, 315)))
+    draw = ImageDraw.Draw(image)
+    for y in (100, 150, 200, 250):
+        draw.line((100, y, 340, y), fill=100)
+    for x in (100, 180, 260, 340):
+        draw.line((x, 100, x, 250), fill=100)
+    found = ruled_regions(numpy.asarray(image))
+    assert [tuple(round(side / 10) for side in rect) for rect in found] == [(10, 10, 34, 25)]
+
+
+def test_a_piece_of_a_dotted_rule_is_no_line() -> None:
+    image = Image.new("L", (600, 80), 255)
+    draw = ImageDraw.Draw(image)
+    draw.text((20, 10), "An ordinary line", font=FACE, fill=0)
+    for x in range(300, 420, 4):
+        draw.rectangle((x, 60, x + 1, 61), fill=120)
+    text, rule = Line(Rect(16, 6, 200, 40)), Line(Rect(296, 54, 424, 68))
+    assert without_rules(PageInk(numpy.asarray(image)), [text, rule, text]) == [text, text]
+    assert without_rules(PageInk(numpy.asarray(image)), []) == []
