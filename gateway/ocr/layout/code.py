@@ -36,6 +36,9 @@ MANY_ROWS, MANY_ROWS_RHYTHM, NEARLY_ALL = 8, 0.22, 0.8
 one pitch, which are NEARLY_ALL of the wide lines there, are no chance with a weaker one: figures of a table are all
 equally wide too, the words beside them are not. At half, a name
 in a sentence does; at double, short examples are read as text."""
+NUMBERED_SHARE = 0.6
+"""As NEARLY_ALL, of lines beside a column of numbers, however few. At half, tables with numbered rows are code; at
+double (above 1), short code with marks under its words is text."""
 MIN_WIDTH, MAX_WIDTH = 0.7, 1.4
 """Pitch of monospaced letters, in heights of small letters. Measured: 1.01 to 1.19 in nine typefaces, and .72 to .82 of
 capitals with underscores, whose height is taken for that of small letters; running text, at the pitch that chance gives
@@ -241,7 +244,8 @@ def _is_code(run: list[Line], pitch: float, lines: list[Line], is_numbered: bool
     rows = len(rows_of([line.rect for line in run], range(len(run))))
     rhythm = median(line.rhythm for line in run)
     width = _median([(pitch / (line.size or pitch), line.rect.width) for line in run])
-    is_whole = (is_numbered or rows >= MANY_ROWS) and _share_of_block(run, lines) >= NEARLY_ALL
+    share = _share_of_block(run, lines)
+    is_whole = share >= (NUMBERED_SHARE if is_numbered else NEARLY_ALL) and (is_numbered or rows >= MANY_ROWS)
     least = FEW_ROWS_RHYTHM if rows < MIN_ROWS else MANY_ROWS_RHYTHM if is_whole else SURE_RHYTHM
     return rows >= FEW_ROWS and rhythm >= least and letters >= MIN_LETTERS and MIN_WIDTH <= width <= MAX_WIDTH
 

@@ -23,7 +23,7 @@ from gateway.ocr.layout.ground_edges import crossed_rows, left_edge, without_rig
 from gateway.ocr.layout.guides import without_guides
 from gateway.ocr.layout.gutter_marks import marked_columns
 from gateway.ocr.layout.look_alikes import as_capitals, known_shapes, told_apart
-from gateway.ocr.layout.margin_marks import without_margin
+from gateway.ocr.layout.margin_marks import moved_in, without_margin
 from gateway.ocr.layout.panel_order import panel_of
 from gateway.ocr.layout.runs import Run, rows_of_cells, without_specks
 from gateway.ocr.layout.shape_reading import Place, Read, read_shapes
@@ -74,14 +74,15 @@ def read_block(page: Any, block: PageBlock, lines: list[Line], panels: list[Rect
     left = _free_left(block, lines, panels[around].x1 if around >= 0 else 0.0)
     edge = left_edge(gray, block.rect, left)
     gray = without_right(gray, block.rect, MARGIN * block.pitch)
-    gray, lines = without_margin(gray, block.lines, block.pitch, edge)
+    gray, lines, numbers_end = without_margin(gray, block.lines, block.pitch, edge)
     grid = cell_grid(gray, lines, block.pitch, foreign, edge + EDGE_ROOM * block.pitch if edge > left else left)
     if grid is not None and around >= 0:
         grid.leave_out_beyond(panels[around])
     if grid is not None:
         grid.leave_out(crossed_rows(gray, block.rect, grid.middles))
         grid.inked[:, : marked_columns(grid.ink, grid.inked)] = False
-    return (read_cells(grid, read) if grid is not None else None) or lines
+    found = (read_cells(grid, read) if grid is not None else None) or [line for line in lines if line.text]
+    return moved_in(found, numbers_end, block.pitch)
 
 
 def _free_left(block: PageBlock, lines: list[Line], side: float) -> float:
@@ -286,7 +287,7 @@ def _line(grid: CellGrid, number: int, runs: list[Run], texts: list[str]) -> Lin
     if not text:
         return None
     letters = [grid.x_of(first + place) for place in range(len(text))]
-    members = grid.members[number]
+    members = [line for line in grid.members[number] if line.text]
     left, right = grid.x_of(first) - grid.pitch / 2, grid.x_of(first + len(text)) - grid.pitch / 2
     if members:
         rect = hull([line.rect for line in members])

@@ -60,10 +60,11 @@ def gutter_of(rows: Sequence[Sequence[Line]], pitch: float) -> Gutter | None:
     step = steps[len(steps) // 3]
     numbers = []
     for row, middle in zip(rows, middles, strict=True):
-        match = FIRST.match(row[0].text)
-        if match and len(row[0].letters) == len(row[0].text):
+        first = next((line for line in row if line.text), row[0])
+        match = FIRST.match(first.text)
+        if match and len(first.letters) == len(first.text):
             number = round((middle - middles[0]) / step)
-            numbers.append(_Number(int(match[1]), number, row[0].letters[match.end(1) - 1]))
+            numbers.append(_Number(int(match[1]), number, first.letters[match.end(1) - 1]))
     counted = max((_at_place(numbers, other.x, pitch) for other in numbers), key=len, default=[])
     if len(counted) < max(MIN_COUNTED, MIN_ROWS_SHARE * len(rows)) or not _counts(counted):
         return None
@@ -76,13 +77,15 @@ def gutter_of(rows: Sequence[Sequence[Line]], pitch: float) -> Gutter | None:
 
 
 def right_of(line: Line, gutter: Gutter, pitch: float) -> Line:
-    """The line without what is in the gutter; its text may be empty."""
+    """The line without what is in the gutter. One that is nothing else keeps its place, empty: the row may hold a sign
+    that the detector passed over."""
     if not gutter.has(line) or line.rect.x1 >= gutter.edge or len(line.letters) != len(line.text):
         return line
     cut = sum(x <= gutter.edge for x in line.letters)
     cut += len(line.text[cut:]) - len(line.text[cut:].lstrip())
     if cut == len(line.text):
-        return replace(line, text="", letters=(), words=())
+        beside = line.rect._replace(x1=gutter.edge, x2=gutter.edge + pitch)
+        return replace(line, rect=beside, text="", letters=(), words=())
     left = line.letters[cut] - pitch / 2
     return replace(line, rect=line.rect._replace(x1=left), text=line.text[cut:], letters=line.letters[cut:], words=())
 

@@ -8,12 +8,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import ceil, inf
 from statistics import median
 from typing import Any, NamedTuple
 
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.cell_ink import BLANK_STEP, GROUND_PERCENTILE
 from gateway.ocr.layout.cells import exact_columns
+from gateway.ocr.layout.frames import sign_of
 from gateway.ocr.layout.line_numbers import Gutter, gutter_of, right_of
 from gateway.ocr.layout.reading_order import rows_of
 from gateway.ocr.types import Line, Rect, hull
@@ -27,13 +29,19 @@ OFF_GRID = 0.22
 half, slanted signs are marks; at double (almost a half), no mark is off."""
 MAX_WIDTH = 1.35
 """Letters that a mark is wide at most."""
+MAX_APART, APART, CHANGES = 2.0, 1.6, ("+", "-")
+"""Letters that a mark beside line numbers is wide, and of room right of it; but for the signs of changed lines, which
+are read. At half the first, larger marks stay; at double, words are marks. At half the second, `- name` loses its dash;
+at double, marks right before the text stay."""
 MIN_ALIKE = 2
 """Marks at one place, without a gutter beside them. At half, a speck is a mark; at double, short pieces keep theirs."""
-SAME_PX = 2
-"""Pixels within which marks are at one place."""
+SAME_PLACE = 0.4
+"""Letters within which marks are at one place: those of several kinds differ."""
 GAP_PX = 2
 """Columns of pixels without ink that part two marks."""
 HALF_ROW = 0.5
+MAX_COLUMNS = 2
+"""Columns of numbers: a view of changes has those of both sides."""
 
 
 class _Mark(NamedTuple):
@@ -46,33 +54,48 @@ class _Mark(NamedTuple):
         return (self.x1 + self.x2) / 2
 
 
-def without_margin(gray: Any, lines: list[Line], pitch: float, left: float) -> tuple[Any, list[Line]]:
-    """The page and a block's lines without line numbers and marks beside them. `left`: the x from which rows begin."""
+def without_margin(gray: Any, lines: list[Line], pitch: float, left: float) -> tuple[Any, list[Line], float]:
+    """The page and a block's lines without line numbers and marks beside them, and the x where its numbers end, minus
+    infinity without any. `left`: the x from which rows begin."""
     rows = [[lines[i] for i in row] for row in rows_of([line.rect for line in lines], range(len(lines)))]
-    gutter = gutter_of(rows, pitch)
-    if gutter is not None:
+    gutter = None
+    for _ in range(MAX_COLUMNS):
+        found = gutter_of(rows, pitch)
+        if found is None:
+            break
+        gutter = found
         gray = _painted(gray, Rect(0, gutter.top, gutter.edge, gutter.bottom))
-        rows = [[line for line in (right_of(line, gutter, pitch) for line in row) if line.text] for row in rows]
-        rows = [row for row in rows if row]
+        rows = [[right_of(line, gutter, pitch) for line in row] for row in rows]
     starts = [
         line.letters[word.start()] - pitch / 2
         for row in rows
         for line in row
-        if len(line.letters) == len(line.text)
+        if len(line.letters) == len(line.text) and (gutter is None or gutter.has(line))
         for word in WORD_START.finditer(line.text)
     ]
-    if not starts:
-        return gray, [line for row in rows for line in row]
-    for mark, top, bottom in _marks(gray, rows, pitch, (left, min(starts)), gutter):
+    for mark, top, bottom in _marks(gray, rows, pitch, (left, min(starts)), gutter) if starts else ():
         gray = _painted(gray, Rect(mark.x1 - 1, top, mark.x2 + 1, bottom))
-        rows[mark.row] = [line for line in (_without(line, mark, pitch) for line in rows[mark.row]) if line.text]
-    return gray, [line for row in rows for line in row]
+        rows[mark.row] = [_without(line, mark, pitch) for line in rows[mark.row]]
+    return gray, [line for row in rows for line in row], -inf if gutter is None else gutter.edge
+
+
+def moved_in(lines: list[Line], edge: float, pitch: float) -> list[Line]:
+    """The lines, those that begin left of an x moved by whole letters to where the others begin: a title above the
+    numbers of lines is no less indented than the code beside them."""
+    first = min((line.letters[0] for line in lines if line.letters and line.letters[0] >= edge), default=edge)
+    return [
+        replace(line, letters=tuple(x + ceil((first - line.letters[0]) / pitch - HALF_ROW) * pitch for x in line.letters))
+        if line.letters and line.letters[0] < edge
+        else line
+        for line in lines
+    ]
 
 
 def _marks(
     gray: Any, rows: Sequence[Sequence[Line]], pitch: float, zone: tuple[float, float], gutter: Gutter | None
 ) -> list[tuple[_Mark, float, float]]:
-    """The marks left of all words, each with the upper and lower side of its row."""
+    """The marks left of all words, each with the upper and lower side of its row: signs off the letters' grid, and
+    those far left of what follows them."""
     _, numpy = vision()
     box = hull([line.rect for row in rows for line in row])
     middles = [median(line.rect.center_y for line in row) for row in rows]
@@ -87,19 +110,28 @@ def _marks(
     found = []
     for number, middle in enumerate(middles):
         top, bottom = max(0, round(middle - half)), round(middle + half)
-        cells = gray[top:bottom, first : int(zone[1])].astype(numpy.float32)
-        if not cells.size:
+        cells = gray[top:bottom, first : int(box.x2) + 1].astype(numpy.float32)
+        if not cells.size or (gutter is not None and not gutter.top <= middle <= gutter.bottom):
             continue
         ground = numpy.percentile(cells, GROUND_PERCENTILE)
-        inked = (ground - cells).max(axis=0) >= BLANK_STEP
-        for x1, x2 in _islands(inked, first):
-            column = (x1 + x2) / 2 - int(zone[1]) - phase
-            off = abs((column / pitch - 0.5 + 0.5) % 1 - 0.5)
-            if x2 <= end and x2 - x1 <= MAX_WIDTH * pitch and off > OFF_GRID:
+        islands = _islands((ground - cells).max(axis=0) >= BLANK_STEP, first)
+        for (x1, x2), (following, _) in pairwise([*islands, (-1, -1)]):
+            column = ((x1 + x2) / 2 - int(zone[1]) - phase) / pitch - 0.5
+            is_off = abs(column - round(column)) > OFF_GRID and x2 - x1 <= MAX_WIDTH * pitch
+            is_apart = gutter is not None and x2 - x1 <= MAX_APART * pitch and following - x2 > APART * pitch
+            if x2 <= end and (is_off or (is_apart and not _is_change(cells, x1 - first, pitch))):
                 found.append((_Mark(number, x1, x2), float(top), float(bottom)))
     if gutter is not None:
         return found
-    return [one for one in found if sum(abs(one[0].middle - o[0].middle) <= SAME_PX for o in found) >= MIN_ALIKE]
+    return [one for one in found if sum(abs(one[0].middle - o[0].middle) <= SAME_PLACE * pitch for o in found) >= MIN_ALIKE]
+
+
+def _is_change(cells: Any, x: int, pitch: float) -> bool:
+    """Whether the sign at an x of a row is that of an added or a removed line."""
+    _, numpy = vision()
+    left = max(0, round(x - pitch / 4))
+    ink = numpy.clip(numpy.percentile(cells, GROUND_PERCENTILE) - cells[:, left : round(x + pitch)], 0, None)
+    return sign_of(ink / max(1.0, float(ink.max()))) in CHANGES
 
 
 def _islands(inked: Any, first: int) -> list[tuple[int, int]]:
@@ -116,11 +148,11 @@ def _islands(inked: Any, first: int) -> list[tuple[int, int]]:
 
 def _without(line: Line, mark: _Mark, pitch: float) -> Line:
     """The line without the sign that a mark was read as, at its start."""
-    if len(line.letters) != len(line.text) or line.letters[0] > mark.x2 + pitch / 2:
+    if not line.letters or len(line.letters) != len(line.text) or line.letters[0] > mark.x2 + pitch / 2:
         return line
     cut = 1 + len(line.text[1:]) - len(line.text[1:].lstrip())
     if cut >= len(line.text):
-        return replace(line, text="", letters=(), words=())
+        return replace(line, rect=line.rect._replace(x1=mark.x2, x2=mark.x2 + pitch), text="", letters=(), words=())
     left = line.letters[cut] - pitch / 2
     return replace(line, rect=line.rect._replace(x1=left), text=line.text[cut:], letters=line.letters[cut:], words=())
 

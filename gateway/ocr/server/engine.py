@@ -14,7 +14,7 @@ from gateway.config.environment import keep_numpy_to_one_thread
 from gateway.domain import Json
 from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import decode_page
-from gateway.ocr.image.deskew import Frame, level, skew_of
+from gateway.ocr.image.deskew import Frame, is_tilted, level, skew_of
 from gateway.ocr.image.flatten import flattened, moved, sheet_matrix
 from gateway.ocr.image.grounds import even_grounds
 from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
@@ -132,6 +132,7 @@ class OcrEngine:
         if sheet is not None:
             pixels, even, lines = flattened(pixels, sheet), flattened(even, sheet), moved(lines, sheet)
         skew = skew_of(lines)
+        skew = skew if skew and is_tilted(even, skew) else 0.0
         if skew:
             even, _ = level(even, lines, skew)
             pixels, lines = level(pixels, lines, skew)
