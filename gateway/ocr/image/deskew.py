@@ -126,12 +126,15 @@ def skew_of(lines: list[Line]) -> float:
     return angle if matters and abs(angle) <= MAX_SKEW_DEG and agreeing >= AGREEING_SHARE * len(longest) else 0.0
 
 
-def is_tilted(pixels: Any, angle_deg: float) -> bool:
-    """Whether the page's rows are sharper once it is turned back by an angle: the boxes of lines of code all lean one
-    way, as they begin with a quotation mark and end with a comma. `pixels`: BGR."""
+def tilt_of(pixels: Any, lines: list[Line]) -> float:
+    """The page's skew (`skew_of`), 0 where its rows would be less sharp without: the boxes of lines of code all lean
+    one way, as they begin with a quotation mark and end with a comma. `pixels`: BGR."""
+    angle_deg = skew_of(lines)
+    if not angle_deg:
+        return 0.0
     cv2, _ = vision()
     gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
-    return bool(_sharpness(_turned(gray, angle_deg)) > _sharpness(gray))
+    return angle_deg if _sharpness(_turned(gray, angle_deg)) > _sharpness(gray) else 0.0
 
 
 def _sharpness(gray: Any) -> float:

@@ -13,12 +13,17 @@ from gateway.ocr.image.panels import find_boxes, level_edges
 from gateway.ocr.layout.banded_tables import LevelEdge, banded_tables
 from gateway.ocr.layout.captions import captioned
 from gateway.ocr.layout.code import without_frames
+from gateway.ocr.layout.code_text import is_monospaced
 from gateway.ocr.layout.headed_columns import headed_columns
 from gateway.ocr.layout.islands import islands
 from gateway.ocr.layout.regions import picture_areas, plausible
 from gateway.ocr.layout.side_lists import lists_beside
 from gateway.ocr.server.page_report import PageReport
-from gateway.ocr.types import Line, Rect
+from gateway.ocr.types import Line, PageBlock, Rect
+
+
+MOSTLY = 0.5
+"""Share of the lines of a list of names that have a bullet: some go on in a second line."""
 
 
 class PageShape(NamedTuple):
@@ -50,6 +55,12 @@ class PageReading:
     def line_box(self, line: Line) -> tuple[int, int, int, int]:
         """A line's ink in thousandths of the image."""
         return self.frame.box(tighten(self.ink, line.rect))
+
+    def is_code(self, block: PageBlock) -> bool:
+        """Whether a read block of code is that: its letters stand at one pitch, and it is no list of names."""
+        lines = block.lines
+        marked = sum(bullet_at(self.ink, line, is_solid=True) is not None for line in lines)
+        return is_monospaced(lines, block.pitch) and marked <= MOSTLY * len(lines)
 
 
 def page_shape(pixels: Any, gray: Any, ink: PageInk, lines: list[Line]) -> PageShape:
