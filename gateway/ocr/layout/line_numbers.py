@@ -69,11 +69,18 @@ def gutter_of(rows: Sequence[Sequence[Line]], pitch: float) -> Gutter | None:
     if len(counted) < max(MIN_COUNTED, MIN_ROWS_SHARE * len(rows)) or not _counts(counted):
         return None
     edge = median(number.x for number in counted) + BEYOND * pitch
-    first, last = counted[0].row, counted[-1].row
-    gutter = Gutter(edge, middles[0] + (first - 0.5) * step, middles[0] + (last + 0.5) * step)
-    inside = [row for row in rows if gutter.has(row[0])]
-    before = sum(any(_has_word_before(line, edge - pitch) for line in row) for row in inside)
-    return gutter if before <= MAX_BEFORE * len(inside) else None
+    words = [any(_has_word_before(line, edge - pitch) for line in row) for row in rows]
+    first, last = middles[0] + (counted[0].row - 0.5) * step, middles[0] + (counted[-1].row + 0.5) * step
+    inside = [n for n, middle in enumerate(middles) if first <= middle <= last]
+    if sum(words[n] for n in inside) > MAX_BEFORE * len(inside):
+        return None
+    # Numbers that were misread are above and below.
+    top, bottom = inside[0], inside[-1]
+    while top > 0 and not words[top - 1]:
+        top -= 1
+    while bottom < len(rows) - 1 and not words[bottom + 1]:
+        bottom += 1
+    return Gutter(edge, middles[top] - step / 2, middles[bottom] + step / 2)
 
 
 def right_of(line: Line, gutter: Gutter, pitch: float) -> Line:

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.cell_ink import BLANK_STEP, GROUND_PERCENTILE
 from gateway.ocr.layout.cells import exact_columns
+from gateway.ocr.layout.code_extent import MAX_LEFT
 from gateway.ocr.layout.frames import sign_of
 from gateway.ocr.layout.line_numbers import Gutter, gutter_of, right_of
 from gateway.ocr.layout.reading_order import rows_of
-from gateway.ocr.types import Line, Rect, hull
+from gateway.ocr.types import Line, PageBlock, Rect, hull
 
 WORD_START = re.compile(r"\w{2,}")
 """What tells where text begins: a mark is one sign."""
@@ -29,7 +30,7 @@ OFF_GRID = 0.22
 half, slanted signs are marks; at double (almost a half), no mark is off."""
 MAX_WIDTH = 1.35
 """Letters that a mark is wide at most."""
-MAX_APART, APART, CHANGES = 2.0, 1.6, ("+", "-")
+MAX_APART, APART, CHANGES = 2.0, 1.4, ("+", "-")
 """Letters that a mark beside line numbers is wide, and of room right of it; but for the signs of changed lines, which
 are read. At half the first, larger marks stay; at double, words are marks. At half the second, `- name` loses its dash;
 at double, marks right before the text stay."""
@@ -52,6 +53,14 @@ class _Mark(NamedTuple):
     @property
     def middle(self) -> float:
         return (self.x1 + self.x2) / 2
+
+
+def free_left(block: PageBlock, lines: list[Line], side: float) -> float:
+    """The x to which a block's rows may begin further left than its lines: a brace alone is no line for the detector.
+    At most MAX_LEFT letters, and neither beyond the `side` of its panel nor at other lines."""
+    rect = block.rect
+    beside = [line.rect.x2 for line in lines if line.rect.x2 <= rect.x1 and rect.y1 < line.rect.center_y < rect.y2]
+    return max(rect.x1 - MAX_LEFT * block.pitch, side + block.pitch / 2, max(beside, default=0.0) + block.pitch)
 
 
 def without_margin(gray: Any, lines: list[Line], pitch: float, left: float) -> tuple[Any, list[Line], float]:
@@ -84,7 +93,9 @@ def moved_in(lines: list[Line], edge: float, pitch: float) -> list[Line]:
     numbers of lines is no less indented than the code beside them."""
     first = min((line.letters[0] for line in lines if line.letters and line.letters[0] >= edge), default=edge)
     return [
-        replace(line, letters=tuple(x + ceil((first - line.letters[0]) / pitch - HALF_ROW) * pitch for x in line.letters))
+        replace(
+            line, letters=tuple(x + ceil((first - line.letters[0]) / pitch - HALF_ROW) * pitch for x in line.letters)
+        )
         if line.letters and line.letters[0] < edge
         else line
         for line in lines
@@ -123,7 +134,9 @@ def _marks(
                 found.append((_Mark(number, x1, x2), float(top), float(bottom)))
     if gutter is not None:
         return found
-    return [one for one in found if sum(abs(one[0].middle - o[0].middle) <= SAME_PLACE * pitch for o in found) >= MIN_ALIKE]
+    return [
+        one for one in found if sum(abs(one[0].middle - o[0].middle) <= SAME_PLACE * pitch for o in found) >= MIN_ALIKE
+    ]
 
 
 def _is_change(cells: Any, x: int, pitch: float) -> bool:

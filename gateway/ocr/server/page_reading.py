@@ -21,7 +21,6 @@ from gateway.ocr.layout.side_lists import lists_beside
 from gateway.ocr.server.page_report import PageReport
 from gateway.ocr.types import Line, PageBlock, Rect
 
-
 MOSTLY = 0.5
 """Share of the lines of a list of names that have a bullet: some go on in a second line."""
 
