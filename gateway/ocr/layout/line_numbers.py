@@ -70,8 +70,8 @@ def gutter_of(rows: Sequence[Sequence[Line]], pitch: float) -> Gutter | None:
         return None
     edge = median(number.x for number in counted) + BEYOND * pitch
     words = [any(_has_word_before(line, edge - pitch) for line in row) for row in rows]
-    first, last = middles[0] + (counted[0].row - 0.5) * step, middles[0] + (counted[-1].row + 0.5) * step
-    inside = [n for n, middle in enumerate(middles) if first <= middle <= last]
+    begin, end = (middles[0] + row * step for row in (counted[0].row - 0.5, counted[-1].row + 0.5))
+    inside = [n for n, middle in enumerate(middles) if begin <= middle <= end]
     if sum(words[n] for n in inside) > MAX_BEFORE * len(inside):
         return None
     # Numbers that were misread are above and below.

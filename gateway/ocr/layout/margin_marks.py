@@ -118,7 +118,8 @@ def _marks(
     if end - first < CLEAR * pitch or part.shape[1] < pitch or not part.size:
         return []
     pitch, phase = exact_columns(part, pitch)
-    found = []
+    found: list[tuple[_Mark, float, float]] = []
+    others: list[tuple[_Mark, float, float]] = []
     for number, middle in enumerate(middles):
         top, bottom = max(0, round(middle - half)), round(middle + half)
         cells = gray[top:bottom, first : int(box.x2) + 1].astype(numpy.float32)
@@ -129,14 +130,18 @@ def _marks(
         for (x1, x2), (following, _) in pairwise([*islands, (-1, -1)]):
             column = ((x1 + x2) / 2 - int(zone[1]) - phase) / pitch - 0.5
             is_off = abs(column - round(column)) > OFF_GRID and x2 - x1 <= MAX_WIDTH * pitch
-            is_apart = gutter is not None and x2 - x1 <= MAX_APART * pitch and following - x2 > APART * pitch
-            if x2 <= end and (is_off or (is_apart and not _is_change(cells, x1 - first, pitch))):
-                found.append((_Mark(number, x1, x2), float(top), float(bottom)))
+            is_apart = following - x2 > APART * pitch and not _is_change(cells, x1 - first, pitch)
+            if x2 <= end and (is_off or (gutter is not None and x2 - x1 <= MAX_APART * pitch)):
+                mark = (_Mark(number, x1, x2), float(top), float(bottom))
+                (found if is_off or is_apart else others).append(mark)
     if gutter is not None:
-        return found
-    return [
-        one for one in found if sum(abs(one[0].middle - o[0].middle) <= SAME_PLACE * pitch for o in found) >= MIN_ALIKE
-    ]
+        # An arrow right before its line's first letter is at the place of the others.
+        return found + [one for one in others if _count_at(one[0], found, pitch)]
+    return [one for one in found if _count_at(one[0], found, pitch) >= MIN_ALIKE]
+
+
+def _count_at(mark: _Mark, found: list[tuple[_Mark, float, float]], pitch: float) -> int:
+    return sum(abs(mark.middle - other.middle) <= SAME_PLACE * pitch for other, _, _ in found)
 
 
 def _is_change(cells: Any, x: int, pitch: float) -> bool:

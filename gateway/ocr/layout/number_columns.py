@@ -14,7 +14,7 @@ SAME_END = 0.5
 """Numbers end at one x within so many letters. At half, jitter of the boxes parts them; at double, brackets join."""
 MIN_NUMBERS, MIN_FILLED = 5, 0.6
 """Numbers of a column, and the share of the rows between the first and the last that have one, and of the code's rows.
-At half, brackets at one indentation are numbers; at double (above 1), a number that was passed over costs the column."""
+At half, brackets at one indentation are numbers; at double (above 1), one number passed over costs the column."""
 ON_ROW = 0.25
 """Numbers stand on the rows of the code within so many distances of rows, as cells.OFF_ROW."""
 MAX_GAP = 3
