@@ -21,8 +21,6 @@ SAME_EDGE = 0.5
 """A line belongs to the heading whose left edge, or middle, is no further from its own. At half, jitter of boxes parts
 columns; at double, ragged text belongs to any."""
 MIN_COLUMNS = 2
-MIN_RHYTHM, SAME_PITCH = 0.26, 0.03
-"""Rhythm of pieces of code, and by what share their pitches differ at most, as code.SURE_RHYTHM and code.SAME_PITCH."""
 MAX_PAGE_LINES = 120
 """A page with more lines is no slide; the search compares every row with all lines below."""
 
@@ -37,18 +35,10 @@ def headed_columns(lines: Sequence[Line]) -> list[Rect]:
         heads = [lines[i] for i in row]
         if len(heads) < MIN_COLUMNS or any(head.rect.share_in(box) > 0 for head in heads for box in found):
             continue
-        if _are_code(heads):
-            continue
         around = hull([head.rect for head in heads])
         columns = _columns(heads, [line for line in lines if line.rect.center_y > around.y2])
         found += _with_captions(columns, heads, [line.rect for line in lines if line.rect.center_y < around.y1])
     return found
-
-
-def _are_code(heads: Sequence[Line]) -> bool:
-    """Whether two pieces of a row have letters of one pitch: code in two panes is larger where it has capitals."""
-    pitches = sorted(line.pitch for line in heads if line.rhythm >= MIN_RHYTHM)
-    return any(wider / narrower - 1 < SAME_PITCH for narrower, wider in pairwise(pitches))
 
 
 def _with_captions(columns: list[Rect], heads: list[Line], above: list[Rect]) -> list[Rect]:

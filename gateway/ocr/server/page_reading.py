@@ -12,7 +12,7 @@ from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.image.panels import find_boxes, level_edges
 from gateway.ocr.layout.banded_tables import LevelEdge, banded_tables
 from gateway.ocr.layout.captions import captioned
-from gateway.ocr.layout.code import without_frames
+from gateway.ocr.layout.code import are_code, without_frames
 from gateway.ocr.layout.code_text import is_monospaced
 from gateway.ocr.layout.headed_columns import headed_columns
 from gateway.ocr.layout.islands import islands
@@ -74,7 +74,11 @@ def page_shape(pixels: Any, gray: Any, ink: PageInk, lines: list[Line]) -> PageS
     drawn_level = level if numpy.array_equal(as_drawn, gray) else level_edges(as_drawn)
     boxes = find_boxes(as_drawn, drawn_level, rects)
     panels = without_frames(_without_stripes(boxes.panels, edges, rects), lines)
-    lists = lists_beside(lines, partial(bullet_at, ink))
+    lists = [
+        rect
+        for rect in lists_beside(lines, partial(bullet_at, ink))
+        if not are_code([line for line in lines if line.rect.share_in(rect) > 0])
+    ]
     pictures = picture_areas(pixels, plausible(lines))
     whole = [*lists, *captioned([*boxes.pictures, *pictures], rects)]
     free = [line for line in lines if not any(line.rect.share_in(rect) > 0 for rect in [*panels, *whole])]
