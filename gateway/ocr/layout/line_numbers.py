@@ -23,9 +23,9 @@ counts; at double (above 1), one misread number ends the gutter."""
 MIN_ROWS_SHARE = 0.3
 """Share of a block's rows that have such a number. At half, a numbered list in a comment is a gutter; at double, pale
 gutters are none."""
-MAX_BEFORE = 0.1
-"""Share of the rows between that may have a word where the numbers are. At half, one misread gutter is text; at double,
-numbered lists are gutters."""
+MAX_BEFORE, MAX_OUTSIDE = 0.1, 0.3
+"""Share of the rows between, and of all the block's rows, that may have a word where the numbers are: a title above,
+a bar of state below. At half, one misread gutter is text; at double, numbered lists are gutters."""
 SAME_PLACE = 0.6
 """Numbers end at one place within so many letters: the recogniser's places are good to half a letter."""
 BEYOND = 0.9
@@ -72,7 +72,7 @@ def gutter_of(rows: Sequence[Sequence[Line]], pitch: float) -> Gutter | None:
     words = [any(_has_word_before(line, edge - pitch) for line in row) for row in rows]
     begin, end = (middles[0] + row * step for row in (counted[0].row - 0.5, counted[-1].row + 0.5))
     inside = [n for n, middle in enumerate(middles) if begin <= middle <= end]
-    if sum(words[n] for n in inside) > MAX_BEFORE * len(inside):
+    if sum(words[n] for n in inside) > MAX_BEFORE * len(inside) or sum(words) > MAX_OUTSIDE * len(rows):
         return None
     # Numbers that were misread are above and below.
     top, bottom = inside[0], inside[-1]
