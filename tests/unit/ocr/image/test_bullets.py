@@ -10,6 +10,8 @@ from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.types import Line, Rect
 from tests.support.ocr_pages import font
 
+Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
+
 
 @pytest.mark.parametrize(
     ("text", "expected"),
@@ -32,10 +34,11 @@ def test_a_line_begins_with_a_bullet_only_where_a_mark_stands_above_the_base_lin
 
 
 def test_a_disc_or_a_square_is_filled_and_a_dash_or_a_cross_is_not() -> None:
-    mark = numpy.zeros((20, 20), numpy.uint8)
+    mark: Pixels = numpy.zeros((20, 20), numpy.uint8)
     assert not is_filled(mark)
     mark[6:12, 4:10] = 1
     assert is_filled(mark)
-    dash, cross = numpy.zeros_like(mark), numpy.eye(20, dtype=numpy.uint8)
+    dash: Pixels = numpy.zeros_like(mark)
+    cross: Pixels = numpy.eye(20, dtype=numpy.uint8)
     dash[8:10, 2:12] = 1
     assert not is_filled(dash) and not is_filled(cross)
