@@ -40,7 +40,8 @@ SAME_PLACE = 0.4
 """Letters within which marks are at one place: those of several kinds differ."""
 GAP_PX = 2
 """Columns of pixels without ink that part two marks."""
-HALF_ROW = 0.5
+HALF_ROW, NEAR_COLUMNS = 0.5, 40
+"""Half a distance of rows, and the letters from the first word's start by which the grid is sought: marks are near."""
 MAX_COLUMNS = 2
 """Columns of numbers: a view of changes has those of both sides."""
 
@@ -114,7 +115,8 @@ def _marks(
     half = HALF_ROW * (steps[len(steps) // 3] if steps else box.height)
     first = max(0, int(zone[0] if gutter is None else max(zone[0], gutter.edge)))
     end = int(zone[1] - CLEAR * pitch)
-    part = gray[max(0, int(box.y1)) : int(box.y2) + 1, int(zone[1]) : int(box.x2) + 1]
+    right = min(box.x2, zone[1] + NEAR_COLUMNS * pitch)
+    part = gray[max(0, int(box.y1)) : int(box.y2) + 1, int(zone[1]) : int(right) + 1]
     if end - first < CLEAR * pitch or part.shape[1] < pitch or not part.size:
         return []
     pitch, phase = exact_columns(part, pitch)
@@ -122,7 +124,7 @@ def _marks(
     others: list[tuple[_Mark, float, float]] = []
     for number, middle in enumerate(middles):
         top, bottom = max(0, round(middle - half)), round(middle + half)
-        cells = gray[top:bottom, first : int(box.x2) + 1].astype(numpy.float32)
+        cells = gray[top:bottom, first : int(right) + 1].astype(numpy.float32)
         if not cells.size or (gutter is not None and not gutter.top <= middle <= gutter.bottom):
             continue
         ground = numpy.percentile(cells, GROUND_PERCENTILE)

@@ -21,8 +21,8 @@ from gateway.ocr.layout.side_lists import lists_beside
 from gateway.ocr.server.page_report import PageReport
 from gateway.ocr.types import Line, PageBlock, Rect
 
-MOSTLY = 0.5
-"""Share of the lines of a list of names that have a bullet: some go on in a second line."""
+MOSTLY, FEW_LINES = 0.5, 12
+"""Share of the lines of a list of names that have a bullet: some go on in a second line; and how many are looked at."""
 
 
 class PageShape(NamedTuple):
@@ -57,9 +57,9 @@ class PageReading:
 
     def is_code(self, block: PageBlock) -> bool:
         """Whether a read block of code is that: its letters stand at one pitch, and it is no list of names."""
-        lines = block.lines
+        lines = block.lines[:: 1 + len(block.lines) // FEW_LINES]
         marked = sum(bullet_at(self.ink, line, is_solid=True) is not None for line in lines)
-        return is_monospaced(lines, block.pitch) and marked <= MOSTLY * len(lines)
+        return is_monospaced(block.lines, block.pitch) and marked <= MOSTLY * len(lines)
 
 
 def page_shape(pixels: Any, gray: Any, ink: PageInk, lines: list[Line]) -> PageShape:
