@@ -15,6 +15,10 @@ none."""
 BAND_SHARE = 0.6
 """Rows with this share of the most ink of any row are the band of the small letters, as ink.PROFILE_SHARE."""
 
+FILLED, MAX_ASPECT = 0.7, 1.5
+"""Least share of ink in the box around a disc or square (a disc fills .79), and how much wider than high it is at most.
+At half the first, asterisks are discs; at double (above 1), none is; at double the second, dashes are."""
+
 
 def begins_with_bullet(ink: Any, gaps: Sequence[tuple[int, int]], size: float) -> bool:
     """Whether a line begins with a bullet: a separate piece of ink above the base line, at the height of the small
@@ -31,3 +35,14 @@ def begins_with_bullet(ink: Any, gaps: Sequence[tuple[int, int]], size: float) -
     band = numpy.flatnonzero(profile >= BAND_SHARE * profile.max())
     clear = CLEAR * size
     return bool(band[0] + clear < rows[-1] < band[-1] - clear)
+
+
+def is_filled(mark: Any) -> bool:
+    """Whether a mark, 0 or 1, is a disc or a square."""
+    _, numpy = vision()
+    rows, columns = numpy.flatnonzero(mark.any(axis=1)), numpy.flatnonzero(mark.any(axis=0))
+    if not len(rows):
+        return False
+    box = mark[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    height, width = box.shape
+    return bool(box.mean() >= FILLED and width <= MAX_ASPECT * height and height <= MAX_ASPECT * width)

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from gateway.ocr.extras import vision
-from gateway.ocr.image.bullets import begins_with_bullet
+from gateway.ocr.image.bullets import begins_with_bullet, is_filled
 from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.image.pitch import pitch_of, rhythm_at
 from gateway.ocr.types import Line, Rect, Word
@@ -136,15 +136,16 @@ def measure(page: PageInk, line: Line) -> Line:
     return replace(line, size=size, weight=float(band.mean()), pitch=pitch, rhythm=rhythm)
 
 
-def bullet_at(page: PageInk, line: Line) -> float | None:
+def bullet_at(page: PageInk, line: Line, *, is_solid: bool = False) -> float | None:
     """The x of a line's bullet or dash (`bullets.begins_with_bullet`), inside its box or before it: the detector leaves
-    some outside. None for a line without."""
+    some outside. None for a line without. `is_solid`: a disc or a square, no dash."""
     before = line.rect._replace(x1=max(0.0, line.rect.x1 - BULLET_REACH * line.rect.height))
     for rect in (line.rect, before):
         found = page.ink(rect) if line.size else None
         if found is not None:
             gaps, first, _ = _gaps(found[0])
-            if begins_with_bullet(found[0], gaps, line.size):
+            is_bullet = begins_with_bullet(found[0], gaps, line.size)
+            if is_bullet and not (is_solid and not is_filled(found[0][:, first : gaps[0][0]])):
                 return float(found[1] + first)
     return None
 

@@ -10,6 +10,7 @@ from math import inf, log
 from statistics import median
 
 from gateway.ocr.layout.code_extent import Rhythm, extent_of, is_wide, row_step
+from gateway.ocr.layout.number_columns import are_parted, number_column, pane_of, rows_beside
 from gateway.ocr.layout.reading_order import rows_of
 from gateway.ocr.types import Line, Rect, Region, hull
 
@@ -35,6 +36,9 @@ MANY_ROWS, MANY_ROWS_RHYTHM, NEARLY_ALL = 8, 0.22, 0.8
 one pitch, which are NEARLY_ALL of the wide lines there, are no chance with a weaker one: figures of a table are all
 equally wide too, the words beside them are not. At half, a name
 in a sentence does; at double, short examples are read as text."""
+NUMBERED_SHARE = 0.6
+"""As NEARLY_ALL, of lines beside a column of numbers, however few. At half, tables with numbered rows are code; at
+double (above 1), short code with marks under its words is text."""
 MIN_WIDTH, MAX_WIDTH = 0.7, 1.4
 """Pitch of monospaced letters, in heights of small letters. Measured: 1.01 to 1.19 in nine typefaces, and .72 to .82 of
 capitals with underscores, whose height is taken for that of small letters; running text, at the pitch that chance gives
@@ -60,16 +64,24 @@ def code_regions(lines: list[Line], rhythm: Rhythm) -> list[Region]:
         pitch = _commonest(free)
         alike = [line for line in free if _same(line.pitch, pitch)]
         free = [line for line in free if not _same(line.pitch, pitch)]
-        if not _is_code(alike, pitch, alike):
+        if not _is_code(alike, pitch, alike, bool(number_column(alike, lines, pitch))):
             continue
         clear = [(line, 1.0 if _same_line(line, pitch) else rhythm(line, pitch)) for line in lines]
         fitting = [line for line, at_pitch in clear if at_pitch >= KNOWN_RHYTHM]
         telling = [line for line, at_pitch in clear if at_pitch >= _least_rhythm(line)]
-        for run in _on_one_grid(_runs(telling, lines)):
+        runs = _runs(telling, lines)
+        numbers = (number_column(run, lines, pitch) for run in runs)
+        columns = [hull([line.rect for line in column]) for column in numbers if column]
+        for run in _on_one_grid(runs, columns):
             run = _on_rows(run)
             sure = [line for line in run if _same_line(line, pitch)]
-            if _is_code(sure, pitch, lines) and not _is_column(run, fitting, lines):
-                found.append(Region("code", extent_of(run, fitting, lines, pitch, rhythm), 1.0, pitch))
+            inside, column = pane_of(run, lines, columns)
+            if not _is_code(sure, pitch, inside, column is not None) or _is_column(run, fitting, inside):
+                continue
+            there = {id(line) for line in inside}
+            rect = extent_of(run, [line for line in fitting if id(line) in there], inside, pitch, rhythm)
+            rect = rect if column is None else rows_beside(column, inside, rect)
+            found.append(Region("code", rect, 1.0, pitch))
     return _apart(found)
 
 
@@ -81,9 +93,20 @@ def without_frames(panels: list[Rect], lines: list[Line]) -> list[Rect]:
         inside = [line for line in lines if line.rect.share_in(panel) > INSIDE]
         beside = [line for line in lines if line not in inside and _is_next_to(line.rect, panel)]
         inside, beside = ([line for line in part if line.pitch] for part in (inside, beside))
-        if not inside or not beside or not _is_one_grid(inside, beside):
+        above = [line for line in beside if line.rect.center_y < panel.center_y]
+        below = [line for line in beside if line.rect.center_y >= panel.center_y]
+        if not inside or not any(side and _is_one_grid(inside, side) for side in (above, below)):
             kept.append(panel)
     return kept
+
+
+def are_code(lines: list[Line]) -> bool:
+    """Whether most lines with a clear rhythm have one pitch: removed lines of a view of changes, each after a dash, are
+    no list."""
+    pitches = [line.pitch for line in lines if line.rhythm >= SURE_RHYTHM]
+    usual = median(pitches or [0.0])
+    alike = sum(_same(pitch, usual) for pitch in pitches)
+    return alike >= MIN_ROWS and alike > INSIDE * len(pitches)
 
 
 def _is_next_to(rect: Rect, panel: Rect) -> bool:
@@ -156,12 +179,13 @@ def _runs(alike: list[Line], lines: list[Line]) -> list[list[Line]]:
     return runs
 
 
-def _on_one_grid(runs: list[list[Line]]) -> list[list[Line]]:
+def _on_one_grid(runs: list[list[Line]], columns: list[Rect]) -> list[list[Line]]:
     """The runs, those joined whose rows are at the same heights: the columns of a listing are one block, the lines of a
-    side bar and of the page beside it are not."""
+    side bar and of the page beside it are not, nor panes with `columns` of numbers of their own."""
     joined: list[list[Line]] = []
     for run in sorted(runs, key=len, reverse=True):
-        block = next((other for other in joined if _is_beside(run, other)), None)
+        beside = (other for other in joined if _is_beside(run, other) and not are_parted(run, other, columns))
+        block = next(beside, None)
         if block is None:
             joined.append(list(run))
         else:
@@ -220,15 +244,17 @@ def _share_of_block(run: list[Line], lines: list[Line]) -> float:
     return len(run) / max(1, len(inside))
 
 
-def _is_code(run: list[Line], pitch: float, lines: list[Line]) -> bool:
-    """Whether so many lines of one pitch are no chance. `lines`: those around."""
+def _is_code(run: list[Line], pitch: float, lines: list[Line], is_numbered: bool) -> bool:
+    """Whether so many lines of one pitch are no chance. `lines`: those around; `is_numbered`: they have line
+    numbers."""
     if not run:
         return False
     letters = sum(line.rect.width for line in run) / pitch
     rows = len(rows_of([line.rect for line in run], range(len(run))))
     rhythm = median(line.rhythm for line in run)
     width = _median([(pitch / (line.size or pitch), line.rect.width) for line in run])
-    is_whole = rows >= MANY_ROWS and _share_of_block(run, lines) >= NEARLY_ALL
+    share = _share_of_block(run, lines)
+    is_whole = share >= (NUMBERED_SHARE if is_numbered else NEARLY_ALL) and (is_numbered or rows >= MANY_ROWS)
     least = FEW_ROWS_RHYTHM if rows < MIN_ROWS else MANY_ROWS_RHYTHM if is_whole else SURE_RHYTHM
     return rows >= FEW_ROWS and rhythm >= least and letters >= MIN_LETTERS and MIN_WIDTH <= width <= MAX_WIDTH
 

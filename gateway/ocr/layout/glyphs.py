@@ -16,13 +16,15 @@ from typing import Any
 from gateway.ocr.colours import any_colour
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.cells import MARGIN, CellGrid, cell_grid, without_sides
-from gateway.ocr.layout.code_extent import MAX_LEFT, row_step
+from gateway.ocr.layout.code_extent import row_step
 from gateway.ocr.layout.frames import signs_of
 from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
 from gateway.ocr.layout.ground_edges import crossed_rows, left_edge, without_right
 from gateway.ocr.layout.guides import without_guides
 from gateway.ocr.layout.gutter_marks import marked_columns
+from gateway.ocr.layout.ligatures import read_ligatures
 from gateway.ocr.layout.look_alikes import as_capitals, known_shapes, told_apart
+from gateway.ocr.layout.margin_marks import free_left, moved_in, without_margin
 from gateway.ocr.layout.panel_order import panel_of
 from gateway.ocr.layout.runs import Run, rows_of_cells, without_specks
 from gateway.ocr.layout.shape_reading import Place, Read, read_shapes
@@ -70,24 +72,18 @@ def read_block(page: Any, block: PageBlock, lines: list[Line], panels: list[Rect
     step = row_step(block.lines) if block.lines else 0.0
     gray = without_guides(without_sides(any_colour(page), panels, block.rect), block.rect, block.pitch, step)
     around = panel_of(block.rect, panels)
-    left = _free_left(block, lines, panels[around].x1 if around >= 0 else 0.0)
+    left = free_left(block, lines, panels[around].x1 if around >= 0 else 0.0)
     edge = left_edge(gray, block.rect, left)
     gray = without_right(gray, block.rect, MARGIN * block.pitch)
-    grid = cell_grid(gray, block.lines, block.pitch, foreign, edge + EDGE_ROOM * block.pitch if edge > left else left)
+    gray, lines, numbers_end = without_margin(gray, block.lines, block.pitch, edge)
+    grid = cell_grid(gray, lines, block.pitch, foreign, edge + EDGE_ROOM * block.pitch if edge > left else left)
     if grid is not None and around >= 0:
         grid.leave_out_beyond(panels[around])
     if grid is not None:
         grid.leave_out(crossed_rows(gray, block.rect, grid.middles))
         grid.inked[:, : marked_columns(grid.ink, grid.inked)] = False
-    return (read_cells(grid, read) if grid is not None else None) or block.lines
-
-
-def _free_left(block: PageBlock, lines: list[Line], side: float) -> float:
-    """The x to which a block's rows may begin further left than its lines: a brace alone is no line for the detector.
-    At most MAX_LEFT letters, and neither beyond the `side` of its panel nor at other lines."""
-    rect = block.rect
-    beside = [line.rect.x2 for line in lines if line.rect.x2 <= rect.x1 and rect.y1 < line.rect.center_y < rect.y2]
-    return max(rect.x1 - MAX_LEFT * block.pitch, side + block.pitch / 2, max(beside, default=0.0) + block.pitch)
+    found = (read_cells(grid, read) if grid is not None else None) or [line for line in lines if line.text]
+    return moved_in(found, numbers_end, block.pitch)
 
 
 def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
@@ -105,7 +101,8 @@ def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
         return None
     signs = signs_of([grid.ink[first] for first in shapes.firsts], shapes.of_cell)
     _vote(shapes, rows)
-    shapes.told = read_shapes(grid, shapes, signs, _plain_words(rows), read)
+    plain = _plain_words(rows)
+    shapes.told = read_shapes(grid, shapes, signs, plain, read) | read_ligatures(grid, rows, shapes, plain, read)
     if " " in shapes.told.values():
         blank = numpy.isin(shapes.of_cell, [n for n, character in shapes.told.items() if character == " "])
         grid.inked[:] = inked & ~blank
@@ -284,7 +281,7 @@ def _line(grid: CellGrid, number: int, runs: list[Run], texts: list[str]) -> Lin
     if not text:
         return None
     letters = [grid.x_of(first + place) for place in range(len(text))]
-    members = grid.members[number]
+    members = [line for line in grid.members[number] if line.text]
     left, right = grid.x_of(first) - grid.pitch / 2, grid.x_of(first + len(text)) - grid.pitch / 2
     if members:
         rect = hull([line.rect for line in members])

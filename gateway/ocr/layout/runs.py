@@ -20,6 +20,9 @@ SPECKS, CLEAR_OF_SPECKS = ("'", "`", '"', "_", ".", ","), 3
 """Signs that specks of dirt are read as, and the least number of empty cells between a speck and the text.
 At half, signs that were not read go; at
 double, specks of indented lines stay."""
+CLEAR_OF_LETTERS = 6
+"""As CLEAR_OF_SPECKS, of a lone letter: the detector passes over signs, hardly over letters. A small map of the page
+beside the code is read as some. At half, a column of figures loses those; at double, few are found."""
 LIGATURE_CELLS = 2
 """Cells of a sign that programming typefaces draw for two letters."""
 MIN_ROWS, CLEAR_COLUMNS = 5, 2
@@ -127,7 +130,9 @@ def without_specks(runs: list[Run], texts: list[str]) -> None:
     if not any(run.read for run in runs):
         return
     for place, gap in ((0, _gap(runs, 0, 1)), (len(texts) - 1, _gap(runs, -2, -1))):
-        if texts and texts[place] in SPECKS and not runs[place].read and gap >= CLEAR_OF_SPECKS:
+        least = CLEAR_OF_SPECKS if texts and texts[place] in SPECKS else CLEAR_OF_LETTERS
+        is_speck = texts and (texts[place] in SPECKS or (len(texts[place]) == 1 and texts[place].isalnum()))
+        if is_speck and not runs[place].read and gap >= least:
             texts[place] = ""
 
 

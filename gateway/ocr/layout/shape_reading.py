@@ -62,7 +62,7 @@ def read_shapes(
     open_shapes = [number for number in _commonest(shapes) if not signs[number] and _is_open(shapes, number)][
         :MAX_SHAPES
     ]
-    word = _surest(shapes, words)
+    word = surest_word(shapes, words)
     if word is None:
         return {}
     frame = Frame(word, shapes.firsts)
@@ -162,7 +162,7 @@ def _quote(ink: Any) -> str:
     return "`" if leans else "'"
 
 
-def _surest(shapes: Shapes, words: Sequence[Place]) -> Place | None:
+def surest_word(shapes: Shapes, words: Sequence[Place]) -> Place | None:
     """The word whose letters have the clearest votes."""
 
     def sureness(word: Place) -> float:
@@ -200,13 +200,13 @@ def _pieces(grid: CellGrid, frame: Frame, numbers: list[int], read: Read, carefu
     cells = list(around)
     for number in numbers:
         cells += [grid.ink[frame.firsts[number]], *around]
-    pieces = read(_picture(cells), careful).split(letters)
+    pieces = read(picture(cells), careful).split(letters)
     if len(pieces) != len(numbers) + 2 or pieces[0].strip() or pieces[-1].strip():
         return None
     return [piece.strip() for piece in pieces[1:-1]]
 
 
-def _picture(cells: list[Any]) -> Any:
+def picture(cells: list[Any]) -> Any:
     """The cells side by side, dark on white, with half a cell of white at both ends."""
     cv2, numpy = vision()
     gray = (255 * (1 - numpy.hstack(cells))).clip(0, 255).astype(numpy.uint8)

@@ -13,7 +13,7 @@ from gateway.config.environment import keep_numpy_to_one_thread
 from gateway.domain import Json
 from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import decode_page
-from gateway.ocr.image.deskew import Frame, level, skew_of
+from gateway.ocr.image.deskew import Frame, level, tilt_of
 from gateway.ocr.image.flatten import flattened, moved, sheet_matrix
 from gateway.ocr.image.grounds import even_grounds
 from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten, without_rules
@@ -21,7 +21,6 @@ from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.image.small_print import mended
 from gateway.ocr.layout import render
 from gateway.ocr.layout.blocks import build_blocks
-from gateway.ocr.layout.code_text import is_monospaced
 from gateway.ocr.layout.glyphs import read_block
 from gateway.ocr.layout.missed_cells import read_table
 from gateway.ocr.layout.panel_order import page_order
@@ -129,7 +128,7 @@ class OcrEngine:
         sheet = sheet_matrix(pixels, lines)
         if sheet is not None:
             pixels, even, lines = flattened(pixels, sheet), flattened(even, sheet), moved(lines, sheet)
-        skew = skew_of(lines)
+        skew = tilt_of(even, lines)
         if skew:
             even, _ = level(even, lines, skew)
             pixels, lines = level(pixels, lines, skew)
@@ -195,7 +194,7 @@ class OcrEngine:
             if block.table is None:
                 block.label = "text"
         elif block.label == "code":
-            if is_monospaced(block.lines, block.pitch):
+            if reading.is_code(block):
                 assert self._reader is not None
                 read = self._reader.read_picture
                 block.lines = read_block(reading.even, block, reading.lines, reading.shape.panels, read)

@@ -13,13 +13,17 @@ from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.image.panels import find_boxes, level_edges
 from gateway.ocr.layout.banded_tables import LevelEdge, banded_tables
 from gateway.ocr.layout.captions import captioned
-from gateway.ocr.layout.code import without_frames
+from gateway.ocr.layout.code import are_code, without_frames
+from gateway.ocr.layout.code_text import is_monospaced
 from gateway.ocr.layout.headed_columns import headed_columns
 from gateway.ocr.layout.islands import islands
 from gateway.ocr.layout.regions import picture_areas, plausible
 from gateway.ocr.layout.side_lists import lists_beside
 from gateway.ocr.server.page_report import PageReport
-from gateway.ocr.types import Line, Rect
+from gateway.ocr.types import Line, PageBlock, Rect
+
+MOSTLY, FEW_LINES = 0.5, 12
+"""Share of the lines of a list of names that have a bullet: some go on in a second line; and how many are looked at."""
 
 
 class PageShape(NamedTuple):
@@ -52,6 +56,12 @@ class PageReading:
         """A line's ink in thousandths of the image."""
         return self.frame.box(tighten(self.ink, line.rect))
 
+    def is_code(self, block: PageBlock) -> bool:
+        """Whether a read block of code is that: its letters stand at one pitch, and it is no list of names."""
+        lines = block.lines[:: 1 + len(block.lines) // FEW_LINES]
+        marked = sum(bullet_at(self.ink, line, is_solid=True) is not None for line in lines)
+        return is_monospaced(block.lines, block.pitch) and marked <= MOSTLY * len(lines)
+
 
 def page_shape(pixels: Any, gray: Any, ink: PageInk, lines: list[Line]) -> PageShape:
     """What is read as a whole: cards and bars, lists and headed columns side by side, pictures with their captions.
@@ -65,7 +75,11 @@ def page_shape(pixels: Any, gray: Any, ink: PageInk, lines: list[Line]) -> PageS
     drawn_level = level if numpy.array_equal(as_drawn, gray) else level_edges(as_drawn)
     boxes = find_boxes(as_drawn, drawn_level, rects)
     panels = without_frames(_without_stripes(boxes.panels, edges, rects), lines)
-    lists = lists_beside(lines, partial(bullet_at, ink))
+    lists = [
+        rect
+        for rect in lists_beside(lines, partial(bullet_at, ink))
+        if not are_code([line for line in lines if line.rect.share_in(rect) > 0])
+    ]
     pictures = picture_areas(pixels, plausible(lines))
     whole = [*lists, *captioned([*boxes.pictures, *pictures], rects)]
     free = [line for line in lines if not any(line.rect.share_in(rect) > 0 for rect in [*panels, *whole])]

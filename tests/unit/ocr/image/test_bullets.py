@@ -4,10 +4,13 @@ import numpy
 import pytest
 from PIL import Image, ImageDraw
 
+from gateway.ocr.image.bullets import is_filled
 from gateway.ocr.image.ink import bullet_at, measure
 from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.types import Line, Rect
 from tests.support.ocr_pages import font
+
+Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
 
 
 @pytest.mark.parametrize(
@@ -28,3 +31,14 @@ def test_a_line_begins_with_a_bullet_only_where_a_mark_stands_above_the_base_lin
     rect = Rect(14, 10, 26 + face.getlength(text), 46)
     line = measure(ink, Line(rect, ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))))
     assert (bullet_at(ink, line) is not None) is expected
+
+
+def test_a_disc_or_a_square_is_filled_and_a_dash_or_a_cross_is_not() -> None:
+    mark: Pixels = numpy.zeros((20, 20), numpy.uint8)
+    assert not is_filled(mark)
+    mark[6:12, 4:10] = 1
+    assert is_filled(mark)
+    dash: Pixels = numpy.zeros_like(mark)
+    cross: Pixels = numpy.eye(20, dtype=numpy.uint8)
+    dash[8:10, 2:12] = 1
+    assert not is_filled(dash) and not is_filled(cross)

@@ -180,7 +180,7 @@ def test_lines_without_a_grid_are_given_back() -> None:
     ]
     block = PageBlock("code", Rect(LEFT, TOP, 300, 90), uneven, pitch=2.0)
     page = numpy.repeat(drawn(rows)[:, :, None], 3, axis=2)
-    assert read_block(page, block, uneven, [], nothing) is uneven
+    assert read_block(page, block, uneven, [], nothing) == uneven
 
 
 def test_the_sides_of_a_panel_are_painted_over() -> None:

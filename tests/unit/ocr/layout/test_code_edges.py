@@ -87,6 +87,9 @@ def test_a_mark_far_from_all_text_that_no_reading_had_is_a_speck() -> None:
     texts = ["'", "code", ","]
     without_specks([Run(0, 1), Run(6, 4, "code"), Run(20, 1)], texts)
     assert texts == ["", "code", ""]
+    texts = ["-", "code", "i"]
+    without_specks([Run(0, 1), Run(6, 4, "code"), Run(20, 1)], texts)
+    assert texts == ["-", "code", ""]
     texts = ["-", "code", ","]
     without_specks([Run(0, 1), Run(6, 4, "code"), Run(11, 1)], texts)
     assert texts == ["-", "code", ","]

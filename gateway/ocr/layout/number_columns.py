@@ -1,0 +1,96 @@
+"""The column of line numbers beside code, by its place alone: short lines that end at one x, one in nearly every row.
+
+It shows what is code, where the code's side ends, which rows belong to it, and that two panes stand side by side. Works
+on measured lines, unread; knows no pixels. The thresholds are chosen; bench/ocr_real.py scores them all together.
+"""
+
+from collections.abc import Sequence
+from statistics import median
+
+from gateway.ocr.layout.code_extent import MAX_GUTTER, row_step
+from gateway.ocr.types import Line, Rect, hull
+
+SAME_END = 0.5
+"""Numbers end at one x within so many letters. At half, jitter of the boxes parts them; at double, brackets join."""
+MIN_NUMBERS, MIN_FILLED = 5, 0.6
+"""Numbers of a column, and the share of the rows between the first and the last that have one, and of the code's rows.
+At half, brackets at one indentation are numbers; at double (above 1), one number passed over costs the column."""
+ON_ROW = 0.25
+"""Numbers stand on the rows of the code within so many distances of rows, as cells.OFF_ROW."""
+MAX_GAP = 3
+"""Rows without a number between two of a column. At half, pale numbers end it; at double, the next block joins."""
+SIDE_BY_SIDE = 0.5
+"""Share of a column's height beside a block that makes it that block's."""
+
+
+def number_column(run: Sequence[Line], lines: Sequence[Line], pitch: float) -> list[Line]:
+    """The numbers beside a run of code, from top to bottom, those above and below the run too; empty without any."""
+    left = median(line.rect.x1 for line in run)
+    short = [line for line in lines if line.rect.x2 < left and line.rect.width <= MAX_GUTTER * pitch]
+    best: list[Line] = []
+    for other in short:
+        alike = [line for line in short if abs(line.rect.x2 - other.rect.x2) <= SAME_END * pitch]
+        if len(alike) > len(best):
+            best = alike
+    if len(best) < MIN_NUMBERS:
+        return []
+    step, middles = row_step(best), [line.rect.center_y for line in run]
+    best = _chain(sorted(best, key=lambda line: line.rect.center_y), middles, step)
+    if len(best) < MIN_NUMBERS:
+        return []
+    rows = round((best[-1].rect.center_y - best[0].rect.center_y) / step) + 1
+    beside = sum(any(abs(line.rect.center_y - y) <= ON_ROW * step for line in best) for y in middles)
+    return best if min(len(best) / rows, beside / len(middles)) >= MIN_FILLED else []
+
+
+def _off_grid(away: float, step: float) -> float:
+    phase = (away / step) % 1
+    return min(phase, 1 - phase)
+
+
+def _chain(numbers: list[Line], middles: list[float], step: float) -> list[Line]:
+    """The numbers on one grid of rows, no more than MAX_GAP rows between neighbours: of all such chains the one most
+    beside the run."""
+    chains: list[list[Line]] = [numbers[:1]]
+    for line in numbers[1:]:
+        away = line.rect.center_y - chains[-1][-1].rect.center_y
+        if away > (MAX_GAP + 0.5) * step:
+            chains.append([line])
+        elif away >= step / 2 and _off_grid(away, step) <= ON_ROW:
+            chains[-1].append(line)
+
+    def beside(chain: list[Line]) -> int:
+        return sum(chain[0].rect.y1 <= y <= chain[-1].rect.y2 for y in middles)
+
+    return max(chains, key=beside)
+
+
+def are_parted(one: Sequence[Line], other: Sequence[Line], columns: Sequence[Rect]) -> bool:
+    """Whether a column of numbers stands between two runs: they are two panes."""
+    left, right = sorted((hull([line.rect for line in run]) for run in (one, other)), key=lambda rect: rect.x1)
+    return any(left.x1 < column.x1 and column.x2 <= right.x1 and _is_beside(column, right) for column in columns)
+
+
+def pane_of(run: Sequence[Line], lines: Sequence[Line], columns: Sequence[Rect]) -> tuple[list[Line], Rect | None]:
+    """The lines of a run's pane, from its own column of numbers to the next one, and its own column."""
+    box = hull([line.rect for line in run])
+    middle = median(line.rect.x1 for line in run)
+    beside = [column for column in columns if _is_beside(column, box)]
+    own = max((column for column in beside if column.x2 < middle), key=lambda column: column.x1, default=None)
+    right = min((column.x1 for column in beside if column.x1 > middle), default=float("inf"))
+    left = own.x1 if own is not None else float("-inf")
+    inside = [line for line in lines if line.rect.x2 > left and line.rect.center_x < right]
+    return inside, own
+
+
+def rows_beside(column: Rect, lines: Sequence[Line], box: Rect) -> Rect:
+    """The box of a block grown over the rows that have a number, and cut off left of the numbers."""
+    rows = [line.rect for line in lines if column.y1 < line.rect.center_y < column.y2]
+    inside = [rect for rect in rows if column.x1 - 1 <= rect.x1 < box.x2]
+    grown = hull([box, column, *inside])
+    return grown._replace(x1=column.x1)
+
+
+def _is_beside(column: Rect, box: Rect) -> bool:
+    shared = min(column.y2, box.y2) - max(column.y1, box.y1)
+    return shared > SIDE_BY_SIDE * min(column.height, box.height)
