@@ -226,12 +226,18 @@ def _answer_of(kind: str) -> dict[str, object]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["strings", "names", "values", "log probabilities"])
-def test_no_answer_of_an_upstream_of_a_megabyte_holds_the_loop_for_50_ms(measured: MeasuredGateway, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "status"), [("strings", 200), ("names", 502), ("values", 200), ("log probabilities", 200)]
+)
+def test_no_answer_of_an_upstream_of_a_megabyte_holds_the_loop_for_50_ms(
+    measured: MeasuredGateway, kind: str, status: int
+) -> None:
+    """One of 80,000 tiny objects would take 17 times its size, so it is refused."""
     with measured.answering(_answer_of(kind)) as size:
         assert size > 900_000
         costs = [measured.send("/v1/chat/completions", orjson.dumps(CHAT)) for _ in range(2)]
-    assert all(cost.status == 200 for cost in costs), costs
+    assert all(cost.status == status for cost in costs), costs
+    assert status == 200 or all(b"takes more memory than its size allows" in cost.answer for cost in costs)
     assert min(cost.block_s for cost in costs) < 0.05, costs
 
 

@@ -7,10 +7,10 @@ import asyncio
 import hashlib
 import hmac
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 
-from gateway.domain import EventBatch, EventStream, Json, RequestStats
+from gateway.domain import Event, EventBatch, EventStream, Json, RequestStats
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.ports import ImageSource
 from gateway.resilience.freed_memory import give_back
@@ -106,19 +106,17 @@ class CompletionService:
                 try:
                     async with aclosing(stream) as payloads:
                         async for batch in payloads:
-                            events, fault = state.take(batch)
-                            if events:
-                                if not attempt.begun:
-                                    attempt.begin()
-                                    held.close()
-                                    stats.streaming = state
-                                if max(map(len, batch)) <= DELTA_CHARS:
+                            if max(map(len, batch)) > DELTA_CHARS:
+                                async for each in _one_by_one(state.take_in_steps(batch)):
+                                    _begin(attempt, held, state, stats)
+                                    yield each
+                            else:
+                                events, fault = state.take(batch)
+                                if events:
+                                    _begin(attempt, held, state, stats)
                                     yield events
-                                else:
-                                    async for each in _one_by_one(events):
-                                        yield each
-                            if fault is not None:
-                                raise fault
+                                if fault is not None:
+                                    raise fault
                             if state.finished or state.done:
                                 break
                         if state.finished and not state.done and (trailing := await _trailing(payloads, state)):
@@ -175,10 +173,21 @@ class OwnModel:
             raise UpstreamTimeout(f"the model did not answer within {timeout_s:g} s") from None
 
 
-async def _one_by_one(events: EventBatch) -> EventStream:
-    """The events of long chunks, each a batch of its own: masking them takes milliseconds each."""
-    for event in events:
-        yield [event]
+def _begin(attempt: Attempt, held: HeldBody, state: ChatStream, stats: RequestStats) -> None:
+    """The first event goes out: from here on no other upstream is asked, so the request's body is let go."""
+    if not attempt.begun:
+        attempt.begin()
+        held.close()
+        stats.streaming = state
+
+
+async def _one_by_one(steps: Iterator[Event | None]) -> EventStream:
+    """The events of long chunks, each a batch of its own: making and masking them takes milliseconds each.
+
+    Raises what the steps raise."""
+    for event in steps:
+        if event is not None:
+            yield [event]
         await asyncio.sleep(0)
 
 

@@ -5,7 +5,7 @@ second. Clients join deltas anyway. Pure.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from gateway.wire.logprobs import PackedLogprobs
 
@@ -18,9 +18,14 @@ _CUT = ("content", "reasoning_content", "refusal")
 """The fields of a delta that hold nothing but text."""
 
 
-def short_deltas(delta: dict[str, Any], logprobs: Any) -> Iterator[tuple[dict[str, Any], Any]]:
+Short: TypeAlias = tuple[dict[str, Any], Any]
+
+
+def short_deltas(delta: dict[str, Any], logprobs: Any) -> Iterator[Short | None]:
     """A delta of one field and its `logprobs` as several, each with the probabilities of its own text; as it is where
     it is short. Probabilities that cannot be told apart, as their tokens are not the text, are left out of a long one.
+
+    None is a pause: some milliseconds of work without a delta.
     """
     name, text = next(iter(delta.items()))
     if isinstance(logprobs, PackedLogprobs):
@@ -38,12 +43,12 @@ def short_deltas(delta: dict[str, Any], logprobs: Any) -> Iterator[tuple[dict[st
         yield from _without_tokens(name, text)
 
 
-def _without_tokens(name: str, text: str) -> Iterator[tuple[dict[str, Any], None]]:
+def _without_tokens(name: str, text: str) -> Iterator[Short]:
     for start in range(0, len(text), DELTA_CHARS):
         yield {name: text[start : start + DELTA_CHARS]}, None
 
 
-def _packed_deltas(delta: dict[str, Any], logprobs: PackedLogprobs) -> Iterator[tuple[dict[str, Any], Any]]:
+def _packed_deltas(delta: dict[str, Any], logprobs: PackedLogprobs) -> Iterator[Short | None]:
     """As `short_deltas`. The probabilities are decoded twice, some at a time, and never all at once."""
     name, text = next(iter(delta.items()))
     if name not in _CUT:
@@ -54,6 +59,7 @@ def _packed_deltas(delta: dict[str, Any], logprobs: PackedLogprobs) -> Iterator[
         piece = "".join(each["token"] for each in tokens) if _are_tokens(tokens) else None
         is_spelt = is_spelt and piece is not None and text.startswith(piece, at)
         at += len(piece or "")
+        yield None
     if not is_spelt or at != len(text):
         yield from _without_tokens(name, text) if len(text) > DELTA_CHARS else [(delta, logprobs)]
         return

@@ -21,6 +21,7 @@ a clean end; a choice has at most one learnt pattern, the newest.
 """
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -108,38 +109,43 @@ class ChatStream:
         """
         events: EventBatch = []
         try:
-            for data in batch:
-                for pattern in self._patterns if len(data) <= DELTA_CHARS else ():
-                    if (event := pattern.match(data)) is not None:
-                        self._relayed += 1
-                        pattern.choice.characters += len(data) - pattern.fixed_bytes
-                        events.append(event)
-                        break
-                else:
-                    events += self._normalised(data)
+            events.extend(filter(None, self.take_in_steps(batch)))
         except UpstreamError as error:
             return events, error
-        let_go(batch)
-        if self._characters + self._other_characters > MAX_STREAM_CHARS:
-            return events, UpstreamError("the upstream's answer is too long")
         return events, None
 
-    def _normalised(self, data: bytes) -> EventBatch:
+    def take_in_steps(self, batch: list[bytes]) -> Iterator[Event | None]:
+        """The same one by one, for long chunks: each is made when the one before it was worked on. None is a pause.
+
+        Raises UpstreamError.
+        """
+        for data in batch:
+            for pattern in self._patterns if len(data) <= DELTA_CHARS else ():
+                if (event := pattern.match(data)) is not None:
+                    self._relayed += 1
+                    pattern.choice.characters += len(data) - pattern.fixed_bytes
+                    yield event
+                    break
+            else:
+                yield from self._normalised(data)
+        let_go(batch)
+        if self._characters + self._other_characters > MAX_STREAM_CHARS:
+            raise UpstreamError("the upstream's answer is too long")
+
+    def _normalised(self, data: bytes) -> Iterator[Event | None]:
         """Our events for the data of one of theirs. Raises UpstreamError for an error object and for invalid chunks."""
         if data.strip() == b"[DONE]":
             self.done = True
-            return []
+            return
         chunk = _decode_chunk(data)
         if self._usage is None or chunk.get("usage"):
             self._usage = chunk.get("usage") or self._usage
         self._identify(chunk)
-        events: EventBatch = []
         for position, choice in enumerate(chunk.get("choices") or ()):
             if not isinstance(choice, dict):
                 raise UpstreamError("the upstream sent a chunk that is not valid")
-            events += self._choice_events(choice, position, data)
+            yield from self._choice_events(choice, position, data)
         self.finished = len(self._choices) >= (self._context.request.get("n") or 1) and self._all_ended
-        return events
 
     @property
     def _all_ended(self) -> bool:
@@ -189,7 +195,7 @@ class ChatStream:
             chunk["usage"] = None
         return chunk
 
-    def _choice_events(self, incoming: Json, position: int, data: bytes) -> EventBatch:
+    def _choice_events(self, incoming: Json, position: int, data: bytes) -> Iterator[Event | None]:
         index = incoming["index"] if isinstance(incoming.get("index"), int) else position
         if index not in self._choices and len(self._choices) >= MAX_CHOICES:
             raise UpstreamError("the upstream sent too many choices")
@@ -207,18 +213,21 @@ class ChatStream:
             deltas += choice.calls.flush(legacy=self._context.legacy)
         elif choice.finish:
             choice.finish = finish_reason(choice.finish, has_calls=choice.calls.any, legacy=self._context.legacy)
-        events: EventBatch = []
         if not choice.started and (deltas or choice.finish or delta is not None):
             choice.started = True
-            events.append(self._event(index, {"role": "assistant", "content": ""}, None))
+            yield self._event(index, {"role": "assistant", "content": ""}, None)
         logprobs = incoming.get("logprobs")
+        is_text = len(deltas) == 1 and list(deltas[0]) == ["content"]
+        learns = is_text and not choice.finish and not self._keep_text
         for delta in deltas:
             if "content" not in delta:
                 self._other_characters += len(orjson.dumps(delta, default=as_json))
-            events += [self._event(index, *short) for short in short_deltas(delta, logprobs)]
-        if len(deltas) == 1 and list(deltas[0]) == ["content"] and not choice.finish and not self._keep_text:
-            self._learn_pattern(choice, index, data, events[-1].data or {})
-        return events
+            for short in short_deltas(delta, logprobs):
+                event = self._event(index, *short) if short is not None else None
+                if learns and event is not None:
+                    self._learn_pattern(choice, index, data, event.data or {})
+                    learns = False
+                yield event
 
     def _event(self, index: int, delta: Json, logprobs: Any) -> Event:
         ending = {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": None}

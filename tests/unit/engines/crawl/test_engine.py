@@ -71,7 +71,7 @@ async def test_a_page_is_found_by_the_key_that_fetched_it_and_by_no_other(tmp_pa
         await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2), made.call("key1"))
         mine = await made.service.search(SearchRequest("orchard apple"), made.call("key1"))
         theirs = await made.service.search(SearchRequest("orchard apple"), made.call("key2"))
-    assert urls(mine)[0] == f"{site.url}/a" and mine["results"][0]["score"] == 1
+    assert urls(mine)[0] == f"{site.url}/a" and mine["results"][0]["score"] > 0.5
     assert "orchard" in mine["results"][0]["content"] and mine["provider"] == "local"
     assert theirs["results"] == [] and "gateway index add" in theirs["note"]
 

@@ -3,9 +3,7 @@ the end of a drain."""
 
 import asyncio
 import contextlib
-import gc
 import socket
-import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -31,7 +29,6 @@ from gateway.web.request_log import Recorder
 from gateway.web.server.chain import application
 from gateway.web.server.runner import Listener
 from gateway.web.state import ServerState
-from tests.support.waiting import until
 
 STREAM_END = b"\r\n0\r\n\r\n"
 
@@ -175,32 +172,6 @@ async def test_a_client_that_leaves_closes_the_events_at_once(start: Start, firs
     await asyncio.wait_for(waiting.wait(), 5)
     await gone(writer)
     await asyncio.wait_for(closed.wait(), 1)
-
-
-@pytest.mark.parametrize("ending", ["whole", "failed", "left"])
-async def test_an_ended_stream_lets_its_request_go_without_the_garbage_collector(start: Start, ending: str) -> None:
-    replies: list[weakref.ref[EventReply]] = []
-
-    async def events() -> EventStream:
-        yield [Event.from_data({"n": 1})]
-        if ending == "failed":
-            raise UpstreamError("dead")
-        if ending == "left":
-            await asyncio.Event().wait()
-
-    async def handler(request: web.Request) -> web.StreamResponse:
-        reply = EventReply(events())
-        replies.append(weakref.ref(reply))
-        return reply
-
-    gc.disable()
-    try:
-        reader, writer = await (await start(handler)).ask()
-        await within(reader.readuntil(b'{"n":1}' if ending == "left" else STREAM_END))
-        await gone(writer)
-        await until(lambda: replies[0]() is None, 5)
-    finally:
-        gc.enable()
 
 
 async def test_a_client_that_leaves_stops_a_plain_handler_too(start: Start) -> None:

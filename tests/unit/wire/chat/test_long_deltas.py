@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from gateway.wire.chat.answer import AnswerContext, normalise_usage
-from gateway.wire.chat.long_deltas import DELTA_CHARS, short_deltas
+from gateway.wire.chat.long_deltas import DELTA_CHARS, Short, short_deltas
 from gateway.wire.chat.stream import ChatStream
 from gateway.wire.logprobs import PackedLogprobs, as_json
 from gateway.wire.untrusted_json import MAX_COUNT
@@ -17,17 +17,21 @@ def tokens(text: str, size: int = 5) -> list[dict[str, Any]]:
     return [{"token": text[at : at + size], "logprob": -1.0} for at in range(0, len(text), size)]
 
 
+def short(delta: dict[str, Any], logprobs: Any) -> list[Short]:
+    return [each for each in short_deltas(delta, logprobs) if each is not None]
+
+
 @pytest.mark.parametrize("name", ["content", "reasoning_content", "refusal"])
 def test_a_long_text_becomes_short_ones_that_are_the_same_text(name: str) -> None:
     text = "".join(f"w{number} " for number in range(20_000))
-    cut = list(short_deltas({name: text}, None))
+    cut = short({name: text}, None)
     assert "".join(delta[name] for delta, _ in cut) == text
     assert max(len(delta[name]) for delta, _ in cut) <= DELTA_CHARS and len(cut) == -(-len(text) // DELTA_CHARS)
 
 
 def test_each_short_text_keeps_the_probabilities_of_its_own_tokens() -> None:
     text = "abcdefgh " * 4_000
-    cut = list(short_deltas({"content": text}, {"content": tokens(text), "refusal": None}))
+    cut = short({"content": text}, {"content": tokens(text), "refusal": None})
     assert len(cut) > 1
     for delta, logprobs in cut:
         assert "".join(each["token"] for each in logprobs["content"]) == delta["content"]
@@ -36,9 +40,9 @@ def test_each_short_text_keeps_the_probabilities_of_its_own_tokens() -> None:
 
 @pytest.mark.parametrize("odd", [tokens("other " * 9_000), [None] * 2_000, [{"token": 5}] * 2_000])
 def test_probabilities_of_another_text_are_left_out_of_a_long_one(odd: list[Any]) -> None:
-    cut = list(short_deltas({"content": "a" * 20_000}, {"content": odd}))
+    cut = short({"content": "a" * 20_000}, {"content": odd})
     assert [logprobs for _, logprobs in cut] == [None, None]
-    assert list(short_deltas({"content": "a"}, {"content": odd[:9]})) == [({"content": "a"}, {"content": odd[:9]})]
+    assert short({"content": "a"}, {"content": odd[:9]}) == [({"content": "a"}, {"content": odd[:9]})]
 
 
 def test_a_stream_of_one_long_chunk_gives_several_events_and_one_role() -> None:
@@ -60,7 +64,7 @@ def test_packed_probabilities_are_cut_with_their_text() -> None:
     tokens = [{"token": f"w{number} ", "logprob": -0.5, "bytes": None} for number in range(5_000)]
     packed = PackedLogprobs.of({"content": tokens, "refusal": None})
     text = "".join(str(each["token"]) for each in tokens)
-    cut = list(short_deltas({"content": text}, packed))
+    cut = short({"content": text}, packed)
     assert len(cut) > 4 and "".join(delta["content"] for delta, _ in cut) == text
     found = [orjson.loads(orjson.dumps(logprobs, default=as_json)) for _, logprobs in cut]
     assert [token for each in found for token in each["content"]] == tokens
@@ -69,5 +73,5 @@ def test_packed_probabilities_are_cut_with_their_text() -> None:
 
 def test_packed_probabilities_of_another_text_stay_beside_a_short_one_alone() -> None:
     packed = PackedLogprobs.of({"content": [{"token": "b", "logprob": -0.5}] * 5_000})
-    assert list(short_deltas({"content": "hi"}, packed)) == [({"content": "hi"}, packed)]
-    assert {logprobs for _, logprobs in short_deltas({"content": "a" * 100_000}, packed)} == {None}
+    assert short({"content": "hi"}, packed) == [({"content": "hi"}, packed)]
+    assert {logprobs for _, logprobs in short({"content": "a" * 100_000}, packed)} == {None}
