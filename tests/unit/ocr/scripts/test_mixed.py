@@ -72,6 +72,18 @@ def test_lines_are_read_by_the_data_that_reads_them_best_and_others_stay() -> No
     assert set(reader.tried) == {"rus"}, "the likeliest script is tried first, and no other after a sure reading"
 
 
+def test_a_clear_guess_is_not_given_up_for_data_that_is_surer_of_lines_that_were_cut_badly() -> None:
+    class Unsure(Reader):
+        def read_line(self, gray: Any, rect: Rect, pack: packs.Pack) -> Line:
+            fit = 0.74 if pack.language == "tha" else 0.65
+            return Line(rect, text="ปลาฝญ" if pack.language == "tha" else "ООО ОВО", fit=fit, is_read=True)
+
+    texts = {1: "Коренната папка не може да се премества", 2: "Вграден графичен обект"}
+    lines = [line(CYRILLIC, number, 0.7) for number in (1, 2)]
+    resolved = resolve(lines, None, Unsure(texts, "rus", "ukr", "tha"))
+    assert [each.text for each in resolved.lines] == list(texts.values())
+
+
 def test_text_that_the_installed_data_cannot_read_is_left_out_without_naming_its_package() -> None:
     resolved = resolve([line(CYRILLIC, number, 0.7) for number in (1, 2)], None, Reader({}, "rus"))
     assert [each.text for each in resolved.lines] == ["", ""]
