@@ -82,7 +82,7 @@ def owner_token(owner: str) -> str:
 def query_terms(text: str) -> QueryTerms:
     """The words of a query, each once, in order: without stop words, unless there are no others.
 
-    A name in camel case is looked up whole and in its parts, as both stand in the index (`candidates.whole_names`).
+    A name in camel case is looked up whole and in its parts, as the index has both (`candidates.whole_names`).
     """
     words: dict[str, None] = {}
     written: set[str] = set()
