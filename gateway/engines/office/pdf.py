@@ -33,8 +33,8 @@ or double, such lines fall apart, or the columns of short cells run together."""
 MAX_HEAD_LINES = 3
 """Lines of one heading, as in blocks.MAX_TITLE_LINES."""
 MAX_HEADED_LINES = 1_000
-"""Lines of a page whose headings in bold are sought, each among all others. Chosen: a newspaper's page has 500. At half,
-some of these have no headings; at double, a page made for it takes four times as long (1.4 s)."""
+"""Lines of a page whose headings in bold are sought, each among all others. Chosen: a newspaper's page has 500. At
+half, some of these have no headings; at double, a page made for it takes four times as long (1.4 s)."""
 BLACK = 1000
 """The greatest weight of a type (CSS and PDF), for a line's blackness of 0 to 1."""
 LINE_END_HYPHENS = "\x02\xad\ufffe"

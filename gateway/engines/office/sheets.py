@@ -17,7 +17,8 @@ takes twice the process's time."""
 FOOTERS = (13, 14, 15, 16)
 """Kinds of placeholders (PP_PLACEHOLDER): slide number, header, footer, date."""
 _NO_SIGN = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
-"""What a number format writes as it is, or as a colour or condition: a `%` in it multiplies nothing (ECMA-376, 18.8.31)."""
+"""What a number format writes as it is, or as a colour or condition: a `%` in it multiplies nothing. Source: ECMA-376,
+part 1, 18.8.31."""
 MAX_DEPTH = 8
 """Groups inside groups on a slide. Chosen: people nest two or three."""
 
