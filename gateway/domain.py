@@ -251,8 +251,8 @@ class RequestStats:
 
     Times are seconds, `started_s` on the monotonic clock. `findings` counts masked values by entity. `body_values`:
     JSON values of a large body, at most. `owns_body`: only the service that answers has the lists and objects of the
-    request's body. `has_large_events`: the upstream sent an event of hundreds of kilobytes. Never holds a prompt, an
-    answer, a key or a host name that a caller chose.
+    request's body. `has_large_events`: the upstream sent a long event, so the answer's events are written in
+    pieces. Never holds a prompt, an answer, a key or a host name that a caller chose.
     """
 
     model: str = ""

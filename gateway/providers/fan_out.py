@@ -94,6 +94,7 @@ class FanOutUpstream:
                 if message.batch is None:
                     running -= 1
                 else:
+                    stats.has_large_events |= each_stats[message.index].has_large_events
                     chunks = (data for data in message.batch if data.strip() != b"[DONE]")
                     yield [_with_index(data, message.index, usages) for data in chunks]
             if len(usages) == len(bodies):

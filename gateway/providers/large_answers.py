@@ -96,7 +96,7 @@ async def _decoded(held: list[bytes], max_values: int, name: str, *, of_model: b
     except TooManyValues as error:
         raise UpstreamError(f"{name} has at least {error.values} JSON values; the limit is {max_values}") from None
     except TooDense:
-        pass  # the packer knows better
+        pass  # an estimate; the packer weighs what is decoded
     limit_bytes = max(FREE_BYTES, int(MAX_TIMES * len(held[0])))
     steps = decode_steps(held.pop(), LogprobsPacker(limit_bytes) if of_model else None)
     try:

@@ -114,9 +114,8 @@ class OpenAICompatUpstream:
                         await checked_events(batch, stats)
                         stats.upstream_s += clock() - started_s
                         if is_complete := b"[DONE]" in batch:
-                            del batch[
-                                batch.index(b"[DONE]") + 1 :
-                            ]  # what comes behind its end is no part of the answer
+                            end = batch.index(b"[DONE]") + 1
+                            del batch[end:]  # what comes behind its end is no part of the answer
                         yield batch
                         started_s = clock()
                         if is_complete:

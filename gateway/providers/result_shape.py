@@ -14,7 +14,7 @@ from gateway.wire.untrusted_json import MOST_RESULTS
 
 _WEB = re.compile(r"https?://[^\s/?#\\@\x00-\x1f\x7f]++([/?#][^\s\\\x00-\x1f\x7f]*+)?", re.IGNORECASE)
 _MAX_TITLE_CHARS = 1_000
-"""Of a title, and of what is said of an image. Chosen: the budget of a result counts only texts; titles have at most a
+"""Of a title, and of an image's description. Chosen: the budget of a result counts only texts; titles have at most a
 few hundred characters. At half none is lost, at double twenty results have 40,000 characters beside their texts."""
 
 

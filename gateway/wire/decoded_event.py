@@ -9,7 +9,7 @@ from gateway.wire.large_json import DecodedBody
 
 class DecodedEvent(bytes):
     """The data of a large event that was decoded already, in the place of its bytes: `event_value` returns its value.
-    Holds no bytes, but has the length that they had."""
+    It is empty, but has the length that they had."""
 
     _body: DecodedBody
 

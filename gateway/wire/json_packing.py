@@ -19,7 +19,7 @@ class Pack(Protocol):
         """The innermost of these has ended."""
 
     def end(self) -> Any:
-        """What stands in the decoded document for all of it."""
+        """The value that the decoded document gets in its place."""
 
 
 class Packer(Protocol):

@@ -17,6 +17,7 @@ from gateway.wire.logprobs import PackedLogprobs, Tokens, spell
 
 NAME = "logprobs"
 """Of the members that are packed, wherever they are."""
+_LINE_ENDS = b"\r\n"
 _OBJECT_BYTES, _FURTHER_MEMBER_BYTES, _OBJECT_MEMBERS, _LIST_BYTES, _PLACE_BYTES, _NUMBER_BYTES = 200, 50, 5, 72, 8, 32
 """What Python holds for an object of up to five members, each further one, a list, a place in it, and a number
 (measured with CPython 3.11 and orjson, collector's heads included)."""
@@ -87,6 +88,8 @@ class _OpenLogprobs:
         self._levels: list[tuple[str, Tokens | None]] = []
 
     def keep(self, raw: bytes | bytearray) -> None:
+        """Without line ends, which JSON has between values only: one would end the `data:` line of an event."""
+        raw = raw.translate(None, _LINE_ENDS)
         if self._is_run:
             self._is_run = False
             self._packed.parts += (bytes(self._rest), bytes(raw))

@@ -15,7 +15,7 @@ MAX_COUNT = 10**9
 these numbers, so a larger or a negative one is none."""
 
 MOST_RESULTS = 1_000
-"""Results of a provider that are looked at, and images. Chosen: fifty times what a caller may ask for; the rest is left
+"""Results of a provider that are read, and images. Chosen: fifty times what a caller may ask for; the rest is left
 out before it costs anything. At half the pages of many engines together come near it, at double filters take 8 ms."""
 
 

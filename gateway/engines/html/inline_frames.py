@@ -23,7 +23,7 @@ _APART = ("script", "style", "link", "meta", "title", "noscript", "template", "i
 
 
 def open_frames(root: Any) -> None:
-    """Fills the frames of a document that was just parsed; what stands in a frame for old browsers goes."""
+    """Fills the frames of a document that was just parsed; what a frame holds for old browsers goes."""
     _open_frameset(root)
     left, opened = _MOST_CHARS, 0
     for frame in list(root.iter("iframe")):

@@ -82,7 +82,7 @@ def owner_token(owner: str) -> str:
 def query_terms(text: str) -> QueryTerms:
     """The words of a query, each once, in order: without stop words, unless there are no others.
 
-    A name in camel case is looked up whole and in its parts, as both stand in the index (`candidates.whole_names`).
+    A name in camel case is looked up whole and in its parts, as the index has both (`candidates.whole_names`).
     """
     words: dict[str, None] = {}
     written: set[str] = set()
@@ -98,10 +98,10 @@ def query_terms(text: str) -> QueryTerms:
             names[word] = parts
             words.update(dict.fromkeys(parts))
     stops = STOP_WORDS | foreign_stop_words(list(words))
-    kept = [word for word in words if word not in stops] or list(words)
+    kept = ([word for word in words if word not in stops] or list(words))[:_MOST_WORDS]
     pairs = tuple(dict.fromkeys(bigrams(fold(text))))[:_MOST_WORDS]
-    only_parts = tuple((name, frozenset(parts) - written) for name, parts in names.items())
-    return QueryTerms(tuple(kept[:_MOST_WORDS]), pairs, only_parts)
+    only_parts = tuple((name, frozenset(names[name]) - written) for name in kept if name in names)
+    return QueryTerms(tuple(kept), pairs, only_parts)
 
 
 def match_expression(query: IndexQuery, terms: QueryTerms) -> str:

@@ -73,6 +73,15 @@ def boxes(element: Any) -> Iterator[Any]:
             yield from boxes(child)
 
 
+def paragraphs(part: Any) -> Iterator[Any]:
+    """A paragraph, or those of a table, each with those of its text boxes."""
+    if part.tag == f"{W}p":
+        yield part
+    for child in part:
+        if child.tag != _FALLBACK:
+            yield from paragraphs(child)
+
+
 class Styles:
     """Styles of a document by their ids, each looked up once. `root`: the element `w:styles`."""
 
@@ -91,14 +100,14 @@ class Styles:
         if style_id not in self._known:
             found: dict[str, Any] = {}
             element = self._elements.get(style_id)
-            name = element.find(f"{W}name").get(f"{W}val", "") if element is not None else ""
+            name = element.find(f"{W}name") if element is not None else None
             for _ in range(MAX_STYLE_DEPTH):
                 if element is None:
                     break
                 found = {**_properties(element), **found}
                 base = element.find(f"{W}basedOn")
                 element = self._elements.get(base.get(f"{W}val")) if base is not None else None
-            self._known[style_id] = Style(name, **found)
+            self._known[style_id] = Style(name.get(f"{W}val", "") if name is not None else "", **found)
         return self._known[style_id]
 
 

@@ -6,11 +6,11 @@ Sources: python-docx 1.2, OpenDocument 1.3 (OASIS), read 2026-11-22.
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.office.docx_parts import Numbering, Styles, W, boxes, content, text_of
+from gateway.engines.office.docx_parts import Numbering, Styles, W, boxes, content, paragraphs, text_of
 from gateway.engines.office.text import DocumentText
 
 MAX_SPAN = 63
@@ -113,7 +113,7 @@ def _docx_rows(table: Any, notes: list[str]) -> list[list[str]]:
         texts: list[str] = []
         for cell in row.tc_lst:
             is_below = cell.vMerge == "continue"
-            inner = (paragraph for part in content(cell) for paragraph in part.iter(f"{W}p"))
+            inner = (paragraph for part in content(cell) for paragraph in paragraphs(part))
             texts.append("" if is_below else "\n".join(text_of(paragraph, notes) for paragraph in inner))
             texts += [""] * (min(cell.grid_span, MAX_SPAN) - 1)
         rows.append(texts)
@@ -160,7 +160,7 @@ class _Odt:
                 self._out.heading(int(level) if level.isdigit() else 1, _odt_text(part, self._notes))
             elif part.tag == f"{_TEXT}p":
                 self._out.paragraph(_odt_text(part, self._notes))
-                for box in part.iter(_TEXT_BOX):
+                for box in _odt_boxes(part):
                     self.write(box)
             elif part.tag == f"{_TEXT}list":
                 self._out.items(self._items(part, 0, part.get(f"{_TEXT}style-name")))
@@ -191,6 +191,15 @@ def _odt_rows(table: Any, notes: dict[Any, int]) -> list[list[str]]:
                 texts += [_odt_text(cell, notes)] * (min(MAX_REPEATED, int(repeated)) if repeated.isdigit() else 1)
         rows.append(texts)
     return rows
+
+
+def _odt_boxes(part: Any) -> Iterator[Any]:
+    """The text boxes anchored in a paragraph; those of boxes inside them are left to these."""
+    for child in part:
+        if child.tag == _TEXT_BOX:
+            yield child
+        else:
+            yield from _odt_boxes(child)
 
 
 def _odt_text(part: Any, notes: dict[Any, int]) -> str:

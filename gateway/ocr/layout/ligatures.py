@@ -1,6 +1,6 @@
 """Pairs of signs that programming typefaces draw as one: `<-`, `=>`, `&&`.
 
-The halves of such a drawing are no signs, so their shapes say nothing; they stand in no other place. The recogniser
+The halves of such a drawing are no signs, so their shapes say nothing, and they come in no other place. The recogniser
 reads the whole, between copies of a word. Letters and figures of one pitch do not touch: a pair that does, and is read
 as figures, is `&&`, of such drawings the only one with rings. Works on cells and shapes.
 """

@@ -26,7 +26,7 @@ WORD_START = re.compile(r"\w{2,}")
 CLEAR = 0.3
 """Letters left of the first word in which there is no mark."""
 OFF_GRID = 0.22
-"""A sign's middle is on the letters' grid within so many letters: dots and quotation marks stand in the middle too. At
+"""A sign's middle is on the letters' grid within so many letters: dots and quotation marks are in the middle too. At
 half, slanted signs are marks; at double (almost a half), no mark is off."""
 MAX_WIDTH = 1.35
 """Letters that a mark is wide at most."""
@@ -68,13 +68,13 @@ def without_margin(gray: Any, lines: list[Line], pitch: float, left: float) -> t
     """The page and a block's lines without line numbers and marks beside them, and the x where its numbers end, minus
     infinity without any. `left`: the x from which rows begin."""
     rows = [[lines[i] for i in row] for row in rows_of([line.rect for line in lines], range(len(lines)))]
-    gutter = None
+    gutter, gray = None, gray.copy()
     for _ in range(MAX_COLUMNS):
         found = gutter_of(rows, pitch)
         if found is None:
             break
         gutter = found
-        gray = _painted(gray, Rect(0, gutter.top, gutter.edge, gutter.bottom))
+        _paint(gray, Rect(0, gutter.top, gutter.edge, gutter.bottom))
         rows = [[right_of(line, gutter, pitch) for line in row] for row in rows]
     starts = [
         line.letters[word.start()] - pitch / 2
@@ -84,7 +84,7 @@ def without_margin(gray: Any, lines: list[Line], pitch: float, left: float) -> t
         for word in WORD_START.finditer(line.text)
     ]
     for mark, top, bottom in _marks(gray, rows, pitch, (left, min(starts)), gutter) if starts else ():
-        gray = _painted(gray, Rect(mark.x1 - 1, top, mark.x2 + 1, bottom))
+        _paint(gray, Rect(mark.x1 - 1, top, mark.x2 + 1, bottom))
         rows[mark.row] = [_without(line, mark, pitch) for line in rows[mark.row]]
     return gray, [line for row in rows for line in row], -inf if gutter is None else gutter.edge
 
@@ -177,14 +177,11 @@ def _without(line: Line, mark: _Mark, pitch: float) -> Line:
     return replace(line, rect=line.rect._replace(x1=left), text=line.text[cut:], letters=line.letters[cut:], words=())
 
 
-def _painted(gray: Any, box: Rect) -> Any:
-    """The page with a box in the ground's colour of each of its rows of pixels, taken right of the box."""
+def _paint(gray: Any, box: Rect) -> None:
+    """Fills a box of the page with the ground's colour of each of its rows of pixels, taken right of the box."""
     _, numpy = vision()
     left, top, right, bottom = max(0, int(box.x1)), max(0, int(box.y1)), int(box.x2) + 1, int(box.y2) + 1
     beside = gray[top:bottom, right : right + gray.shape[1]]
-    if not beside.size or right <= left:
-        return gray
-    gray = gray.copy()
-    ground = numpy.percentile(beside, GROUND_PERCENTILE, axis=1, keepdims=True)
-    gray[top:bottom, left:right] = ground.astype(gray.dtype)
-    return gray
+    if beside.size and right > left:
+        ground = numpy.percentile(beside, GROUND_PERCENTILE, axis=1, keepdims=True)
+        gray[top:bottom, left:right] = ground.astype(gray.dtype)

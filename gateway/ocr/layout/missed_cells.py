@@ -34,6 +34,9 @@ MARK_FIT = 0.85
 such pieces stay; at double (above 1) no mark is kept."""
 MAX_MARKS = 60
 """More are texture. Chosen: a page of a timetable has so many dashes; each takes two milliseconds to read."""
+MAX_PIECES = 1_000
+"""Pieces of ink of which marks are made, each compared with all others; more are texture. Chosen: at half, tables with
+icons lose their marks; at double, texture takes four times as long (.2 s)."""
 
 
 def read_table(
@@ -73,7 +76,10 @@ def missed_marks(gray: Any, rect: Rect, lines: Sequence[Line]) -> list[Line]:
     wide, high = boxes[:, 2] / height, boxes[:, 3] / height
     is_mark = (high >= MIN_HEIGHT) & (high <= MAX_HEIGHT) & (wide <= MAX_WIDTH)
     is_dash = (high <= DASH_THICK) & (wide >= MIN_DASH) & (wide <= MAX_DASH) & (boxes[:, 3] >= 1)
-    found = [Rect(left + x, top + y, left + x + w, top + y + h) for x, y, w, h in boxes[is_mark | is_dash].tolist()]
+    boxes = boxes[is_mark | is_dash]
+    if len(boxes) > MAX_PIECES:
+        return []
+    found = [Rect(left + x, top + y, left + x + w, top + y + h) for x, y, w, h in boxes.tolist()]
     marks = [mark for mark in _joined(found, NEAR * height) if _is_in_table(mark, rects, height)]
     return [_line(mark, height) for mark in marks] if len(marks) <= MAX_MARKS else []
 
@@ -95,7 +101,7 @@ def _is_beside(one: Rect, other: Rect, near: float) -> bool:
 
 
 def _is_in_table(mark: Rect, rects: list[Rect], height: float) -> bool:
-    """Whether a mark stands in a row and a column of lines, and touches none of them."""
+    """Whether a mark is in a row and a column of lines, and touches none of them."""
     if mark.width > MAX_WIDTH * height:
         return False
     around = Rect(mark.x1 - NEAR * height, mark.y1, mark.x2 + NEAR * height, mark.y2)

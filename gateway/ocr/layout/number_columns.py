@@ -66,7 +66,7 @@ def _chain(numbers: list[Line], middles: list[float], step: float) -> list[Line]
 
 
 def are_parted(one: Sequence[Line], other: Sequence[Line], columns: Sequence[Rect]) -> bool:
-    """Whether a column of numbers stands between two runs: they are two panes."""
+    """Whether there is a column of numbers between two runs: they are two panes."""
     left, right = sorted((hull([line.rect for line in run]) for run in (one, other)), key=lambda rect: rect.x1)
     return any(left.x1 < column.x1 and column.x2 <= right.x1 and _is_beside(column, right) for column in columns)
 

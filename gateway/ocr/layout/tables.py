@@ -250,16 +250,26 @@ def _columns_of(row: list[Word], gutters: list[float]) -> set[int]:
 def _without_rims(table: Table) -> Table:
     """The table without first or last rows and columns that are one cell without text: the margin between the rim of a
     sheet or screen and the rules."""
-    for cell in table.cells:
-        if cell.text:
-            continue
-        if (cell.row_span, cell.column_span) == (table.row_count, 1) and cell.column in (0, table.column_count - 1):
-            kept = [c if c.column <= cell.column else replace(c, column=c.column - 1) for c in table.cells if c != cell]
-            return _without_rims(Table(table.row_count, table.column_count - 1, tuple(kept)))
-        if (cell.row_span, cell.column_span) == (1, table.column_count) and cell.row in (0, table.row_count - 1):
-            kept = [c if c.row <= cell.row else replace(c, row=c.row - 1) for c in table.cells if c != cell]
-            return _without_rims(Table(table.row_count - 1, table.column_count, tuple(kept)))
-    return table
+    while True:
+        blank = [cell for cell in table.cells if not cell.text]
+        full_rows = {c.row for c in blank if (c.row_span, c.column_span) == (1, table.column_count)}
+        full_columns = {c.column for c in blank if (c.row_span, c.column_span) == (table.row_count, 1)}
+        rows, columns = _inner(table.row_count, full_rows), _inner(table.column_count, full_columns)
+        if len(rows) == table.row_count and len(columns) == table.column_count:
+            return table
+        kept = [
+            replace(cell, row=cell.row - rows.start, column=cell.column - columns.start)
+            for cell in table.cells
+            if cell.row in rows and cell.column in columns
+        ]
+        table = Table(len(rows), len(columns), tuple(kept))
+
+
+def _inner(count: int, blank: Collection[int]) -> range:
+    """The numbers from 0 to `count` without blank ones at both ends."""
+    first = next((number for number in range(count) if number not in blank), count)
+    last = next((number for number in reversed(range(first, count)) if number not in blank), first - 1)
+    return range(first, last + 1)
 
 
 def _unless_empty(table: Table) -> Table | None:

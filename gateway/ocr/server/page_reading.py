@@ -23,7 +23,8 @@ from gateway.ocr.server.page_report import PageReport
 from gateway.ocr.types import Line, PageBlock, Rect
 
 MOSTLY, FEW_LINES = 0.5, 12
-"""Share of the lines of a list of names that have a bullet: some go on in a second line; and how many are looked at."""
+"""Share of the lines of a list of names that have a bullet: some go on in a second line; and about how many lines are
+read for it."""
 
 
 class PageShape(NamedTuple):

@@ -91,7 +91,7 @@ _OWNED_BY = re.compile(
 )
 """The mapping whose only `key` follows: `encryption:` above `key: x`, `'crypt' => ['key' => 'x']`."""
 _FALLBACK = re.compile(rb"(?i:secret|token|passw(?:or)?d|api_?key)[\w\"')\]]{0,12}\s{0,8}(?:\|\||\?\?|\?:|or\s)")
-"""A variable with a credential's name, for which the value stands in: `key = env.JWT_SECRET ?? "x"`."""
+"""A variable with a credential's name, whose default the value is: `key = env.JWT_SECRET ?? "x"`."""
 _ENDS_STRONG = re.compile(rb"(?i:passw(?:or)?d|passphrase|secret)\Z")
 _LINE_END = re.compile(rb"[\"']?;?[ \t]{0,8}(?:[\r\n]|\Z)")
 _ENDING_IN_PASS = re.compile(

@@ -123,7 +123,7 @@ def is_public(value: bytes) -> bool:
 
 
 def is_publishable(value: bytes) -> bool:
-    """Whether its maker calls a key publishable: it stands in every page of the shop or map, and is only likely."""
+    """Whether its maker calls a key publishable: every page of the shop or map has it, so it is only likely."""
     return _PUBLISHABLE.match(value) is not None
 
 

@@ -140,17 +140,20 @@ async def _pump(
 
 
 async def _write_apart(reply: EventReply, batch: EventBatch) -> None:
-    """Write the events of a large request's answer in pieces: some interfaces repeat the request in several events."""
-    waiting = bytearray()
+    """Write events in pieces: long ones, and those of a large request's answer, as some interfaces repeat the request
+    in several events."""
+    waiting, is_long = bytearray(), False
     for event in batch:
         for piece in sse.pieces(event):
             waiting += piece
             if len(waiting) > _APART_BYTES:
                 await reply.write(bytes(waiting))
                 waiting.clear()
+                is_long = True
     if waiting:
         await reply.write(bytes(waiting))
-    give_back()
+    if is_long:  # not behind each of the short events that follow a long one
+        give_back()
 
 
 async def _write(writing: Awaitable[object]) -> None:

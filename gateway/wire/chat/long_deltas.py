@@ -19,6 +19,7 @@ _CUT = ("content", "reasoning_content", "refusal")
 
 
 Short: TypeAlias = tuple[dict[str, Any], Any]
+"""A delta of one field, and its `logprobs`."""
 
 
 def short_deltas(delta: dict[str, Any], logprobs: Any) -> Iterator[Short | None]:

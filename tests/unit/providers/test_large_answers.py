@@ -1,5 +1,7 @@
 """Whole answers of upstreams are decoded as `json` does, in turns with others; too many values are refused."""
 
+import json
+
 import orjson
 import pytest
 
@@ -9,6 +11,7 @@ from gateway.errors import UpstreamError
 from gateway.providers.large_answers import MAX_EVENT_VALUES, MAX_VALUES, checked_events, decoded_answer
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.resilience.slices import all_steps
+from gateway.wire import sse
 from gateway.wire.decoded_event import event_value
 from gateway.wire.logprobs import PackedLogprobs, as_json, spell
 from tests.support.loop_turns import turns_of_others
@@ -79,6 +82,17 @@ async def test_log_probabilities_of_a_large_answer_stay_json_and_spell_what_they
     for packed, plain in zip(decoded["choices"], choices, strict=True):
         assert type(packed["logprobs"]) is PackedLogprobs
         assert _lines(packed["logprobs"].spelt) == _lines(all_steps(spell(plain["logprobs"])))
+
+
+async def test_log_probabilities_of_an_event_of_many_lines_are_one_line_of_a_stream() -> None:
+    tokens = [_token("word") for _ in range(2_000)]
+    value = {"choices": [{"index": 0, "delta": {"content": "x"}, "logprobs": {"content": tokens}}]}
+    raw = json.dumps(value, indent=1).replace("\n", "\r\n").encode()
+    (event,) = await checked_events([raw], RequestStats())
+    assert type(event_value(event)["choices"][0]["logprobs"]) is PackedLogprobs
+    frame = sse.frame(event_value(event))
+    assert frame.endswith(b"\n\n") and b"\n" not in frame[:-2] and b"\r" not in frame
+    assert orjson.loads(frame.removeprefix(b"data: ")) == value
 
 
 @pytest.mark.parametrize("unit", [[], {"a": 1}, {}])

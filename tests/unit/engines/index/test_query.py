@@ -51,6 +51,12 @@ def test_names_are_looked_up_whole_and_in_parts_and_stop_words_only_when_alone(
     assert query_terms(text).words == words
 
 
+def test_of_a_query_of_very_many_names_those_that_are_looked_up_count() -> None:
+    terms = query_terms(" ".join(f"get{chr(65 + n % 26)}x{chr(97 + n // 26)}Page" for n in range(600)))
+    assert len(terms.words) == 32
+    assert 0 < len(terms.names) < 32 and {name for name, _ in terms.names} <= set(terms.words)
+
+
 @pytest.mark.parametrize(
     ("path", "title", "query", "lowered"),
     [

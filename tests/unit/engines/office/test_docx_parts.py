@@ -7,6 +7,7 @@ from typing import Any
 import docx
 from docx.oxml import parse_xml
 
+from gateway.engines.office.docx_parts import W
 from gateway.engines.office.reader import read_document
 from tests.support.office_files import docx_file, saved
 
@@ -51,6 +52,18 @@ def test_paragraphs_in_content_controls_and_text_boxes_are_read_once() -> None:
     control = f"<w:sdt><w:sdtContent><w:p>{run('In a control.')}</w:p></w:sdtContent></w:sdt>"
     document.element.body.insert(1, element(control))
     assert read(document).split("\n\n") == ["See the box.", "In a box.", "In a control."]
+
+
+def test_a_text_box_in_a_cell_is_read_once_and_a_style_may_have_no_name() -> None:
+    document = docx.Document()
+    box = f"<w:txbxContent><w:p>{run('In a box.')}</w:p></w:txbxContent>"
+    anchor = f"<mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback>"
+    cell = document.add_table(1, 1).cell(0, 0).paragraphs[0]
+    cell._p.append(element(f"<w:r><mc:AlternateContent>{anchor}</mc:AlternateContent></w:r>"))
+    paragraph = document.add_paragraph("Below.", style="List Bullet")
+    name = paragraph.style.element.find(f"{W}name")
+    name.getparent().remove(name)
+    assert read(document).split("\n\n") == ["| In a box. |\n| --- |", "- Below."]
 
 
 def test_items_have_their_numbers_and_levels_and_headings_their_outline_level() -> None:

@@ -218,6 +218,21 @@ def test_an_odt_has_numbers_notes_and_boxes_and_no_deleted_text() -> None:
     assert text("odt", body).split("\n\n") == ["A claim[^1] here.", "1. one\n2. two", "Box:", "Boxed.", "[^1]: Below."]
 
 
+def test_text_boxes_in_text_boxes_of_an_odt_are_read_once_each() -> None:
+    body = "<text:p>0</text:p>"
+    for depth in range(1, 40):
+        body = f"<text:p>{depth}<draw:frame><draw:text-box>{body}</draw:text-box></draw:frame></text:p>"
+    assert text("odt", odt_file(body)).split("\n\n") == [str(depth) for depth in reversed(range(40))]
+
+
+@pytest.mark.parametrize(("form", "shown"), [("0.0%", "4.2 %"), ('0"%"', "0.042"), ("0\\%", "0.042")])
+def test_a_percent_sign_that_a_number_format_only_writes_multiplies_nothing(form: str, shown: str) -> None:
+    book = openpyxl.Workbook()
+    cell = book.active.cell(1, 1, 0.042)
+    cell.number_format = form
+    assert text("xlsx", saved(book)).split("\n")[-2] == f"| {shown} |"
+
+
 def test_the_wide_spaces_of_a_justified_line_are_no_columns() -> None:
     row = [(60.0, 700.0, 12.0, "again"), (105.0, 700.0, 12.0, "with"), (143.0, 700.0, 12.0, "less")]
     below = (60.0, 686.0, 12.0, "and then some more")

@@ -10,8 +10,8 @@ from gateway.ocr.image.ink import measure, part_words, parts_of, without_rules
 from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.layout.aligned_tables import aligned_tables
 from gateway.ocr.layout.reading_order import bands_of, rows_of
-from gateway.ocr.layout.ruling_lines import ruled_regions
-from gateway.ocr.layout.tables import build_table, column_table
+from gateway.ocr.layout.ruling_lines import Grid, ruled_regions
+from gateway.ocr.layout.tables import build_table, column_table, ruled_table
 from gateway.ocr.types import Line, Rect, Table, Word
 from tests.support.ocr_pages import font
 
@@ -214,6 +214,17 @@ def test_the_margin_between_a_screen_s_rim_and_the_rules_is_no_row_or_column() -
     cells = [read_line(20 + 175 * c, 75 + 50 * r, f"c{r}{c}") for r in range(3) for c in range(2)]
     table = build_table(numpy.asarray(image), Rect(5, 5, 400, 215), cells)
     assert texts(table) == [["c00", "c01"], ["c10", "c11"], ["c20", "c21"]]
+
+
+def test_the_rim_of_a_table_may_be_a_thousand_blank_rows_and_a_column_beside_the_others() -> None:
+    blank, rows = 1_200, 3
+    walls = ((False, False),) * blank + ((True, True),) * rows
+    ys = tuple(10.0 * n for n in range(blank + rows + 1))
+    below = ((True, True, True),) * blank + ((False, True, True),) * (rows - 1)
+    found = [Word(f"{column}{row}", Rect(15 + 10 * column, y + 2, 18 + 10 * column, y + 8))
+             for row, y in enumerate(ys[blank:-1]) for column in range(2)]  # fmt: skip
+    table = ruled_table(Grid((0.0, 10.0, 20.0, 30.0), ys, walls, below), found)
+    assert texts(table) == [["00", "10"], ["01", "11"], ["02", "12"]]
 
 
 def test_a_pale_rule_close_to_text_still_parts_two_rows() -> None:
