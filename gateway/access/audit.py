@@ -12,7 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from gateway.access.private_files import own_like_folder
+from gateway.access.private_files import naming, own_like_folder
 from gateway.domain import Json
 
 
@@ -32,9 +32,10 @@ class AuditLog:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self._path, flags, 0o600)
         try:
-            own_like_folder(descriptor, self._path)
-            os.write(descriptor, line + b"\n")
-            os.fsync(descriptor)
+            with naming(self._path):
+                own_like_folder(descriptor, self._path)
+                os.write(descriptor, line + b"\n")
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
         if self._also is not None:
