@@ -1,8 +1,7 @@
 """The vectors of the search index: made in the background after pages are stored, and asked for the nearest passages.
 
-Theory of operation. `run` is one task, started by the first `start`, `wake` or `nearest`. It
-alone makes vectors, and of all processes that use the file only the one that holds the lock file does; the others try
-again every _POLL_S.
+Theory of operation. `run` is one task, started by the first `start`, `wake` or `nearest`. It alone makes vectors, and
+of all processes that use the file only the one that holds the lock file does; the others try again every _POLL_S.
 
 | state   | what happens                                                       | leaves it when                        |
 |---------|--------------------------------------------------------------------|---------------------------------------|

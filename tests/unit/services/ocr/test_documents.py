@@ -148,6 +148,14 @@ async def test_a_page_that_there_is_not_is_refused() -> None:
     assert refused.value.param == "messages[0].content[1].file"
 
 
+async def test_an_image_has_one_page() -> None:
+    with pytest.raises(InvalidRequest, match="has 1 page; ask for page 1") as refused:
+        await service(Scripted(), Pages(0)).complete(
+            body(TEXT, file(picture(), ""), ocr={"pages": "2"}), RequestStats()
+        )
+    assert refused.value.param == "messages[0].content[1].file"
+
+
 async def test_a_file_that_is_an_image_is_read_like_an_image() -> None:
     completions = Scripted("text")
     answer = await service(completions, Pages(0)).complete(body(TEXT, file(picture(), "")), RequestStats())
