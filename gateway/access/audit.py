@@ -8,11 +8,12 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
 
 import orjson
 
-from gateway.access.private_files import own_like_folder
+from gateway.access.private_files import naming, own_like_folder
 from gateway.domain import Json
 
 
@@ -31,11 +32,20 @@ class AuditLog:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self._path, flags, 0o600)
-        try:
+        with naming(self._path), os.fdopen(descriptor, "ab", buffering=0) as file:
             own_like_folder(descriptor, self._path)
-            os.write(descriptor, line + b"\n")
+            _append_whole(file, line + b"\n")
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
         if self._also is not None:
             self._also(line)
+
+
+def _append_whole(file: FileIO, line: bytes) -> None:
+    """Write all of a line or nothing: a disk that becomes full takes a part, behind which the next would stand."""
+    size, rest = os.fstat(file.fileno()).st_size, memoryview(line)
+    try:
+        while rest:
+            rest = rest[file.write(rest) :]
+    except OSError:
+        file.truncate(size)
+        raise

@@ -27,6 +27,18 @@ double, a stuck one is reported later. A poll costs microseconds, and a command 
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Say which file an OSError inside is about, where the system does not: a full disk is reported by a write, which
+    knows a descriptor alone."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock file at `path`. Raises InvalidRequest when another command holds it for too long."""
     # O_NOFOLLOW: the folder may belong to a less trusted user, who could plant a link.
@@ -89,7 +101,7 @@ def copy_private(path: Path, source: IO[bytes], mode: int = 0o600) -> None:
     """As `write_private`, with all that `source` has yet to give, in pieces, and another mode if wanted."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with naming(path), os.fdopen(descriptor, "wb") as file:
             shutil.copyfileobj(source, file)
             os.fchmod(file.fileno(), mode)
             file.flush()

@@ -52,6 +52,10 @@ _LOOK_AT_MISS_S = 0.02
 """Least time between two looks for unknown keys, and so how long one may wait for its look. Chosen: wrong keys cost at
 most 50 commands a second. At half, 100; at double, the first request of a new key may wait 40 ms."""
 
+_ATTEMPTS = 3
+"""Readings of one look, which reads again where another look has changed the copy since it began. Chosen: two looks
+overlap while keys are being changed; at half, a change may wait for the next poll; at double, nothing is gained."""
+
 _LOCK_S = 10.0
 """How long a command waits for another one, and how long one that has died blocks the others. As for the key file."""
 
@@ -131,6 +135,7 @@ class RedisKeyStore:
         self._clock = clock
         self._table = KeyTable(now)
         self._version = b""
+        self._copies = 0
         self._read_at_s = float("-inf")
         self._looked_at_s = float("-inf")
         self._next_look: asyncio.Task[None] | None = None
@@ -203,18 +208,29 @@ class RedisKeyStore:
             await self._look()
 
     async def _look(self, *, is_awaited: bool = False) -> None:
-        """Read the keys if they have changed. `is_awaited`: a request waits for it."""
+        """Read the keys if they have changed. `is_awaited`: a request waits for it.
+
+        Looks may overlap. So that none puts back what is older, only one takes effect that began after the last that
+        did; another reads anew.
+        """
         ask = self._connection.ask if is_awaited else self._connection.ask_patiently
         self._looked_at_s = self._clock()
         try:
-            version = await ask(lambda redis: redis.get(VERSION))
-            if version is None:
-                self._report("the keys are missing in Redis")
-                return
-            if version != self._version:
-                self._take(await ask(lambda redis: redis.hgetall(KEYS)), version)
+            for _ in range(_ATTEMPTS):
+                before = self._copies
+                version = await ask(lambda redis: redis.get(VERSION))
+                rows = await ask(lambda redis: redis.hgetall(KEYS)) if version not in (None, self._version) else None
+                if self._copies == before:
+                    break
+            else:
+                return  # the next poll sees the rest
         except StateDown:
             return
+        if version is None:
+            self._report("the keys are missing in Redis")
+            return
+        if rows is not None:
+            self._take(rows, version)
         self._read_at_s = self._clock()
 
     def _take(self, rows: dict[bytes, bytes], version: bytes) -> None:
@@ -225,6 +241,7 @@ class RedisKeyStore:
         else:
             self._problem = ""
         self._version = version
+        self._copies += 1
 
     def _report(self, problem: str, error: str = "missing") -> None:
         """Note a problem, with one log line at its beginning. An empty Redis still answers: the copy stays fresh."""

@@ -33,6 +33,7 @@ from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
 from gateway.engines.extract.pictures import PooledPictures, PooledPixels
 from gateway.engines.index.search_provider import LocalSearch
+from gateway.engines.index.vectors import PassageVectors
 from gateway.mcp.cancellations import Cancellations
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
@@ -83,7 +84,8 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     pictures = picture_reader(config, pool, ocr, OwnUse(shared.keys.caller_of, budgets, shared.usage, metrics))
     deps = engine_deps(config, fetcher, pool, resources, ModelUse(completions, pictures))
     files = FileParts(file_reader(pool, pictures), config.ocr.max_document_bytes)
-    local = LocalSearch(deps.index, passage_vectors(config, deps.index, embedder, resources))
+    vectors = passage_vectors(config, deps.index, embedder, resources)
+    local = LocalSearch(deps.index, vectors)
     websearch, index_alone = websearch_services(config, deps, (sanitizer, judge), local, resources)
     searched: Searched = "local" if config.search.provider == "local" else "web"
     websearch.cache.shared, running = shared.searches, RunningCalls()
@@ -105,7 +107,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     app = application(server, config.server.max_body_bytes)
     app[CONSOLE_API] = _console_api(config, server, handlers, shared)
     sampler = Sampler(server, shared, completions, deps.index)
-    app.cleanup_ctx.append(_start_and_close(shared, sampler, resources))
+    app.cleanup_ctx.append(_start_and_close(shared, sampler, vectors, resources))
     return app
 
 
@@ -153,11 +155,13 @@ def _server_state(
 
 
 def _start_and_close(
-    shared: SharedParts, sampler: Sampler, resources: AsyncExitStack
+    shared: SharedParts, sampler: Sampler, vectors: PassageVectors | None, resources: AsyncExitStack
 ) -> Callable[[web.Application], AsyncIterator[None]]:
     async def lifetime(app: web.Application) -> AsyncIterator[None]:
         await shared.start()
         sampler.start()
+        if vectors is not None:
+            vectors.start()
         yield
         await sampler.close()
         app[SERVER_STATE].recorder.flush()  # what was used is written when the rest closes

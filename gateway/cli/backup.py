@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from gateway.access.private_files import copy_private, make_private_folder
+from gateway.access.private_files import copy_private, make_private_folder, naming
 from gateway.cli.argument_types import Parsers
 from gateway.config.environment import Environment
 from gateway.errors import GatewayError, InvalidRequest
@@ -55,7 +55,7 @@ def _backup(arguments: argparse.Namespace, environment: Environment) -> int:
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # mode 0600
     count = 0
     try:
-        with os.fdopen(descriptor, "wb") as raw, tarfile.open(fileobj=raw, mode="w") as archive:
+        with naming(file), os.fdopen(descriptor, "wb") as raw, tarfile.open(fileobj=raw, mode="w") as archive:
             for path in _saved_files(state_dir):
                 _add(archive, path, path.relative_to(state_dir))
                 count += 1

@@ -5,6 +5,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+from gateway.access.private_files import naming
 from gateway.app.web_tools import open_site
 from gateway.cli.argument_types import (
     Parsers,
@@ -77,4 +78,5 @@ def _crawl(arguments: argparse.Namespace, environment: Environment) -> int:
         sys.stdout.write(f"{told['written']} pages written to {arguments.out}, {told['unchanged']} unchanged\n")
         return code
 
-    return asyncio.run(run())
+    with naming(arguments.out):
+        return asyncio.run(run())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import orjson
 
+from gateway.access.private_files import naming
 from gateway.app.reading import open_reader
 from gateway.cli.argument_types import Parsers, add_depth_option, add_state_options
 from gateway.config.environment import Environment
@@ -59,7 +60,8 @@ async def _read(config: Config, request: ExtractRequest, screenshot: Path | None
         data = await reader.read(request)
         if screenshot is not None:
             picture = await reader.picture(request.urls[0])
-            await asyncio.to_thread(screenshot.write_bytes, picture)
+            with naming(screenshot):
+                await asyncio.to_thread(screenshot.write_bytes, picture)
     return data
 
 
@@ -69,7 +71,8 @@ def _write(data: Json, folder: Path) -> None:
         path = folder / file_name(page["url"])
         path.parent.mkdir(parents=True, exist_ok=True)
         head = front_matter(page["url"], page.get("title", ""), None, time.time())
-        path.write_text(f"{head}{page['raw_content']}\n", encoding="utf-8")
+        with naming(path):
+            path.write_text(f"{head}{page['raw_content']}\n", encoding="utf-8")
     sys.stdout.write(f"{len(data['results'])} pages written to {folder}\n")
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from gateway.access.private_files import naming
 from gateway.cli.argument_types import print_json_lines
 from gateway.errors import InvalidRequest
 from gateway.ocr.image.document_pages import open_document
@@ -80,6 +81,13 @@ def prompt_of(options: OcrOptions) -> str:
         raise InvalidRequest("mode locate needs --find TEXT")
     if mode is wire.CUSTOM and not options.prompt and not options.grounding:
         raise InvalidRequest("mode custom needs --prompt TEXT or --grounding")
+    for option, is_given, modes in (
+        ("--find", options.find, (wire.LOCATE,)),
+        ("--prompt", options.prompt, (wire.CUSTOM,)),
+        ("--grounding", options.grounding, (wire.CUSTOM, wire.MARKDOWN)),
+    ):
+        if is_given and mode not in modes:
+            raise InvalidRequest(f"{option} is for mode {modes[0].name}, not for {mode.name}")
     return wire.build_prompt(mode, text=options.find or options.prompt, grounding=options.grounding)
 
 
@@ -93,13 +101,12 @@ def run(data: bytes, options: OcrOptions, out: TextIO = sys.stdout, notes: TextI
     document = open_document(data, options.pages)
     engine = OcrEngine(options.threads or os.cpu_count() or 1)
     failed = 0
-    last = document.first + document.page_count - 1
     try:
         for number, page in enumerate(document.pages, document.first):
             if document.page_count > 1:
                 show_progress(notes, number - document.first + 1, document.page_count)
             if document.page_count > 1 and not options.as_json:
-                out.write(f"{'' if number == document.first else chr(10)}--- page {number} of {last} ---\n")
+                out.write(f"{'' if number == document.first else chr(10)}--- page {number} of {document.total} ---\n")
             try:
                 text = _read_page(engine, page, prompt, None if options.as_json else out)
             except InvalidRequest as error:
@@ -138,7 +145,8 @@ def _read_page(engine: OcrEngine, page: bytes, prompt: str, out: TextIO | None) 
 def _write_overlay(path: Path, number: int, count: int, picture: bytes, notes: TextIO) -> None:
     """Write `out.png`, or `out-2.png` for page 2 of several."""
     target = path if count == 1 else path.with_name(f"{path.stem}-{number}{path.suffix or '.png'}")
-    target.write_bytes(picture)
+    with naming(target):
+        target.write_bytes(picture)
     notes.write(f"{'' if count == 1 else chr(10)}boxes drawn on {target}\n")
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TextIO
 
 import orjson
 
+from gateway.access.private_files import naming
 from gateway.cli.ocr import end_progress, show_progress
 from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest
@@ -89,7 +90,8 @@ def run_batch(options: BatchOptions, engine: Engine, limit_bytes: int, notes: Te
             notes.write(f"  failed: {error.message}\n")
             failed += 1
         except OSError as error:
-            notes.write(f"  failed: {error.strerror}\n")
+            about = "" if error.filename in (None, str(path)) else f"{error.filename}: "
+            notes.write(f"  failed: {about}{error.strerror}\n")
             failed += 1
     notes.write(f"{len(documents) - failed} of {len(documents)} documents were read into {options.out}\n")
     return SOME_FAILED if failed else 0
@@ -148,9 +150,12 @@ def _write(pages: list[_Page], base: Path, source: str, format_: str) -> bool:
                 out = io.StringIO()
                 csv.writer(out).writerows(rows)
                 target = base.with_name(f"{base.name}-page{page.number}-table{number}.csv")
-                target.write_text(out.getvalue(), encoding="utf-8", newline="")
+                with naming(target):
+                    target.write_text(out.getvalue(), encoding="utf-8", newline="")
         return any(found for _, found in tables)
-    base.with_name(f"{base.name}.{format_}").write_bytes(_content(pages, source, format_))
+    target = base.with_name(f"{base.name}.{format_}")
+    with naming(target):
+        target.write_bytes(_content(pages, source, format_))
     return True
 
 

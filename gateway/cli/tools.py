@@ -71,7 +71,7 @@ def _add_text_commands(parsers: Parsers) -> None:
     read = parsers.add_parser("ocr", help="read images, TIFFs and PDFs")
     read.add_argument("sources", metavar="FILE|DIR|URL", nargs="+", help="several, or a folder, need --out")
     read.add_argument("--out", type=Path, metavar="DIR", help="write a file for each document")
-    read.add_argument("--format", default="md", choices=FORMATS, help="of the files in --out (default md)")
+    read.add_argument("--format", choices=FORMATS, help="of the files in --out (default md)")
     read.add_argument("--pages", type=page_range, metavar="3-7", help="of PDFs and TIFFs")
     read.add_argument("--mode", default="", choices=("markdown", "free", "locate", "describe", "custom"))
     read.add_argument("--prompt", default="", help="for mode custom")
@@ -82,6 +82,10 @@ def _add_text_commands(parsers: Parsers) -> None:
     read.set_defaults(command=_ocr)
     for parser in (clean, read):
         add_state_options(parser)
+
+
+_OF_ONE_DOCUMENT = ("mode", "prompt", "grounding", "find", "overlay")
+"""Options of `gateway ocr` that say how one document is printed."""
 
 
 def _config(arguments: argparse.Namespace, environment: Environment) -> Config:
@@ -115,10 +119,14 @@ def _ocr(arguments: argparse.Namespace, environment: Environment) -> int:
     if arguments.out is not None and arguments.json:
         raise InvalidRequest("--json prints one document; for files in --out use --format json")
     if arguments.out is not None:
-        batch = BatchOptions(tuple(arguments.sources), arguments.out, arguments.format, arguments.pages)
+        if idle := [name for name in _OF_ONE_DOCUMENT if getattr(arguments, name)]:
+            raise InvalidRequest(f"--{idle[0]} is for one document that is printed, not for files in --out")
+        batch = BatchOptions(tuple(arguments.sources), arguments.out, arguments.format or "md", arguments.pages)
         return commands.ocr_batch(batch)
     if len(arguments.sources) > 1 or Path(arguments.sources[0]).is_dir():
         raise InvalidRequest("several documents need --out DIR, where their texts are written")
+    if arguments.format is not None:
+        raise InvalidRequest("--format is for files in --out DIR; without it a text is printed, with --json as JSON")
     options = OcrOptions(
         arguments.sources[0],
         arguments.mode,

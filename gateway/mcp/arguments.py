@@ -50,6 +50,7 @@ class Arguments:
         # A null is dropped before the check, so that only the other branch is checked, and named in errors.
         self._properties: Mapping[str, Json] = {name: _not_null(prop) for name, prop in schema["properties"].items()}
         self._checker = Checker({**schema, "properties": self._properties})
+        self._masked_checker = Checker({**schema, "properties": _any_length(self._properties)})
         self._rules = rules
         # A value of exactly this type stays as it is; a nullable string may also say that there is none.
         self._as_is: Mapping[str, type] = {
@@ -85,12 +86,14 @@ class Arguments:
                 rule.convert(converted)
         return converted
 
-    def check(self, arguments: Json) -> InvalidRequest | None:
+    def check(self, arguments: Json, *, masked: bool = False) -> InvalidRequest | None:
         """None for valid arguments, else an error that names each wrong field and the values allowed.
 
-        The error's `param` is the path of the first wrong field (`include_domains[0]`).
+        The error's `param` is the path of the first wrong field (`include_domains[0]`). `masked`: they were valid
+        before the sanitizer masked some. Limits of length are for what the caller wrote, so a mask that is longer than
+        its value breaks none.
         """
-        problems = self._checker.check(arguments)
+        problems = (self._masked_checker if masked else self._checker).check(arguments)
         rule_problems: list[Problem] = []
         for rule in self._rules:
             if not rule.fields.isdisjoint(arguments):
@@ -113,6 +116,15 @@ def _not_null(prop: Json) -> Json:
     """The branch that is not null of an optional parameter."""
     branch: Json = prop["anyOf"][0] if "anyOf" in prop else prop
     return branch
+
+
+def _any_length(part: Any) -> Any:
+    """A part of a schema without the limits of strings' lengths."""
+    if isinstance(part, list):
+        return [_any_length(each) for each in part]
+    if isinstance(part, dict):
+        return {name: _any_length(each) for name, each in part.items() if name != "maxLength"}
+    return part
 
 
 def _convert_value(value: Any, kind: str) -> Any:

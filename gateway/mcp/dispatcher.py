@@ -207,7 +207,7 @@ def _start(tool: Tool, call: ToolCall, caller: RpcCaller, reporter: ProgressRepo
 
 def _recheck(tool: Tool, call: ToolCall, masked: list[str]) -> None:
     """Check masked arguments again: a date or a country may no longer be one. Raises InvalidRequest."""
-    error = tool.arguments.check(call.arguments)
+    error = tool.arguments.check(call.arguments, masked=True)
     if error is not None:
         places = ", ".join(masked[:8])
         raise InvalidRequest(

@@ -139,3 +139,10 @@ class PageBlock:
     table: Table | None = None
     pitch: float = 0.0
     edges: tuple[float, ...] = ()
+
+
+def no_such_pages(count: int) -> str:
+    """The error for pages that a document of `count` pages has not."""
+    if count == 1:
+        return "the document has 1 page; ask for page 1"
+    return f"the document has {count} pages; ask for pages between 1 and {count}"

@@ -32,6 +32,9 @@ wakes up twice as often; at double, messages are missed for 4 s after an outage.
 
 Listener = Callable[[Json], None]
 
+Reached = Callable[[int], None]
+"""Called with the number of others that a message was given to."""
+
 
 class WorkerBus:
     """The messages of this machine's workers, over sockets in `folder`. Opened by `open`, closed by `close`.
@@ -77,18 +80,24 @@ class WorkerBus:
         """Whether another process has a socket in the folder."""
         return self._socket is not None and len(self._others()) > 0
 
-    def send(self, message: Json) -> None:
-        """Send a message to all others; one that is too long to none."""
+    def send(self, message: Json) -> int:
+        """Send a message to all others; one that is too long to none. Returns how many others there are: a full queue
+        counts, for its process may be busy."""
         data = orjson.dumps(message)
+        others = self._others() if self._socket is not None else []
         if self._socket is None or len(data) > _MAX_BYTES:
-            return
-        for name in self._others():
+            return len(others)
+        count = 0
+        for name in others:
             try:
                 self._socket.sendto(data, self._address(name))
             except (ConnectionRefusedError, FileNotFoundError):
                 _remove(self._folder / name)  # its process has ended
+                continue
             except OSError:
-                continue  # its queue is full: it is stuck, and messages are no promise
+                pass  # its queue is full: it is stuck, and messages are no promise
+            count += 1
+        return count
 
     def _others(self) -> list[str]:
         with contextlib.suppress(OSError):
@@ -116,13 +125,17 @@ class RedisBus:
     def __init__(self, connection: RedisConnection) -> None:
         self._connection = connection
         self._sender = secrets.token_hex(8)
+        self._is_subscribed = False
         self.listeners: list[Listener] = []
 
-    async def send(self, message: Json) -> None:
-        """Send a message to all others. Raises StateDown."""
+    async def send(self, message: Json) -> int:
+        """Send a message to all others. Returns how many of them it was given to; a message that is too long is given
+        to nobody, and counts as given to one that never answers. Raises StateDown."""
         data = orjson.dumps({**message, "sender": self._sender})
-        if len(data) <= _MAX_BYTES:
-            await self._connection.ask(lambda redis: redis.publish(_CHANNEL, data))
+        if len(data) > _MAX_BYTES:
+            return 1
+        receivers: int = await self._connection.ask(lambda redis: redis.publish(_CHANNEL, data))
+        return receivers - self._is_subscribed
 
     async def run(self) -> None:
         """Deliver messages to the listeners."""
@@ -135,13 +148,18 @@ class RedisBus:
 
     async def _messages(self) -> AsyncIterator[bytes]:
         """The data of each message. Raises the connection's errors."""
-        async with self._connection.subscription(_CHANNEL) as subscription:
-            while True:
-                received: dict[str, Any] | None = await subscription.get_message(
-                    ignore_subscribe_messages=True, timeout=_POLL_S
-                )
-                if received is not None and len(received["data"]) <= 2 * _MAX_BYTES:
-                    yield received["data"]
+        try:
+            async with self._connection.subscription(_CHANNEL) as subscription:
+                while True:
+                    received: dict[str, Any] | None = await subscription.get_message(timeout=_POLL_S)
+                    if received is None:
+                        continue
+                    if received["type"] == "subscribe":
+                        self._is_subscribed = True
+                    elif received["type"] == "message" and len(received["data"]) <= 2 * _MAX_BYTES:
+                        yield received["data"]
+        finally:
+            self._is_subscribed = False
 
 
 class Bus:
@@ -162,20 +180,21 @@ class Bus:
         if self._redis is not None:
             self._redis.listeners.append(listener)
 
-    def send(self, message: Json) -> None:
+    def send(self, message: Json, reached: Reached | None = None) -> None:
         """Send a message to all others, on one way only: through Redis it reaches this machine's workers too."""
         if self._redis is None:
-            self._workers.send(message)
+            _tell(reached, self._workers.send(message))
             return
-        task = asyncio.create_task(self._send(self._redis, message))
+        task = asyncio.create_task(self._send(self._redis, message, reached))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _send(self, redis: RedisBus, message: Json) -> None:
+    async def _send(self, redis: RedisBus, message: Json, reached: Reached | None) -> None:
         try:
-            await redis.send(message)
+            count = await redis.send(message)
         except StateDown:
-            self._workers.send(message)
+            count = self._workers.send(message)
+        _tell(reached, count)
 
     def start(self) -> None:
         """Listen, on the running event loop."""
@@ -190,6 +209,11 @@ class Bus:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+
+def _tell(reached: Reached | None, count: int) -> None:
+    if reached is not None:
+        reached(count)
 
 
 def _remove(path: Path) -> None:

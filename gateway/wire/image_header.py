@@ -70,7 +70,7 @@ def _describe(data: bytes) -> str:
     if not data:
         return "the image is empty"
     if head.startswith(b"%pdf"):
-        return "this is a PDF, not an image: render its pages first"
+        return "this is a PDF, not an image: send it in a file part, or render its pages"
     if head.startswith((b"<svg", b"<?xml")) or b"<svg" in head:
         return "this is an SVG drawing, which is not supported"
     if head.startswith((b"<!doctype html", b"<html")):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gateway.domain import Json
+from gateway.errors import InvalidRequest
 
 IMAGE_TOKEN = "<image>"  # noqa: S105 - a prompt token
 GROUNDING_TOKEN = "<|grounding|>"  # noqa: S105
@@ -105,12 +106,16 @@ def wants_details(body: Json) -> bool:
 
 def wanted_pages(body: Json) -> tuple[int, int] | None:
     """First and last page of documents that a request asks for, counted from 1; None for all of them. The schema has
-    checked its form."""
+    checked its form. Raises InvalidRequest for a range that ends before it begins."""
     wishes = body.get(REPORT)
     pages = wishes.get("pages") if isinstance(wishes, dict) else None
     if not pages:
         return None
     first, _, last = str(pages).partition("-")
+    if not 1 <= int(first) <= int(last or first):
+        raise InvalidRequest(
+            "ocr.pages: must begin at 1 or later and not end before it begins, for example 3-7", param=f"{REPORT}.pages"
+        )
     return int(first), int(last or first)
 
 

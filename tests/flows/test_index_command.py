@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from gateway.engines.embedding.model_file import is_installed
+from gateway.engines.index.store import PageIndex
+from gateway.engines.index.vector_rows import vector_counts
+from tests.support.asking import OFF
 from tests.support.gateway_process import run_command
+from tests.support.gateways import start_in_process
 from tests.support.websites import Site, page, serving
 
 
@@ -43,6 +48,24 @@ def test_a_folder_goes_in_and_comes_out_again(documents: Path, tmp_path: Path) -
     assert run_command("index", "remove", str(documents), *place).stdout == "19 pages removed\n"
     again = run_command("index", "remove", str(documents), *place)
     assert (again.returncode, again.stdout) == (1, "0 pages removed\n")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_installed(), reason="the embedding model is not installed")
+async def test_pages_that_were_added_beside_a_server_have_vectors_soon_after_it_starts(
+    documents: Path, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    done = await asyncio.to_thread(run_command, "index", "add", str(documents / "more"), "--state-dir", str(state))
+    assert done.returncode == 0
+    index = PageIndex(state / "index.sqlite3")
+    pending = (await index.read(vector_counts))["pending"]
+    assert pending > 0
+    async with start_in_process(state, '[search]\nprovider = "local"\n' + OFF), asyncio.timeout(30):
+        while (counts := await index.read(vector_counts))["pending"]:  # noqa: ASYNC110 - another process makes them
+            await asyncio.sleep(0.05)
+    await index.close()
+    assert counts["count"] == pending
 
 
 async def test_a_site_goes_in_and_comes_out_again(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ def kind_of(content_type: str, body: bytes) -> str:
     essence = content_type.partition(";")[0].strip().lower()
     if is_pdf(body):
         return "pdf"
-    if (essence in _UNTOLD or essence.startswith("image/")) and media_type(body):
-        return "picture"
+    if media_type(body) and not (_is_text(essence) and b"\x00" not in body[:SNIFFED_BYTES]):
+        return "picture"  # whatever it is called; a text may begin with the letters of a picture, but holds no null
     if body.startswith(ZIP) and (office := archive_kind(body)):
         return office
     if essence in _UNTOLD:
@@ -52,6 +52,10 @@ def kind_of(content_type: str, body: bytes) -> str:
     if _TEXTUAL.match(essence):
         return _sniff(body, essence) if essence == "text/plain" else "text"
     raise _unreadable_type(essence)
+
+
+def _is_text(essence: str) -> bool:
+    return essence in _HTML or _TEXTUAL.match(essence) is not None
 
 
 def _sniff(body: bytes, essence: str) -> str:

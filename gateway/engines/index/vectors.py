@@ -1,7 +1,7 @@
 """The vectors of the search index: made in the background after pages are stored, and asked for the nearest passages.
 
-Theory of operation. `run` is one task, started by the first `wake` or `nearest`. It alone makes vectors, and of all
-processes that use the file only the one that holds the lock file does; the others try again every _POLL_S.
+Theory of operation. `run` is one task, started by the first `start`, `wake` or `nearest`. It alone makes vectors, and
+of all processes that use the file only the one that holds the lock file does; the others try again every _POLL_S.
 
 | state   | what happens                                                       | leaves it when                        |
 |---------|--------------------------------------------------------------------|---------------------------------------|
@@ -66,6 +66,13 @@ class PassageVectors:
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
         self.problem: str | None = None
+
+    def start(self) -> None:
+        """The server starts: make the vectors of passages that have waited since the last run. An index whose file is
+        empty or missing has none, and is left alone."""
+        with contextlib.suppress(OSError):
+            if self._index.path.stat().st_size:
+                self.wake()
 
     def wake(self) -> None:
         """Pages were stored: their vectors are made soon."""

@@ -16,7 +16,7 @@ from gateway.ocr.layout.aligned_tables import aligned_tables
 from gateway.ocr.layout.blocks import body_of, build_blocks, is_bold
 from gateway.ocr.layout.render import paragraph
 from gateway.ocr.layout.tables import column_table
-from gateway.ocr.types import Line, PageBlock, Rect, Region, Table, Word, hull
+from gateway.ocr.types import Line, PageBlock, Rect, Region, Table, Word, hull, no_such_pages
 
 MAX_PAGES = 300
 """Chosen: at half, theses and manuals are cut; at double, a document may run into a job's time limit, which loses all
@@ -76,7 +76,7 @@ def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wish: PdfWish = NO_WIS
         total = len(document)
         first, last = wish.pages or (1, total)
         if not 1 <= first <= last or first > total:
-            raise FetchFailed(f"the document has {total} pages; ask for pages between 1 and {total}", "unparsable")
+            raise FetchFailed(no_such_pages(total), "unparsable")
         last = min(last, total, first + MAX_PAGES - 1)
         scanned = []
         for number in range(first, last + 1):

@@ -13,6 +13,7 @@ from typing import Any
 from gateway.errors import EngineMissing, InvalidRequest
 from gateway.ocr.extras import MISSING, pillow
 from gateway.ocr.image.decode import check_size, open_image
+from gateway.ocr.types import no_such_pages
 
 RENDER_DPI = 200
 """An A4 page then has about decode.WORK_PIXELS: more would be reduced again. At half, 6 pt print is too small to read.
@@ -91,7 +92,7 @@ def _range(count: int, wanted: tuple[int, int] | None) -> tuple[int, int]:
     """The first and last page to read. Raises InvalidRequest for too many, and for pages that there are not."""
     first, last = wanted or (1, count)
     if not 1 <= first <= last or first > count:
-        raise InvalidRequest(f"the document has {count} pages; ask for pages between 1 and {count}")
+        raise InvalidRequest(no_such_pages(count))
     last = min(last, count)
     if last - first >= MAX_PAGES:
         raise InvalidRequest(f"the document has {count} pages; at most {MAX_PAGES} are read: choose some with --pages")

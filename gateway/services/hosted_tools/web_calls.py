@@ -64,7 +64,7 @@ class WebCalls:
         """Raises InvalidRequest for arguments that masking made wrong."""
         await self._caller.clean(TextUnit(call.texts, call, call.scan_token), "requests")
         if call.slots and call.masked():
-            error = tool.arguments.check(call.arguments)
+            error = tool.arguments.check(call.arguments, masked=True)
             if error is not None:
                 raise InvalidRequest(f"{error.message}; sensitive values were masked in it", code="content_filter")
             call.request = tool.as_request(call.arguments)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gateway.domain import PagePicture
 from gateway.errors import InvalidRequest
+from gateway.ocr.types import no_such_pages
 from gateway.ports import PagePictures
 from gateway.services.ocr.data_urls import decode_file
 from gateway.services.ocr.images import Image
@@ -55,6 +56,8 @@ class Documents:
         body, _ = await decode_file(source.data, source.where, self.limits.max_bytes)
         kind = media_type(body)
         if kind not in (None, "image/tiff"):
+            if wanted is not None and wanted[0] > 1:
+                raise InvalidRequest(no_such_pages(1), param=source.where, code="invalid_file")
             data = source.data.partition(",")[2] or source.data
             return Source(f"data:{kind};base64,{data}", source.where)
         if kind is None and not body[:_PDF_HEAD_BYTES].lstrip().startswith(b"%PDF"):

@@ -4,12 +4,13 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.api_keys import KeyFile, KeyRecord, KeyRequest, record_to_json
 from gateway.access.redis_keys import KEYS, VERSION, RedisKeys, RedisKeyStore
 from gateway.errors import InvalidRequest, StateUnavailable, Unauthenticated
 from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
@@ -95,6 +96,55 @@ async def test_a_key_works_the_moment_it_was_made(server: RedisServer, gateways:
         key, _ = await create(keys)
         assert not is_accepted(store, key)
         assert await store.refresh() and is_accepted(store, key)
+
+
+class HeldRedis:
+    """Redis whose lists of keys arrive late, as they were when they were asked for; in place of a RedisConnection."""
+
+    def __init__(self) -> None:
+        self.rows: dict[bytes, bytes] = {}
+        self.version = 0
+        self.held: list[asyncio.Future[dict[bytes, bytes]]] = []
+        self.is_holding = False
+
+    def change(self, *records: KeyRecord) -> None:
+        self.rows = {record.id.encode(): json.dumps(record_to_json(record)).encode() for record in records}
+        self.version += 1
+
+    async def ask(self, command: Callable[["HeldRedis"], Awaitable[object]]) -> object:
+        return await command(self)
+
+    ask_patiently = ask
+
+    async def get(self, _: str) -> bytes:
+        return str(self.version).encode()
+
+    async def hgetall(self, _: str) -> dict[bytes, bytes]:
+        rows = self.rows
+        if self.is_holding:
+            self.held.append(asyncio.get_running_loop().create_future())
+            await self.held[-1]
+        return rows
+
+
+async def test_a_slow_look_puts_no_older_keys_back(tmp_path: Path) -> None:
+    keys = KeyFile(tmp_path / "keys.json")
+    key, record = keys.create(KeyRequest("new", ("chat",)))
+    redis = HeldRedis()
+    redis.change()
+    store = RedisKeyStore(cast(RedisConnection, redis), outage_cache_s=300)
+    await store._look()
+    redis.is_holding = True
+    redis.change()
+    slow = asyncio.create_task(store._look())
+    await until(lambda: len(redis.held) == 1, 5)
+    redis.is_holding = False
+    redis.change(record)
+    assert await store.refresh() and is_accepted(store, key)
+    redis.held[0].set_result({})
+    await asyncio.wait_for(slow, 5)
+    assert is_accepted(store, key)
+    await store.close()
 
 
 async def test_guessed_keys_are_looked_for_together_and_not_all_the_time(

@@ -1,6 +1,9 @@
 """`gateway keys`: limits of a key, and keys that move to Redis."""
 
 import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -71,3 +74,31 @@ def _move(
     assert not (folder / "state" / "keys.json").exists()
     lines = [json.loads(line) for line in (folder / "state" / "audit.jsonl").read_text().splitlines()]
     assert [line["action"] for line in lines] == ["imported", "created", "revoked"]
+
+
+@contextmanager
+def files_end_at(size: int) -> Iterator[None]:
+    """A write beyond fails as on a full disk: what has room is taken, and no file is named."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_told_with_the_file_and_leaves_it_as_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = ["--state-dir", str(tmp_path)]
+    assert main([*CREATE, *state]) == 0
+    for name in ("keys.json", "audit.jsonl"):
+        full = tmp_path / name
+        if name == "audit.jsonl":  # it is written first
+            full.write_bytes(full.read_bytes() * 20)
+        before = full.read_bytes()
+        capsys.readouterr()
+        with files_end_at(len(before) + 20):
+            assert main([*CREATE, *state]) == 1
+        assert f"{full}: " in capsys.readouterr().err
+        assert full.read_bytes() == before

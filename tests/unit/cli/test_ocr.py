@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from gateway.cli.main import main
 from gateway.cli.ocr import OcrOptions, prompt_of, read_source, run
 from gateway.errors import InvalidRequest
 from gateway.ocr.image.document_pages import open_document
@@ -39,7 +40,16 @@ def test_options_become_the_prompt_of_their_mode(options: OcrOptions, mode: wire
 
 
 @pytest.mark.parametrize(
-    "options", [OcrOptions("x", mode="locate"), OcrOptions("x", mode="custom"), OcrOptions("x", mode="?")]
+    "options",
+    [
+        OcrOptions("x", mode="locate"),
+        OcrOptions("x", mode="custom"),
+        OcrOptions("x", mode="?"),
+        OcrOptions("x", mode="free", find="Total"),
+        OcrOptions("x", mode="describe", prompt="Parse the figure."),
+        OcrOptions("x", mode="free", grounding=True),
+        OcrOptions("x", find="Total", prompt="Parse the figure."),
+    ],
 )
 def test_options_that_do_not_fit_together_are_refused(options: OcrOptions) -> None:
     with pytest.raises(InvalidRequest):
@@ -78,6 +88,28 @@ def test_boxes_are_drawn_where_the_answer_says() -> None:
     assert drawn.size == (1000, 1000)
     assert drawn.convert("RGB").getpixel((300, 302)) != (255, 255, 255)
     assert drawn.convert("RGB").getpixel((300, 250)) == (255, 255, 255)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--format", "json"], "--format is for files in --out DIR"),
+        (["--out", "texts", "--find", "Total"], "--find is for one document that is printed"),
+        (["--out", "texts", "--overlay", "seen.png"], "--overlay is for one document that is printed"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ocr", "letter.png", *options]) == 1
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_chosen_pages_are_named_among_all_there_are() -> None:
+    out = io.StringIO()
+    assert run(pages("TIFF", "alpha", "beta", "gamma"), OcrOptions("x", pages=(2, 3)), out, io.StringIO()) == 0
+    assert "--- page 2 of 3 ---" in out.getvalue() and "--- page 3 of 3 ---" in out.getvalue()
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from gateway.domain import Json
 from gateway.mcp.cancellations import Cancellations
 from gateway.mcp.running_calls import RunningCalls
 from gateway.shared_state.bus import Bus
+from tests.support.waiting import until
 
 
 class Line:
@@ -17,6 +18,8 @@ class Line:
 
     def __init__(self, has_others: bool = True) -> None:
         self.has_others = has_others
+        self.silent = 0
+        """Further processes, which never answer."""
         self.ends: list[Callable[[Json], None]] = []
         self.kinds: list[str] = []
 
@@ -31,11 +34,13 @@ class Line:
                 self.own = listener
                 line.ends.append(listener)
 
-            def send(self, message: Json) -> None:
+            def send(self, message: Json, reached: Callable[[int], None] | None = None) -> None:
                 line.kinds.append(message["kind"])
                 for each in line.ends:
                     if each != self.own:
                         each(message)
+                if reached is not None:
+                    reached(len(line.ends) - 1 + line.silent)
 
         return cast(Bus, End())
 
@@ -88,6 +93,19 @@ async def test_no_call_ends_where_two_processes_have_one_that_fits() -> None:
     await asyncio.sleep(0)
     first.cancellations.cancel("client", 7)
     assert await ended(tasks, 0.3) == 0 and line.kinds == ["calls?", "calls"]
+
+
+async def test_no_call_ends_while_a_process_has_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.mcp.cancellations._LIMIT_S", 0.05)
+    line = Line()
+    line.silent = 1
+    first, _ = Process(line), Process(line)
+    tasks = [first.begin("client", 7)]
+    await asyncio.sleep(0)
+    first.cancellations.cancel("client", 7)
+    assert first.cancellations.waiting == 1
+    await until(lambda: first.cancellations.waiting == 0, 5)
+    assert await ended(tasks, 0) == 0 and line.kinds == ["calls?", "calls"]
 
 
 async def test_a_single_process_asks_nobody() -> None:

@@ -97,7 +97,10 @@ async def test_neither_of_two_calls_that_look_alike_is_cancelled_nor_one_of_anot
     for worker in workers:
         worker.cancellations.cancel(client, 7)
         worker.cancellations.cancel(client, 8)
-    await asyncio.sleep(0.4)
+    await until(lambda: not any(worker.cancellations.waiting for worker in workers), 10)
+    for worker in workers:  # what was sent before is heard before
+        worker.bus.send({"kind": "last"})
+    await until(lambda: all([each["kind"] for each in worker.heard].count("last") == 2 for worker in workers), 10)
     tasks = [*alike, foreign, same_id_as_text]
     assert not any(task.done() for task in tasks)
     for task in tasks:

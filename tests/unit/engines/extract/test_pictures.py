@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from gateway.domain import Json, PictureText
+from gateway.engines.extract.documents import kind_of
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.extract.pictures import PictureReader, PooledPictures
@@ -59,6 +60,20 @@ async def test_scanned_pages_get_their_text_in_place(pool: ParsePool) -> None:
     page = await read(pool, Ocr(), scanned_pdf(picture(), picture()), "application/pdf")
     assert page["content"] == "<!-- page 1 -->\n\npicture 1\n\n<!-- page 2 -->\n\npicture 2"
     assert (page["by_ocr"], page["uncertain"], page["scanned"]) == ([1, 2], [2], [])
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF"])
+@pytest.mark.parametrize(
+    "called", ["application/pdf", "text/plain", "text/html", "image/svg+xml", "application/x-any", ""]
+)
+def test_a_picture_is_one_whatever_it_is_called(kind: str, called: str) -> None:
+    assert kind_of(called, picture(kind)) == "picture"
+
+
+@pytest.mark.parametrize(("called", "kind"), [("text/plain", "text"), ("text/html", "html"), ("text/css", "text")])
+def test_a_text_that_begins_as_a_picture_does_is_a_text(called: str, kind: str) -> None:
+    for beginning in (b"BMW builds cars and motorcycles in Munich.", b"GIF89a was a format of pictures, of old."):
+        assert kind_of(called, beginning * 3) == kind
 
 
 async def test_a_picture_is_its_text_and_a_tiff_all_its_frames(pool: ParsePool) -> None:

@@ -67,6 +67,23 @@ async def test_stored_pages_have_vectors_soon_and_lose_them_when_they_are_remove
         assert await index.read(lambda connection: connection.execute("SELECT id FROM vectors").fetchall()) != before
 
 
+async def test_passages_that_waited_for_a_restart_have_vectors_soon_after_it(tmp_path: Path) -> None:
+    earlier = PageIndex(tmp_path / "i.db")
+    await earlier.add([page("one", "first text")])
+    await earlier.close()
+    async with opened(tmp_path) as (index, vectors):
+        vectors.start()
+        await filled(index, 1)
+
+
+async def test_a_server_without_an_index_begins_none(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (_, vectors):
+        vectors.start()
+        (tmp_path / "i.db").touch()
+        vectors.start()
+        assert vectors._task is None
+
+
 async def test_an_index_without_vectors_says_nothing_of_them(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "i.db")
     await index.add([page("one", "first text")])

@@ -135,9 +135,24 @@ async def test_pages_can_be_chosen_and_the_limit_says_how_to_get_the_rest() -> N
     ]
 
 
+@pytest.mark.parametrize("pages", ["5-3", "0", "0-2"])
+async def test_a_range_that_is_none_is_refused_as_such(pages: str) -> None:
+    with pytest.raises(InvalidRequest, match=r"ocr\.pages: must begin at 1") as refused:
+        await service(Scripted(), Pages(9)).complete(body(TEXT, file(), ocr={"pages": pages}), RequestStats())
+    assert refused.value.param == "ocr.pages"
+
+
 async def test_a_page_that_there_is_not_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="has 2 pages") as refused:
         await service(Scripted(), Pages(2)).complete(body(TEXT, file(), ocr={"pages": "3"}), RequestStats())
+    assert refused.value.param == "messages[0].content[1].file"
+
+
+async def test_an_image_has_one_page() -> None:
+    with pytest.raises(InvalidRequest, match="has 1 page; ask for page 1") as refused:
+        await service(Scripted(), Pages(0)).complete(
+            body(TEXT, file(picture(), ""), ocr={"pages": "2"}), RequestStats()
+        )
     assert refused.value.param == "messages[0].content[1].file"
 
 
