@@ -216,7 +216,6 @@ def _images() -> dict[str, Make]:
 
 _MIXED_TEXTS = {**inputs.TEXTS, "html": inputs.PAGES["signs"], "links": inputs.PAGES["links"]}
 
-
 READERS: dict[str, Reader] = {
     "message blocks": Reader(answers.blocks, answers.ANSWERS, (1_000, 2_000, 4_000)),
     "messages body": Reader(lambda body: answers.to_chat(body, 8), answers.REQUESTS, _QUICK_SIZES),
@@ -263,6 +262,7 @@ READERS: dict[str, Reader] = {
     "arguments": Reader(_arguments, inputs.TEXTS),
     "argument names": Reader(_argument_names, inputs.TEXTS),
     "JSON in pieces": Reader(lambda body: decode_in_pieces(bytearray(body)), inputs.BODIES),
+    "log probabilities": Reader(answers.packed_logprobs, answers.LOGPROBS, _QUICK_SIZES),
     "texts of a body": Reader(lambda body: text_slots.text_slots(large_json.decode(body)), inputs.BODIES),
     "half surrogates": Reader(lambda body: list(search_http._without_lone_surrogates(body)), inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
