@@ -99,6 +99,7 @@ async def _decoded(held: list[bytes], max_values: int, name: str, *, of_model: b
     except TooDense:
         pass  # the packer knows better
     limit_bytes = max(FREE_BYTES, int(MAX_TIMES * len(held[0])))
+    give_back()  # what reading has used
     steps = decode_steps(held.pop(), LogprobsPacker(limit_bytes) if of_model else None)
     try:
         body = await in_slices(steps)
