@@ -4,6 +4,7 @@ from typing import Any
 
 import orjson
 
+from gateway.resilience.freed_memory import give_back
 from gateway.wire.large_json import DecodedBody
 
 
@@ -28,12 +29,19 @@ class DecodedEvent(bytes):
         """Its value, or what was wrong with it."""
         return self._body
 
+    def drop(self) -> None:
+        """Let the value go; it is None from here on."""
+        self._body = DecodedBody(len(self))
+
 
 def let_go(batch: list[bytes]) -> None:
-    """Let go what large events of a batch were decoded to: those who have handed it on still hold the list."""
-    for index, data in enumerate(batch):
-        if isinstance(data, DecodedEvent):
-            batch[index] = b""
+    """Let go what large events of a batch were decoded to: those who have handed it on still hold the list and the
+    events. What comes next would be put between the holes that are left, and need more memory beside them."""
+    decoded = [data for data in batch if isinstance(data, DecodedEvent)]
+    for data in decoded:
+        data.drop()
+    if decoded:
+        give_back()
 
 
 def event_value(data: bytes) -> Any:
