@@ -4,7 +4,6 @@ from typing import Any
 
 import orjson
 
-from gateway.resilience.freed_memory import give_back
 from gateway.wire.large_json import DecodedBody
 
 
@@ -36,12 +35,10 @@ class DecodedEvent(bytes):
 
 def let_go(batch: list[bytes]) -> None:
     """Let go what large events of a batch were decoded to: those who have handed it on still hold the list and the
-    events. What comes next would be put between the holes that are left, and need more memory beside them."""
-    decoded = [data for data in batch if isinstance(data, DecodedEvent)]
-    for data in decoded:
-        data.drop()
-    if decoded:
-        give_back()
+    events."""
+    for data in batch:
+        if isinstance(data, DecodedEvent):
+            data.drop()
 
 
 def event_value(data: bytes) -> Any:
