@@ -1,18 +1,36 @@
 """What models and their upstreams may answer, and callers of the messages route may ask: for `hostile_functions`."""
 
-from collections.abc import Callable
-from typing import Any
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
 
-from gateway.domain import Json
+from bench import hostile_inputs as inputs
+from gateway.domain import Event, Json
+from gateway.providers.large_answers import MAX_VALUES
+from gateway.resilience.slices import all_steps
+from gateway.schemas import MAX_DEPTH
+from gateway.schemas.json_size import TooDeep, TooDense, measure
+from gateway.wire import ocr, repetition
+from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.prompted_tools import PromptedTools
+from gateway.wire.hosted_answer import AnswerEnd, ClientCall, HostedEvent, ReasoningPiece, TextPiece
+from gateway.wire.json_pieces import decode_in_steps
+from gateway.wire.logprobs_packer import LogprobsPacker, TooLarge
 from gateway.wire.messages.blocks import Blocks
 from gateway.wire.messages.request import to_chat
 from gateway.wire.responses.calls import StreamedCall
+from gateway.wire.responses.events import ResponseStream
 from gateway.wire.responses.tool_names import ToolRef
 
-__all__ = ["ANSWERS", "REQUESTS", "blocks", "custom_input", "prompted_call", "to_chat"]
+__all__ = [
+    "ANSWERS", "DELTAS", "HOSTED", "LOGPROBS", "REQUESTS", "blocks", "custom_input", "hosted_chat", "loop_guard",
+    "packed_logprobs", "prompted_call", "special_tokens", "streamed_response", "to_chat",
+]  # fmt: skip
 
 Make = Callable[[int], Any]
+T = TypeVar("T")
 
 
 def blocks(deltas: list[tuple[str, Any]]) -> None:
@@ -72,3 +90,95 @@ def prompted_call(text: str) -> None:
     request = PromptedTools({"messages": [{"role": "user", "content": "x"}], "tools": [tool]})
     request.read(text, "stop")
     request.read('{"name": "f", "arguments": {"a": "' + text, "stop")
+
+
+def loop_guard(text: str) -> None:
+    guard = repetition.LoopGuard()
+    for at in range(0, len(text), 5):
+        guard.feed(text[at : at + 5])
+
+
+def special_tokens(text: str) -> None:
+    tokens_filter = ocr.SpecialTokenFilter()
+    for at in range(0, len(text), 5):
+        tokens_filter.feed(text[at : at + 5])
+
+
+async def _batches(events: Sequence[T]) -> AsyncGenerator[list[T], None]:
+    for event in events:
+        yield [event]
+
+
+async def _drained(events: AsyncIterable[object]) -> None:
+    async for _ in events:
+        pass
+
+
+def streamed_response(deltas: list[Json]) -> None:
+    """A /responses stream for chat deltas that came one by one."""
+    chunks = [Event.from_data({"choices": [{"index": 0, "delta": delta}]}) for delta in deltas]
+    asyncio.run(_drained(ResponseStream({"model": "m", "input": "x"}, lambda response: None).run(_batches(chunks))))
+
+
+def hosted_chat(events: list[HostedEvent]) -> None:
+    """A whole chat answer with hosted tools."""
+    asyncio.run(HostedChat({}, "m").whole(_batches([*events, AnswerEnd("stop", {}, {}, {})])))
+
+
+_DELTA = "\U0001f600 of a text "
+DELTAS: dict[str, Make] = {
+    "a text": lambda size: [{"content": _DELTA}] * size, "refusals": lambda size: [{"refusal": _DELTA}] * size,
+    "reasoning": lambda size: [{"reasoning_content": _DELTA}] * size,
+    "arguments": lambda size: [{"tool_calls": [_piece(0, _DELTA)[1]]}] * size,
+    "calls": lambda size: [{"tool_calls": [_piece(number, "{")[1]]} for number in range(size)],
+    "items": lambda size: [{"content": "a"}, {"reasoning_content": "b"}] * (size // 8),
+}  # fmt: skip
+"""What an upstream may send as deltas of a stream; sizes count deltas."""
+HOSTED: dict[str, Make] = {
+    "a text": lambda size: [TextPiece(_DELTA)] * size, "reasoning": lambda size: [ReasoningPiece(_DELTA)] * size,
+    "arguments": lambda size: [ClientCall(_piece(0, _DELTA)[1])] * size,
+    "calls": lambda size: [ClientCall(_piece(number, "{")[1]) for number in range(size)],
+}  # fmt: skip
+_SMALL_WINDOW_BYTES, _MOST_BYTES = 4_096, 1 << 24
+"""The packer is timed with a window that inputs of a few thousand bytes fill, and the limit for a small answer."""
+
+
+def packed_logprobs(body: bytes) -> None:
+    """A large answer of a model, measured and then decoded, its log probabilities packed."""
+    with suppress(TooDeep, TooLarge):
+        with suppress(TooDense):  # the packer knows better
+            for _ in measure(body, MAX_VALUES, MAX_DEPTH):
+                pass
+        all_steps(decode_in_steps(bytearray(body), _SMALL_WINDOW_BYTES, LogprobsPacker(_MOST_BYTES)))
+
+
+def _one_member(unit: bytes, before: bytes, after: bytes, size: int) -> bytes:
+    """An answer with one `logprobs` that is longer than a window: `unit` again and again."""
+    return b'{"logprobs":' + before + b",".join([unit] * (size // (len(unit) + 1))) + after + b"}"
+
+
+def _many_members(unit: bytes, size: int) -> bytes:
+    """An answer of many `logprobs` that fit a window."""
+    member = b'{"logprobs":%b}' % unit
+    return b"[" + b",".join([member] * (size // (len(member) + 1))) + b"]"
+
+
+_TOKEN = b'{"token":"a","logprob":-0.1,"bytes":[97],"top_logprobs":[{"token":"a","logprob":-0.1,"bytes":[97]}]}'
+_WHOLE = {
+    "tokens": (_TOKEN, b'{"content":[', b"]}"), "tokens in a list": (_TOKEN, b"[", b"]"),
+    "bytes of one": (b"97", b'{"content":[{"token":"a","bytes":[', b"]}]}"),
+    "alternatives of one": (_TOKEN, b'{"content":[{"token":"a","top_logprobs":[', b"]}]}"),
+    "lists of bytes": (b"[97]", b"[", b"]"), "empty lists": (b"[]", b"[", b"]"), "texts": (b'"a b"', b"[", b"]"),
+    "long names": (b'"%b":0' % (b"a b" * 99), b"{", b"}"), "empty names": (b'"":[""]', b"{", b"}"),
+    "log probabilities in them": (b'{"logprobs":[{"logprobs":[]}]}', b"[", b"]"),
+    "long texts": (b'"%b"' % (b"a" * 9_000), b"[", b"]"),
+}  # fmt: skip
+_SHORT = {"token": b"[%b]" % _TOKEN, "empty": b"[]", "empty object": b"{}", "no list": b"0", "texts": b'{"a b":["c"]}'}
+LOGPROBS: dict[str, Make] = {
+    **{name: partial(_one_member, *parts) for name, parts in _WHOLE.items()},
+    **{f"many, {name}": partial(_many_members, unit) for name, unit in _SHORT.items()},
+    **inputs.BODIES,
+    "nested": lambda size: b'{"logprobs":[' * (size // 15) + b"]}" * (size // 15),
+    "nested in one": lambda size: b'{"logprobs":[%b]}' % b",".join([b"[" * 90 + b"]" * 90] * (size // 181)),
+}
+"""What an upstream may send as log probabilities; sizes count bytes."""

@@ -43,7 +43,7 @@ from gateway.services.hosted_tools.citations import CitationFinder
 from gateway.services.hosted_tools.page_text import find_in
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch import filters, result_budget
-from gateway.wire import image_header, large_json, ocr, repetition, sse, text_slots, thinking
+from gateway.wire import image_header, large_json, ocr, sse, text_slots, thinking
 from gateway.wire.json_pieces import decode_in_pieces
 from gateway.wire.openai_error import error_object
 
@@ -155,18 +155,6 @@ def _fitted(text: str) -> None:
     result_budget.fit([{"raw_content": text} for _ in range(3)], max(300, len(text)))
 
 
-def _loop_guard(text: str) -> None:
-    guard = repetition.LoopGuard()
-    for at in range(0, len(text), 5):
-        guard.feed(text[at : at + 5])
-
-
-def _special_tokens(text: str) -> None:
-    tokens_filter = ocr.SpecialTokenFilter()
-    for at in range(0, len(text), 5):
-        tokens_filter.feed(text[at : at + 5])
-
-
 def _cited(text: str) -> None:
     sources = Sources()
     for url in (_URL, "https://example.org/北京"):
@@ -216,9 +204,10 @@ def _images() -> dict[str, Make]:
 
 _MIXED_TEXTS = {**inputs.TEXTS, "html": inputs.PAGES["signs"], "links": inputs.PAGES["links"]}
 
-
 READERS: dict[str, Reader] = {
     "message blocks": Reader(answers.blocks, answers.ANSWERS, (1_000, 2_000, 4_000)),
+    "streamed response": Reader(answers.streamed_response, answers.DELTAS),
+    "whole answer with hosted tools": Reader(answers.hosted_chat, answers.HOSTED),
     "messages body": Reader(lambda body: answers.to_chat(body, 8), answers.REQUESTS, _QUICK_SIZES),
     "page": Reader(_page, _encoded(inputs.PAGES), (5_000, 10_000, 20_000)),
     "page that fell": Reader(_page, _encoded({kind: pages.MORE_PAGES[kind] for kind in pages.FELL})),
@@ -263,6 +252,7 @@ READERS: dict[str, Reader] = {
     "arguments": Reader(_arguments, inputs.TEXTS),
     "argument names": Reader(_argument_names, inputs.TEXTS),
     "JSON in pieces": Reader(lambda body: decode_in_pieces(bytearray(body)), inputs.BODIES),
+    "log probabilities": Reader(answers.packed_logprobs, answers.LOGPROBS, _QUICK_SIZES),
     "texts of a body": Reader(lambda body: text_slots.text_slots(large_json.decode(body)), inputs.BODIES),
     "half surrogates": Reader(lambda body: list(search_http._without_lone_surrogates(body)), inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
@@ -276,8 +266,8 @@ READERS: dict[str, Reader] = {
     "result budget": Reader(_fitted, inputs.TEXTS),
     "filters": Reader(lambda text: (filters.phrases(text), filters.published(text), filters._fold(text)), inputs.TEXTS),
     "ocr answer": Reader(ocr.parse_blocks, inputs.TEXTS),
-    "ocr tokens": Reader(_special_tokens, inputs.TEXTS),
-    "repetition": Reader(_loop_guard, inputs.TEXTS),
+    "ocr tokens": Reader(answers.special_tokens, inputs.TEXTS),
+    "repetition": Reader(answers.loop_guard, inputs.TEXTS),
     "custom input": Reader(answers.custom_input, inputs.TEXTS),
     "prompted call": Reader(answers.prompted_call, inputs.TEXTS),
     "citations": Reader(_cited, inputs.TEXTS),

@@ -14,6 +14,7 @@ import orjson
 from gateway.domain import RequestStats
 from gateway.errors import UpstreamError
 from gateway.providers.body_pieces import PIECE_BYTES
+from gateway.resilience.freed_memory import give_back
 from gateway.resilience.slices import in_slices
 from gateway.schemas import MAX_DEPTH, MEASURED_BYTES
 from gateway.schemas.json_size import FREE_BYTES, MAX_TIMES, TooDeep, TooDense, TooManyValues, measure
@@ -98,9 +99,12 @@ async def _decoded(held: list[bytes], max_values: int, name: str, *, of_model: b
     except TooDense:
         pass  # an estimate; the packer weighs what is decoded
     limit_bytes = max(FREE_BYTES, int(MAX_TIMES * len(held[0])))
+    give_back()  # what reading has used
     steps = decode_steps(held.pop(), LogprobsPacker(limit_bytes) if of_model else None)
     try:
-        return await in_slices(steps)
+        body = await in_slices(steps)
+        give_back()  # what decoding has used
+        return body
     except TooLarge as error:
         problem = f"{name} takes more memory than its size allows; the limit is {error.limit_bytes} bytes"
         raise UpstreamError(problem) from None

@@ -28,12 +28,17 @@ class DecodedEvent(bytes):
         """Its value, or what was wrong with it."""
         return self._body
 
+    def drop(self) -> None:
+        """Let the value go; it is None from here on."""
+        self._body = DecodedBody(len(self))
+
 
 def let_go(batch: list[bytes]) -> None:
-    """Let go what large events of a batch were decoded to: those who have handed it on still hold the list."""
-    for index, data in enumerate(batch):
+    """Let go what large events of a batch were decoded to: those who have handed it on still hold the list and the
+    events."""
+    for data in batch:
         if isinstance(data, DecodedEvent):
-            batch[index] = b""
+            data.drop()
 
 
 def event_value(data: bytes) -> Any:

@@ -5,7 +5,9 @@ channels or detectors.
 """
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
+from gateway.sanitize.masking.long_text import LONG_CHARS
 from gateway.sanitize.masking.stream_channel import PendingEvent, Segment
 from gateway.texts import TextSlot
 
@@ -14,12 +16,12 @@ class RepeatedTexts:
     """The closed texts of one stream. Several may be equal: then the last copies in an event are of the last texts."""
 
     def __init__(self) -> None:
-        self._segments: dict[str, list[Segment]] = {}
+        self._segments: dict[str | bytes, list[Segment]] = {}
 
     def add(self, segment: Segment) -> None:
         """A text was closed."""
-        if segment.text:
-            self._segments.setdefault(segment.text, []).append(segment)
+        if any(segment.pieces):
+            self._segments.setdefault(_key_of(segment.pieces), []).append(segment)
 
     def write(self, slots: Sequence[TextSlot], pending: PendingEvent) -> bool:
         """Write the masked texts into those slots of an event that are copies; returns whether some have to wait.
@@ -27,13 +29,13 @@ class RepeatedTexts:
         A copy that waits counts as an undecided piece of the event.
         """
         waits = False
-        counts: dict[str, int] = {}
+        counts: dict[str | bytes, int] = {}
         for slot in reversed(slots) if self._segments else ():
             if slot.form != "text":
                 continue
-            text = slot.text
-            segments = self._segments.get(text, ())
-            count = counts[text] = counts.get(text, 0) + 1
+            key = _key_of((slot.text,))
+            segments = self._segments.get(key, ())
+            count = counts[key] = counts.get(key, 0) + 1
             if count > len(segments):
                 continue
             segment = segments[-count]
@@ -45,3 +47,14 @@ class RepeatedTexts:
                 slot.text = segment.masked
                 pending.frame = None
         return waits
+
+
+def _key_of(pieces: Sequence[str]) -> str | bytes:
+    """The text that the pieces make; of a long one a digest of its UTF-8, so that there is no copy of it."""
+    if sum(map(len, pieces)) < LONG_CHARS:
+        return "".join(pieces)
+    digest = blake2b(digest_size=32)
+    for piece in pieces:
+        for start in range(0, len(piece), LONG_CHARS):
+            digest.update(piece[start : start + LONG_CHARS].encode("utf-8", "surrogatepass"))
+    return digest.digest()

@@ -50,10 +50,11 @@ class Piece:
 
 @dataclass(slots=True, eq=False)
 class Segment:
-    """The text of one closed item, at the offsets [start, end) of its channel. Once it is decided, `masked` is what was
+    """The text of one closed item, at the offsets [start, end) of its channel, in pieces: the text would be a copy, of
+    four bytes a character where there is one emoji. Once it is decided there are no pieces, and `masked` is what was
     sent of it, None when that is the text itself. `copies` are those that wait until it is decided."""
 
-    text: str
+    pieces: list[str]
     start: int
     end: int
     is_decided: bool = False
@@ -106,8 +107,8 @@ class Channel:
 
     def end_segment(self) -> Segment:
         """Close the open item: its text is a segment, and what is appended next belongs to the next item."""
-        segment = Segment("".join(self.raw), self.segment_start, self.length)
-        self.raw.clear()
+        segment = Segment(self.raw, self.segment_start, self.length)
+        self.raw = []
         self.segment_start = self.length
         self.segments.append(segment)
         return segment
@@ -223,7 +224,8 @@ class Channel:
             segment = segments.popleft()
             segment.is_decided = True
             if masks:
-                segment.masked = _edited(segment, segment.text, masks)
+                segment.masked = _edited(segment, "".join(segment.pieces), masks)
+            segment.pieces = []
             for slot, pending in segment.copies:
                 pending.undecided_pieces -= 1
                 if segment.masked is not None:

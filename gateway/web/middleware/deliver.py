@@ -43,6 +43,10 @@ TLS goodbye short, double would hold the request's slot longer."""
 
 _APART_BYTES = 1 << 16
 """More is written by itself. Chosen: at half more writes, at double more is copied at once."""
+_LONG_STREAM_BYTES = 1 << 18
+"""After so much, events that come together are written apart: an event may repeat all text before it, and the end of an
+answer has several of these. Chosen: at half more bursts of small events are encoded one by one (2 µs each), at double
+twice the memory is held for short answers."""
 _GONE = (ConnectionError, RuntimeError)
 """Errors of a write to a client that has left. RuntimeError: the pings found it gone and closed the stream."""
 
@@ -96,7 +100,7 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
 async def _pump(
     request: web.Request, context: RequestContext, reply: EventReply, first: Awaitable[EventBatch | None]
 ) -> None:
-    keys, key_id, since_yield = context.server.keys, context.caller.key_id, 0
+    keys, key_id, since_yield, sent_bytes = context.server.keys, context.caller.key_id, 0, 0
     following = first
     while True:
         fault: GatewayError | None = None
@@ -124,10 +128,13 @@ async def _pump(
             break
         if batch:
             try:
-                if (context.work.is_large and len(batch) > 1) or context.stats.has_large_events:
-                    await _write_apart(reply, batch)
+                is_long = context.work.is_large or sent_bytes > _LONG_STREAM_BYTES
+                if (is_long and len(batch) > 1) or context.stats.has_large_events:
+                    sent_bytes += await _write_apart(reply, batch)
                 else:
-                    await reply.write(sse.encode_all(batch))
+                    encoded = sse.encode_all(batch)
+                    sent_bytes += len(encoded)
+                    await reply.write(encoded)
             except _GONE as error:
                 raise ClientGone from error
             reply.event_count += len(batch)
@@ -139,21 +146,22 @@ async def _pump(
     await _write(reply.write_eof())
 
 
-async def _write_apart(reply: EventReply, batch: EventBatch) -> None:
-    """Write events in pieces: long ones, and those of a large request's answer, as some interfaces repeat the request
-    in several events."""
-    waiting, is_long = bytearray(), False
+async def _write_apart(reply: EventReply, batch: EventBatch) -> int:
+    """Write the events of a large request's or a long answer in pieces: some interfaces repeat the request, or all of
+    the answer, in several events. Returns their bytes."""
+    waiting, sent_bytes = bytearray(), 0
     for event in batch:
         for piece in sse.pieces(event):
             waiting += piece
             if len(waiting) > _APART_BYTES:
+                sent_bytes += len(waiting)
                 await reply.write(bytes(waiting))
                 waiting.clear()
-                is_long = True
     if waiting:
         await reply.write(bytes(waiting))
-    if is_long:  # not behind each of the short events that follow a long one
+    if sent_bytes:  # not behind each of the short events that follow a long one
         give_back()
+    return sent_bytes + len(waiting)
 
 
 async def _write(writing: Awaitable[object]) -> None:

@@ -45,10 +45,9 @@ class HostedChat:
 
     async def whole(self, batches: AsyncGenerator[list[HostedEvent], None]) -> Json:
         """A `chat.completion` object. Raises what `batches` raises."""
-        message: Json = {"role": "assistant", "content": None, "refusal": None, "annotations": []}
-        calls: dict[int, Json] = {}
+        message = _WholeMessage()
         answer: Json = {"id": self._id, "object": "chat.completion", "created": self._created}
-        choice: Json = {"index": 0, "message": message, "logprobs": None}
+        choice: Json = {"index": 0, "message": None, "logprobs": None}
         async with aclosing(batches):
             async for batch in batches:
                 for each in batch:
@@ -57,11 +56,8 @@ class HostedChat:
                         choice["provider_specific_fields"] = dict(each.backend)
                         answer |= {**_identity_of(each), "choices": [choice], "usage": each.usage}
                     for delta, _ in self._deltas(each):
-                        _join(message, calls, delta)
-        if calls:
-            message["tool_calls"] = [calls[index] for index in sorted(calls)]
-        elif message["content"] is None and message["refusal"] is None:
-            message["content"] = ""
+                        message.add(delta)
+        choice["message"] = message.joined()
         return answer
 
     def _events_for(self, event: HostedEvent) -> Iterator[Event]:
@@ -133,17 +129,39 @@ def _annotation(source: Source, start: int, end: int) -> Json:
     return {"type": "url_citation", "url_citation": place}
 
 
-def _join(message: Json, calls: dict[int, Json], delta: Json) -> None:
-    """Add a delta to a whole message and its calls, in place."""
-    for name in ("content", "refusal", "reasoning_content"):
-        if name in delta:
-            message[name] = (message.get(name) or "") + delta[name]
-    message["annotations"] += delta.get("annotations") or []
-    for piece in delta.get("tool_calls") or ():
-        function = piece.get("function") or {}
-        call = calls.setdefault(
-            piece["index"], {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-        )
-        call["id"] = piece.get("id") or call["id"]
-        for name in ("name", "arguments"):
-            call["function"][name] += function.get(name) or ""
+class _WholeMessage:
+    """A message that is made of deltas. Call `add` with each, then `joined` once.
+
+    Pieces of a text are kept until the end: joined at each, all before it would be copied each time.
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {}
+        self._annotations: list[Json] = []
+        self._calls: dict[int, tuple[Json, dict[str, list[str]]]] = {}
+
+    def add(self, delta: Json) -> None:
+        for name in ("content", "refusal", "reasoning_content"):
+            if name in delta:
+                self._texts.setdefault(name, []).append(delta[name])
+        self._annotations += delta.get("annotations") or []
+        for piece in delta.get("tool_calls") or ():
+            call, texts = self._calls.setdefault(
+                piece["index"], ({"id": "", "type": "function"}, {"name": [], "arguments": []})
+            )
+            call["id"] = piece.get("id") or call["id"]
+            function = piece.get("function") or {}
+            for name, pieces in texts.items():
+                pieces.append(function.get(name) or "")
+
+    def joined(self) -> Json:
+        message: Json = {"role": "assistant", "content": None, "refusal": None, "annotations": self._annotations}
+        message |= {name: "".join(pieces) for name, pieces in self._texts.items()}
+        if self._calls:
+            message["tool_calls"] = [
+                {**call, "function": {name: "".join(pieces) for name, pieces in texts.items()}}
+                for _, (call, texts) in sorted(self._calls.items())
+            ]
+        elif message["content"] is None and message["refusal"] is None:
+            message["content"] = ""
+        return message

@@ -49,6 +49,7 @@ class ResponseStream:
         self._message: Json | None = None
         self._is_refusal = False
         self._reasoning: Json | None = None
+        self._pieces: list[str] = []  # of the text of whichever is open: joined at each piece, it would be copied
         self._calls: dict[int, StreamedCall] = {}
         self.names = names or ToolNames()
         self._closed: set[str] = set()
@@ -133,7 +134,7 @@ class ResponseStream:
             yield self._event("response.reasoning_summary_part.added", empty)
             item["summary"].append(objects.summary_part(""))
         item = self._reasoning
-        item["summary"][0]["text"] += text
+        self._pieces.append(text)
         delta = {**self._position(item), "summary_index": 0, "delta": text}
         yield self._event("response.reasoning_summary_text.delta", delta)
 
@@ -143,6 +144,7 @@ class ResponseStream:
             return
         part = {**self._position(item), "summary_index": 0}
         text = item["summary"][0]
+        text["text"] = self._whole_text()
         yield self._event("response.reasoning_summary_text.done", {**part, "text": text["text"]})
         yield self._event("response.reasoning_summary_part.done", {**part, "part": dict(text)})
         yield from self._close(item, status)
@@ -151,8 +153,7 @@ class ResponseStream:
         if self._message is None or self._is_refusal:
             yield from self._open_message()
         assert self._message is not None
-        part = self._message["content"][0]
-        part["text"] += text
+        self._pieces.append(text)
         yield self._event(
             "response.output_text.delta",
             {**self._position(self._message), "content_index": 0, "delta": text, "logprobs": []},
@@ -163,7 +164,7 @@ class ResponseStream:
         if self._message is None or not self._is_refusal:
             yield from self._open_message(is_refusal=True)
         assert self._message is not None
-        self._message["content"][0]["refusal"] += text
+        self._pieces.append(text)
         yield self._event(
             "response.refusal.delta", {**self._position(self._message), "content_index": 0, "delta": text}
         )
@@ -208,11 +209,18 @@ class ResponseStream:
         """The item as an event has it, which later additions do not change."""
         return objects.snapshot(item)
 
+    def _whole_text(self) -> str:
+        """The text of the item that is closed."""
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        return text
+
     def _close_message(self, status: str = "completed") -> Iterator[Event]:
         item, self._message = self._message, None
         if item is None:
             return
         place, part = {**self._position(item), "content_index": 0}, item["content"][0]
+        part["refusal" if self._is_refusal else "text"] = self._whole_text()
         if self._is_refusal:
             yield self._event("response.refusal.done", {**place, "refusal": part["refusal"]})
         else:

@@ -98,7 +98,7 @@ class HostedStream(ResponseStream):
         super().__init__(body, lambda response: on_end(self._unmasked(response)), names)
         self._kinds = kinds
         self._items: dict[str, Json] = {}
-        self._final = _FinalText()
+        self._final, self._chars = _FinalText(), 0  # of the open message: what has left, and what came
         self._positions: dict[int, Json] = {}
         self._is_silent_end = False
         self._is_whole = False
@@ -154,9 +154,10 @@ class HostedStream(ResponseStream):
         yield from opening
         assert self._message is not None
         if opening:
-            self._final = _FinalText()
+            self._final, self._chars = _FinalText(), 0
+        self._chars += len(piece.text)
         part, position = self._message["content"][0], {**self._position(self._message), "content_index": 0}
-        end = len(part["text"])
+        end = self._chars
         notes = [_citation(source, end - len(piece.text), end) for source in piece.citations]
         if not self._is_whole:
             delta.finish = partial(self._finish_delta, self._final, notes)

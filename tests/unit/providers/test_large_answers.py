@@ -12,7 +12,7 @@ from gateway.providers.large_answers import MAX_EVENT_VALUES, MAX_VALUES, checke
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.resilience.slices import all_steps
 from gateway.wire import sse
-from gateway.wire.decoded_event import event_value
+from gateway.wire.decoded_event import event_value, let_go
 from gateway.wire.logprobs import PackedLogprobs, as_json, spell
 from tests.support.loop_turns import turns_of_others
 from tests.support.websites import Site, serving
@@ -106,3 +106,11 @@ async def test_half_a_character_in_a_large_event_is_replaced() -> None:
     raw = orjson.dumps({"choices": [], "more": ["ab"] * 100_000, "end": "x"})
     batch = await checked_events([raw[:-2] + b"\xe4" + raw[-2:]], RequestStats())
     assert event_value(batch[0])["end"] == "x\ufffd"
+
+
+async def test_what_a_large_event_held_is_let_go_though_the_event_is_still_held() -> None:
+    batch = await checked_events([orjson.dumps({"choices": [], "more": ["ab"] * 100_000}), b"{}"], RequestStats())
+    event = batch[0]
+    assert len(event_value(event)["more"]) == 100_000
+    let_go(batch)
+    assert event_value(event) is None and len(event) == 500_023 and batch[1] == b"{}"
