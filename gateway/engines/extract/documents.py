@@ -33,8 +33,8 @@ def kind_of(content_type: str, body: bytes) -> str:
     essence = content_type.partition(";")[0].strip().lower()
     if is_pdf(body):
         return "pdf"
-    if media_type(body) and not (_is_text(essence) and b"\x00" not in body[:SNIFFED_BYTES]):
-        return "picture"  # whatever it is called; a text may begin with the letters of a picture, but holds no null
+    if media_type(body) and (essence.startswith("image/") or not _is_text(essence)):
+        return "picture"  # what is called a text must be one
     if body.startswith(ZIP) and (office := archive_kind(body)):
         return office
     if essence in _UNTOLD:
