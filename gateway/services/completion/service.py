@@ -106,7 +106,7 @@ class CompletionService:
                 try:
                     async with aclosing(stream) as payloads:
                         async for batch in payloads:
-                            if max(map(len, batch)) > DELTA_CHARS:
+                            if max(map(len, batch), default=0) > DELTA_CHARS:
                                 async for each in _one_by_one(state.take_in_steps(batch)):
                                     _begin(attempt, held, state, stats)
                                     yield each
