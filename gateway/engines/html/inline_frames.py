@@ -75,6 +75,6 @@ def _document(source: str) -> Any:
 
 
 def _set_size(frame: Any) -> None:
-    """Writes a frame's size into its style, by which hidden boxes are told: nothing flows over the sides of a frame."""
+    """Adds the frame's width, height and `overflow:hidden` to its style, by which `drop_hidden` finds hidden frames."""
     sizes = [f"{side}:{size}px" for side in ("width", "height") if (size := frame.get(side, "")).isdecimal()]
     frame.set("style", ";".join([*sizes, frame.get("style", ""), "overflow:hidden"]))

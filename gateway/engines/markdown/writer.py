@@ -124,7 +124,7 @@ class Writer:
         return [f"{fence}{language_of(element)}\n{code}\n{fence}"]
 
     def _list(self, element: Any, depth: int) -> list[str]:
-        """The list, and before it the text that stands before its items; text behind an item belongs to it."""
+        """The list as one block. Text before its first item is a block of its own; text after an item belongs to it."""
         if self._only_indents(element):
             return self._container(element, depth)
         start = element.get("start") or ""

@@ -119,8 +119,8 @@ def _shows_something(document: Any, index: int) -> bool:
 
 
 class _Letter(NamedTuple):
-    """A visible character, its box, as high as lines of its type, whether a space stands before it, and the weight of
-    its type (400 is regular, 700 bold), 0 where the document does not say."""
+    """A visible character of a page. `rect`: its box, as high as a line of its type. `begins_word`: a space comes
+    before it. `weight`: of its type (400 is regular, 700 bold), 0 where the document does not say."""
 
     character: str
     rect: Rect

@@ -9,7 +9,7 @@ HAN_FIRST, HAN_LAST = "\u4e00", "\u9fff"
 
 
 def with_tick_boxes(text: str) -> str:
-    """A line's text, as long as before, with a tick box for each look-alike that stands alone among Latin words."""
+    """Replace look-alikes of tick boxes that are words of their own among Latin words. The text keeps its length."""
     words = text.split()
     lone = {word for word in words if word in _LOOK_ALIKES}
     if not lone or len(lone) == len(set(words)):

@@ -64,38 +64,42 @@ def _clean(masker: SlotMasker, slot: TextSlot, changes: list[bool]) -> None:
 def at_once(steps: MaskSteps[T]) -> T:
     """The result, all of it done here."""
     error: Exception | None = None
-    while True:
-        try:
+    try:
+        while True:
             apart = next(steps) if error is None else steps.throw(error)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        error = None
-        if apart is not None:
-            try:
-                apart()
-            except Exception as raised:
-                error = raised
+            error = None
+            if apart is not None:
+                try:
+                    apart()
+                except Exception as raised:
+                    error = raised
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        error = None  # its traceback leads to this frame: as a circle they would wait for the garbage collector
 
 
 async def in_turns(steps: MaskSteps[T], place: Place) -> T:
     """The result; others run between the steps, and work that is handed out is done in its place."""
     error: Exception | None = None
     end_s = time.perf_counter() + _SLICE_S
-    while True:
-        try:
+    try:
+        while True:
             apart = next(steps) if error is None else steps.throw(error)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        error = None
-        if apart is not None:
-            try:
-                await place(apart)
-            except Exception as raised:
-                error = raised
-        elif time.perf_counter() < end_s:
-            continue
-        else:
-            await asyncio.sleep(0)
-        end_s = time.perf_counter() + _SLICE_S
+            error = None
+            if apart is not None:
+                try:
+                    await place(apart)
+                except Exception as raised:
+                    error = raised
+            elif time.perf_counter() < end_s:
+                continue
+            else:
+                await asyncio.sleep(0)
+            end_s = time.perf_counter() + _SLICE_S
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        error = None  # as in `at_once`
