@@ -32,6 +32,10 @@ _READ_LIMIT = 1 << 20
 _NOT_NOW_S = 60.0
 """How long nobody tries again after a start that failed for good (no browser, no namespace). Chosen: what is missing
 is added by hand; at half, each minute costs two starts, at double it takes two minutes to be noticed."""
+_LOOK_S = 5.0
+"""How long a look for the browser's program holds: it takes some 30 system calls, more CPU than the rest of a status
+call. Chosen: at half, a status asked each second still looks at every third, at double an installed browser is told
+late."""
 
 
 class NotRendered(Exception):
@@ -59,6 +63,8 @@ class RenderProcess:
         self._starting = asyncio.Lock()
         self._restarts = RestartPolicy()
         self._not_before = 0.0
+        self._look_again = 0.0
+        self._lack: str | None = None
         self.problem: str | None = None
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -90,13 +96,15 @@ class RenderProcess:
         return self._process.pid if self._process is not None else None
 
     def lack(self) -> str | None:
-        """What is missing on this machine to start the process here; looks for the program alone."""
-        if self._settings.socket is None:
+        """What is missing on this machine to start the process here; looks for the program alone, every _LOOK_S."""
+        if self._settings.socket is None and time.monotonic() >= self._look_again:
+            self._lack = None
             try:
                 find_chromium(self._settings.chromium)
             except NoBrowser as error:
-                return f"pages are not rendered: {error}"
-        return None
+                self._lack = f"pages are not rendered: {error}"
+            self._look_again = time.monotonic() + _LOOK_S
+        return self._lack
 
     async def close(self) -> None:
         """Ends the process, if it was started here."""

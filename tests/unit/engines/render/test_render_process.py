@@ -185,6 +185,26 @@ async def test_a_socket_where_nobody_listens_is_named_once(tmp_path: Path, caplo
     assert process.problem is not None and "none.sock" in process.problem
 
 
+async def test_a_status_call_does_not_look_for_the_browser_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+
+    def which(name: str) -> str | None:
+        looks.append(name)
+        return "/there" if len(looks) > 1 else None
+
+    monkeypatch.setattr("shutil.which", which)
+    process = RenderProcess(ProcessSettings(None, tmp_path / "own.sock", chromium="a-browser"))
+    assert "a-browser is not installed" in str(process.lack())
+    assert process.lack() == process.lack()
+    assert looks == ["a-browser"]
+    later = time.monotonic() + 60
+    monkeypatch.setattr("time.monotonic", lambda: later)
+    assert process.lack() is None  # installed meanwhile
+    assert len(looks) == 2
+
+
 async def test_a_process_without_a_browser_says_so_and_is_not_started_again_at_once(tmp_path: Path) -> None:
     process = RenderProcess(ProcessSettings(None, tmp_path / "own.sock", chromium="no-such-browser"))
     assert "no-such-browser is not installed" in str(process.lack())
