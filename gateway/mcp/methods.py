@@ -113,11 +113,14 @@ class McpMethods:
             raise _invalid_params(f"params.name: no such tool; there are {', '.join(self._tools)}", revision)
         if arguments is not None and not isinstance(arguments, dict):
             raise _invalid_params("params.arguments: must be an object", revision)
-        token = _progress_token(message.params, revision)
+        meta = message.params.get("_meta")
+        if not isinstance(meta, dict):
+            message.call = tool.prepare(arguments or {})
+            return
+        token = _progress_token(meta, revision)
         message.call = call = tool.prepare(arguments or {})
         call.progress_token = token
-        meta = message.params.get("_meta")
-        call.trace_parent = trace.parent_of(meta.get(trace.HEADER)) if isinstance(meta, dict) else None
+        call.trace_parent = trace.parent_of(meta[trace.HEADER]) if trace.HEADER in meta else None
 
 
 def is_structured(revision: str) -> bool:
@@ -137,9 +140,8 @@ def _invalid_params(message: str, revision: str) -> RpcFault:
     return RpcFault(INVALID_PARAMS, message, status=dispatched_status(revision, 400))
 
 
-def _progress_token(params: Json, revision: str) -> str | int | None:
-    meta = params.get("_meta")
-    token = meta.get("progressToken") if isinstance(meta, dict) else None
+def _progress_token(meta: Json, revision: str) -> str | int | None:
+    token = meta.get("progressToken")
     if token is None or type(token) is str or type(token) is int:
         return token
     raise _invalid_params("params._meta.progressToken: must be a string or an integer", revision)

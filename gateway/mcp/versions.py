@@ -65,6 +65,8 @@ def choose(headers: RpcHeaders, messages: list[Message], is_batch: bool) -> str:
     """The revision to answer by. Raises RpcFault (HTTP 400): a version that is not supported, headers that are missing
     or differ from the body, a batch in a revision without batches."""
     version = headers.get(VERSION_HEADER)
+    if version in HANDSHAKE and not is_batch:
+        return version  # what most requests are
     message = messages[0] if messages and not is_batch else None
     meta = _meta(message)
     if version in HANDSHAKE or version is None:

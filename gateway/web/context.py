@@ -50,9 +50,10 @@ class RequestContext:
         if state is not None:
             self.limits["requests"] = state
         if tool:
-            if self.server.budgets is not None:
+            budgets = self.server.budgets
+            if budgets is not None and budgets.may_bind_tools(self.caller):
                 model = self.stats.model or (self.reservation.model if self.reservation is not None else "")
-                await self.server.budgets.charge_tool(self.caller, tool, self.limits, model)
+                await budgets.charge_tool(self.caller, tool, self.limits, model)
             self.stats.tools[tool] = self.stats.tools.get(tool, 0) + 1
 
 

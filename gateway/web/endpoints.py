@@ -5,7 +5,7 @@ no service: a row's handler is a method of an object that `app` has made with th
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
@@ -32,7 +32,8 @@ class Endpoint:
     limits middleware takes one call from the key's minute; where False, the handler charges for each call in the body.
     `max_body_bytes`: a smaller limit than the server's, for routes without images; 0 for none of its own.
     `covered_by`: the value of `sanitize.routes` that covers it, where that is not its name. `id_header`: the response
-    header in which its clients look for the request id, where that is not `X-Request-Id`.
+    header in which its clients look for the request id, where that is not `X-Request-Id`. `sanitized_as`: the value of
+    `sanitize.routes` that decides whether its texts are inspected.
     """
 
     name: str
@@ -46,11 +47,10 @@ class Endpoint:
     max_body_bytes: int = 0
     covered_by: str = ""
     id_header: str = ""
+    sanitized_as: str = field(init=False)
 
-    @property
-    def sanitized_as(self) -> str:
-        """The value of `sanitize.routes` that decides whether its texts are inspected."""
-        return self.covered_by or self.name
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sanitized_as", self.covered_by or self.name)  # every request asks: no property
 
 
 class EndpointTable:

@@ -112,7 +112,10 @@ def decode(raw: bytes | bytearray) -> Any:
     if isinstance(raw, DecodedBody):
         return raw.take()
     if len(raw) < DENSE_BYTES:
-        return _let_go(raw, orjson.loads(raw))
+        value = orjson.loads(raw)
+        if type(raw) is bytearray:
+            raw.clear()
+        return value
     return all_steps(_without_collections(_steps(raw)))
 
 

@@ -77,7 +77,8 @@ class WebSearchService:
         PackedJson, whose results are still encoded. Raises InvalidRequest, UpstreamError, EngineMissing.
         """
         started = time.monotonic()
-        request = _with_plain_domains(request)
+        if request.include_domains or request.exclude_domains:
+            request = _with_plain_domains(request)
         provider, failure = self._deps.providers[0], None
         data = self.cache.recall((provider.name, request))
         if data is None:
@@ -267,8 +268,6 @@ def _chars(results: list[Json], field: str) -> int:
 
 def _with_plain_domains(request: SearchRequest) -> SearchRequest:
     """The request with its domains in the form that providers and filters compare. `mcp.arguments` checks the rest."""
-    if not (request.include_domains or request.exclude_domains):
-        return request
     return request._replace(
         include_domains=_domains(request.include_domains, "include_domains"),
         exclude_domains=_domains(request.exclude_domains, "exclude_domains"),

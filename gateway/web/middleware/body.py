@@ -14,7 +14,7 @@ from gateway.resilience.slices import in_slices
 from gateway.schemas import MAX_DEPTH, MEASURED_BYTES
 from gateway.schemas.json_size import TooDeep, TooDense, TooManyValues, measure
 from gateway.web.context import CONTEXT
-from gateway.web.middleware.limits import has_budgets, reserve
+from gateway.web.middleware.limits import reserve
 from gateway.wire.large_json import decode_steps
 
 _JSON = "application/json"
@@ -55,7 +55,8 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
             raw = await in_slices(decode_steps(raw))
             give_back()
         context.body = check(raw, headers)
-        if has_budgets(context):
+        budgets = context.server.budgets
+        if budgets is not None and budgets.may_bind(context.caller):
             await reserve(context)
         del raw
         if is_large:

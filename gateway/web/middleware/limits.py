@@ -36,12 +36,6 @@ async def limits(request: web.Request, handler: Handler) -> web.StreamResponse:
             await _settle(context, context.reservation, has_left)
 
 
-def has_budgets(context: RequestContext) -> bool:
-    """Whether `reserve` may have something to do."""
-    budgets = context.server.budgets
-    return budgets is not None and budgets.may_bind(context.caller)
-
-
 async def reserve(context: RequestContext) -> None:
     """Reserve what the checked body may use of the key's budgets: every body that names a model, whatever its format.
 

@@ -39,8 +39,8 @@ def observing(server: ServerState) -> Middleware:
         endpoint = matched or server.endpoints.nearest(request)
         name = "unmatched" if matched is None else matched.name
         stats, task = RequestStats(started_s=started_s), server.in_flight.enter()
-        parent = trace.parent_of(request.headers.get(_TRACEPARENT))
-        token = None
+        sent_trace, token = request.headers.get(_TRACEPARENT), None
+        parent = trace.parent_of(sent_trace) if sent_trace is not None else None
         if parent is not None:
             stats.trace_id = trace.trace_id(parent)
             token = trace.enter(parent)

@@ -42,6 +42,11 @@ class ConnectionBase(RequestHandler):
         """Whether nothing is being served: the connection waits for the next header."""
         return self._waiter is not None
 
+    @property
+    def awaits_header(self) -> bool:
+        """Whether nothing is being served, and no request's whole header was parsed."""
+        return self._waiter is not None and not self._messages
+
 
 class ServerBase(web.Server):
     """Makes connections of its subclass's own kind."""

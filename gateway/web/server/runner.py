@@ -105,9 +105,10 @@ class _Connection(ConnectionBase):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.has_requests:
-            self._stop_header_timer()
-        elif self._header_timer is None and self.is_waiting:  # a header has begun but is not complete
+        if self._header_timer is not None:
+            if self.has_requests:
+                self._stop_header_timer()
+        elif self.awaits_header:  # a header has begun but is not complete
             self._start_header_timer()
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -133,7 +134,7 @@ class _Connection(ConnectionBase):
         self._linger_timer = self.event_loop.call_later(LINGER_S, self._leave_if_idle)
 
     def _leave_if_idle(self) -> None:
-        if self.is_waiting and not self.has_requests:
+        if self.awaits_header:
             self.force_close()
         else:
             self.leave()

@@ -222,12 +222,12 @@ def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: i
     """
     reported: Json = dict(usage) if isinstance(usage, dict) else {}
     is_marked = reported.pop("estimated", None) is True
-    prompt, completion = reported.get("prompt_tokens"), reported.get("completion_tokens")
-    estimated = is_marked or not is_count(prompt) or not is_count(completion)
-    if not is_count(prompt):
-        prompt = -(-prompt_chars() // _CHARS_PER_TOKEN)
-    if not is_count(completion):
-        completion = -(-answer_chars // _CHARS_PER_TOKEN)
     details: Json = {name: value for name, value in reported.items() if isinstance(value, dict) or is_count(value)}
+    prompt, completion = details.get("prompt_tokens"), details.get("completion_tokens")
+    estimated = is_marked or not isinstance(prompt, int) or not isinstance(completion, int)
+    if not isinstance(prompt, int):
+        prompt = -(-prompt_chars() // _CHARS_PER_TOKEN)
+    if not isinstance(completion, int):
+        completion = -(-answer_chars // _CHARS_PER_TOKEN)
     counts: Json = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     return {**details, **counts}, estimated
