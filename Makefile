@@ -48,13 +48,21 @@ run: install  ## fresh machine to a running server on 127.0.0.1:8080 (EXTRAS= fo
 	$(if $(PORT),GATEWAY_PORT=$(PORT)) $(if $(OPS_PORT),GATEWAY_OPS_PORT=$(OPS_PORT)) \
 		$(BIN)/gateway serve --state-dir $(STATE) $(if $(CONFIG),--config $(CONFIG))
 
+# `make check test` runs the contract tests once, in check; make stops there if one fails. `make test` alone runs them too.
+# What decides is the command line of this one run of make: nothing on disk says that a tree has been checked.
+CHECKED  := $(filter check,$(MAKECMDGOALS))
+CONTRACT := $(if $(CHECKED),,tests/contract)
+ifdef CHECKED
+test: | check
+endif
+
 test: $(VENV)/.installed-dev  ## the suite, real engines included, and the coverage of gateway/ (TESTARGS: only these tests)
 ifdef TESTARGS
 	$(PYTEST) -m "$(SUITE)" $(TESTARGS)
 else
-	$(PARALLEL) -m "$(SUITE) and not alone" tests/contract tests/flows $(AGAIN) tests/contract tests/flows
+	$(PARALLEL) -m "$(SUITE) and not alone" $(CONTRACT) tests/flows $(AGAIN) $(CONTRACT) tests/flows
 	$(PARALLEL) -m "$(SUITE) and not alone" --cov=gateway --cov-report= tests/unit $(AGAIN) tests/unit
-	$(PYTEST) -m "$(SUITE) and alone" $(AGAIN)
+	$(PYTEST) -m "$(SUITE) and alone" $(CONTRACT) tests/unit tests/flows $(AGAIN) $(CONTRACT) tests/unit tests/flows
 	$(BIN)/python -m coverage report --skip-covered --sort=cover --fail-under=$(COVERAGE_FLOOR)
 endif
 
@@ -69,7 +77,8 @@ check: $(VENV)/.installed-dev  ## format, lint, types, contract tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(PYTEST) tests/contract --durations=0 $(AGAIN) tests/contract
+	$(PARALLEL) -m "$(SUITE) and not alone" tests/contract $(AGAIN) tests/contract
+	$(PYTEST) -m "$(SUITE) and alone" tests/contract $(AGAIN) tests/contract
 
 # The service has a release folder and a virtual environment of its own. What PYTHON and EXTRAS do not say stays as it is in
 # service; the first time it is python3 with the extras `core,web`.

@@ -5,6 +5,7 @@ are alike to it, so one representative of each class stands for all. `units` giv
 pairs of them, and the beginnings of strings that the pattern matches, alone and with a representative behind.
 """
 
+import functools
 import re
 from collections.abc import Iterator
 from re import _constants as op  # type: ignore[attr-defined]  # the standard library's own parser of patterns
@@ -19,6 +20,9 @@ _MOST_BEGINNINGS = 24
 _WAYS = 24
 """Chosen together for a run of under 40 s: ways through the branches of a pattern, and beginnings kept of them. At half
 long lists of alternatives are seen in part; at double the run takes twice as long."""
+_KEPT_CHARS = 1_024
+"""Answers kept of what a part of one character matches: twice as many as the product's patterns have such parts (465).
+At half some are compiled again for each way; at double nothing more is kept."""
 _PROBES = [chr(code) for code in range(128)] + [
     "\u00e9",
     "\u00a0",
@@ -175,8 +179,12 @@ def _example(parsed: Any, way: int, pattern: AnyPattern) -> Iterator[str]:
 
 def _char_of(code: Any, value: Any, pattern: AnyPattern) -> str:
     flags = pattern.flags & (re.IGNORECASE | re.ASCII | re.DOTALL)
-    source = _one_char(code, value)
-    as_bytes = isinstance(pattern.pattern, bytes)
+    return _first_char(_one_char(code, value), flags, isinstance(pattern.pattern, bytes))
+
+
+@functools.lru_cache(_KEPT_CHARS)
+def _first_char(source: str, flags: int, as_bytes: bool) -> str:
+    """The first character that a pattern of one character matches."""
     test: Any = re.compile(source.encode("latin-1") if as_bytes else source, flags)
     chars = [char for char in ["a", "Z", "0", " ", *_PROBES] if not as_bytes or ord(char) < 256]
     return next((char for char in chars if test.match(char.encode("latin-1") if as_bytes else char)), _OUTSIDE)
@@ -184,20 +192,26 @@ def _char_of(code: Any, value: Any, pattern: AnyPattern) -> str:
 
 def units(pattern: AnyPattern, most_classes: int = _MOST_CLASSES) -> list[str]:
     """What is repeated."""
-    kinds = classes(pattern)
-    some = kinds[:: max(1, -(-len(kinds) // most_classes))]
-    starts = beginnings(pattern)
+    return _units(classes(pattern), beginnings(pattern), most_classes)
+
+
+def _units(kinds: list[str], starts: list[str], most_classes: int) -> list[str]:
+    some = _some(kinds, most_classes)
     found = [*kinds, *(one + other for one in some for other in some if one != other), *starts]
     found += [start + char for start in starts[-3:] for char in some]
     return list(dict.fromkeys(found))
+
+
+def _some(kinds: list[str], most_classes: int) -> list[str]:
+    return kinds[:: max(1, -(-len(kinds) // most_classes))]
 
 
 def texts(pattern: AnyPattern, most_classes: int = _MOST_CLASSES) -> Iterator[tuple[str, str, str]]:
     """(prefix, unit, suffix): the text is the prefix, the unit again and again, and the suffix, a near miss."""
     starts = beginnings(pattern)
     kinds = classes(pattern)
-    some = kinds[:: max(1, -(-len(kinds) // most_classes))]
-    for unit in units(pattern, most_classes):
+    some = _some(kinds, most_classes)
+    for unit in _units(kinds, starts, most_classes):
         yield "", unit, _OUTSIDE
     for start in starts:
         for char in some:

@@ -4,7 +4,6 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from types import ModuleType
 
 import aiohttp
 import pytest
@@ -13,7 +12,7 @@ from gateway import logs
 from gateway.embedded.servers import Embedded
 from tests.support import gateway_process
 from tests.support.asking import toml
-from tests.support.gateways import InProcessGateway, StartGateway, start_in_process
+from tests.support.gateways import InProcessGateway, StartGateway, start_in_process, start_process
 from tests.support.ocr_running import TIMEOUT as OCR_TIMEOUT
 from tests.support.ocr_running import ocr_server
 from tests.support.upstream import Upstream, scripted_upstream
@@ -25,9 +24,9 @@ SHARED_FIXTURES = {"ocr_url", "gateway", "imports", "wheel", "said", "engine"}
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups for `pytest -n 2 --dist loadgroup`: tests that share such a fixture run in one process; all others are
-    distributed one by one. Tests of a module that starts gateways in processes of their own are slow."""
+    distributed one by one. Tests that start a gateway in a process of its own are slow."""
     for item in items:
-        if isinstance(item, pytest.Function) and _starts_processes(item.module):
+        if isinstance(item, pytest.Function) and _starts_processes(item):
             item.add_marker(pytest.mark.slow)
         names = item.fixturenames if isinstance(item, pytest.Function) else []
         for name in sorted(SHARED_FIXTURES.intersection(names)):
@@ -35,8 +34,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(name + place))
 
 
-def _starts_processes(module: ModuleType) -> bool:
-    return any(getattr(each, "__module__", None) == gateway_process.__name__ for each in vars(module).values())
+def _starts_processes(item: pytest.Function) -> bool:
+    """Whether a test calls `start_process`, or its module has names of `gateway_process`: then each of its tests is
+    taken to start one, through its fixtures or functions."""
+    names = vars(item.module).values()
+    return start_process.__name__ in item.function.__code__.co_names or any(
+        getattr(each, "__module__", None) == gateway_process.__name__ for each in names
+    )
 
 
 @pytest.fixture(autouse=True)
