@@ -105,7 +105,7 @@ def from_caller(raw: str) -> str:
         text = text[1:-1]
     text = text.strip("<> ")
     if text.startswith("//"):
-        text = "https:" + text
+        text = ("http:" if _LOCAL_HOST.match(text[2:]) else "https:") + text
     elif "://" not in text and _LOCAL_HOST.match(text):
         text = "http://" + text
     elif "://" not in text and _BARE_HOST.match(text):

@@ -23,6 +23,7 @@ def test_what_stands_around_an_address_is_taken_away(typed: str) -> None:
     [
         ("10.0.0.5:8000/docs", "http://10.0.0.5:8000/docs"),
         ("127.0.0.1", "http://127.0.0.1"),
+        ("//127.0.0.1:8000/x", "http://127.0.0.1:8000/x"),
         ("localhost:3000", "http://localhost:3000"),
         ("localhost.example.org", "https://localhost.example.org"),
         ("example.org:8443/x", "https://example.org:8443/x"),
