@@ -119,7 +119,8 @@ def _restore(arguments: argparse.Namespace, environment: Environment) -> int:
                 for suffix in _SIDECARS:
                     target.with_name(target.name + suffix).unlink(missing_ok=True)
     except (tarfile.TarError, EOFError) as error:
-        raise InvalidRequest(f"{arguments.file}: is not a backup: {error}") from None
+        reason = str(error).splitlines()[0].removesuffix(":")  # tarfile adds a line for each compression it tried
+        raise InvalidRequest(f"{arguments.file}: is not a backup: {reason}") from None
     sys.stdout.write(f"{len(entries)} files are restored in {state_dir}; start the gateway\n")
     return 0
 

@@ -129,7 +129,9 @@ def _format_search(data: Json, paint: Paint) -> str:
         title, url, excerpt = (for_terminal(hit[name]) for name in ("title", "url", "content"))
         head = f"{number}. {paint(STRONG, title)}  ({hit.get('score', 0):.2f})"
         entries.append(f"{head}\n   {paint(LINK, url)}\n   {' '.join(excerpt.split())[:_EXCERPT_CHARS]}")
-    return "\n\n".join(entries) or f"nothing found. {for_terminal(data.get('note', ''))}".strip()
+    if not entries:
+        return f"nothing found. {for_terminal(data.get('note', ''))}".strip()
+    return "\n\n".join([*entries, *_note(data, paint)])
 
 
 def _format_pages(data: Json, paint: Paint) -> str:

@@ -151,8 +151,7 @@ def _key_file(config: Config, wished: Path | None) -> Path | None:
 def _model(config: Config, wished: str | None) -> tuple[str, int]:
     """The model's name, and its context length if that is known."""
     texts = [model for model in config.models if model.kind == "text"]
-    first = next((model.name for model in texts if model.upstreams), TEXT_MODEL)
-    name = wished or first
+    name = wished or config.text_model or TEXT_MODEL
     found = next((model for model in texts if name in (model.name, *model.aliases)), None)
     if found is not None and (found.context_length or found.upstreams):
         return name, found.context_length

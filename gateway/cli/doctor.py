@@ -91,7 +91,7 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
         sys.stdout.write(f"{paint(BAD, 'WRONG') if finding.remedy else paint(GOOD, 'ok   ')} {finding.text}\n")
         if finding.remedy:
             sys.stdout.write(f"      mend: {finding.remedy}\n")
-    sys.stdout.write(f"{len(findings)} checks, {wrong} wrong\n")
+    sys.stdout.write(f"{len(findings)} check{'s' * (len(findings) != 1)}, {wrong} wrong\n")
     return 1 if wrong else 0
 
 

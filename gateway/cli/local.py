@@ -73,7 +73,8 @@ def index_stats(config: Config, *, as_json: bool = False) -> int:
     if as_json:
         print_json_lines([stats])
         return 0
-    for name, value in stats.items():
+    vectors = stats.pop("vectors", None) or {}
+    for name, value in (stats | {f"vectors {name}": value for name, value in vectors.items()}).items():
         if name in ("oldest", "newest") and value is not None:
             value = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(value))
         sys.stdout.write(f"{name:20} {'-' if value is None else value}\n")

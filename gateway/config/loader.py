@@ -67,7 +67,7 @@ def _message(problem: Problem) -> str:
     """The schema's message, or a clearer one for a secret that is written as a string."""
     if (
         problem.path.endswith((".api_key", ".proxy_auth", ".redis_url", ".postgres_url")) or ".headers." in problem.path
-    ) and problem.message == "must be an object":
+    ) and problem.message.startswith("must be an object"):
         return 'must be { credential = "NAME" }: a secret may not stand in the file'
     return problem.message
 

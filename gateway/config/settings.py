@@ -14,6 +14,7 @@ from gateway.config.model_settings import LocalEmbedding, LocalLlm, LocalOcr, Mo
 from gateway.config.sanitize_settings import GuardrailSettings, Sanitize
 from gateway.config.server_settings import Access, Limits, Log, Ops, Price, Server, Shared, Usage
 from gateway.config.web_settings import HostedSearch, IndexStore, McpServer, Render, Search, Web
+from gateway.domain import TEXT_MODEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,12 @@ class Config:
         yield "search", self.search
         for index, server in enumerate(self.mcp_servers):
             yield f"mcp_servers[{index}]", server
+
+    @property
+    def text_model(self) -> str:
+        """The first text model with an upstream, else the embedded one where it is on; empty where there is none."""
+        first = next((model.name for model in self.models if model.kind == "text" and model.upstreams), "")
+        return first or (TEXT_MODEL if self.local_llm.enabled else "")
 
     @property
     def reads_own_docs(self) -> bool:

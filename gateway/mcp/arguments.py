@@ -28,6 +28,13 @@ _MAX_LIST_CHARS = 100_000
 """A string that may hold a list. Chosen: the longest list that a tool takes (300 domains of 253 characters) fits; at
 half it would not, at double decoding a longer one, which is refused, may take twice as long (6 ms)."""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_TIMESTAMP = re.compile(r"(\d{4}-\d{2}-\d{2})[Tt ]\d{2}:\d{2}[\d:.]{0,20}([Zz]|[+-]\d{2}:?\d{2})?", re.ASCII)
+"""A date with a time of the day (RFC 3339), of which the day counts."""
+_SEPARATORS = re.compile(r"[\s,;]+")
+_WEB_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+_DOMAIN = re.compile(r"^[\w-]{1,63}+(\.[\w-]{1,63}+){1,126}+$")
+"""What several of in one string are a list: addresses of pages, and domains. Others, such as regular expressions, may
+hold blanks and commas themselves."""
 
 
 class Rule(NamedTuple):
@@ -56,7 +63,7 @@ class Arguments:
         self._as_is: Mapping[str, type] = {
             name: _TYPES[prop["type"]]
             for name, prop in schema["properties"].items()
-            if "anyOf" not in prop and prop["type"] in _TYPES
+            if "anyOf" not in prop and "enum" not in prop and prop["type"] in _TYPES
         }
         self._nullable = frozenset(name for name, prop in schema["properties"].items() if "anyOf" in prop)
         self._optional = frozenset(self._properties) - frozenset(schema.get("required", ()))
@@ -80,7 +87,7 @@ class Arguments:
             if name not in self._properties or type(value) is self._as_is.get(name):
                 converted[name] = value
             elif not self._means_default(name, value):
-                converted[name] = _convert_value(value, self._properties[name]["type"])
+                converted[name] = _convert_value(value, self._properties[name])
         for rule in self._rules:
             if rule.convert is not None and not rule.fields.isdisjoint(converted):
                 rule.convert(converted)
@@ -127,7 +134,11 @@ def _any_length(part: Any) -> Any:
     return part
 
 
-def _convert_value(value: Any, kind: str) -> Any:
+def _convert_value(value: Any, schema: Json) -> Any:
+    kind = schema["type"]
+    if "enum" in schema and isinstance(value, str):
+        word = value.strip().lower()
+        return word if word in schema["enum"] else value
     if kind == "integer":
         if type(value) is float and value.is_integer():
             return int(value)
@@ -148,6 +159,9 @@ def _convert_list(text: str) -> Any:
             return [text]  # a regular expression may begin with a bracket
         if isinstance(value, list):
             return value
+    parts = [part for part in _SEPARATORS.split(text[:_MAX_LIST_CHARS]) if part]
+    if len(parts) > 1 and any(all(map(form.fullmatch, parts)) for form in (_WEB_ADDRESS, _DOMAIN)):
+        return parts
     return [text]
 
 
@@ -179,8 +193,14 @@ def _find_description_problems(arguments: Json) -> list[Problem]:
     return []
 
 
-calendar_dates = Rule(frozenset(("start_date", "end_date")), _find_date_problems)
-"""Both dates exist in the calendar, and the first is not after the last."""
+def _drop_times(arguments: Json) -> None:
+    for name in ("start_date", "end_date"):
+        if isinstance(arguments.get(name), str) and (timestamp := _TIMESTAMP.fullmatch(arguments[name].strip())):
+            arguments[name] = timestamp[1]
+
+
+calendar_dates = Rule(frozenset(("start_date", "end_date")), _find_date_problems, _drop_times)
+"""Both dates exist in the calendar, and the first is not after the last; a time of the day is left out."""
 
 images_for_descriptions = Rule(frozenset(("include_image_descriptions",)), _find_description_problems)
 """Descriptions are for images, so they need `include_images`."""

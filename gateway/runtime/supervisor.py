@@ -266,7 +266,8 @@ class Supervisor:
         give_back()
         if for_people:
             docs_address = parts.sockets.docs_address if self._config.reads_own_docs else ""
-            sys.stderr.write(welcome(url, docs_address, dev_key_path(self._config.state_dir), seconds))
+            key_file = dev_key_path(self._config.state_dir)
+            sys.stderr.write(welcome(url, docs_address, key_file, seconds, self._config.text_model))
             sys.stderr.flush()
 
 

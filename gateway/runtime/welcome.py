@@ -1,11 +1,9 @@
 """The text that a person who started the gateway by hand reads when it is ready."""
 
-from gateway.domain import TEXT_MODEL
 
-
-def welcome(url: str, docs_address: str, key_file: object, seconds: float) -> str:
+def welcome(url: str, docs_address: str, key_file: object, seconds: float, text_model: str) -> str:
     """The text printed when the gateway is ready: its address and three commands to try. `docs_address` is empty where
-    callers may not read the documentation."""
+    callers may not read the documentation, `text_model` where no model answers text."""
     crawled, wanted = "https://example.com/", "example domain"
     if docs_address:
         crawled, wanted = f"http://{docs_address}/docs/", "how long until a revoked key is refused"
@@ -13,12 +11,9 @@ def welcome(url: str, docs_address: str, key_file: object, seconds: float) -> st
     call = f"curl -s {url}/tools/websearch/mcp {headers}"
     rpc = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"websearch-%s","arguments":%s}}'
     question = '"messages":[{"role":"user","content":"What is an HTTP gateway?"}],"max_tokens":60'
-    chat = f'{{"model":"{TEXT_MODEL}",{question}}}'
-    lines = [
-        f"\nThe gateway answers on {url} after {seconds:.1f} s. Its key is in {key_file}. Try:\n",
-        f'curl -s {url}/v1/chat/completions -H "Authorization: Bearer $(cat {key_file})" '
-        f"-H \"Content-Type: application/json\" -d '{chat}'\n",
-    ]
+    lines = [f"\nThe gateway answers on {url} after {seconds:.1f} s. Its key is in {key_file}. Try:\n"]
+    if text_model:
+        lines.append(f'curl -s {url}/v1/chat/completions {headers} -d \'{{"model":"{text_model}",{question}}}\'\n')
     crawl = rpc % ("crawl", f'{{"url":"{crawled}","limit":20}}')
     search = rpc % ("search", f'{{"query":"{wanted}","max_results":3}}')
     lines.append(f"{call} -d '{crawl}' | head -c 2000; echo; {call} -d '{search}'\n")

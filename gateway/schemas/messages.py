@@ -1,4 +1,5 @@
-"""Words the problems of a document: the place and what is allowed there, never the value, which may be a secret.
+"""Words the problems of a document: the place, what is allowed there, and of what is there the kind, the count or a
+short number; never a text, which may be a secret.
 
 Knows the keywords of JSON Schema (json-schema.org, draft 2020-12), not how violations are found.
 """
@@ -33,13 +34,16 @@ def dotted(path: Iterable[str | int]) -> str:
     return text
 
 
-def requirement(keyword: str, allowed: Any) -> str:
-    """The text for a violated keyword: `("maximum", 5)` -> `must be at most 5`."""
+def requirement(keyword: str, allowed: Any, value: Any) -> str:
+    """The text for a value that violates a keyword: `("maximum", 5, 9)` -> `must be at most 5, not 9`."""
+    if keyword in _COUNTED:
+        text = _TEMPLATES[keyword].format(allowed)
+        return f"{text.removesuffix('s') if allowed == 1 else text}, not {len(value)}"
     if keyword in _TEMPLATES:
         text = _TEMPLATES[keyword].format(allowed)
-        return text.removesuffix("s") if allowed == 1 and keyword in _COUNTED else text
+        return f"{text}, not {value}" if keyword in _COMPARED and _is_short(value) else text
     if keyword == "type":
-        return f"must be {_types(allowed)}"
+        return f"must be {_types(allowed)}, not {kind_of(value)}"
     if keyword == "enum":
         return "must be one of: " + name_list("null" if value is None else value for value in allowed)
     if keyword == "format":
@@ -48,7 +52,14 @@ def requirement(keyword: str, allowed: Any) -> str:
 
 
 _COUNTED = frozenset(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"))
-"""Keywords whose text ends with a plural."""
+"""Keywords whose text ends with a plural, and says how many there are."""
+
+_COMPARED = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
+"""Keywords that compare numbers."""
+
+_MOST_SHOWN = 10**8
+"""Numbers from here on are not shown. From the sanitizer, which takes no number of fewer than nine digits for a
+secret."""
 
 _TEMPLATES: Mapping[str, str] = {
     "minimum": "must be at least {}",
@@ -81,6 +92,22 @@ _TYPE_WORDS: Mapping[str, str] = {
 def _types(allowed: str | Sequence[str]) -> str:
     kinds = [allowed] if isinstance(allowed, str) else list(allowed)
     return " or ".join(_TYPE_WORDS.get(kind, kind) for kind in kinds) or "of another type"
+
+
+def kind_of(value: Any) -> str:
+    """What a value of a wrong type is: `a string`, `null`, `true`, `2.5`."""
+    if value is None or type(value) is bool:
+        return str(value).lower().replace("none", "null")
+    if _is_short(value):
+        return str(value)
+    return _KINDS.get(type(value), "a number")
+
+
+_KINDS: Mapping[type, str] = {str: "a string", list: "an array", dict: "an object"}
+
+
+def _is_short(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < _MOST_SHOWN and len(str(value)) <= len(str(_MOST_SHOWN))
 
 
 def alternatives(branches: Sequence[Json]) -> str:

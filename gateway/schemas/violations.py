@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gateway.domain import Json
-from gateway.schemas.messages import Problem, alternatives, dotted, name_list, requirement
+from gateway.schemas.messages import Problem, alternatives, dotted, kind_of, name_list, requirement
 
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
@@ -71,7 +71,7 @@ class ViolationFinder:
         if "$ref" in schema:
             yield from self._all(self._target(schema), value, where)
         own = [keyword for keyword in schema if keyword not in _WALKED and not self._fits(schema, value, keyword)]
-        yield from (Problem(dotted(where), requirement(keyword, schema[keyword])) for keyword in own)
+        yield from (Problem(dotted(where), requirement(keyword, schema[keyword], value)) for keyword in own)
         if own:
             return  # of another type, or too long: its contents do not matter
         if type(value) is dict:
@@ -135,7 +135,9 @@ class ViolationFinder:
         if len(typed) == 1:
             yield from self._at(typed[0], value, where)
         else:
-            yield Problem(dotted(where), f"must be {alternatives(branches)}")
+            is_other_word = type(value) is str and any("enum" in branch for branch in branches)
+            given = "" if is_other_word else f", not {kind_of(value)}"
+            yield Problem(dotted(where), f"must be {alternatives(branches)}{given}")
 
     def _fits(self, part: Json, value: Any, keyword: str = "") -> bool:
         """Whether a value is valid by a part of the schema, or by one keyword of it alone."""

@@ -41,6 +41,9 @@ _ADDRESS = re.compile(
     r"|(?<![\w.-])(?:localhost|[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,8}):\d{2,5}\b"
 )
 """URLs, IP addresses, and names with a port. What an upstream says of them is about the operator's network."""
+_INPUTS = {"image": "images", "audio": "sound", "video": "videos"}
+_REFUSED_INPUT = re.compile(rf"\b({'|'.join(_INPUTS)}) input is not supported")
+"""llama.cpp's words for an input that its model does not take; for sound and videos they come with status 500."""
 _READ_CHARS = 4_000
 """Beginning of a message that is scrubbed. Chosen: eight times what is shown, since addresses and keys become
 shorter."""
@@ -112,8 +115,10 @@ def upstream_error(status: int, body: Any, retry_after_s: float | None, sent: It
             code="insufficient_quota" if is_quota else "rate_limit_exceeded",
             retry_after_s=retry_after_s,
         )
-    if "image input is not supported" in message:
-        return UpstreamRefused("this model does not take images", status=400, code="invalid_value", param="messages")
+    if refused := _REFUSED_INPUT.search(message):
+        return UpstreamRefused(
+            f"this model does not take {_INPUTS[refused[1]]}", status=400, code="invalid_value", param="messages"
+        )
     if status in (400, 404, 405, 409, 413, 415, 422):
         return _refused(status, message, fields)
     if status == 503:

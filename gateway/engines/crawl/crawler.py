@@ -49,6 +49,7 @@ class CrawlOutcome:
 
     `pages` are (visit, page) in breadth-first order, `failures` (url, failure), at most MAX_FAILURES of the `failed`.
     For a map: `visits` are the URLs found, and `beginnings` maps the URL of each page read to (title, first words).
+    `cut_pages` are pages of which `max_breadth` left out links.
     `reasons` counts pages left out by a FetchFailed code, or `duplicate filtered trap empty scripted`.
     """
 
@@ -58,6 +59,7 @@ class CrawlOutcome:
     beginnings: dict[str, tuple[str, str]] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
     pages_read: int = 0
+    cut_pages: int = 0
     failed: int = 0
     timed_out: bool = False
     too_much: bool = False
@@ -130,6 +132,7 @@ class Crawler:
         self.outcome.pages.sort(key=lambda item: item[0])
         self.outcome.visits.sort()
         self.outcome.reasons["filtered"] += self._frontier.filtered
+        self.outcome.cut_pages = self._frontier.cut_pages
         self.outcome.reasons["trap"] += self._scope.trapped
         return self.outcome
 

@@ -160,7 +160,8 @@ def same_site(url: str, site: tuple[str, int | None]) -> bool:
 class Frontier:
     """The pages that wait to be visited, at most MAX_WAITING; `len()` counts them.
 
-    Each page adds at most `breadth` links that are new and selected. `filtered` counts links that were not selected.
+    Each page adds at most `breadth` links that are new and selected. `filtered` counts links that were not selected,
+    `cut_pages` the pages that had more than `breadth` of them.
     """
 
     def __init__(
@@ -175,6 +176,7 @@ class Frontier:
         self._away: list[tuple[float, Visit]] = []
         self._pages = 0
         self.filtered = 0
+        self.cut_pages = 0
 
     def pop(self, *, home_only: bool = False) -> Visit | None:
         """The next page, most promising first, then breadth first; None when no page waits.
@@ -196,7 +198,7 @@ class Frontier:
         if visit.depth >= self._max_depth:
             return added
         for number, (cost, (url, anchor, _)) in enumerate(await self._in_order(links, worth)):
-            if len(added) >= self._breadth or len(self) >= MAX_WAITING:
+            if len(self) >= MAX_WAITING:
                 break
             if number % _LINKS_PER_TURN == _LINKS_PER_TURN - 1:
                 await asyncio.sleep(0)
@@ -205,6 +207,9 @@ class Frontier:
             if not self._scope.selects(url):
                 self.filtered += 1
                 continue
+            if len(added) >= self._breadth:
+                self.cut_pages += 1
+                break
             if self._scope.is_trap(url):
                 continue
             self._seen.add(url)

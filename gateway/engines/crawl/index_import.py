@@ -32,6 +32,8 @@ OPERATOR = "the command line"
 _MAX_DEPTH = 16
 _MAX_BREADTH = 500
 """Depth and links per page of the crawl. Chosen: the whole of an ordinary site; the caller's limit bounds the pages."""
+_PATH_BEGINNINGS = ("/", "./", "../", "~")
+"""How a folder is written, and no web address."""
 _READ_AT_ONCE = 8
 """Files read at once. Chosen: twice the most parsing processes (ParsePool), so that none waits for the disk."""
 _KINDS = {
@@ -78,7 +80,10 @@ class IndexFiller:
         try:
             root = canonical(str(parse_url(from_caller(source))))
         except SkippedUrl as error:
-            raise InvalidRequest(f"{source}: {error.message}; give a URL or a folder", param="url") from error
+            reason = f"{error.message}; give a URL or a folder"
+            if source.startswith(_PATH_BEGINNINGS):
+                reason = "there is no such folder"
+            raise InvalidRequest(f"{source}: {reason}", param="url") from error
         request = CrawlRequest(
             root or source,
             max_depth=_MAX_DEPTH,

@@ -19,6 +19,11 @@ def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> s
         parts.append(f"{outcome.failed - len(outcome.failures)} more pages could not be read.")
     if outcome.reasons["trap"]:
         parts.append(f"{outcome.reasons['trap']} links into what looks endless (calendars, loops) were left alone.")
+    if outcome.cut_pages and len(outcome.visits or outcome.pages) < request.limit:
+        parts.append(
+            f"{outcome.cut_pages} of the pages read have more links than max_breadth ({request.max_breadth}), which "
+            "were not followed; raise max_breadth for more."
+        )
     if not any_result:
         parts.append(_why_nothing(outcome, request))
     return " ".join(parts)

@@ -15,7 +15,9 @@ from gateway.engines.office.reader import archive_kind
 from gateway.engines.text.code_fences import fenced
 from gateway.wire.image_header import media_type
 
-_TEXTUAL = re.compile(r"^(text/|application/(.*\+)?(json|xml|yaml|x-yaml|toml|javascript|x-sh|rtf|x-ndjson|sql)$)")
+_TEXTUAL = re.compile(
+    r"^(text/|application/(.*\+)?(json|xml|yaml|x-yaml|toml|javascript|x-sh|rtf|x-ndjson|jsonl|x-jsonlines|sql)$)"
+)
 _HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
 _UNTOLD = frozenset({"", "application/octet-stream", "unknown/unknown", "application/x-unknown"})
 """Media types that say nothing."""

@@ -27,6 +27,10 @@ _BAD_CHARS = re.compile(r"[\x00-\x20\x7f\\]")
 _HOST = re.compile(r"^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?$")
 _NUMERIC_LABEL = re.compile(r"^(0x[0-9a-f]*|[0-9]+)$")
 _BARE_HOST = re.compile(r"^[\w-]++(\.[\w-]+){0,126}\.[a-z]{2,}(:\d+)?([/?#]|$)", re.IGNORECASE)
+_LOCAL_HOST = re.compile(r"^(localhost|\d{1,3}(\.\d{1,3}){3})(:\d{1,5})?([/?#]|$)", re.IGNORECASE)
+"""The beginning of an address without a scheme that a person means to be http: of this machine or network."""
+_QUOTES = frozenset(("<>", '""', "''", "``", "“”"))
+"""Pairs of signs that people and models put around an address."""
 _SESSION_PATH = re.compile(r";(jsessionid|phpsessid|sid)=[^/;?]*", re.IGNORECASE)
 _TRACKERS = frozenset(
     {
@@ -92,9 +96,19 @@ def check_host(host: str) -> None:
 
 
 def from_caller(raw: str) -> str:
-    """A URL as a person or agent types it, made absolute: blanks trimmed or escaped, a missing scheme added."""
-    text = raw.strip().strip("<>")
-    if "://" not in text and _BARE_HOST.match(text):
+    """A URL as a person or agent types it, made absolute: blanks trimmed or escaped, quotation marks and a Markdown
+    link around it taken away, a missing scheme added (http for an IPv4 address and localhost, else https)."""
+    text = raw.strip()
+    if text.startswith("[") and text.endswith(")") and "](" in text:
+        text = text.rpartition("](")[2][:-1].strip()
+    if text[:1] + text[-1:] in _QUOTES:
+        text = text[1:-1]
+    text = text.strip("<> ")
+    if text.startswith("//"):
+        text = ("http:" if _LOCAL_HOST.match(text[2:]) else "https:") + text
+    elif "://" not in text and _LOCAL_HOST.match(text):
+        text = "http://" + text
+    elif "://" not in text and _BARE_HOST.match(text):
         text = "https://" + text
     return text.replace(" ", "%20")
 

@@ -12,6 +12,7 @@ from contextlib import aclosing
 
 from gateway.domain import Event, EventBatch, EventStream, Json, RequestStats
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
+from gateway.key_scrubber import scrub_keys
 from gateway.ports import ImageSource
 from gateway.resilience.freed_memory import give_back
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
@@ -26,6 +27,9 @@ from gateway.wire.untrusted_json import count_in, table_in
 _AFTER_FINISH_S = 5.0
 """Seconds to wait for usage and `[DONE]` after the finish reason. Chosen: both usually come in the same read; at half,
 more usage is replaced by estimates; at double, clients wait longer for an end that is not coming."""
+_SHOWN_CHARS = 80
+"""A model's name in an error text is cut here. Chosen: names are shorter; at half some would be cut, at double a
+caller's text in the wrong field fills the message."""
 _MOST_AFTER_FINISH = 64
 """Events accepted after the finish reason. Chosen: usage is one; any bound stops an upstream that never ends."""
 
@@ -52,7 +56,7 @@ class CompletionService:
         similar = self._folded.get(name.lower())
         known = ", ".join(sorted(entry.name for entry in self.models))
         hint = f"did you mean {similar!r}? Names are case-sensitive" if similar else f"available: {known or 'none'}"
-        raise ModelNotFound(f"this model does not exist; {hint}")
+        raise ModelNotFound(f"model {scrub_keys(name[:_SHOWN_CHARS])!r} does not exist; {hint}")
 
     async def complete(self, body: Json, stats: RequestStats) -> Json:
         """A normal `chat.completion` object (see `wire.chat.answer.normalise_answer`) for a checked chat body.

@@ -20,7 +20,8 @@ def checked_body(raw: bytes | bytearray, checker: Checker) -> Json:
         if not is_measured and not raw.strip():
             raise InvalidRequest("the body is empty; send a JSON object", code="invalid_json") from None
         raise InvalidRequest(
-            f"the body is not valid JSON (line {error.lineno}, column {error.colno})", code="invalid_json"
+            f"the body is not valid JSON in UTF-8: {error.msg} (line {error.lineno}, column {error.colno})",
+            code="invalid_json",
         ) from None
     if not is_measured and is_too_deep(raw, body):
         raise InvalidRequest(f"the body is nested more than {MAX_DEPTH} levels deep", code="invalid_json")

@@ -30,6 +30,8 @@ from gateway.wire.responses.parts import output_content, text_of, user_content
 from gateway.wire.responses.tool_names import ToolNames
 from gateway.wire.untrusted_json import tables_in
 
+_SHOWN_WARNINGS = 3
+"""Warnings that an error repeats. Chosen: they say why nothing is left; more say the same again."""
 _SHOWN_CHARS = 80
 """An id or type in an error text is cut here: it comes from the caller and may be megabytes long."""
 
@@ -96,7 +98,8 @@ class MessageBuilder:
         head = [{"role": "system", "content": "\n\n".join(self._system)}] if self._system else []
         messages = head + self._messages
         if not messages:
-            raise InvalidRequest("input: must hold a message", param="input")
+            left_out = f" ({'; '.join(self.warnings[:_SHOWN_WARNINGS])})" if self.warnings else ""
+            raise InvalidRequest(f"input: must hold a message{left_out}", param="input")
         return messages
 
     def _warn(self, sentence: str) -> None:

@@ -83,6 +83,11 @@ def _user_part(part: Json, where: str, warn: Warn) -> Json:
     if part["type"] in IMAGE_PARTS:
         image = _image(part)
         if image is None:
+            if part.get("file_id"):
+                raise InvalidRequest(
+                    "stored files are not supported; send the image as a data URL in image_url",
+                    param=f"{where}.file_id",
+                )
             raise InvalidRequest("image_url must be a URL or a data URL", param=f"{where}.image_url")
         return image
     if part["type"] == "input_audio":

@@ -88,7 +88,8 @@ def test_an_archive_that_leads_out_is_refused_before_anything_is_written(
 def test_what_is_no_backup_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.tar").write_bytes(b"no archive")
     assert main(["restore", str(tmp_path / "bad.tar"), "--state-dir", str(tmp_path / "state")]) == 1
-    assert "is not a backup" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "is not a backup" in said and said.count("\n") == 1
 
 
 def test_a_state_directory_that_does_not_exist_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

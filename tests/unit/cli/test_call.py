@@ -39,6 +39,11 @@ def test_what_is_no_pair_is_refused_with_the_form_that_is_wanted(pair: str) -> N
             {"results": [{"title": "T", "url": "u", "content": "a\n b", "score": 0.5}]},
             "1. T  (0.50)\n   u\n   a b",
         ),
+        (
+            "search",
+            {"results": [{"title": "T", "url": "u", "content": "a", "score": 0.04}], "note": "nothing found fits"},
+            "1. T  (0.04)\n   u\n   a\n\nnothing found fits",
+        ),
         ("websearch-search", {"results": [], "note": "Add pages."}, "nothing found. Add pages."),
         (
             "extract",

@@ -152,7 +152,7 @@ def test_the_doctor_goes_no_further_than_a_file_that_is_wrong(machine: Machine, 
     machine.write("wrong = 1\n")
     assert machine.run("doctor") == 1
     said = capsys.readouterr().out
-    assert f"edit {machine.file}" in said and "1 checks, 1 wrong" in said
+    assert f"edit {machine.file}" in said and "1 check, 1 wrong" in said
 
 
 def test_where_nothing_is_installed_the_doctor_says_what_would_be(machine: Machine, capsys: Output) -> None:

@@ -26,7 +26,9 @@ def test_a_folder_is_added_counted_and_removed(tmp_path: Path, state: list[str],
     assert main(["index", "add", str(pages), *state]) == 0
     assert "1 pages added\n" in capsys.readouterr().out
     assert main(["index", "stats", *state]) == 0
-    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    shown = capsys.readouterr().out
+    assert "{" not in shown
+    lines = dict(line.split(maxsplit=1) for line in shown.splitlines())
     assert lines["pages"] == "1" and lines["newest"].endswith("UTC")
     assert main(["index", "stats", "--json", *state]) == 0
     stats = json.loads(capsys.readouterr().out)
@@ -34,6 +36,8 @@ def test_a_folder_is_added_counted_and_removed(tmp_path: Path, state: list[str],
     assert main(["index", "remove", str(pages), *state]) == 0
     assert capsys.readouterr().out == "1 pages removed\n"
     assert main(["index", "remove", str(pages), *state]) == 1
+    assert main(["index", "add", str(tmp_path / "nowhere"), *state]) == 1
+    assert capsys.readouterr().err.endswith("nowhere: there is no such folder\n")
     assert main(["index", "copy", "--to", "postgres", *state]) == 1
     assert "index.postgres_url" in capsys.readouterr().err
 

@@ -45,7 +45,13 @@ async def requested(tool: str, arguments: Any) -> Any:
         ({"include_domains": []}, "include_domains", ()),
         ({"include_domains": None}, "include_domains", ()),
         ({"include_domains": ""}, "include_domains", ()),
+        ({"include_domains": "a.org, b.org"}, "include_domains", ("a.org", "b.org")),
+        ({"include_domains": "a.org\nb.org; c.org "}, "include_domains", ("a.org", "b.org", "c.org")),
         ({"search_depth": None}, "search_depth", "basic"),
+        ({"search_depth": " ADVANCED"}, "search_depth", "advanced"),
+        ({"topic": "News"}, "topic", "news"),
+        ({"start_date": "2024-02-29T12:00:00Z"}, "start_date", date(2024, 2, 29)),
+        ({"end_date": "2024-02-29 12:00:00.123+01:00"}, "end_date", date(2024, 2, 29)),
         ({"search_depth": "ultra-fast"}, "search_depth", "ultra-fast"),
         ({"time_range": "week"}, "time_range", "week"),
         ({"time_range": "null"}, "time_range", None),
@@ -73,6 +79,12 @@ async def test_search_arguments_are_taken_as_they_are_meant(given: dict[str, Any
 async def test_other_tools_take_strings_for_lists_and_numbers_too() -> None:
     assert (await requested("extract", {"urls": URL})).urls == (URL,)
     assert (await requested("extract", {"urls": f'["{URL}", "{URL}2"]'})).urls == (URL, URL + "2")
+    for text in (f"{URL}, {URL}2", f"{URL}\n{URL}2\n", f" {URL} {URL}2", f"{URL},{URL}2 "):
+        assert (await requested("extract", {"urls": text})).urls == (URL, URL + "2")
+    assert (await requested("extract", {"urls": f"{URL}?a, b"})).urls == (f"{URL}?a, b",)
+    assert (await requested("extract", {"urls": [URL], "format": "Text"})).format == "text"
+    patterns = await requested("crawl", {"url": URL, "select_paths": "/a{1,2}, /b"})
+    assert patterns.select_paths == ("/a{1,2}, /b",)
     crawl = await requested("crawl", {"url": URL, "limit": "3", "select_paths": "/a/.*", "allow_external": "false"})
     assert (crawl.limit, crawl.select_paths, crawl.allow_external) == (3, ("/a/.*",), False)
     assert (await requested("map", {"url": URL, "max_depth": 2.0})).max_depth == 2
@@ -102,6 +114,8 @@ async def test_other_tools_take_strings_for_lists_and_numbers_too() -> None:
         ("search", {"query": "x", "start_date": "2023-02-29"}, ["start_date", "YYYY-MM-DD"]),
         ("search", {"query": "x", "end_date": "20230228"}, ["end_date"]),
         ("search", {"query": "x", "end_date": "2023-W01-1"}, ["end_date"]),
+        ("search", {"query": "x", "end_date": "2023-02-30T10:00:00Z"}, ["end_date"]),
+        ("search", {"query": "x", "max_results": 1000}, ["max_results: must be at most 20, not 1000"]),
         ("search", {"query": "x", "start_date": "2024-01-02", "end_date": "2024-01-01"}, ["start_date", "end_date"]),
         ("search", {"query": "x", "include_image_descriptions": True}, ["_descriptions:", " include_images"]),
         ("search", {"query": "x", "country": "germny"}, ["country", "germany"]),

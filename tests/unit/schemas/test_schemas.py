@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.schemas import Checker
+from gateway.schemas.messages import kind_of
 from gateway.schemas.violations import _is_of
 
 SCHEMA: dict[str, Any] = {
@@ -37,22 +38,41 @@ JSON = st.recursive(
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ({"mode": "fast", "items": [{"size": 5}, {"size": 1}]}, ["items[1].size: must be at least 3"]),
+        ({"mode": "fast", "items": [{"size": 5}, {"size": 1}]}, ["items[1].size: must be at least 3, not 1"]),
         ({"mode": "secret-value"}, ["mode: must be one of: fast, slow"]),
-        ({"mode": "fast", "either": [1]}, ["either[0]: must be a string"]),
-        ({"mode": "fast", "either": "secret-value"}, ["either: must be null or an array"]),
+        ({"mode": "fast", "either": [1]}, ["either[0]: must be a string, not 1"]),
+        ({"mode": "fast", "either": "secret-value"}, ["either: must be null or an array, not a string"]),
         ({"mode": "fast", "colour": "secret-value"}, ["colour: is unknown; allowed: items, mode, either, choice"]),
         ({}, ["mode: is required"]),
-        (["secret-value"], ["must be an object"]),
+        (["secret-value"], ["must be an object, not an array"]),
         ({"mode": "fast", "choice": "secret-value"}, ["choice: must be auto or none or an object"]),
         ({"mode": "fast", "choice": {}}, ["choice.type: is required"]),
-        ({"mode": "slow", "items": [{}] * 4}, ["items: must have at most 3 items"]),
+        ({"mode": "slow", "items": [{}] * 4}, ["items: must have at most 3 items, not 4"]),
     ],
 )
 def test_a_problem_names_the_place_and_what_is_allowed_but_not_the_value(value: Any, expected: list[str]) -> None:
     problems = [str(problem) for problem in Checker(SCHEMA).check(value)]
     assert problems == expected
     assert "secret-value" not in str(problems)
+
+
+@pytest.mark.parametrize(
+    ("value", "given"),
+    [
+        (None, "null"), (True, "true"), (False, "false"), (2.5, "2.5"), (-3, "-3"), (10**8 - 1, "99999999"),
+        (10**8, "a number"), (4556737586899855, "a number"), (4556737586899855.0, "a number"), (1e-7, "1e-07"),
+        (0.12345678912345, "a number"), (float("inf"), "a number"), ([1], "an array"), ({"a": 1}, "an object"),
+    ],
+)  # fmt: skip
+def test_a_value_of_a_wrong_type_is_named_by_its_kind_and_a_long_number_is_not_shown(value: Any, given: str) -> None:
+    assert kind_of(value) == given
+    assert str(Checker({"type": "string"}).check(value)[0]) == f"must be a string, not {given}"
+
+
+def test_a_long_number_beyond_a_limit_is_not_shown() -> None:
+    schema = {"maximum": 20}
+    assert str(Checker(schema).check(1000)[0]) == "must be at most 20, not 1000"
+    assert str(Checker(schema).check(4556737586899855)[0]) == "must be at most 20"
 
 
 @given(JSON)
@@ -75,20 +95,23 @@ def test_a_large_wrong_document_is_worded_from_its_wrong_place_alone() -> None:
         "properties": {**SCHEMA["properties"], "items": {"type": "array", "items": {"$ref": "#/$defs/item"}}},
     }
     problems = Checker(schema).check({"mode": "fast", "items": [*items, {"size": "x"}]})
-    assert [str(problem) for problem in problems] == ["items[100000].size: must be an integer"]
+    assert [str(problem) for problem in problems] == ["items[100000].size: must be an integer, not a string"]
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ({"items": [{}] * 3_000_000}, ["mode: is required", "items: must have at most 3 items"]),
-        ({"mode": "fast", "either": [1] * 300_000}, [f"either[{index}]: must be a string" for index in range(3)]),
-        ({"mode": "fast", "either": [*["x"] * 300_000, 1]}, ["either[300000]: must be a string"]),
+        ({"items": [{}] * 3_000_000}, ["mode: is required", "items: must have at most 3 items, not 3000000"]),
+        (
+            {"mode": "fast", "either": [1] * 300_000},
+            [f"either[{index}]: must be a string, not 1" for index in range(3)],
+        ),
+        ({"mode": "fast", "either": [*["x"] * 300_000, 1]}, ["either[300000]: must be a string, not 1"]),
         (
             {"mode": "fast", "either": [*["x"] * 70, 1] * 2},
-            ["either[70]: must be a string", "either[141]: must be a string"],
+            ["either[70]: must be a string, not 1", "either[141]: must be a string, not 1"],
         ),
-        ({"mode": "fast", "choice": [1] * 300_000}, ["choice: must be auto or none or an object"]),
+        ({"mode": "fast", "choice": [1] * 300_000}, ["choice: must be auto or none or an object, not an array"]),
     ],
     ids=["too many", "all wrong", "the last", "two", "another type"],
 )
@@ -110,10 +133,10 @@ def test_every_wrong_field_is_named_and_unknown_ones_as_far_as_one_reads() -> No
     value = {"mode": 1, "items": [{"size": 1}, {"size": "x"}, 5], "either": 5, "b": 1, "a": 2}
     assert [str(problem) for problem in Checker(SCHEMA).check(value)] == [
         "mode: must be one of: fast, slow",
-        "items[0].size: must be at least 3",
-        "items[1].size: must be an integer",
-        "items[2]: must be an object",
-        "either: must be null or an array",
+        "items[0].size: must be at least 3, not 1",
+        "items[1].size: must be an integer, not a string",
+        "items[2]: must be an object, not 5",
+        "either: must be null or an array, not 5",
         "b: is unknown; allowed: items, mode, either, choice",
         "a: is unknown too",
     ]

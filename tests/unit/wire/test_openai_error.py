@@ -47,6 +47,14 @@ def test_the_words_of_servers_for_one_fault_become_one_code(message: str, code: 
     assert isinstance(error, UpstreamRefused) and (error.code, error.param) == (code, param)
 
 
+@pytest.mark.parametrize(("input_kind", "named"), [("image", "images"), ("audio", "sound"), ("video", "videos")])
+def test_an_input_that_a_model_does_not_take_is_the_callers_to_mend(input_kind: str, named: str) -> None:
+    message = f"{input_kind} input is not supported - hint: you may need to provide the mmproj"
+    error = upstream_error(500, {"error": {"code": 500, "message": message}}, None)
+    assert isinstance(error, UpstreamRefused) and error.status == 400
+    assert error.message == f"this model does not take {named}" and error.param == "messages"
+
+
 def test_the_responses_route_names_its_own_fields() -> None:
     for param, named in (("messages[0].content", "input"), ("max_tokens", "max_output_tokens"), (None, None)):
         error = UpstreamRefused("x", status=400, code="invalid_value", param=param)

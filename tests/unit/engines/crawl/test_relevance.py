@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from gateway.domain import CrawlRequest, Json
+from gateway.engines.crawl.crawler import CrawlOutcome
 from gateway.engines.crawl.frontier import MAX_WAITING, Frontier, Scope, Visit
+from gateway.engines.crawl.outcome_note import explain
 from gateway.engines.crawl.relevance import Candidate, Chooser, Interest
 from gateway.errors import UpstreamUnavailable
 from tests.support.loop_turns import turns_of_others
@@ -153,3 +155,28 @@ async def test_the_model_is_shown_a_bounded_number_of_pages_and_no_page_can_end_
     user = model.asked[0]["messages"][1]["content"]
     assert user.count('"number"') == 40 and len(user) < 40 * 700 and user.count("<<END") == 1
     assert len(kept) == 61  # the one of the forty that it kept, and the sixty that it was not asked about
+
+
+async def test_pages_with_more_links_than_the_breadth_are_counted() -> None:
+    links = [(f"https://a.test/{n}", "", True) for n in range(4)]
+    request = CrawlRequest("https://a.test/", allow_external=False)
+
+    async def cut_after(breadth: int, *offered: list[tuple[str, str, bool]]) -> int:
+        frontier = Frontier(request.url, Scope(request, request.url), max_depth=3, breadth=breadth)
+        for each in offered:
+            await frontier.offer(Visit(0, (0, 0), request.url), each)
+        return frontier.cut_pages
+
+    assert await cut_after(3, links) == 1
+    assert await cut_after(4, links) == 0
+    assert await cut_after(4, links, links) == 0, "links that are known are not left out"
+    assert await cut_after(4, [*links, ("https://b.test/", "", True)]) == 0, "nor are those of other sites"
+
+
+def test_a_crawl_that_left_out_links_says_so_unless_its_limit_ended_it() -> None:
+    request = CrawlRequest("https://a.test/", max_breadth=7, limit=2)
+    visits = [Visit(0, (0, 0), "https://a.test/")]
+    outcome = CrawlOutcome(visits=visits, cut_pages=1)
+    assert "max_breadth (7)" in explain(outcome, request, any_result=True)
+    outcome.visits = visits * 2
+    assert explain(outcome, request, any_result=True) == ""

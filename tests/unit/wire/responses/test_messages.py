@@ -154,3 +154,16 @@ def test_whatever_the_order_of_items_every_output_follows_its_calls_message(step
     assert not expected
     texts = [item["content"] for item in items if item["type"] == "message"]
     assert all(any(text in str(each["content"]) for each in found) for text in texts)
+
+
+def test_an_input_of_nothing_known_is_refused_naming_what_was_left_out() -> None:
+    with pytest.raises(InvalidRequest, match=r"must hold a message \(input\[0\]: items of type 'hologram'"):
+        messages_of({"type": "hologram"})
+    with pytest.raises(InvalidRequest, match=r"must hold a message$"):
+        messages_of()
+
+
+def test_an_image_by_the_id_of_a_file_is_refused_by_its_own_name() -> None:
+    with pytest.raises(InvalidRequest, match="stored files are not supported") as refusal:
+        messages_of({"type": "message", "role": "user", "content": [{"type": "input_image", "file_id": "file_1"}]})
+    assert refusal.value.param == "input[0].content[0].file_id"
