@@ -32,8 +32,7 @@ from gateway.errors import BudgetSpent, NoPrice
 from gateway.shared_state.port import Amount, Counters
 
 _KEPT_S = 3600.0
-"""How long a counter outlives its period, for requests that are settled after its end. Chosen: four times the longest
-answer (`total_timeout_s`)."""
+"""How long a counter outlives its period, for requests settled after it: four times the longest (`total_timeout_s`)."""
 
 _CHARS_A_TOKEN = 4
 """Characters of a token in the estimate of a request's input, as for usage that an upstream does not report."""

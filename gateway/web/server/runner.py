@@ -105,10 +105,9 @@ class _Connection(ConnectionBase):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._header_timer is not None:
-            if self.has_requests:
-                self._stop_header_timer()
-        elif self.awaits_header:  # a header has begun but is not complete
+        if self._header_timer is not None and self.has_requests:
+            self._stop_header_timer()
+        elif self._header_timer is None and self.awaits_header:  # a header has begun but is not complete
             self._start_header_timer()
 
     def connection_lost(self, exc: BaseException | None) -> None:
