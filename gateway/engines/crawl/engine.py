@@ -37,6 +37,7 @@ from gateway.engines.index.batch import IndexBatch
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.port import Index
 from gateway.engines.index.schema import SHARED
+from gateway.engines.index.write_turns import WriteTurns
 from gateway.engines.render.renderer import Renderer
 from gateway.errors import InvalidRequest
 
@@ -73,7 +74,7 @@ class LocalWebEngine:
         self._chooser = deps.chooser
         self._loader = deps.loader
         self._robots = deps.robots
-        self._index = deps.index
+        self._writes = WriteTurns(deps.index)
         self._settings = settings
 
     async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
@@ -143,7 +144,7 @@ class LocalWebEngine:
         Raises InvalidRequest, EngineMissing, Overloaded.
         """
         started = time.monotonic()
-        batch = IndexBatch(partial(self._index.add, key=call.owner))
+        batch = IndexBatch(partial(self._writes.add, key=call.owner))
 
         async def take(page: LoadedPage) -> None:
             if self._settings.index_fetched and not page.data.get("noindex"):
@@ -235,7 +236,7 @@ class LocalWebEngine:
         if not self._settings.index_fetched:
             return
         rows = [self._indexed(page, call.owner) for page in pages if _indexable(page)]
-        problem = await self._index.add(rows, call.owner)
+        problem = await self._writes.add(rows, call.owner)
         if problem is not None:
             data["note"] = f"{data['note']} {problem}" if data.get("note") else problem
 

@@ -6,12 +6,15 @@
 | `postgres.store.PostgresIndex`      | PostgreSQL, for several gateways with one index      |
 """
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any, Protocol, TypeAlias
 
 from gateway.domain import Json
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexHit, IndexQuery
+
+Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
 
 
 class Index(Protocol):
@@ -22,9 +25,9 @@ class Index(Protocol):
         """What last went wrong, as the end of a sentence, or None."""
         ...
 
-    async def add(self, pages: Sequence[IndexedPage], key: str = "") -> str | None:
+    async def add(self, pages: Sequence[IndexedPage], turn: Turn = nullcontext) -> str | None:
         """Stores or replaces pages, which can be found on return. Returns a sentence when some could not be stored;
-        those before them are. Keys take turns at writing: a crawl keeps no small call of another `key` waiting."""
+        those before them are. `turn()` is entered around each of the writer's turns."""
         ...
 
     async def remove(self, url: str, owner: str | None = None) -> int:

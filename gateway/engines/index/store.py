@@ -4,10 +4,9 @@ One thread writes and two read, each with its own connection; the event loop nev
 full pages are not stored and `problem` says so; a damaged file is moved aside and an empty one takes its place. Knows
 no ranking (engines.index.query) and no schema (engines.index.schema).
 
-The writer works in turns of a few milliseconds, dealt out by key (`engines.index.turn_writer`), so that a long page or
-a long batch keeps nobody waiting: each turn takes steps of one call's work (`engines.index.page_rows`). Upkeep
-(merging, deleting, cutting pages of an older version) takes its turns between. A further thread copies the log into
-the file.
+The writer works in turns of a few milliseconds, so that a long page or a long batch keeps nobody waiting: each turn
+takes steps of one call's work (`engines.index.page_rows`), then the call queues for its next one. Upkeep (merging,
+deleting, cutting pages of an older version) takes its turns between. A further thread copies the log into the file.
 """
 
 import asyncio
@@ -17,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -33,12 +33,12 @@ from gateway.engines.index.page_rows import (
     some_pages,
     store_steps,
 )
+from gateway.engines.index.port import Turn
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import run
 from gateway.engines.index.schema import DamagedIndex, is_damage, open_database, set_aside
 from gateway.engines.index.sqlite_reader import SqliteReader
 from gateway.engines.index.turn import Steps, take_turn
-from gateway.engines.index.turn_writer import TurnWriter
 from gateway.engines.index.upkeep import bound_merges, upkeep_steps
 
 T = TypeVar("T")
@@ -77,8 +77,7 @@ class PageIndex:
         self._reserve_bytes = reserve_bytes
         self._max_pages = max_pages
         self._ttl_s = ttl_days * 86_400.0
-        self._turns = TurnWriter()
-        self._writer = self._turns.executor
+        self._writer = ThreadPoolExecutor(1, "index-write")
         self._copier = ThreadPoolExecutor(1, "index-log")
         self._copying: Future[int] = Future()
         self._copying.set_result(0)
@@ -106,20 +105,20 @@ class PageIndex:
         await asyncio.to_thread(self._shut)
 
     def _shut(self) -> None:
-        self._turns.close()
+        self._writer.shutdown(wait=True, cancel_futures=True)
         self._copier.shutdown(wait=True)
         self._readers.shutdown(wait=True)
         for connection in self._connections:
             connection.close()
         self._connections.clear()
 
-    async def add(self, pages: Sequence[IndexedPage], key: str = "") -> str | None:
-        """See Index."""
+    async def add(self, pages: Sequence[IndexedPage], turn: Turn = nullcontext) -> str | None:
+        """See Index; the turns are dealt out by `engines.index.write_turns`."""
         if not pages:
             return None
         rows = list(pages)
         try:
-            await self._in_turns(lambda connection: self._add_steps(connection, rows), key)
+            await self._in_turns(lambda connection: self._add_steps(connection, rows), turn)
         except (sqlite3.Error, OSError) as error:
             self.problem = describe(error, self._path.parent)
             return f"the pages were not added to the search index: {self.problem}"
@@ -171,20 +170,21 @@ class PageIndex:
         return {**counts, "bytes": bytes_on_disk(self._path), "error": self.problem}
 
     async def _on(self, pool: ThreadPoolExecutor, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Runs `work` in a thread of the pool."""
-        return await asyncio.get_running_loop().run_in_executor(pool, lambda: self._connected(work))
-
-    def _connected(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Runs `work` with its thread's connection, and once more on a new file when the old one is damaged."""
-        try:
-            return work(self._connection())
-        except (DamagedIndex, sqlite3.DatabaseError) as error:
-            if isinstance(error, sqlite3.DatabaseError) and not is_damage(error):
-                raise
-            self._replace_file(str(error) if isinstance(error, DamagedIndex) else "was damaged")
-            return work(self._connection())
+        loop = asyncio.get_running_loop()
 
-    async def _in_turns(self, steps: Steps, key: str = "") -> None:
+        def guarded() -> T:
+            try:
+                return work(self._connection())
+            except (DamagedIndex, sqlite3.DatabaseError) as error:
+                if isinstance(error, sqlite3.DatabaseError) and not is_damage(error):
+                    raise
+                self._replace_file(str(error) if isinstance(error, DamagedIndex) else "was damaged")
+                return work(self._connection())
+
+        return await loop.run_in_executor(pool, guarded)
+
+    async def _in_turns(self, steps: Steps, turn: Turn = nullcontext) -> None:
         """Takes all steps in the writer's thread, some in each turn; from the first one on a new file after damage."""
         taken: list[Iterator[None]] = []
 
@@ -197,7 +197,10 @@ class PageIndex:
                 taken.clear()
                 raise
 
-        await self._turns.work(lambda: self._connected(take), key)
+        is_left = True
+        while is_left:
+            async with turn():
+                is_left = await self._on(self._writer, take)
 
     def _connection(self) -> sqlite3.Connection:
         entry: tuple[int, sqlite3.Connection] | None = getattr(self._local, "entry", None)

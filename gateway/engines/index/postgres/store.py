@@ -9,11 +9,13 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TypeVar
 
 from gateway.domain import Json
 from gateway.engines.index.page_rows import IndexedPage
+from gateway.engines.index.port import Turn
 from gateway.engines.index.postgres.connections import Connections, Database, IndexUnavailable, Times
 from gateway.engines.index.postgres.page_rows import page_counts, remove_pages, some_pages, store_page, sweep
 from gateway.engines.index.postgres.reader import PostgresReader
@@ -23,7 +25,6 @@ from gateway.engines.index.postgres.tokens import Tokenizer
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import run
 from gateway.errors import EngineMissing
-from gateway.resilience.fair_queue import FairQueue
 
 T = TypeVar("T")
 _SWEEP_EVERY = 500
@@ -50,7 +51,6 @@ class PostgresIndex:
         self._ttl_s = ttl_days * 86_400.0
         self._now = now
         self._connections = Connections(url, upgrade, times)
-        self._turns = FairQueue(1)
         self._statistics = Statistics()
         self._local = threading.local()
         self._until_sweep = 0
@@ -65,11 +65,11 @@ class PostgresIndex:
         """See Index. Statements that run are ended."""
         await self._connections.close()
 
-    async def add(self, pages: Sequence[IndexedPage], key: str = "") -> str | None:
+    async def add(self, pages: Sequence[IndexedPage], turn: Turn = nullcontext) -> str | None:
         """See Index. A turn is one page."""
         for page in pages:
             try:
-                async with self._turns.hold(key):
+                async with turn():
                     await self._run(lambda connection: store_page(connection, page, self._tokenizer()))  # noqa: B023
             except (IndexUnavailable, EngineMissing) as error:
                 return f"the pages were not added to the search index: {error}"

@@ -222,8 +222,7 @@ async def test_a_process_gives_back_what_a_large_page_took() -> None:
         await pool.extract(PAGE, OPTIONS)
         (process,) = pool._idle
         before = _resident_mb(process.process.pid)
-        text = ExtractOptions("https://a.test/", "text/plain")
-        await pool.extract("A text with an emoji \U0001f600.\n".encode() * 60_000, text)
+        await pool.extract(b"<html><body>" + b"<p>A page with a sentence and <b>more</b></p>" * 50_000, OPTIONS)
         assert pool._idle == [process]
         await pool.extract(PAGE, OPTIONS)
         assert _resident_mb(process.process.pid) < before + 40

@@ -2,9 +2,7 @@
 
 import asyncio
 import sqlite3
-import threading
 import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +13,8 @@ from gateway.engines.index.page_rows import IndexedPage, store_steps
 from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.schema import open_database
 from gateway.engines.index.store import PageIndex
-from gateway.engines.index.turn_writer import TurnWriter
 from gateway.engines.index.upkeep import bound_merges, upkeep_steps
+from gateway.engines.index.write_turns import WriteTurns
 
 
 def pages(owner: str, count: int, chars: int) -> list[IndexedPage]:
@@ -26,12 +24,13 @@ def pages(owner: str, count: int, chars: int) -> list[IndexedPage]:
 
 async def test_small_writes_pass_between_the_turns_of_long_pages_and_nothing_is_lost(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "index.db")
+    turns = WriteTurns(index)
     try:
-        crawls = [asyncio.create_task(index.add(pages("crawl", 2, 900_000), "crawl")) for _ in range(2)]
+        crawls = [asyncio.create_task(turns.add(pages("crawl", 2, 900_000), "crawl")) for _ in range(2)]
         await asyncio.sleep(0)
         async with asyncio.timeout(60):
             for _ in range(4):
-                assert await index.add(pages("small", 1, 200), "small") is None
+                assert await turns.add(pages("small", 1, 200), "small") is None
             assert not any(crawl.done() for crawl in crawls), "no small page waits for a long one"
             assert await asyncio.gather(*crawls) == [None] * 2
         assert (await index.stats())["pages"] == 3
@@ -42,7 +41,7 @@ async def test_small_writes_pass_between_the_turns_of_long_pages_and_nothing_is_
 async def test_an_empty_call_makes_no_write(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "index.db")
     try:
-        assert await index.add([], "one") is None
+        assert await WriteTurns(index).add([], "one") is None
         assert not list(tmp_path.iterdir())  # noqa: ASYNC240
     finally:
         await index.close()
@@ -51,11 +50,12 @@ async def test_an_empty_call_makes_no_write(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_a_page_is_found_as_it_was_until_its_new_copy_is_whole_and_only_so_after(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "index.db")
+    turns = WriteTurns(index)
     old = IndexedPage("https://a.test/", "Page", "lighthouse keeper", "a", hash="1")
     new = replace(old, content="harbour pilot " * 60_000, hash="2")
     try:
-        await index.add([old], "a")
-        writes = [asyncio.create_task(index.add([new], "a")) for _ in range(2)]  # and once more at the same time
+        await turns.add([old], "a")
+        writes = [asyncio.create_task(turns.add([new], "a")) for _ in range(2)]  # and once more at the same time
         while not all(write.done() for write in writes):
             lighthouse, harbour = [len(await index.search(IndexQuery(word, ("a",), 5))) for word in ("keeper", "pilot")]
             assert lighthouse + harbour >= 1
@@ -94,43 +94,3 @@ def test_segments_are_merged_in_short_steps_and_not_at_a_commit(tmp_path: Path) 
 
 def count(connection: sqlite3.Connection, rows: str, what: str = "*") -> int:
     return int(connection.execute(f"SELECT count({what}) FROM {rows}").fetchone()[0])
-
-
-async def test_works_of_keys_take_turns_in_one_thread_and_a_cancelled_or_failing_one_ends_alone() -> None:
-    writer, taken, threads = TurnWriter(), list[str](), set[int]()
-
-    def work(name: str, turns: int, error: Exception | None = None) -> Callable[[], bool]:
-        left = [turns]
-
-        def take() -> bool:
-            taken.append(name)
-            threads.add(threading.get_ident())
-            left[0] -= 1
-            if not left[0] and error is not None:
-                raise error
-            return left[0] > 0
-
-        return take
-
-    async with asyncio.timeout(30):
-        gate = threading.Event()
-        writer.executor.submit(gate.wait)
-        flood = [asyncio.create_task(writer.work(work(f"flood{n}", 3), "flood")) for n in range(2)]
-        gone = asyncio.create_task(writer.work(work("gone", 3), "other"))
-        bad = asyncio.create_task(writer.work(work("bad", 1, OSError("full")), "other"))
-        small = asyncio.create_task(writer.work(work("small", 2), "small"))
-        await asyncio.sleep(0)
-        gone.cancel()
-        await asyncio.sleep(0)
-        gate.set()
-        await asyncio.gather(*flood, small)
-        with pytest.raises(OSError, match="full"):
-            await bad
-        await writer.work(work("last", 1), "last")
-    assert taken == ["flood0", "small", "flood0", "bad", "small", "flood0", "flood1", "flood1", "flood1", "last"]
-    assert len(threads) == 1
-    left = asyncio.create_task(writer.work(lambda: True, "left"))
-    await asyncio.sleep(0)
-    writer.close()
-    with pytest.raises(asyncio.CancelledError):
-        await left
