@@ -190,7 +190,7 @@ def test_the_cpu_time_of_a_page_is_in_proportion_to_its_size() -> None:
 
 def _pdf_of_words(count: int) -> bytes:
     """A PDF of one page whose packed content shows a word so many times."""
-    content = zlib.compress(b"BT /F 9 Tf 9 TL " + b"(words of a page) Tj T* " * count + b" ET")
+    content = zlib.compress(b"BT /F 9 Tf 9 TL 30 790 Td " + b"(words of a page) Tj T* " * count + b" ET")
     page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>"
     objects = (
         b"<</Type/Catalog/Pages 2 0 R>>",
@@ -222,7 +222,8 @@ async def test_a_process_gives_back_what_a_large_page_took() -> None:
         await pool.extract(PAGE, OPTIONS)
         (process,) = pool._idle
         before = _resident_mb(process.process.pid)
-        await pool.extract(b"<html><body>" + b"<p>A page with a sentence and <b>more</b></p>" * 50_000, OPTIONS)
+        text = ("\U0001f600" + "word" * 1_000_000).encode()  # takes 16 MB twice, and little CPU time
+        await pool.extract(text, ExtractOptions("https://a.test/", "text/plain"))
         assert pool._idle == [process]
         await pool.extract(PAGE, OPTIONS)
         assert _resident_mb(process.process.pid) < before + 40
