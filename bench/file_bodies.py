@@ -81,7 +81,8 @@ def document(text: str, paragraphs: int, compression: int = zipfile.ZIP_STORED) 
 
 def _stored_document(rng: random.Random, size: int) -> Made:
     """A document that is as large as its text."""
-    raw = document(_text(rng, 3_000).strip(), size * 3 // 4 // 3_000)
+    text = _text(rng, 6_000).strip()
+    raw = document(text, size * 3 // 4 // len(text.encode()))
     data = f"data:;base64,{base64.b64encode(raw).decode()}"
     return _chat_part({"type": "file", "file": {"filename": "a.odt", "file_data": data}})
 

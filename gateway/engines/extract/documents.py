@@ -7,10 +7,12 @@ PDF and Office documents are read by `engines.office`. Knows no network.
 import json
 import re
 
+import orjson
+
 from gateway.engines.extract.signatures import SNIFFED_BYTES, ZIP, is_pdf
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html.charset import decode
-from gateway.engines.html.text_check import text_only
+from gateway.engines.html.text_check import not_text, text_only
 from gateway.engines.office.reader import archive_kind
 from gateway.engines.text.code_fences import fenced
 from gateway.wire.image_header import media_type
@@ -40,9 +42,9 @@ def kind_of(content_type: str, body: bytes) -> str:
     if body.startswith(ZIP) and (office := archive_kind(body)):
         return office
     if essence in _UNTOLD:
-        return _sniff(body, essence)
+        return _sniff(body, content_type)
     if essence in _HTML:
-        return "html"
+        return "json" if _is_json(body) else "html"
     if essence == "application/pdf":
         return "pdf"
     if essence.endswith(("/json", "+json")):
@@ -52,7 +54,7 @@ def kind_of(content_type: str, body: bytes) -> str:
     if essence in ("text/markdown", "text/x-markdown"):
         return "markdown"
     if _TEXTUAL.match(essence):
-        return _sniff(body, essence) if essence == "text/plain" else "text"
+        return _sniff(body, content_type) if essence == "text/plain" else "text"
     raise _unreadable_type(essence)
 
 
@@ -60,10 +62,22 @@ def _is_text(essence: str) -> bool:
     return essence in _HTML or _TEXTUAL.match(essence) is not None
 
 
-def _sniff(body: bytes, essence: str) -> str:
-    head = body[:SNIFFED_BYTES]
-    if b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise _unreadable_type(essence or "unknown")
+def _is_json(body: bytes) -> bool:
+    """Whether a body that is called HTML is JSON, as of services that leave the type to their framework."""
+    if body[:SNIFFED_BYTES].lstrip()[:1] not in (b"{", b"["):
+        return False
+    try:
+        orjson.loads(body)
+    except ValueError:
+        return False
+    return True
+
+
+def _sniff(body: bytes, content_type: str) -> str:
+    head, essence = body[:SNIFFED_BYTES], content_type.partition(";")[0].strip().lower()
+    is_wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or "utf-16" in content_type.lower()
+    if b"\x00" in head and not is_wide:
+        raise not_text() if _is_text(essence) else _unreadable_type(essence)
     start = head.lstrip().lower()
     if essence != "text/plain" and (start.startswith((b"<!doctype html", b"<html")) or b"<body" in start):
         return "html"

@@ -25,6 +25,7 @@ from dataclasses import asdict
 import orjson
 
 from gateway.domain import Json
+from gateway.engines.extract.memory_limit import out_of_memory
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_process import ParseProcess
 from gateway.engines.extract.signatures import is_document
@@ -161,6 +162,8 @@ class ParsePool:
             if await worker.was_out_of_time():  # the page's fault, not the process's: the next one need not wait
                 message = f"the page takes longer than {self._cpu_limit_s(body):.1f} s to read"
                 raise FetchFailed(message, "unparsable") from error
+            if worker.was_out_of_memory():
+                raise out_of_memory(options.task) from error
             self._record_death(worker)
             raise FetchFailed("the page brought the parser down; it cannot be read", "unparsable") from error
         finally:

@@ -123,6 +123,10 @@ class ParseProcess:
                 await self.process.wait()
         return self.process.returncode == -signal.SIGPROF
 
+    def was_out_of_memory(self) -> bool:
+        """After `was_out_of_time`: whether a library has ended the process, as it does when it gets no memory."""
+        return self.process.returncode == -signal.SIGABRT
+
     async def stop(self) -> None:
         """Kill the process, which has nothing to save, and wait until it is gone."""
         if self.process.returncode is None:

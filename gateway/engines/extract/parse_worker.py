@@ -4,7 +4,8 @@
 a JSON frame (the fields of ExtractOptions, `limit_s` and `cpu_s`, seconds) and a body frame, an answer is a JSON frame
 (`{page}`, `{missing: message}` when the extra 'web' is not installed, or `{failed: message, code}`) and a frame with
 the content of a file in UTF-8, which is empty for other tasks. The process ends when its input does. The kernel caps
-its memory and the CPU time of each job, so that a hostile page ends this process and nothing else.
+its memory and the CPU time of each job, so that a hostile page ends this process and nothing else: Python answers what
+needs more memory, a library that has none aborts the process (SIGABRT).
 """
 
 import gc
@@ -19,15 +20,13 @@ import orjson
 
 from gateway.domain import Json
 from gateway.engines.extract import shortening
+from gateway.engines.extract.memory_limit import KeptMemory, limited_memory
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.page import extract
 from gateway.engines.extract.page_picture import page_picture, plain_picture
 from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.errors import EngineMissing, GatewayError
 
-MEMORY_BYTES = 1_500_000_000
-"""Address space of one process. Chosen: a 10 MB body of short tags takes many times its size as a tree, and trafilatura
-copies the tree. Half fails such pages; double lets four processes fill a machine of 8 GB."""
 MAX_STACK_FRAMES = 3_000
 """Chosen: trees are walked recursively and engines.html lets elements nest 512 deep, at a few frames a level. Python's
 own 1,000 fails such pages; a much larger limit lets recursion through C code overflow the stack, which ends the
@@ -55,10 +54,9 @@ def main() -> None:
     """Serves until end of input; an unexpected failure of one job is answered and does not end the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when to stop
     gc.set_threshold(_COLLECTED_OBJECTS)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.setrecursionlimit(MAX_STACK_FRAMES)
-    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    source, sink, kept = sys.stdin.buffer, sys.stdout.buffer, KeptMemory()
     while (header := _read_frame(source)) is not None:
         body = _read_frame(source)
         if body is None:
@@ -71,6 +69,8 @@ def main() -> None:
             sink.write(_LENGTH.pack(len(frame)) + frame)
         sink.flush()
         gc.collect(1)
+        del body, answer, content
+        kept.settle()
 
 
 def _read_frame(source: BinaryIO) -> bytes | None:
@@ -87,13 +87,12 @@ def _run_job(job: Json, body: bytes) -> Json:
     signal.setitimer(signal.ITIMER_PROF, float(job.pop("cpu_s", limit_s)))  # SIGPROF ends the process
     options = ExtractOptions(**job)
     try:
-        return {"page": _TASKS[options.task](body, options)}
+        with limited_memory(options.task, len(body)):
+            return {"page": _TASKS[options.task](body, options)}
     except EngineMissing as error:
         return {"missing": error.message}
     except GatewayError as error:
         return {"failed": error.message, "code": error.code}
-    except MemoryError:
-        return {"failed": "the page needs too much memory to be read", "code": "too_large"}
     except RecursionError:
         return {"failed": "the page is nested too deeply to be read", "code": "unparsable"}
     except Exception as error:  # a bug that one page meets must not end the process

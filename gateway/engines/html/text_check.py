@@ -57,7 +57,7 @@ def text_only(text: str) -> str:
     encoded = "".join(samples).encode("utf-8", "surrogatepass")
     controls = len(encoded) - len(encoded.translate(None, _CONTROLS))
     if _is_above(controls, _MAX_CONTROLS, sum(map(len, samples))):
-        raise _not_text()
+        raise not_text()
     looked_at = "".join(sample[:_CATEGORY_CHARS] for sample in samples)
     if looked_at.isascii():
         return text
@@ -66,7 +66,7 @@ def text_only(text: str) -> str:
     if _is_above(unassigned, _MAX_UNASSIGNED, len(looked_at)) or _is_above(
         unreadable + unassigned, _MAX_UNREADABLE, len(looked_at)
     ):
-        raise _not_text()
+        raise not_text()
     return text
 
 
@@ -81,7 +81,8 @@ def _is_above(count: int, share: float, size: int) -> bool:
     return count > _FEW and count > share * size
 
 
-def _not_text() -> FetchFailed:
+def not_text() -> FetchFailed:
+    """What a caller is told of a body that is no text."""
     return FetchFailed(
         "the page is not text, whatever its Content-Type says; HTML, text, Markdown, JSON, XML and PDF can be read",
         "unsupported_type",

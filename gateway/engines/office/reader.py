@@ -12,12 +12,17 @@ from typing import Any, NamedTuple
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.office.archive import checked_archive
 from gateway.engines.office.pdf import NO_WISH, PdfWish, read_pdf
+from gateway.engines.office.repair import CONTENT_TYPES, repaired
 from gateway.engines.office.sheets import read_pptx, read_xlsx
 from gateway.engines.office.text import DocumentText
 from gateway.engines.office.word import read_docx, read_odt
 from gateway.errors import EngineMissing
 
 _MAIN_PARTS = {"word/document.xml": "docx", "xl/workbook.xml": "xlsx", "ppt/presentation.xml": "pptx"}
+_MAIN_TYPES = {b"wordprocessingml.document.main+xml": "docx", b"presentationml.presentation.main+xml": "pptx"}
+"""Of documents whose main part has another name."""
+_TYPES_BYTES = 1_000_000
+"""Chosen: ten times the types of a deck of a thousand slides."""
 _ODT = b"application/vnd.oasis.opendocument.text"
 _MIMETYPE_BYTES = 200
 KINDS = ("pdf", "docx", "xlsx", "pptx", "odt")
@@ -40,6 +45,10 @@ def archive_kind(body: bytes) -> str:
         for main_part, kind in _MAIN_PARTS.items():
             if main_part in names:
                 return kind
+        if CONTENT_TYPES in names:
+            with archive.open(CONTENT_TYPES) as part:
+                types = part.read(_TYPES_BYTES)
+            return next((kind for mark, kind in _MAIN_TYPES.items() if mark in types), "")
         if "mimetype" in names:
             with archive.open("mimetype") as part:
                 return "odt" if part.read(_MIMETYPE_BYTES).strip() == _ODT else ""
@@ -69,11 +78,23 @@ def read_document(kind: str, body: bytes, *, plain: bool, wish: PdfWish = NO_WIS
         title = _read_archive(kind, body, archive, out)
     except (FetchFailed, EngineMissing, MemoryError, RecursionError):
         raise
-    except Exception as error:  # the readers raise KeyError, ValueError and types of their own on damaged documents
-        raise FetchFailed("the document is damaged and could not be read", "unparsable") from error
+    except Exception:  # the readers raise KeyError, ValueError and types of their own on damaged documents
+        out = DocumentText(plain)
+        title = _read_repaired(kind, archive, out)
     if not out.whole():
         raise FetchFailed("the document holds no text", "unparsable")
     return ReadDocument(title.strip(), out.whole())
+
+
+def _read_repaired(kind: str, archive: zipfile.ZipFile, out: DocumentText) -> str:
+    """As `_read_archive`, of a document that its reader has refused. Raises FetchFailed as one that is damaged."""
+    try:
+        body = repaired(_library("lxml.etree", "web"), archive)
+        return _read_archive(kind, body, checked_archive(body), out)
+    except (EngineMissing, MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        raise FetchFailed("the document is damaged and could not be read", "unparsable") from error
 
 
 def _read_archive(kind: str, body: bytes, archive: zipfile.ZipFile, out: DocumentText) -> str:

@@ -35,10 +35,15 @@ def read_xlsx(openpyxl: Any, body: bytes, out: DocumentText) -> str:
                 continue
             out.heading(2, sheet.title)
             rows = sheet.iter_rows(max_row=MAX_ROWS, max_col=MAX_COLUMNS)
-            out.table([[_text(cell) for cell in row] for row in rows])
+            out.table([[_text(cell) for cell in row] for row in rows if not _is_blank(row)])
         return str(book.properties.title or "")
     finally:
         book.close()
+
+
+def _is_blank(row: tuple[Any, ...]) -> bool:
+    """Whether a row has no cell: openpyxl fills the gaps between those of the file with one object."""
+    return not row or (row[0].value is None and all(cell is row[0] for cell in row))
 
 
 def _text(cell: Any) -> str:

@@ -20,6 +20,9 @@ _LIST = re.compile(r"list (bullet|number|continue)")
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _STYLE_NAME = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}name"
+_TEXT_PROPERTIES = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}text-properties"
+_DISPLAY = f"{_TEXT}display"
+_MAY_BE_HIDDEN = tuple(f"{_TEXT}{name}" for name in ("section", "p", "h", "span", "hidden-text", "hidden-paragraph"))
 _TEXT_BOX = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}text-box"
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
 MAX_REPEATED = 50
@@ -128,12 +131,42 @@ def read_odt(etree: Any, archive: zipfile.ZipFile, out: DocumentText) -> str:
         head = etree.fromstring(archive.read("meta.xml"), parser) if "meta.xml" in archive.namelist() else None
     except (KeyError, etree.XMLSyntaxError) as error:
         raise FetchFailed("the document is damaged and could not be read", "unparsable") from error
+    _drop_hidden(root, _hidden_styles([root, *_odt_styles(etree, archive, parser)]))
     body = root.find(".//{urn:oasis:names:tc:opendocument:xmlns:office:1.0}text")
     _Odt(root, out).write(body if body is not None else root)
     for number, note in enumerate(root.iter(f"{_TEXT}note-body"), 1):
         out.paragraph(f"[^{number}]: {' '.join(_odt_text(note, {}).split())}")
     title = head.find(f".//{_TITLE}") if head is not None else None
     return (title.text or "") if title is not None else ""
+
+
+def _odt_styles(etree: Any, archive: zipfile.ZipFile, parser: Any) -> list[Any]:
+    """The root of the styles that pages share, if there is one that can be read."""
+    try:
+        return [etree.fromstring(archive.read("styles.xml"), parser)]
+    except (KeyError, etree.XMLSyntaxError):
+        return []
+
+
+def _hidden_styles(roots: list[Any]) -> set[str | None]:
+    """Names of the styles whose text is not shown."""
+    properties = [each for root in roots for each in root.iter(_TEXT_PROPERTIES) if each.get(_DISPLAY) == "none"]
+    return {each.getparent().get(_STYLE_NAME) for each in properties if each.getparent() is not None}
+
+
+def _drop_hidden(root: Any, styles: set[str | None]) -> None:
+    """Takes out what a reader does not see: hidden sections, paragraphs, spans and text; what follows them stays."""
+    for part in list(root.iter(*_MAY_BE_HIDDEN)):
+        is_hidden = part.get(f"{_TEXT}is-hidden") == "true" or part.get(_DISPLAY) == "none"
+        if not is_hidden and (name := part.get(f"{_TEXT}style-name")) is not None:
+            is_hidden = name in styles
+        if part.tag == f"{_TEXT}hidden-paragraph":  # a field that hides the paragraph it stands in
+            part = part.getparent() if is_hidden else part
+            is_hidden = is_hidden and part is not None and part.tag in _MAY_BE_HIDDEN
+        if is_hidden:
+            tail = part.tail
+            part.clear()
+            part.tail = tail
 
 
 class _Odt:

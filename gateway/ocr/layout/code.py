@@ -6,6 +6,7 @@ explanation says otherwise; bench/ocr_real.py scores them all together.
 """
 
 from dataclasses import replace
+from itertools import accumulate
 from math import inf, log
 from statistics import median
 
@@ -52,6 +53,8 @@ costs the block its first line; at double, no line is too far."""
 MAX_ROWS_APART = 5.0
 """Greatest distance of a block's lines, in line heights: some blank lines. At half, functions two lines apart part; at
 double, code joins the next example."""
+INK_UNITS = 1 << 20
+"""Parts of a pixel in which ink is counted. Chosen: finer than a rhythm is measured."""
 INSIDE = 0.5
 """Share of a short line's area inside the block; the greater part."""
 
@@ -142,12 +145,20 @@ def _same(one: float, other: float) -> bool:
 
 
 def _commonest(lines: list[Line]) -> float:
-    """The pitch with the most ink in rhythm within SAME_PITCH of it."""
+    """The pitch with the most ink in rhythm within SAME_PITCH of it.
 
-    def support(line: Line) -> float:
-        return sum(other.rect.width * other.rhythm for other in lines if _same(other.pitch, line.pitch))
-
-    middle = max(lines, key=support).pitch
+    Equal to comparing each line with each, in n log n; ink in whole numbers has the same sum in any order."""
+    alike = sorted(lines, key=lambda line: line.pitch)
+    inks = [0, *accumulate(round(line.rect.width * line.rhythm * INK_UNITS) for line in alike)]
+    support: dict[float, int] = {}
+    first = behind = 0
+    for line in alike:
+        while not _same(alike[first].pitch, line.pitch):
+            first += 1
+        while behind < len(alike) and _same(alike[behind].pitch, line.pitch):
+            behind += 1
+        support[line.pitch] = inks[behind] - inks[first]
+    middle = max(lines, key=lambda line: support[line.pitch]).pitch
     return _weighted([(line.pitch, line.rect.width) for line in lines if _same(line.pitch, middle)])
 
 

@@ -4,7 +4,8 @@ It shows what is code, where the code's side ends, which rows belong to it, and 
 on measured lines, unread; knows no pixels. The thresholds are chosen; bench/ocr_real.py scores them all together.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 from gateway.ocr.layout.code_extent import MAX_GUTTER, row_step
@@ -27,11 +28,7 @@ def number_column(run: Sequence[Line], lines: Sequence[Line], pitch: float) -> l
     """The numbers beside a run of code, from top to bottom, those above and below the run too; empty without any."""
     left = median(line.rect.x1 for line in run)
     short = [line for line in lines if line.rect.x2 < left and line.rect.width <= MAX_GUTTER * pitch]
-    best: list[Line] = []
-    for other in short:
-        alike = [line for line in short if abs(line.rect.x2 - other.rect.x2) <= SAME_END * pitch]
-        if len(alike) > len(best):
-            best = alike
+    best = _most_at_one_end(short, SAME_END * pitch)
     if len(best) < MIN_NUMBERS:
         return []
     step, middles = row_step(best), [line.rect.center_y for line in run]
@@ -39,8 +36,31 @@ def number_column(run: Sequence[Line], lines: Sequence[Line], pitch: float) -> l
     if len(best) < MIN_NUMBERS:
         return []
     rows = round((best[-1].rect.center_y - best[0].rect.center_y) / step) + 1
-    beside = sum(any(abs(line.rect.center_y - y) <= ON_ROW * step for line in best) for y in middles)
+    beside = sum(distance <= ON_ROW * step for distance in _distances([line.rect.center_y for line in best], middles))
     return best if min(len(best) / rows, beside / len(middles)) >= MIN_FILLED else []
+
+
+def _most_at_one_end(lines: list[Line], reach: float) -> list[Line]:
+    """The most lines that end within `reach` of one of them; of equally many those of the first one. Equal to comparing
+    each line with each, in n log n."""
+    ends = sorted(line.rect.x2 for line in lines)
+    counts: dict[float, int] = {}
+    first = behind = 0
+    for end in ends:
+        while end - ends[first] > reach:
+            first += 1
+        while behind < len(ends) and ends[behind] - end <= reach:
+            behind += 1
+        counts[end] = behind - first
+    best = max(lines, key=lambda line: counts[line.rect.x2], default=None)
+    return [line for line in lines if best is not None and abs(line.rect.x2 - best.rect.x2) <= reach]
+
+
+def _distances(places: list[float], values: list[float]) -> Iterator[float]:
+    """How far each value is from the nearest of the places, which are sorted."""
+    for value in values:
+        at = bisect_left(places, value)
+        yield min(abs(place - value) for place in places[max(0, at - 1) : at + 1])
 
 
 def _off_grid(away: float, step: float) -> float:
@@ -59,8 +79,10 @@ def _chain(numbers: list[Line], middles: list[float], step: float) -> list[Line]
         elif away >= step / 2 and _off_grid(away, step) <= ON_ROW:
             chains[-1].append(line)
 
+    middles = sorted(middles)
+
     def beside(chain: list[Line]) -> int:
-        return sum(chain[0].rect.y1 <= y <= chain[-1].rect.y2 for y in middles)
+        return max(0, bisect_right(middles, chain[-1].rect.y2) - bisect_left(middles, chain[0].rect.y1))
 
     return max(chains, key=beside)
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.engines.extract.documents import kind_of
+from gateway.engines.fetch.errors import FetchFailed
 from tests.support.websites import Site
 from tests.unit.engines.crawl.test_traps import TEXT, text, why
 
@@ -96,3 +98,14 @@ async def test_a_type_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 async def test_a_script_only_page_says_so(tmp_path: Path) -> None:
     site = Site({"/": "<html><body><div id=root></div><script src=/app.js></script></body></html>"})
     assert "JavaScript" in await why(site, tmp_path)
+
+
+def test_json_that_is_called_html_is_json_and_html_that_begins_like_it_is_not() -> None:
+    assert kind_of("text/html; charset=utf-8", b' {"a": ["<b>one</b>", 2]}') == "json"
+    assert kind_of("text/html", b"[an error] <p>words</p>") == "html"
+
+
+def test_text_of_a_declared_wide_charset_is_text_and_a_binary_one_is_told_as_it_is() -> None:
+    assert kind_of("text/plain; charset=UTF-16LE", "words".encode("utf-16-le")) == "text"
+    with pytest.raises(FetchFailed, match="is not text, whatever its Content-Type says"):
+        kind_of("text/plain", b"\x00\x01\x02words")

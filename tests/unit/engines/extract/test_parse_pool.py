@@ -1,12 +1,17 @@
 """The pool of parse processes: one that dies fails its own job, and is replaced; all are dealt out by key."""
 
 import asyncio
+import io
 import os
+import resource
 import signal
 import time
+import zlib
 from asyncio.subprocess import Process
 from collections.abc import Callable
+from pathlib import Path
 
+import docx
 import pytest
 import uvloop
 
@@ -183,3 +188,59 @@ def test_the_cpu_time_of_a_page_is_in_proportion_to_its_size() -> None:
     assert pool._cpu_limit_s(PAGE) < 2.1
     assert 4.5 < pool._cpu_limit_s(b" " * 5_000_000) <= 5.0
     assert pool._cpu_limit_s(b"%PDF-1.7 " + b" " * 5_000_000) == 15
+
+
+def _pdf_of_words(count: int) -> bytes:
+    """A PDF of one page whose packed content shows a word so many times."""
+    content = zlib.compress(b"BT /F 9 Tf 9 TL 30 790 Td " + b"(words of a page) Tj T* " * count + b" ET")
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>"
+    objects = (
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        page,
+        b"<</Length %d/Filter/FlateDecode>>\nstream\n%s\nendstream" % (len(content), content),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    )
+    body = b"".join(b"%d 0 obj\n%s\nendobj\n" % (number, each) for number, each in enumerate(objects, 1))
+    return b"%PDF-1.7\n" + body + b"trailer\n<</Size 6/Root 1 0 R>>\nstartxref\n0\n%%EOF"
+
+
+async def test_a_pdf_that_takes_too_much_memory_is_given_up_and_the_next_page_is_read_at_once() -> None:
+    pool = ParsePool(1)
+    try:
+        for _ in range(2):
+            with pytest.raises(FetchFailed, match="needs more memory than one page may take") as failure:
+                await pool.extract(_pdf_of_words(2_000_000), OPTIONS)
+            assert failure.value.code == "too_large"
+            assert pool._restarts.wait_s == 0
+        assert (await pool.extract(_pdf_of_words(20), OPTIONS))["content"].count("words of a page") == 20
+    finally:
+        await pool.close()
+
+
+async def test_a_process_gives_back_what_a_large_page_took() -> None:
+    pool = ParsePool(1)
+    try:
+        await pool.extract(PAGE, OPTIONS)
+        (process,) = pool._idle
+        before = _resident_mb(process.process.pid)
+        await pool.extract(_long_docx(), OPTIONS)
+        assert pool._idle == [process]
+        await pool.extract(PAGE, OPTIONS)
+        assert _resident_mb(process.process.pid) < before + 16, (
+            "it has 29 MB more where nothing is given back, and its library takes 5"
+        )
+    finally:
+        await pool.close()
+
+
+def _long_docx() -> bytes:
+    document, out = docx.Document(), io.BytesIO()
+    for number in range(6_000):
+        document.add_paragraph(f"Paragraph {number} with ordinary words that make it a line or two long. " * 5)
+    document.save(out)
+    return out.getvalue()
+
+
+def _resident_mb(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
