@@ -17,7 +17,7 @@ from aiohttp_sse import EventSourceResponse
 from gateway.domain import Event, EventStream
 from gateway.errors import GatewayError
 from gateway.sanitize.masking.stream_steps import Refusal
-from gateway.wire.logprobs import as_json
+from gateway.wire.json_default import as_json
 
 _CLIENT_STALL_S = 60.0
 """A client that acknowledges nothing for so long is cut. The pings find it: aiohttp-sse sends one every 15 s.

@@ -12,7 +12,9 @@ from typing import Any
 
 import orjson
 
-from gateway.wire.logprobs import PackedLogprobs, as_json
+from gateway.texts import LONG_CHARS, Utf8Text
+from gateway.wire.json_default import as_json, string_parts
+from gateway.wire.logprobs import PackedLogprobs
 
 _RUN = 64
 """Members that are encoded at once. Chosen: at half twice as many calls of orjson (0.3 µs each), at double more of the
@@ -25,9 +27,6 @@ _MAX_WEIGHED = 100_000
 """Values that are looked at for their weight; what comes after them is encoded at once. Chosen: they take 20 ms; at
 half bodies of 2 MB of small values are emptied in part, at double a large body holds the loop twice as long."""
 _SCALARS = frozenset((int, float, bool, type(None)))
-LONG_CHARS = 1 << 16
-"""Longer texts are encoded in pieces of so many characters. Chosen: a piece takes 20 µs; at half twice as many calls,
-at double texts of twice the length keep a copy of themselves."""
 _PART_BYTES = 1 << 18
 """Bytes of JSON that are kept as one. Chosen: as long as what is written to a connection at once; at half twice as many
 writes, at double twice as much is copied at a time."""
@@ -93,7 +92,9 @@ class _Drain:
     def pieces(self, value: Any) -> Iterator[bytes]:
         kind = type(value)
         if kind is str and len(value) > LONG_CHARS:
-            yield from _text_pieces(value)
+            yield from string_parts(_text_pieces(value))
+        elif kind is Utf8Text:
+            yield from string_parts(value.pieces())
         elif kind is PackedLogprobs:
             yield from value.parts
         elif (kind is not list and kind is not dict) or (len(value) <= _RUN and self._is_light(value)):
@@ -111,6 +112,8 @@ class _Drain:
             kind = type(value)
             if kind is str:
                 weight += len(value) // _CHARS_A_UNIT
+            elif kind is Utf8Text:
+                weight += len(value.utf8) // _CHARS_A_UNIT
             elif kind is PackedLogprobs:
                 weight += sum(map(len, value.parts)) // _CHARS_A_UNIT
             elif kind is dict or kind is list:
@@ -164,11 +167,9 @@ class _Drain:
         yield b"{}" if before == b"{" else b"}"
 
 
-def _text_pieces(text: str) -> Iterator[bytes]:
-    yield b'"'
+def _text_pieces(text: str) -> Iterator[str]:
     for start in range(0, len(text), LONG_CHARS):
-        yield orjson.dumps(text[start : start + LONG_CHARS])[1:-1]
-    yield b'"'
+        yield text[start : start + LONG_CHARS]
 
 
 def _is_wide(parts: list[bytes]) -> bool:

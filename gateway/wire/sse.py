@@ -8,8 +8,8 @@ import orjson
 
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import UpstreamError
+from gateway.wire.json_default import as_json
 from gateway.wire.json_drain import EncodedJson
-from gateway.wire.logprobs import as_json
 
 DONE = b"data: [DONE]\n\n"
 

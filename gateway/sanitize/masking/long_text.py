@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from gateway.resilience.freed_memory import give_back
-from gateway.texts import TextSlot
+from gateway.texts import LONG_CHARS, TextSlot, Utf8Text
 
 IN_THREAD_CHARS = 16_384
 """Longer texts are scanned in a thread. Chosen: a scan of this length holds the event loop for at most 5 ms (8 ms where
@@ -14,9 +14,6 @@ the request's allowance pays for it). Half would send more texts through a threa
 would double the longest block."""
 _CHARS_A_LEAF = 64
 """What one string of a JSON document counts as, beside its characters: scanning a short one takes about 15 µs."""
-LONG_CHARS = 1 << 16
-"""Chosen: longer texts are masked without a second copy of them, and encoded in pieces of this size. At half ordinary
-pages are encoded and decoded once more (20 µs), at double so much more memory is needed."""
 _MAX_VALUES = 50_000
 """Chosen: documents of more commas and brackets are scanned as plain text: decoding holds Python's lock (5 ms for so
 many), and each value costs a scan of 15 µs. At half large tables lose the meaning of their keys; at double one string
@@ -46,7 +43,10 @@ def masked_utf8(text: str, kept: Iterator[Kept]) -> bytearray | None:
 
 def replace_text(slot: TextSlot, utf8: bytes | bytearray) -> None:
     """Give a slot a long text in place of its own, which is let go before. glibc keeps the room of a text of megabytes
-    for smaller ones: without giving it back the new text would stand beside it."""
+    for smaller ones: without giving it back the new text would stand beside it. `utf8` belongs to the slot then."""
+    if slot.in_utf8 is not None:
+        slot.keep(Utf8Text(utf8))
+        return
     slot.text = ""
     give_back()
     slot.text = utf8.decode("utf-8", "surrogatepass")
@@ -66,5 +66,8 @@ def weight_of(slot: TextSlot) -> int:
     """What scanning a slot costs at once, in characters of prose; a group is scanned in steps."""
     if slot.form == "group":
         return 0
+    packed = slot.in_utf8
+    if packed is not None:
+        return len(packed.utf8) + (_CHARS_A_LEAF // 2 * packed.utf8.count(b'"') if slot.form == "json" else 0)
     text = slot.text
     return len(text) + (_CHARS_A_LEAF // 2 * text.count('"') if slot.form == "json" else 0)

@@ -11,13 +11,13 @@ from typing import Any
 import orjson
 
 from gateway.sanitize.masking.encoded_text import SHORT_CHARS, is_binary, read
-from gateway.sanitize.masking.long_text import LONG_CHARS, Kept, has_many_values, is_wide, masked_utf8, replace_text
+from gateway.sanitize.masking.long_text import Kept, has_many_values, is_wide, masked_utf8, replace_text
 from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.masking.seams import mask_seams
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, mask_of
 from gateway.sanitize.text.work_budget import SharedAllowance
-from gateway.texts import GroupSlot, TextSlot
+from gateway.texts import LONG_CHARS, GroupSlot, TextSlot
 
 Note = Callable[[str, Action, str], None]
 """Called for each finding whose action is not `off`: (entity, action, path of the slot)."""
@@ -196,7 +196,9 @@ class SlotMasker:
         """As `clean` for a long text, of which there are never two copies: Python takes four bytes for each character
         of a text with one emoji. The masked one is kept in UTF-8 until the text itself is let go."""
         name = "" if slot.form == "json" else _name_of(slot)
-        masked = masked_utf8(slot.text, self._kept(slot.text, name, slot.where))
+        text = slot.text
+        masked = masked_utf8(text, self._kept(text, name, slot.where))
+        del text  # it is to be let go when the slot gets another
         if masked is None:
             return False
         replace_text(slot, masked)

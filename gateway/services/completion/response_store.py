@@ -16,8 +16,8 @@ from gateway.domain import EventStream, Json
 from gateway.errors import InvalidRequest, NotFound, StateUnavailable
 from gateway.resilience.freed_memory import give_back
 from gateway.shared_state.port import Entries, Entry, StateDown
+from gateway.wire.json_default import as_json
 from gateway.wire.json_drain import EncodedJson
-from gateway.wire.logprobs import as_json
 
 MAX_STORED_BYTES = 64 * 1024 * 1024
 """Of all responses of one machine. `limits.response_store_bytes_per_key` says why a key's budget is a quarter. Chosen:

@@ -16,6 +16,7 @@ _DELTA_TOKENS = 1_024
 """Tokens with their probabilities in one delta: they take 5 µs each. Chosen as above."""
 _CUT = ("content", "reasoning_content", "refusal")
 """The fields of a delta that hold nothing but text."""
+_CALLS = ("tool_calls", "function_call")
 
 
 Short: TypeAlias = tuple[dict[str, Any], Any]
@@ -29,6 +30,11 @@ def short_deltas(delta: dict[str, Any], logprobs: Any) -> Iterator[Short | None]
     None is a pause: some milliseconds of work without a delta.
     """
     name, text = next(iter(delta.items()))
+    if name in _CALLS:
+        for short in _short_calls(delta):
+            yield short, logprobs
+            logprobs = None
+        return
     if isinstance(logprobs, PackedLogprobs):
         yield from _packed_deltas(delta, logprobs)
         return
@@ -42,6 +48,30 @@ def short_deltas(delta: dict[str, Any], logprobs: Any) -> Iterator[Short | None]
             yield {name: "".join(each["token"] for each in tokens[at:end])}, {**logprobs, name: tokens[at:end]}
     else:
         yield from _without_tokens(name, text)
+
+
+def chars_of(delta: dict[str, Any]) -> int:
+    """The characters of text in a delta of one field."""
+    name, value = next(iter(delta.items()))
+    if name in _CUT:
+        return len(value)
+    return sum(
+        len(each.get("function", each).get("arguments") or "") for each in (value if name == "tool_calls" else (value,))
+    )
+
+
+def _short_calls(delta: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A delta of one call as several, if its arguments are long."""
+    name, value = next(iter(delta.items()))
+    call = value[0] if name == "tool_calls" else {"function": value}
+    arguments = call["function"].get("arguments") or ""
+    if len(arguments) <= DELTA_CHARS:
+        yield delta
+        return
+    for start in range(0, len(arguments), DELTA_CHARS):
+        function = {**(call["function"] if start == 0 else {}), "arguments": arguments[start : start + DELTA_CHARS]}
+        short = {**call, "function": function} if start == 0 else {"index": call.get("index"), "function": function}
+        yield {"tool_calls": [short]} if name == "tool_calls" else {"function_call": function}
 
 
 def _without_tokens(name: str, text: str) -> Iterator[Short]:

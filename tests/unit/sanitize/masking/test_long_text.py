@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.sanitize_settings import Sanitize
-from gateway.sanitize.masking.long_text import LONG_CHARS, Kept, masked_utf8
+from gateway.sanitize.masking.long_text import Kept, masked_utf8
 from gateway.sanitize.masking.policy import actions
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.scan.scanner import Scanner
-from gateway.texts import TextSlot
+from gateway.texts import LONG_CHARS, TextSlot
 
 
 @given(st.lists(st.integers(0, 3 * LONG_CHARS), min_size=2, max_size=9), st.sampled_from(["a", "я", "😀", "\ud800"]))

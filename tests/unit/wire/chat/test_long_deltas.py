@@ -9,7 +9,8 @@ import pytest
 from gateway.wire.chat.answer import AnswerContext, normalise_usage
 from gateway.wire.chat.long_deltas import DELTA_CHARS, Short, short_deltas
 from gateway.wire.chat.stream import ChatStream
-from gateway.wire.logprobs import PackedLogprobs, as_json
+from gateway.wire.json_default import as_json
+from gateway.wire.logprobs import PackedLogprobs
 from gateway.wire.untrusted_json import MAX_COUNT
 
 
