@@ -20,11 +20,13 @@ many), and each value costs a scan of 15 µs. At half large tables lose the mean
 takes twice as long."""
 
 
+_NO_FOURTH = bytes(range(0xF0))
+"""Bytes of UTF-8 of no character beyond U+FFFF."""
 Kept: TypeAlias = tuple[int, int, str]
 """(start, end, mask): the characters [start, end) of a text stay, and the mask stands behind them."""
 
 
-def masked_utf8(text: str, kept: Iterator[Kept]) -> bytearray | None:
+def masked_utf8(text: str | Utf8Text, kept: Iterator[Kept]) -> bytearray | None:
     """What stays of a text, with its masks, in UTF-8; None where all of it does.
 
     Naive form: `"".join(text[start:end] + mask …)`. Where the only value to be masked is the last word, the part before
@@ -52,13 +54,17 @@ def replace_text(slot: TextSlot, utf8: bytes | bytearray) -> None:
     slot.text = utf8.decode("utf-8", "surrogatepass")
 
 
-def has_many_values(text: str) -> bool:
+def has_many_values(text: str | Utf8Text) -> bool:
     """Whether a JSON document is scanned as plain text."""
+    if isinstance(text, Utf8Text):
+        return sum(map(text.utf8.count, b",[{")) > _MAX_VALUES
     return sum(map(text.count, ",[{")) > _MAX_VALUES
 
 
-def is_wide(text: str) -> bool:
+def is_wide(text: str | Utf8Text) -> bool:
     """Whether a long text takes four bytes a character, so that its decoded values would take four times its JSON."""
+    if isinstance(text, Utf8Text):
+        return len(text.utf8.translate(None, _NO_FOURTH)) > 0
     return sys.getsizeof(text) > 3 * len(text)
 
 

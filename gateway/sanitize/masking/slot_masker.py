@@ -17,7 +17,7 @@ from gateway.sanitize.masking.seams import mask_seams
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, mask_of
 from gateway.sanitize.text.work_budget import SharedAllowance
-from gateway.texts import LONG_CHARS, GroupSlot, TextSlot
+from gateway.texts import LONG_CHARS, GroupSlot, TextSlot, Utf8Text
 
 Note = Callable[[str, Action, str], None]
 """Called for each finding whose action is not `off`: (entity, action, path of the slot)."""
@@ -76,7 +76,7 @@ class SlotMasker:
             yield self._clean_one(slot)
 
     def _clean_one(self, slot: TextSlot) -> bool:
-        text = slot.text
+        text: str | Utf8Text = slot.cuttable if type(slot) is TextSlot else slot.text
         if len(text) >= LONG_CHARS and type(slot) is TextSlot:
             is_plain = slot.form == "text" or (slot.form == "json" and (has_many_values(text) or is_wide(text)))
             if is_plain:
@@ -85,6 +85,7 @@ class SlotMasker:
             if slot.form == "json":
                 del text
                 return self._clean_long_json(slot)
+        text = text if isinstance(text, str) else text.text
         if slot.form == "url":
             cleaned = self._clean_url(text, slot.where)
         elif slot.form == "json":
@@ -196,7 +197,7 @@ class SlotMasker:
         """As `clean` for a long text, of which there are never two copies: Python takes four bytes for each character
         of a text with one emoji. The masked one is kept in UTF-8 until the text itself is let go."""
         name = "" if slot.form == "json" else _name_of(slot)
-        text = slot.text
+        text = slot.cuttable
         masked = masked_utf8(text, self._kept(text, name, slot.where))
         del text  # it is to be let go when the slot gets another
         if masked is None:
@@ -204,7 +205,7 @@ class SlotMasker:
         replace_text(slot, masked)
         return True
 
-    def _kept(self, text: str, name: str, where: str) -> Iterator[Kept]:
+    def _kept(self, text: str | Utf8Text, name: str, where: str) -> Iterator[Kept]:
         """What stays of a text once its findings are masked."""
         return self._around(self._scanner.scan_parts(text, self._allowance, _prefix(name)), len(text), where)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from gateway.domain import Event, RelayTemplate
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.holdback import REST_OF_KEY, REST_OF_VALUE, holdback_start, may_be_key, may_be_value
-from gateway.texts import TextSlot, Utf8Text, text_of_utf8, utf8_pieces
+from gateway.texts import GrowingText, TextSlot, Utf8Text, text_of_utf8, utf8_pieces
 
 _CONTEXT_CHARS = 256
 """Decided text that stays in the buffer, as detectors look to the left of a value. More than any reach of a word (64
@@ -54,7 +54,7 @@ class Segment:
     character where there is one emoji. Once it is decided, `utf8` is empty, and `masked` is what was sent of it, None
     when that is the text itself. `copies` are those that wait until it is decided."""
 
-    utf8: bytearray
+    utf8: bytes
     start: int
     end: int
     is_decided: bool = False
@@ -69,7 +69,7 @@ class Channel:
     `buffer` begins at offset `base`; text before offset `final` is decided. `edits` are (start, end, mask) in offsets,
     in order. `last_event` is the number of the last event with text. `mask_until` matches the rest of a value that was
     too long to hold back. `in_string`: for the form `json`, whether `final` is inside a JSON string.
-    `joins`: the channel goes on over the items of a flow (`end_segment`). Then `raw` is the UTF-8 of the open item,
+    `joins`: the channel goes on over the items of a flow (`end_segment`). Then `raw` is the text of the open item,
     which began at `segment_start`, `segments` the closed items that are not decided, and `masks` the edits over both.
     """
 
@@ -85,7 +85,7 @@ class Channel:
     mask_until: re.Pattern[str] | None = None
     in_string: bool = False
     joins: bool = False
-    raw: bytearray = field(default_factory=bytearray)
+    raw: GrowingText = field(default_factory=GrowingText)
     segment_start: int = 0
     segments: deque[Segment] = field(default_factory=deque)
     masks: deque[tuple[int, int, str]] = field(default_factory=deque)
@@ -101,15 +101,14 @@ class Channel:
         text = slot.text
         self.buffer += text
         if self.joins:
-            self.raw += text.encode("utf-8", "surrogatepass")
+            self.raw.add(text)
         self.last_event = pending.number
         self.pieces.append(Piece(slot, start, self.base + len(self.buffer), pending))
         pending.undecided_pieces += 1
 
     def end_segment(self) -> Segment:
         """Close the open item: its text is a segment, and what is appended next belongs to the next item."""
-        segment = Segment(self.raw, self.segment_start, self.length)
-        self.raw = bytearray()
+        segment = Segment(self.raw.take(), self.segment_start, self.length)
         self.segment_start = self.length
         self.segments.append(segment)
         return segment
@@ -227,7 +226,7 @@ class Channel:
             if masks:
                 edited = _edited_utf8(segment, masks)
                 segment.masked = None if edited is None else text_of_utf8(edited)
-            segment.utf8 = bytearray()
+            segment.utf8 = b""
             for slot, pending in segment.copies:
                 pending.undecided_pieces -= 1
                 if segment.masked is not None:

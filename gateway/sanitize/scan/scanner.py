@@ -41,6 +41,7 @@ from gateway.sanitize.scan.fast_path import is_trivially_clean
 from gateway.sanitize.text.findings import RANK, Finding, disjoint
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import BudgetExceeded, SharedAllowance, WorkBudget
+from gateway.texts import Utf8Text
 
 _MAX_DEPTH = 2
 """Chosen: nested encodings that are undone (base64 of base64). At 1 a value encoded twice passes; at 4 hostile texts
@@ -135,10 +136,13 @@ class Scanner:
             self._clean_cache.learn(digest)
         return findings
 
-    def scan_parts(self, text: str, allowance: SharedAllowance | None, prefix: str = "") -> Iterator[list[Finding]]:
+    def scan_parts(
+        self, text: str | Utf8Text, allowance: SharedAllowance | None, prefix: str = ""
+    ) -> Iterator[list[Finding]]:
         """What `scan` finds in `prefix + text`, in the text's offsets; by chunks where there are no patterns."""
         if self._custom or len(text) <= CHUNK_CHARS:
-            yield shifted(self.scan(prefix + text, allowance), len(prefix))
+            whole = text if isinstance(text, str) else text.text
+            yield shifted(self.scan(prefix + whole, allowance), len(prefix))
             return
         digest = self._clean_cache.digest_of_long(text, prefix)
         if self._clean_cache.knows(digest):
@@ -165,7 +169,7 @@ class Scanner:
             findings = disjoint(findings, self._rank)
         return self._not_allowed(findings, text)
 
-    def _not_allowed(self, findings: list[Finding], text: str) -> list[Finding]:
+    def _not_allowed(self, findings: list[Finding], text: str | Utf8Text) -> list[Finding]:
         if findings and self._allow_list:
             return [each for each in findings if not self._is_allowed(text[each.start : each.end])]
         return findings

@@ -206,6 +206,8 @@ class ChatStream:
         choice = self._choices.setdefault(index, _Choice())
         delta = incoming.get("delta") or incoming.get("message")  # `message`: a whole answer instead of a stream
         deltas = self._deltas(choice, delta if isinstance(delta, dict) else {})
+        if isinstance(delta, dict):
+            delta.clear()  # else a long text would be held until all of its short deltas are sent
         if incoming.get("finish_reason"):
             reason = finish_reason(incoming["finish_reason"], has_calls=choice.calls.any, legacy=self._context.legacy)
             if reason is None:
