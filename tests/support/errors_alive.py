@@ -19,4 +19,4 @@ def no_collections() -> Iterator[None]:
 
 def errors_alive() -> list[BaseException]:
     """All errors that exist."""
-    return [each for each in gc.get_objects() if isinstance(each, BaseException)]
+    return [each for each in gc.get_objects() if issubclass(type(each), BaseException)]  # asking `__class__` runs code

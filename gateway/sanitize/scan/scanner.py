@@ -13,6 +13,7 @@ from itertools import accumulate
 import re2
 
 from gateway.config.sanitize_settings import SanitizePattern
+from gateway.resilience.wanted_work import go_on
 from gateway.sanitize.detectors.cards import CARD_WORDS, find_cards
 from gateway.sanitize.detectors.cards import MIN_DIGITS as MIN_CARD_DIGITS
 from gateway.sanitize.detectors.digit_runs import (
@@ -176,7 +177,8 @@ class Scanner:
 
     def _scan_chunk(self, text: str, allowance: SharedAllowance | None = None) -> list[Finding]:
         """The detectors' findings in one chunk of a text, in order, disjoint; the fallback mask if the budget is
-        spent."""
+        spent. Raises NobodyWaits."""
+        go_on()
         view, budget = View(text), WorkBudget(len(text), allowance)
         try:
             budget.spend(view.folding_cost)

@@ -31,7 +31,7 @@ _MAX_ESCAPE_CHARS = 12
 
 
 def call_items(names: ToolNames, calls: list[Json]) -> list[Json]:
-    """The items of whole chat tool calls, `{id, function: {name, arguments}}`; long arguments are taken out of these."""
+    """The items of whole chat tool calls, `{id, function: {name, arguments}}`; long arguments are taken out."""
     items = [_item(names, call) for call in calls]
     if any(isinstance(item.get("arguments"), Utf8Text) for item in items):
         for call in calls:
