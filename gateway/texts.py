@@ -30,6 +30,11 @@ LONG_CHARS = 1 << 16
 pages are cut for nothing, at double so much more memory is needed beside each text."""
 
 
+_KEPT_BYTES = 1 << 14
+"""Longer texts are kept in UTF-8. Chosen: many calls with arguments of this size may be in one answer. At half ordinary
+answers are kept so, each of whose copies is decoded once more (2 µs); at double twice as much memory is taken."""
+
+
 class Utf8Text:
     """A long text in decoded data, in the place of a string. The naive form is the string, which takes four bytes for
     each of its characters where one of them is an emoji. Never changed: several events of a stream share one.
@@ -108,7 +113,7 @@ def _piece_end(utf8: bytes | bytearray, at: int) -> int:
 
 def text_of_utf8(utf8: bytes | bytearray) -> str | Utf8Text:
     """The text as it is kept in decoded data: a long one in UTF-8. `utf8` belongs to it from here on."""
-    return Utf8Text(utf8) if len(utf8) > LONG_CHARS else utf8.decode("utf-8", "surrogatepass")
+    return Utf8Text(utf8) if len(utf8) > _KEPT_BYTES else utf8.decode("utf-8", "surrogatepass")
 
 
 class GrowingText:
