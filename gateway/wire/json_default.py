@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from gateway.texts import Utf8Text
+from gateway.long_texts import Utf8Text
 from gateway.wire.logprobs import PackedLogprobs
 
 

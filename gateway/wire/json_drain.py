@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from gateway.texts import LONG_CHARS, Utf8Text
+from gateway.long_texts import LONG_CHARS, Utf8Text
 from gateway.wire.json_default import as_json, string_parts
 from gateway.wire.logprobs import PackedLogprobs
 

@@ -9,7 +9,8 @@ from collections.abc import Hashable, Iterable, Iterator, MutableMapping
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
-from gateway.texts import Form, GroupSlot, TextSlot, TextUnit, Utf8Text
+from gateway.long_texts import Utf8Text
+from gateway.texts import Form, GroupSlot, TextSlot, TextUnit
 from gateway.wire import field_rules as rules
 from gateway.wire.logprobs import LogprobsSlot, PackedLogprobs
 from gateway.wire.property_names import KeySlot, PropertyNames
@@ -187,7 +188,7 @@ class _Walk:
                 odd_names.append(name)
                 shown = name if _SHOWN_NAME(name) else "*"
             kind = type(value)
-            if kind is str:
+            if kind is str or kind is Utf8Text:  # the second only where it is neither structural nor opaque
                 slot = self._string(place, name, name, prefix + shown, copies) if value else None
                 if slot is not None and odd_names and odd_names[-1] is name:
                     self._names.values[id(holder), name] = slot
@@ -198,8 +199,6 @@ class _Walk:
                     below.append((value, prefix + shown, name, copies, _mode_below(mode, name, kind), None))
             elif (kind is int or kind is float) and not -_MIN_NUMBER < value < _MIN_NUMBER:
                 self._number(place, name, name, prefix + shown)
-            elif kind is Utf8Text:
-                self._long_text(place, name, value, prefix + shown, copies)
         if odd_names:
             form: Form = "label" if mode == _FREE else self._structural
             self._named.append((holder, path, form, odd_names))
@@ -250,16 +249,6 @@ class _Walk:
             return None
         self._slots.append(slot)
         return slot
-
-    def _long_text(
-        self, place: _Place, name: str, value: Utf8Text, where: str, copies: MutableMapping[str, Any] | None
-    ) -> None:
-        """As `_string` for a long text that the gateway has put together itself: never structural, opaque or a URL."""
-        form: Form = "data" if value.utf8[:5].lower() == b"data:" else "text"
-        if form == "text" and name == "arguments" and place[4] == _OPEN:
-            form = "json"
-        flow = self._flow(where, place[0]) if form == "text" and name in rules.FLOWING and place[4] == _OPEN else None
-        self._slots.append(TextSlot(place[0], name, where, form, flow=flow, name=name, copies=copies))
 
     def _number(self, place: _Place, key: Any, name: str, where: str) -> None:
         holder, mode = place[0], place[4]

@@ -4,7 +4,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.texts import LONG_CHARS, GrowingText, TextSlot, TextUnit, Utf8Text
+from gateway.long_texts import LONG_CHARS, GrowingText, Utf8Text
+from gateway.texts import TextSlot, TextUnit
 from gateway.wire.json_default import as_json
 from gateway.wire.json_drain import EncodedJson
 

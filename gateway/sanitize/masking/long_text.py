@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TypeAlias
 
+from gateway.long_texts import LONG_CHARS, Utf8Text
 from gateway.resilience.freed_memory import give_back
-from gateway.texts import LONG_CHARS, TextSlot, Utf8Text
+from gateway.texts import TextSlot
 
 IN_THREAD_CHARS = 16_384
 """Longer texts are scanned in a thread. Chosen: a scan of this length holds the event loop for at most 5 ms (8 ms where

@@ -8,8 +8,9 @@ masked once, and its copies get the same object. Does not know channels or detec
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
+from gateway.long_texts import LONG_CHARS, Utf8Text
 from gateway.sanitize.masking.stream_channel import PendingEvent, Segment
-from gateway.texts import LONG_CHARS, TextSlot, Utf8Text
+from gateway.texts import TextSlot
 
 _MAX_LONG_TEXTS = 16
 """Long texts that are remembered as masked. Chosen: an answer has a few, each in up to four events, the last of which

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from gateway.long_texts import LONG_CHARS, Utf8Text
 from gateway.sanitize.masking.encoded_text import SHORT_CHARS, is_binary, read
 from gateway.sanitize.masking.long_text import Kept, has_many_values, is_wide, masked_utf8, replace_text
 from gateway.sanitize.masking.policy import Action, ActionTable
@@ -17,7 +18,7 @@ from gateway.sanitize.masking.seams import mask_seams
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, mask_of
 from gateway.sanitize.text.work_budget import SharedAllowance
-from gateway.texts import LONG_CHARS, GroupSlot, TextSlot, Utf8Text
+from gateway.texts import GroupSlot, TextSlot
 
 Note = Callable[[str, Action, str], None]
 """Called for each finding whose action is not `off`: (entity, action, path of the slot)."""
@@ -79,13 +80,13 @@ class SlotMasker:
         text: str | Utf8Text = slot.cuttable if type(slot) is TextSlot else slot.text
         if len(text) >= LONG_CHARS and type(slot) is TextSlot:
             is_plain = slot.form == "text" or (slot.form == "json" and (has_many_values(text) or is_wide(text)))
+            del text
             if is_plain:
-                del text
                 return self._clean_long(slot)
             if slot.form == "json":
-                del text
                 return self._clean_long_json(slot)
-        text = text if isinstance(text, str) else text.text
+            text = slot.text
+        text = text.text if isinstance(text, Utf8Text) else text
         if slot.form == "url":
             cleaned = self._clean_url(text, slot.where)
         elif slot.form == "json":
@@ -200,10 +201,9 @@ class SlotMasker:
         text = slot.cuttable
         masked = masked_utf8(text, self._kept(text, name, slot.where))
         del text  # it is to be let go when the slot gets another
-        if masked is None:
-            return False
-        replace_text(slot, masked)
-        return True
+        if masked is not None:
+            replace_text(slot, masked)
+        return masked is not None
 
     def _kept(self, text: str | Utf8Text, name: str, where: str) -> Iterator[Kept]:
         """What stays of a text once its findings are masked."""

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gateway.domain import Event, RelayTemplate
+from gateway.long_texts import GrowingText, Utf8Text, text_of_utf8, utf8_pieces
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.holdback import REST_OF_KEY, REST_OF_VALUE, holdback_start, may_be_key, may_be_value
-from gateway.texts import GrowingText, TextSlot, Utf8Text, text_of_utf8, utf8_pieces
+from gateway.texts import TextSlot
 
 _CONTEXT_CHARS = 256
 """Decided text that stays in the buffer, as detectors look to the left of a value. More than any reach of a word (64
@@ -224,8 +225,7 @@ class Channel:
             segment = segments.popleft()
             segment.is_decided = True
             if masks:
-                edited = _edited_utf8(segment, masks)
-                segment.masked = None if edited is None else text_of_utf8(edited)
+                segment.masked = _edited_utf8(segment, masks)
             segment.utf8 = b""
             for slot, pending in segment.copies:
                 pending.undecided_pieces -= 1
@@ -281,13 +281,12 @@ def _edited(piece: Piece, text: str, edits: Iterable[tuple[int, int, str]]) -> s
     return "".join(parts)
 
 
-def _edited_utf8(segment: Segment, edits: Iterable[tuple[int, int, str]]) -> bytearray | None:
+def _edited_utf8(segment: Segment, edits: Iterable[tuple[int, int, str]]) -> str | Utf8Text | None:
     """The segment's text with the edits that overlap it; None when none does. Naive form: `_edited` of the string."""
     waiting = deque(edit for edit in edits if edit[0] < segment.end and edit[1] > segment.start)
     if not waiting:
         return None
-    edited = bytearray()
-    start = kept_from = segment.start
+    edited, start, kept_from = bytearray(), segment.start, segment.start
     for piece in utf8_pieces(segment.utf8):
         end = start + len(piece)
         kept_from = max(kept_from, start)
@@ -298,4 +297,4 @@ def _edited_utf8(segment: Segment, edits: Iterable[tuple[int, int, str]]) -> byt
             kept_from = max(kept_from, last)
         edited += piece[max(kept_from - start, 0) :].encode("utf-8", "surrogatepass")
         start = end
-    return edited
+    return text_of_utf8(edited)

@@ -6,10 +6,10 @@ work budget one dense part can spend. A chunk ends where a stream's holdback wou
 
 from collections.abc import Callable, Iterator
 
+from gateway.long_texts import Utf8Text
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.holdback import MAX_HOLDBACK_CHARS, REST_OF_KEY, REST_OF_VALUE, holdback_start
-from gateway.texts import Utf8Text
 
 CHUNK_CHARS = 32_768
 """Chosen: a whole chunk may spend about 10 ms (one budget unit of 0.3 µs a character). At half the context around the

@@ -7,7 +7,7 @@ import os
 from collections import OrderedDict
 from hashlib import blake2b
 
-from gateway.texts import Utf8Text
+from gateway.long_texts import Utf8Text
 
 _MAX_DIGESTS = 20_000
 """Chosen: a few MB of memory. Half would forget the turns of some thousand chats between two requests of each; double

@@ -13,6 +13,7 @@ from itertools import accumulate
 import re2
 
 from gateway.config.sanitize_settings import SanitizePattern
+from gateway.long_texts import Utf8Text
 from gateway.resilience.wanted_work import go_on
 from gateway.sanitize.detectors.cards import CARD_WORDS, find_cards
 from gateway.sanitize.detectors.cards import MIN_DIGITS as MIN_CARD_DIGITS
@@ -29,7 +30,7 @@ from gateway.sanitize.detectors.iban import find_ibans
 from gateway.sanitize.detectors.identities import identities
 from gateway.sanitize.detectors.ip_addresses import find_ip_addresses
 from gateway.sanitize.detectors.named_secrets import find_named_secrets
-from gateway.sanitize.detectors.obfuscation import Spelling, decoded_words, spellings
+from gateway.sanitize.detectors.obfuscation import Spelling, decoded_words, in_outer_text, spellings
 from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.secret_tokens import find_secret_tokens
 from gateway.sanitize.detectors.social_security import SSN_HINTS, SSN_WORDS, find_ssns
@@ -42,7 +43,6 @@ from gateway.sanitize.scan.fast_path import is_trivially_clean
 from gateway.sanitize.text.findings import RANK, Finding, disjoint
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import BudgetExceeded, SharedAllowance, WorkBudget
-from gateway.texts import Utf8Text
 
 _MAX_DEPTH = 2
 """Chosen: nested encodings that are undone (base64 of base64). At 1 a value encoded twice passes; at 4 hostile texts
@@ -51,7 +51,6 @@ _SHORT_CHARS = 24
 """Texts up to this length try the fast path first (2 µs), which spares most of them a scan (15 µs) and the memory
 of their digest. Chosen: values of fields and lists are mostly shorter; at half half of them are scanned; at double a
 key whose characters stand apart (`s k - …`, 40 characters or more) would need signs that the fast path lacks."""
-_SPACE = 0x20
 _LONG_RUN_CHARS = 20
 """Longer runs of digits are charged by length: no single number is longer, so a run may hold several."""
 _URL = re.compile(rb"://[^\s\"'<>\])}]+")
@@ -250,7 +249,7 @@ class Scanner:
                 for word in words_of[line]:
                     budget.spend(6)
                     inside = finding._replace(start=start - shift, end=end - shift)
-                    yield from _in_outer_text(word, inside, view.folded)
+                    yield from in_outer_text(word, inside, view.folded)
 
 
 def _find_numbers(view: View, budget: WorkBudget) -> list[Finding]:
@@ -293,14 +292,3 @@ def _without_url_numbers(text: bytes, findings: list[Finding], budget: WorkBudge
             if finding.entity == "EMAIL" and _AUTHORITY.match(text, starts[index], finding.start):
                 continue  # the user and host of the address, not an e-mail
         yield finding
-
-
-def _in_outer_text(word: Spelling, finding: Finding, text: bytes) -> Iterator[Finding]:
-    """A finding in a spelling as a finding in the text with the word: the same characters, or the whole word."""
-    if word.offset_of is not None:
-        last = word.start + word.offset_of(finding.end)
-        while last > word.start and text[last - 1] == _SPACE:
-            last -= 1
-        yield finding._replace(start=word.start + word.offset_of(finding.start), end=last)
-    elif finding.entity != "IP":  # text drawings and tables of single characters often read like one
-        yield finding._replace(start=word.start, end=word.end)

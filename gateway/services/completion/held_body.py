@@ -9,7 +9,7 @@ import operator
 from typing import Any
 
 from gateway.domain import Json
-from gateway.texts import LONG_CHARS
+from gateway.long_texts import LONG_CHARS
 from gateway.wire.json_drain import EncodedJson
 
 

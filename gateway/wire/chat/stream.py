@@ -39,7 +39,7 @@ from gateway.wire.chat.answer import (
     normalise_usage,
 )
 from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
-from gateway.wire.chat.long_deltas import DELTA_CHARS, chars_of, short_deltas
+from gateway.wire.chat.long_deltas import DELTA_CHARS, cost_of, short_deltas
 from gateway.wire.chat.tool_call_deltas import CallDeltas
 from gateway.wire.decoded_event import event_value, let_go
 from gateway.wire.ocr import REPORT
@@ -53,11 +53,6 @@ MAX_STREAM_CHARS = 4_000_000
 """Characters of all choices of one stream. Chosen: a million tokens, eight times what models write in one answer. Some
 interfaces repeat the whole answer in their last events, so that at double one stream of a broken upstream could take
 the gateway 128 MB; at half, answers to several choices with long reasoning come near."""
-
-
-_DELTA_COST_CHARS = 24
-"""What a delta of no text counts as, beside its characters. Chosen: as long as its JSON around them; at half twice as
-many empty pieces may be held until the end."""
 
 
 class _Choice:
@@ -227,7 +222,7 @@ class ChatStream:
         learns = is_text and not choice.finish and not self._keep_text
         for delta in deltas:
             if "content" not in delta:
-                self._other_characters += _DELTA_COST_CHARS + chars_of(delta)
+                self._other_characters += cost_of(delta)
             for short in short_deltas(delta, logprobs):
                 event = self._event(index, *short) if short is not None else None
                 if learns and event is not None:

@@ -27,8 +27,8 @@ import orjson
 
 from gateway.domain import Event, Json
 from gateway.errors import UpstreamError
+from gateway.long_texts import LONG_CHARS, GrowingText, text_of_utf8
 from gateway.resilience.freed_memory import give_back
-from gateway.texts import LONG_CHARS, GrowingText, text_of_utf8
 from gateway.wire.messages.json_end import JsonEnd
 from gateway.wire.messages.object import new_id
 

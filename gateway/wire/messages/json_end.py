@@ -5,7 +5,7 @@ Naive form: decode the joined text after every piece. Knows no tool.
 
 import re
 
-from gateway.texts import GrowingText
+from gateway.long_texts import GrowingText
 
 _MARKS = re.compile(r'["\\{}\[\]]')
 

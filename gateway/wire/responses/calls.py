@@ -13,8 +13,8 @@ import re
 from typing import Any
 
 from gateway.domain import Json
+from gateway.long_texts import GrowingText, Utf8Text, text_of_utf8
 from gateway.resilience.freed_memory import give_back
-from gateway.texts import GrowingText, Utf8Text, text_of_utf8
 from gateway.wire.responses.call_kinds import CALL_KINDS, built_in_argument
 from gateway.wire.responses.object import call_item, new_id
 from gateway.wire.responses.tool_names import ToolNames, ToolRef

@@ -25,8 +25,8 @@ from contextlib import aclosing
 
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError
+from gateway.long_texts import GrowingText, Utf8Text, text_of_utf8
 from gateway.resilience.freed_memory import give_back
-from gateway.texts import GrowingText, Utf8Text, text_of_utf8
 from gateway.wire import sse
 from gateway.wire.openai_error import failure_code, responses_error_object
 from gateway.wire.responses import object as objects

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from gateway.domain import Event, EventStream, Json
-from gateway.texts import Utf8Text
+from gateway.long_texts import Utf8Text
 from gateway.wire.hosted_answer import (
     AnswerEnd,
     CallPhase,

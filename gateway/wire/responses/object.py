@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from gateway.domain import Json
-from gateway.texts import Utf8Text
+from gateway.long_texts import Utf8Text
 from gateway.wire.untrusted_json import count_in, table_in
 
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}

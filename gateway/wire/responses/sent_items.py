@@ -6,7 +6,7 @@ Source: openai-python's types of response events (3.52), read 2026-11-22. Knows 
 from typing import Any
 
 from gateway.domain import Json
-from gateway.texts import GrowingText, text_of_utf8
+from gateway.long_texts import GrowingText, text_of_utf8
 from gateway.wire.responses import object as objects
 
 _PART_FIELDS = {

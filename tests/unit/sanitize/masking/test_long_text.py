@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.sanitize_settings import Sanitize
+from gateway.long_texts import LONG_CHARS
 from gateway.sanitize.masking.long_text import Kept, masked_utf8
 from gateway.sanitize.masking.policy import actions
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.scan.scanner import Scanner
-from gateway.texts import LONG_CHARS, TextSlot
+from gateway.texts import TextSlot
 
 
 @given(st.lists(st.integers(0, 3 * LONG_CHARS), min_size=2, max_size=9), st.sampled_from(["a", "я", "😀", "\ud800"]))
