@@ -247,16 +247,16 @@ class SlotMasker:
     def _clean_long_json(self, slot: TextSlot) -> bool:
         """As `_clean_json` for the text of a slot, which is let go before there is a new one."""
         try:
-            cleaned = self._cleaned_json(slot.text, slot.where)
+            cleaned = self._cleaned_json(slot.cuttable, slot.where)
         except (orjson.JSONDecodeError, _TooDeep):
             return self._clean_long(slot)
         if cleaned is not None:
             replace_text(slot, cleaned)
         return cleaned is not None
 
-    def _cleaned_json(self, text: str, where: str) -> bytes | None:
-        """The document with its leaves and keys masked; None when there was nothing to mask in it."""
-        document = orjson.loads(text.encode("utf-8", "surrogatepass"))  # of a `str`, orjson would leave a copy in it
+    def _cleaned_json(self, text: str | Utf8Text, where: str) -> bytes | None:
+        """The document with its leaves and keys masked, None if nothing is; in a `str`, orjson would leave a copy."""
+        document = orjson.loads(text.utf8 if isinstance(text, Utf8Text) else text.encode("utf-8", "surrogatepass"))
         cleaned = self._clean_value(document, "", where, 0)
         if cleaned == document:
             return None
