@@ -18,7 +18,7 @@ from bench.body_shapes import MAX_BLOCK_S, MAX_TIMES, text, value
 from tests.support.loop_block import SETTINGS, MeasuredGateway
 
 Json = dict[str, Any]
-_NATIVE = """
+NATIVE = """
 [[models]]
 name = "Native"
 [[models.upstreams]]
@@ -27,7 +27,7 @@ model = "m"
 responses = "native"
 """
 _PLACES = ("text", "text", "reasoning", "refusal", "arguments", "logprobs", "logprobs", "unknown", "annotations")
-_ASKED: dict[str, tuple[str, Json]] = {
+ROUTES: dict[str, tuple[str, Json]] = {
     "chat": ("/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}], "logprobs": True}),
     "responses": ("/v1/responses", {"input": "hi", "store": False}),
     "stored": ("/v1/responses", {"input": "hi", "store": True}),
@@ -81,6 +81,18 @@ def chat_events(rng: random.Random, size: int) -> Iterator[Json]:
            "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}  # fmt: skip
 
 
+def item_of(place: str, value: str) -> Json:
+    """An output item of /responses with a text in one place: text, reasoning, refusal or arguments."""
+    if place == "arguments":
+        arguments = orjson.dumps({"a": value}).decode()
+        return {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": arguments}
+    if place == "reasoning":
+        return {"type": "reasoning", "id": "rs", "summary": [], "content": [{"type": "reasoning_text", "text": value}]}
+    part: Json = {"type": "output_text", "text": value, "annotations": []}
+    part = part if place == "text" else {"type": "refusal", "refusal": value}
+    return {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [part]}
+
+
 def _item(rng: random.Random, size: int) -> Json:
     message, logprobs = _message(rng, size)
     if message.get("tool_calls"):
@@ -114,8 +126,8 @@ def native_events(rng: random.Random, size: int) -> Iterator[Json]:
 def shape(seed: int, size: int) -> tuple[str, Json, bool, list[Json]]:
     """(path, request, whether it asks for a stream, the upstream's events or its one answer)."""
     rng = random.Random(seed)
-    kind = rng.choice(tuple(_ASKED))
-    path, asked = _ASKED[kind]
+    kind = rng.choice(tuple(ROUTES))
+    path, asked = ROUTES[kind]
     request = {"model": "Native" if kind == "native" else "SvcLLM", **asked}
     if rng.random() < 0.6:
         events = native_events(rng, size) if kind == "native" else chat_events(rng, size)
@@ -137,7 +149,7 @@ def main() -> None:
     options = parser.parse_args()
     size, rows = int(options.mib * (1 << 20)), []
     print(f"{'seed':>6}{'MB':>7}{'status':>7}{'memory':>9}{'block ms':>10}{'CPU ms':>8}  route")
-    with tempfile.TemporaryDirectory() as folder, MeasuredGateway(Path(folder), SETTINGS + _NATIVE) as gateway:
+    with tempfile.TemporaryDirectory() as folder, MeasuredGateway(Path(folder), SETTINGS + NATIVE) as gateway:
         for seed in range(options.seed, options.seed + options.count):
             path, request, is_stream, answers = shape(seed, size)
             if sum(len(orjson.dumps(each)) for each in answers) < size // 4:

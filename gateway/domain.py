@@ -251,8 +251,8 @@ class RequestStats:
 
     Times are seconds, `started_s` on the monotonic clock. `findings` counts masked values by entity. `body_values`:
     JSON values of a large body, at most. `owns_body`: only the service that answers has the lists and objects of the
-    request's body. `has_large_events`: the upstream sent a long event, so the answer's events are written in
-    pieces. Never holds a prompt, an answer, a key or a host name that a caller chose.
+    request's body. `has_large_answer`: the upstream sent a long answer or a long event, so events are written in
+    pieces, and freed memory is given back. Never holds a prompt, an answer, a key or a host name that a caller chose.
     """
 
     model: str = ""
@@ -273,7 +273,7 @@ class RequestStats:
     findings: dict[str, int] = field(default_factory=dict)
     body_values: int = 0
     owns_body: bool = False
-    has_large_events: bool = False
+    has_large_answer: bool = False
     unguarded: int = 0  # texts that passed although the guardrail failed, because the policy allows it
     warnings: list[str] = field(default_factory=list)  # for the caller: what was left out or done in another way
     streaming: "Metered | None" = None

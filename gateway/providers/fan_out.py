@@ -94,7 +94,7 @@ class FanOutUpstream:
                 if message.batch is None:
                     running -= 1
                 else:
-                    stats.has_large_events |= each_stats[message.index].has_large_events
+                    stats.has_large_answer |= each_stats[message.index].has_large_answer
                     chunks = (data for data in message.batch if data.strip() != b"[DONE]")
                     yield [_with_index(data, message.index, usages) for data in chunks]
             if len(usages) == len(bodies):

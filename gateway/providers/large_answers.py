@@ -34,14 +34,14 @@ tokens, with twenty for each place (4.5 MB). At half such an event fails; at dou
 
 
 async def checked_events(batch: list[bytes], stats: RequestStats) -> list[bytes]:
-    """The events' data; large ones decoded, and let go. A long one sets `stats.has_large_events`.
+    """The events' data; large ones decoded, and let go. A long one sets `stats.has_large_answer`.
 
     Raises UpstreamError: too many values, or too large in memory.
     """
     for index in range(len(batch)):
         size = len(batch[index])
         if size > PIECE_BYTES:
-            stats.has_large_events = True
+            stats.has_large_answer = True
         if size > MEASURED_BYTES:
             held = [batch[index]]
             batch[index] = b""
@@ -73,13 +73,21 @@ def _is_utf8(data: bytes) -> bool:
 
 
 async def decoded_answer(
-    raw: bytes, *, max_values: int = MAX_VALUES, sender: str = "the upstream", of_model: bool = False
+    raw: bytes,
+    stats: RequestStats | None = None,
+    *,
+    max_values: int = MAX_VALUES,
+    sender: str = "the upstream",
+    of_model: bool = False,
 ) -> object:
-    """The value; None for what is no JSON, or nested too deeply. With `of_model` the log probabilities
-    of a large answer are `wire.logprobs.PackedLogprobs`. Raises UpstreamError, which names the `sender`: it has too
-    many values, or takes too much memory."""
+    """The value; None for what is no JSON, or nested too deeply. With `of_model` the log probabilities of a large
+    answer are `wire.logprobs.PackedLogprobs`. A large one sets `stats.has_large_answer`.
+
+    Raises UpstreamError, which names the `sender`: it has too many values, or takes too much memory."""
     if len(raw) <= min(MEASURED_BYTES, max_values):
         return json_or_none(raw)
+    if stats is not None:
+        stats.has_large_answer = True
     held = [raw]
     del raw
     try:

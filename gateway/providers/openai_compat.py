@@ -72,7 +72,7 @@ class OpenAICompatUpstream:
             try:
                 if answer.status != 200:
                     raise await self._refusal(answer)
-                decoded = await decoded_answer(await answer.read(), of_model=True)
+                decoded = await decoded_answer(await answer.read(), stats, of_model=True)
             finally:
                 answer.close()
         finally:

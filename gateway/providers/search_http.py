@@ -123,9 +123,7 @@ class SearchHttp:
                 f"the search provider {name} cannot be reached; the operator should check search.base_url"
             ) from error
         if status != 200:
-            failure = self._failure(status, _retry_after_s(headers))
-            failure.quoted = _provider_message(raw, self.site.headers) or None
-            raise failure
+            raise self._quoting(raw, self._failure(status, _retry_after_s(headers)))
         return await self._decode(raw)
 
     def _open(self, request: ProviderRequest) -> Any:
@@ -159,6 +157,11 @@ class SearchHttp:
         if not raw.lstrip(b" \t\r\n").startswith(b"{"):
             return None
         return await decoded_answer(raw, max_values=_MAX_VALUES, sender=f"the search provider {self.site.name}")
+
+    def _quoting(self, raw: bytes, failure: UpstreamError) -> UpstreamError:
+        """The error, with the provider's own words. A local name for it where it is raised would be a circle."""
+        failure.quoted = _provider_message(raw, self.site.headers) or None
+        return failure
 
     def _failure(self, status: int, retry_after_s: float | None) -> UpstreamError:
         """The error of a status. Its message ends in a full stop, since a sentence with `quoted` may follow it."""

@@ -40,6 +40,7 @@ class SingleFlight(Generic[K, T]):
             if not flight.callers:
                 self._remove(key, flight)
                 flight.task.cancel()
+            del flight  # its task has the error, whose traceback leads here: a circle for the garbage collector
 
     def _land(self, key: K, flight: "_Flight[T]", task: "asyncio.Task[T]") -> None:
         self._remove(key, flight)

@@ -19,6 +19,7 @@ from gateway.config.sanitize_settings import Sanitize
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, SanitizerFailed
 from gateway.resilience.fair_queue import FairQueue
+from gateway.resilience.wanted_work import in_thread
 from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
 from gateway.sanitize.masking.long_text import IN_THREAD_CHARS, weight_of
 from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
@@ -207,9 +208,10 @@ class Sanitizer:
                         await work.pace()
 
     async def apart(self, work: Callable[[], object], key_id: str) -> None:
-        """Do work on a long text in a thread, when it is the key's turn."""
+        """Do work on a long text in a thread, when it is the key's turn. It ends with the chunk at hand when the caller
+        has left."""
         async with self._threads.hold(key_id):
-            await asyncio.to_thread(work)
+            await in_thread(work)
 
     def stream(self, slots_of: Callable[[Json], Iterable[TextSlot]], note: Callable[[str], None]) -> StreamMask:
         """A mask for one streamed answer. `slots_of(data)` are an event's texts, `note(entity)` is called per finding.

@@ -17,7 +17,8 @@ from aiohttp_sse import EventSourceResponse
 from gateway.domain import Event, EventStream
 from gateway.errors import GatewayError
 from gateway.sanitize.masking.stream_steps import Refusal
-from gateway.wire.logprobs import as_json
+from gateway.wire.json_default import as_json
+from gateway.wire.json_drain import EncodedJson, is_long
 
 _CLIENT_STALL_S = 60.0
 """A client that acknowledges nothing for so long is cut. The pings find it: aiohttp-sse sends one every 15 s.
@@ -57,13 +58,20 @@ class JsonReply(web.StreamResponse):
         self.headers[hdrs.CONTENT_TYPE] = "application/json"
         self.data = data
         self.finish = finish
-        self.body: bytes | None = None
+        self.body: list[bytes] | None = None
         self._is_sent = False
         self._stays_open: bool | None = None
 
     def render(self) -> None:
-        """Make the body. Raises TypeError when the data is not JSON (a lone surrogate, for example)."""
-        self.body = orjson.dumps(self.finish(self.data) if self.finish else self.data, default=as_json)
+        """Make the body, a long one in pieces: orjson would keep a second copy of each text that is not ASCII.
+
+        Raises TypeError when the data is not JSON (a lone surrogate, for example).
+        """
+        value = self.finish(self.data) if self.finish else self.data
+        if is_long(value):
+            self.body = EncodedJson.of(value, is_owned=False).parts
+        else:
+            self.body = [orjson.dumps(value, default=as_json)]
 
     @property
     def prepared(self) -> bool:
@@ -89,7 +97,7 @@ class JsonReply(web.StreamResponse):
         if self._stays_open is None:
             self._stays_open = request.keep_alive
         headers, (major, minor) = self.headers, request.version
-        headers[hdrs.CONTENT_LENGTH] = str(len(body))
+        headers[hdrs.CONTENT_LENGTH] = str(len(body[0]) if len(body) == 1 else sum(map(len, body)))
         headers[hdrs.DATE] = rfc822_formatted_time()
         if not self._stays_open:
             headers[hdrs.CONNECTION] = "close"
@@ -97,7 +105,10 @@ class JsonReply(web.StreamResponse):
             headers[hdrs.CONNECTION] = "keep-alive"
         writer = request.writer
         await writer.write_headers(f"HTTP/{major}.{minor} {self.status} {self.reason}", headers)
-        await writer.write_eof(body if request.method != hdrs.METH_HEAD else b"")
+        is_sent = request.method != hdrs.METH_HEAD
+        for part in body[:-1] if is_sent else ():
+            await writer.write(part)
+        await writer.write_eof(body[-1] if is_sent else b"")
         self._is_sent = True
         return writer
 

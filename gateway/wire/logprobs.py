@@ -75,13 +75,6 @@ class PackedLogprobs:
         self._runs.setdefault(name, []).append(len(self.parts) - 1)
 
 
-def as_json(value: Any) -> orjson.Fragment:
-    """For orjson, as `default`: a PackedLogprobs as what it is. Raises TypeError for anything else."""
-    if not isinstance(value, PackedLogprobs):
-        raise TypeError(type(value).__name__)
-    return orjson.Fragment(b"".join(value.parts))
-
-
 def spell(logprobs: Any, *, is_apart: bool = False) -> Steps[str]:
     """What the tokens of each list spell, what their bytes spell, and every other string, as lines.
 

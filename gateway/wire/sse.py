@@ -4,12 +4,14 @@ Source: WHATWG HTML, "Server-sent events", read 2026-11-21. Does not know what t
 on blank lines as bytes, so that a character split over two network reads stays whole; lines end in LF, CR or CRLF.
 """
 
+from collections.abc import Iterator
+
 import orjson
 
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import UpstreamError
-from gateway.wire.json_drain import EncodedJson
-from gateway.wire.logprobs import as_json
+from gateway.wire.json_default import as_json
+from gateway.wire.json_drain import json_pieces
 
 DONE = b"data: [DONE]\n\n"
 
@@ -32,14 +34,15 @@ def encode(event: Event) -> bytes:
     return event.raw
 
 
-def pieces(event: Event) -> list[bytes]:
-    """The frame of an event in pieces that are not kept. Raises TypeError as `frame`."""
+def pieces(event: Event) -> Iterator[bytes]:
+    """The frame of an event in pieces, each made when it is asked for and not kept. Raises TypeError as `frame`."""
     if event.raw is not None:
-        return [event.raw]
+        yield event.raw
+        return
     data = event.data or {}
-    parts = EncodedJson.of(event.finish(data) if event.finish else data, is_owned=False).parts
-    head = b"" if event.name is None else b"event: " + event.name.encode() + b"\n"
-    return [head + b"data: ", *parts, b"\n\n"]
+    yield b"data: " if event.name is None else b"event: " + event.name.encode() + b"\ndata: "
+    yield from json_pieces(event.finish(data) if event.finish else data)
+    yield b"\n\n"
 
 
 def encode_all(batch: EventBatch) -> bytes:

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, MutableMapping
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
+from gateway.long_texts import Utf8Text
 from gateway.texts import Form, GroupSlot, TextSlot, TextUnit
 from gateway.wire import field_rules as rules
 from gateway.wire.logprobs import LogprobsSlot, PackedLogprobs
@@ -187,7 +188,7 @@ class _Walk:
                 odd_names.append(name)
                 shown = name if _SHOWN_NAME(name) else "*"
             kind = type(value)
-            if kind is str:
+            if kind is str or kind is Utf8Text:  # the second only where it is neither structural nor opaque
                 slot = self._string(place, name, name, prefix + shown, copies) if value else None
                 if slot is not None and odd_names and odd_names[-1] is name:
                     self._names.values[id(holder), name] = slot

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 import orjson
 
 from gateway.domain import Json
-from gateway.wire.logprobs import as_json
+from gateway.wire.json_default import as_json
 
 MAX_COUNT = 10**9
 """The most tokens that an answer may say it has. Chosen: a thousand times the largest context; budgets are settled by

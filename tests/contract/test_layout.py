@@ -18,6 +18,7 @@ TESTS = [path for path in sorted((ROOT / "tests").rglob("*.py")) if "node_module
 ALL_PYTHON = [*SOURCES, *TESTS, *sorted((ROOT / "bench").rglob("*.py"))]
 
 LEVELS = [
+    {"long_texts"},
     {"key_scrubber", "texts"},
     {"__init__", "domain", "errors", "logs", "metrics", "trace", "engines.text", "sanitize.text", "resilience"},
     {"ports", "schemas", "wire", "engines.fetch", "ocr", "sanitize.detectors", "shared_state"},
@@ -119,11 +120,12 @@ def test_a_module_imports_only_from_the_levels_below_or_its_own_package(path: Pa
             assert unit_of(module) in ENTRY_POINTS, f"{module} must not import the composition root"
 
 
-def test_wire_imports_only_the_domain_the_errors_the_scrubber_of_keys_and_steps() -> None:
+def test_wire_imports_only_the_domain_the_errors_texts_the_scrubber_of_keys_and_two_tools_of_work() -> None:
+    tools = {"resilience.slices": "slices", "resilience.freed_memory": "freed_memory"}
     for path in SOURCES:
         if module_name(path).startswith("wire."):
-            allowed = {"wire", "domain", "errors", "texts", "key_scrubber", "steps"}
-            imported = {each.replace("resilience.slices", "steps") for each in gateway_imports(path)}
+            allowed = {"wire", "domain", "errors", "texts", "long_texts", "key_scrubber", *tools.values()}
+            imported = {tools.get(each, each) for each in gateway_imports(path)}
             outside = {each.split(".")[0] for each in imported} - allowed
             assert not outside, f"{module_name(path)} imports {outside}"
 

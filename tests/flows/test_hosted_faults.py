@@ -7,7 +7,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from gateway.errors import GatewayError
 from tests.support import upstream as up
+from tests.support.errors_alive import errors_alive, no_collections
 from tests.support.gateways import StartGateway
 from tests.support.hosted_checks import check_events, kinds_of
 from tests.support.hosted_search import SEARCH, Scene, call, message_of, post, respond, round_of, scene, search
@@ -227,3 +229,16 @@ async def test_a_client_that_leaves_releases_search_and_model(
     await leave(stage, path, body, waiting)
     async with asyncio.timeout(LEFT_S):
         await released.wait()
+
+
+async def test_a_search_that_failed_is_let_go_without_the_garbage_collector(stage: Scene) -> None:
+    stage.provider.answer = stage.provider.broken
+    with no_collections():
+        before = errors_alive()
+        for is_stream in (True, False):
+            rounds: list[list[Any]] = [[search("a"), search("b", "c2", 1)], ["I cannot look it up."]]
+            stage.model.will(*[round_of(*parts, is_stream=is_stream) for parts in rounds])
+            response = await respond(stage, stream=is_stream)
+            assert kinds_of(response["output"]) == ["search!", "search!", "message"]
+        held = [each for each in errors_alive() if isinstance(each, GatewayError) and each not in before]
+        assert held == []

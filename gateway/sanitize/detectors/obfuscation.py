@@ -15,6 +15,7 @@ import re2
 
 from gateway.sanitize.detectors.escapes import unescaped_words
 from gateway.sanitize.detectors.re2_search import searcher
+from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.work_budget import WorkBudget
 
 _REST_OF_ENCODED = re.compile(rb"t*+=?=?")
@@ -43,6 +44,7 @@ _MIN_ENCODED = b"t" * _MIN_ENCODED_CHARS
 _PROBE_CHARS = 64
 """Chosen: the start of a longer base64 word is decoded first, and the rest only if this is text. At half binary data
 passes the probe by chance more often; at double each probe costs more."""
+_SPACE = 0x20
 
 
 class Spelling(NamedTuple):
@@ -56,6 +58,17 @@ class Spelling(NamedTuple):
     end: int
     text: str
     offset_of: Callable[[int], int] | None = None
+
+
+def in_outer_text(word: Spelling, finding: Finding, text: bytes) -> Iterator[Finding]:
+    """A finding in a spelling as a finding in the text with the word: the same characters, or the whole word."""
+    if word.offset_of is not None:
+        last = word.start + word.offset_of(finding.end)
+        while last > word.start and text[last - 1] == _SPACE:
+            last -= 1
+        yield finding._replace(start=word.start + word.offset_of(finding.start), end=last)
+    elif finding.entity != "IP":  # text drawings and tables of single characters often read like one
+        yield finding._replace(start=word.start, end=word.end)
 
 
 def spellings(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:

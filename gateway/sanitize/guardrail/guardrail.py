@@ -174,13 +174,17 @@ class Guardrail:
 
 async def _gather(calls: list[Coroutine[Any, Any, list[tuple[str, str]]]]) -> list[list[tuple[str, str]]]:
     """All results, or the first failure with nothing left running (`asyncio.gather` would leave the others)."""
+    tasks = [asyncio.create_task(call) for call in calls]
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(call) for call in calls]
-    except BaseExceptionGroup as failures:
-        first = failures.exceptions[0]
-        raise first from first.__cause__
-    return [task.result() for task in tasks]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        return list(map(asyncio.Task.result, [task for task in tasks if task.done()]))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        # a task has its error, whose traceback leads here: a circle for the garbage collector, as TaskGroup makes, too
+        tasks.clear()
+        del task
 
 
 def _is_misconfigured(error: Exception) -> bool:

@@ -1,27 +1,34 @@
-"""Texts of a stream that came in pieces and come again whole: in the event that closes them, in their item, at the end.
+"""Texts of a stream that come again: those that came in pieces, whole in the event that closes them, in their item, at
+the end; and long texts that several events hold whole.
 
-A copy gets what was sent of the pieces. While that is not decided, the event with the copy waits. Does not know
-channels or detectors.
+A copy of pieces gets what was sent of them. While that is not decided, the event with the copy waits. A long text is
+masked once, and its copies get the same object. Does not know channels or detectors.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
-from gateway.sanitize.masking.long_text import LONG_CHARS
+from gateway.long_texts import LONG_CHARS, Utf8Text
 from gateway.sanitize.masking.stream_channel import PendingEvent, Segment
 from gateway.texts import TextSlot
+
+_MAX_LONG_TEXTS = 16
+"""Long texts that are remembered as masked. Chosen: an answer has a few, each in up to four events, the last of which
+has all of them. At half an answer with ten calls of long arguments masks some twice, at double more is held until the
+stream ends."""
 
 
 class RepeatedTexts:
     """The closed texts of one stream. Several may be equal: then the last copies in an event are of the last texts."""
 
     def __init__(self) -> None:
-        self._segments: dict[str | bytes, list[Segment]] = {}
+        self._segments: dict[bytes, list[Segment]] = {}
+        self._masked: dict[tuple[str, str, bytes], str | Utf8Text | None] = {}
 
     def add(self, segment: Segment) -> None:
         """A text was closed."""
-        if any(segment.pieces):
-            self._segments.setdefault(_key_of(segment.pieces), []).append(segment)
+        if segment.utf8:
+            self._segments.setdefault(_key_of(segment.utf8), []).append(segment)
 
     def write(self, slots: Sequence[TextSlot], pending: PendingEvent) -> bool:
         """Write the masked texts into those slots of an event that are copies; returns whether some have to wait.
@@ -29,11 +36,11 @@ class RepeatedTexts:
         A copy that waits counts as an undecided piece of the event.
         """
         waits = False
-        counts: dict[str | bytes, int] = {}
+        counts: dict[bytes, int] = {}
         for slot in reversed(slots) if self._segments else ():
             if slot.form != "text":
                 continue
-            key = _key_of((slot.text,))
+            key = _key_of_slot(slot)
             segments = self._segments.get(key, ())
             count = counts[key] = counts.get(key, 0) + 1
             if count > len(segments):
@@ -44,17 +51,42 @@ class RepeatedTexts:
                 pending.undecided_pieces += 1
                 waits = True
             elif segment.masked is not None:
-                slot.text = segment.masked
+                slot.keep(segment.masked)
                 pending.frame = None
         return waits
 
+    def mask_long(self, slot: TextSlot, clean: Callable[[TextSlot], bool]) -> bool:
+        """Mask a long whole text, with `clean` only if it was not masked before; whether it has changed.
 
-def _key_of(pieces: Sequence[str]) -> str | bytes:
-    """The text that the pieces make; of a long one a digest of its UTF-8, so that there is no copy of it."""
-    if sum(map(len, pieces)) < LONG_CHARS:
-        return "".join(pieces)
+        Raises what `clean` raises.
+        """
+        key = (slot.form, slot.name, _key_of_slot(slot))
+        if key not in self._masked:
+            is_changed = clean(slot)
+            if len(self._masked) == _MAX_LONG_TEXTS:
+                del self._masked[next(iter(self._masked))]
+            self._masked[key] = (slot.in_utf8 or slot.text) if is_changed else None
+            return is_changed
+        masked = self._masked[key]
+        if masked is not None:
+            slot.keep(masked)
+        return masked is not None
+
+
+def _key_of_slot(slot: TextSlot) -> bytes:
+    """As `_key_of` of the slot's text, of which there is no copy if it is long."""
+    packed = slot.in_utf8
+    if packed is not None:
+        return _key_of(packed.utf8)
+    text = slot.text
+    if len(text) <= LONG_CHARS:
+        return _key_of(text.encode("utf-8", "surrogatepass"))
     digest = blake2b(digest_size=32)
-    for piece in pieces:
-        for start in range(0, len(piece), LONG_CHARS):
-            digest.update(piece[start : start + LONG_CHARS].encode("utf-8", "surrogatepass"))
+    for start in range(0, len(text), LONG_CHARS):
+        digest.update(text[start : start + LONG_CHARS].encode("utf-8", "surrogatepass"))
     return digest.digest()
+
+
+def _key_of(utf8: bytes | bytearray) -> bytes:
+    """A text itself, or a digest of a long one."""
+    return bytes(utf8) if len(utf8) <= LONG_CHARS else blake2b(utf8, digest_size=32).digest()

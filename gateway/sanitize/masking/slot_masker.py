@@ -10,8 +10,9 @@ from typing import Any
 
 import orjson
 
+from gateway.long_texts import LONG_CHARS, Utf8Text
 from gateway.sanitize.masking.encoded_text import SHORT_CHARS, is_binary, read
-from gateway.sanitize.masking.long_text import LONG_CHARS, Kept, has_many_values, is_wide, masked_utf8, replace_text
+from gateway.sanitize.masking.long_text import Kept, has_many_values, is_wide, masked_utf8, replace_text
 from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.masking.seams import mask_seams
 from gateway.sanitize.scan.scanner import Scanner
@@ -76,15 +77,16 @@ class SlotMasker:
             yield self._clean_one(slot)
 
     def _clean_one(self, slot: TextSlot) -> bool:
-        text = slot.text
+        text: str | Utf8Text = slot.cuttable if type(slot) is TextSlot else slot.text
         if len(text) >= LONG_CHARS and type(slot) is TextSlot:
             is_plain = slot.form == "text" or (slot.form == "json" and (has_many_values(text) or is_wide(text)))
+            del text
             if is_plain:
-                del text
                 return self._clean_long(slot)
             if slot.form == "json":
-                del text
                 return self._clean_long_json(slot)
+            text = slot.text
+        text = text.text if isinstance(text, Utf8Text) else text
         if slot.form == "url":
             cleaned = self._clean_url(text, slot.where)
         elif slot.form == "json":
@@ -196,13 +198,14 @@ class SlotMasker:
         """As `clean` for a long text, of which there are never two copies: Python takes four bytes for each character
         of a text with one emoji. The masked one is kept in UTF-8 until the text itself is let go."""
         name = "" if slot.form == "json" else _name_of(slot)
-        masked = masked_utf8(slot.text, self._kept(slot.text, name, slot.where))
-        if masked is None:
-            return False
-        replace_text(slot, masked)
-        return True
+        text = slot.cuttable
+        masked = masked_utf8(text, self._kept(text, name, slot.where))
+        del text  # it is to be let go when the slot gets another
+        if masked is not None:
+            replace_text(slot, masked)
+        return masked is not None
 
-    def _kept(self, text: str, name: str, where: str) -> Iterator[Kept]:
+    def _kept(self, text: str | Utf8Text, name: str, where: str) -> Iterator[Kept]:
         """What stays of a text once its findings are masked."""
         return self._around(self._scanner.scan_parts(text, self._allowance, _prefix(name)), len(text), where)
 
@@ -244,16 +247,16 @@ class SlotMasker:
     def _clean_long_json(self, slot: TextSlot) -> bool:
         """As `_clean_json` for the text of a slot, which is let go before there is a new one."""
         try:
-            cleaned = self._cleaned_json(slot.text, slot.where)
+            cleaned = self._cleaned_json(slot.cuttable, slot.where)
         except (orjson.JSONDecodeError, _TooDeep):
             return self._clean_long(slot)
         if cleaned is not None:
             replace_text(slot, cleaned)
         return cleaned is not None
 
-    def _cleaned_json(self, text: str, where: str) -> bytes | None:
-        """The document with its leaves and keys masked; None when there was nothing to mask in it."""
-        document = orjson.loads(text.encode("utf-8", "surrogatepass"))  # of a `str`, orjson would leave a copy in it
+    def _cleaned_json(self, text: str | Utf8Text, where: str) -> bytes | None:
+        """The document with its leaves and keys masked, None if nothing is; in a `str`, orjson would leave a copy."""
+        document = orjson.loads(text.utf8 if isinstance(text, Utf8Text) else text.encode("utf-8", "surrogatepass"))
         cleaned = self._clean_value(document, "", where, 0)
         if cleaned == document:
             return None

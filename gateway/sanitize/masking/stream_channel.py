@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gateway.domain import Event, RelayTemplate
+from gateway.long_texts import GrowingText, Utf8Text, text_of_utf8, utf8_pieces
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.holdback import REST_OF_KEY, REST_OF_VALUE, holdback_start, may_be_key, may_be_value
 from gateway.texts import TextSlot
@@ -50,15 +51,15 @@ class Piece:
 
 @dataclass(slots=True, eq=False)
 class Segment:
-    """The text of one closed item, at the offsets [start, end) of its channel, in pieces: the text would be a copy, of
-    four bytes a character where there is one emoji. Once it is decided there are no pieces, and `masked` is what was
-    sent of it, None when that is the text itself. `copies` are those that wait until it is decided."""
+    """The text of one closed item, at the offsets [start, end) of its channel, in UTF-8: a string takes four bytes a
+    character where there is one emoji. Once it is decided, `utf8` is empty, and `masked` is what was sent of it, None
+    when that is the text itself. `copies` are those that wait until it is decided."""
 
-    pieces: list[str]
+    utf8: bytes
     start: int
     end: int
     is_decided: bool = False
-    masked: str | None = None
+    masked: str | Utf8Text | None = None
     copies: list[tuple[TextSlot, PendingEvent]] = field(default_factory=list)
 
 
@@ -69,7 +70,7 @@ class Channel:
     `buffer` begins at offset `base`; text before offset `final` is decided. `edits` are (start, end, mask) in offsets,
     in order. `last_event` is the number of the last event with text. `mask_until` matches the rest of a value that was
     too long to hold back. `in_string`: for the form `json`, whether `final` is inside a JSON string.
-    `joins`: the channel goes on over the items of a flow (`end_segment`). Then `raw` keeps the pieces of the open item,
+    `joins`: the channel goes on over the items of a flow (`end_segment`). Then `raw` is the text of the open item,
     which began at `segment_start`, `segments` the closed items that are not decided, and `masks` the edits over both.
     """
 
@@ -85,7 +86,7 @@ class Channel:
     mask_until: re.Pattern[str] | None = None
     in_string: bool = False
     joins: bool = False
-    raw: list[str] = field(default_factory=list)
+    raw: GrowingText = field(default_factory=GrowingText)
     segment_start: int = 0
     segments: deque[Segment] = field(default_factory=deque)
     masks: deque[tuple[int, int, str]] = field(default_factory=deque)
@@ -98,17 +99,17 @@ class Channel:
     def append(self, slot: TextSlot, pending: PendingEvent) -> None:
         """Add the slot's text as the next piece."""
         start = self.base + len(self.buffer)
-        self.buffer += slot.text
+        text = slot.text
+        self.buffer += text
         if self.joins:
-            self.raw.append(slot.text)
+            self.raw.add(text)
         self.last_event = pending.number
         self.pieces.append(Piece(slot, start, self.base + len(self.buffer), pending))
         pending.undecided_pieces += 1
 
     def end_segment(self) -> Segment:
         """Close the open item: its text is a segment, and what is appended next belongs to the next item."""
-        segment = Segment(self.raw, self.segment_start, self.length)
-        self.raw = []
+        segment = Segment(self.raw.take(), self.segment_start, self.length)
         self.segment_start = self.length
         self.segments.append(segment)
         return segment
@@ -224,12 +225,12 @@ class Channel:
             segment = segments.popleft()
             segment.is_decided = True
             if masks:
-                segment.masked = _edited(segment, "".join(segment.pieces), masks)
-            segment.pieces = []
+                segment.masked = _edited_utf8(segment, masks)
+            segment.utf8 = b""
             for slot, pending in segment.copies:
                 pending.undecided_pieces -= 1
                 if segment.masked is not None:
-                    slot.text = segment.masked
+                    slot.keep(segment.masked)
                     pending.frame = None
             segment.copies.clear()
             while masks and masks[0][1] <= segment.end and not (self.mask_until and len(masks) == 1):
@@ -261,7 +262,7 @@ def _holdback_start(text: str) -> int:
     return view.origin(index, index + 1)[0] if index < len(view.folded) else len(text)
 
 
-def _edited(piece: Piece | Segment, text: str, edits: Iterable[tuple[int, int, str]]) -> str | None:
+def _edited(piece: Piece, text: str, edits: Iterable[tuple[int, int, str]]) -> str | None:
     """The piece's text with the edits that overlap it; None when none does."""
     parts: list[str] = []
     offset, is_changed = piece.start, False
@@ -278,3 +279,22 @@ def _edited(piece: Piece | Segment, text: str, edits: Iterable[tuple[int, int, s
         return None
     parts.append(text[max(offset - piece.start, 0) :])
     return "".join(parts)
+
+
+def _edited_utf8(segment: Segment, edits: Iterable[tuple[int, int, str]]) -> str | Utf8Text | None:
+    """The segment's text with the edits that overlap it; None when none does. Naive form: `_edited` of the string."""
+    waiting = deque(edit for edit in edits if edit[0] < segment.end and edit[1] > segment.start)
+    if not waiting:
+        return None
+    edited, start, kept_from = bytearray(), segment.start, segment.start
+    for piece in utf8_pieces(segment.utf8):
+        end = start + len(piece)
+        kept_from = max(kept_from, start)
+        while waiting and waiting[0][0] < end:
+            first, last, mask = waiting.popleft()
+            if first >= kept_from:
+                edited += (piece[kept_from - start : first - start] + mask).encode("utf-8", "surrogatepass")
+            kept_from = max(kept_from, last)
+        edited += piece[max(kept_from - start, 0) :].encode("utf-8", "surrogatepass")
+        start = end
+    return text_of_utf8(edited)

@@ -247,7 +247,7 @@ class StreamMask:
     def _whole_text_steps(self, slots: list[TextSlot], pending: PendingEvent) -> MaskSteps[None]:
         """Mask texts that one event holds completely."""
         try:
-            is_changed = yield from whole_text_steps(self._slot_masker, slots)
+            is_changed = yield from whole_text_steps(self._slot_masker, slots, self._repeated)
         except Blocked:
             self._queue = kept_events(self._queue, None, before=pending)  # the event with this text must not be sent
             raise

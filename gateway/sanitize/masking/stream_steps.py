@@ -14,6 +14,7 @@ from gateway.domain import Event, Json
 from gateway.errors import GatewayError, SanitizerFailed
 from gateway.sanitize.masking.channel_scan import Blocked
 from gateway.sanitize.masking.long_text import IN_THREAD_CHARS, weight_of
+from gateway.sanitize.masking.repeated_texts import RepeatedTexts
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.texts import TextSlot
 
@@ -33,8 +34,9 @@ Refusal: TypeAlias = Callable[[GatewayError, Json | None], list[Event]]
 """(error, data of the last event with data, or None) -> the events that end the stream in its dialect."""
 
 
-def whole_text_steps(masker: SlotMasker, slots: list[TextSlot]) -> MaskSteps[bool]:
-    """Mask whole texts; whether one has changed. Naive form: `clean_seams`, then `clean` of each.
+def whole_text_steps(masker: SlotMasker, slots: list[TextSlot], repeated: RepeatedTexts) -> MaskSteps[bool]:
+    """Mask whole texts; whether one has changed. Naive form: `clean_seams`, then `clean` of each. Long ones that
+    another event of the stream had are not scanned again.
 
     Raises Blocked and SanitizerFailed.
     """
@@ -45,7 +47,7 @@ def whole_text_steps(masker: SlotMasker, slots: list[TextSlot]) -> MaskSteps[boo
             yield None
         for slot in slots:
             if weight_of(slot) > IN_THREAD_CHARS:
-                yield partial(_clean, masker, slot, changes)
+                yield partial(_clean, masker, slot, changes, repeated)
             else:
                 for is_changed in masker.steps(slot):
                     changes.append(is_changed)
@@ -57,8 +59,8 @@ def whole_text_steps(masker: SlotMasker, slots: list[TextSlot]) -> MaskSteps[boo
     return any(changes)
 
 
-def _clean(masker: SlotMasker, slot: TextSlot, changes: list[bool]) -> None:
-    changes.append(masker.clean(slot))
+def _clean(masker: SlotMasker, slot: TextSlot, changes: list[bool], repeated: RepeatedTexts) -> None:
+    changes.append(repeated.mask_long(slot, masker.clean))
 
 
 def at_once(steps: MaskSteps[T]) -> T:

@@ -6,6 +6,7 @@ work budget one dense part can spend. A chunk ends where a stream's holdback wou
 
 from collections.abc import Callable, Iterator
 
+from gateway.long_texts import Utf8Text
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.holdback import MAX_HOLDBACK_CHARS, REST_OF_KEY, REST_OF_VALUE, holdback_start
@@ -21,6 +22,9 @@ _TAIL_CHARS = 512
 """Characters at a chunk's end that are searched for the cut first; only if it is not among them, 16 KB are. Chosen: as
 a chain is at most 96 long, it lies nearly always in them; at double the first search costs more."""
 
+_KEY = "-----BEGIN"
+"""How a private key begins."""
+
 
 def scan_chunked(scan: Callable[[str], list[Finding]], text: str) -> list[Finding]:
     """What `scan` finds in the whole text, in order, in the text's offsets."""
@@ -29,7 +33,9 @@ def scan_chunked(scan: Callable[[str], list[Finding]], text: str) -> list[Findin
     return [finding for findings in scan_chunks(scan, text) for finding in findings]
 
 
-def scan_chunks(scan: Callable[[str], list[Finding]], text: str, prefix: str = "") -> Iterator[list[Finding]]:
+def scan_chunks(
+    scan: Callable[[str], list[Finding]], text: str | Utf8Text, prefix: str = ""
+) -> Iterator[list[Finding]]:
     """As `scan_chunked`, chunk by chunk: the findings of a text made of values take many times its memory. `prefix` is
     scanned before the first chunk; of findings in it, there is what lies in the text."""
     chunk_start = 0
@@ -58,25 +64,31 @@ def shifted(findings: list[Finding], prefix_chars: int) -> list[Finding]:
     ]
 
 
-def _end_of_value(text: str, start: int, scanned_end: int) -> int:
+def _end_of_value(text: str | Utf8Text, start: int, scanned_end: int) -> int:
     """Where the value at `start` ends when it goes on beyond what was scanned."""
-    rest = (REST_OF_KEY if text.startswith("-----BEGIN", start) else REST_OF_VALUE).match(text, scanned_end)
-    return rest.end() if rest else scanned_end
+    pattern = REST_OF_KEY if text[start : start + len(_KEY)] == _KEY else REST_OF_VALUE
+    end = scanned_end
+    while end < len(text):
+        rest = pattern.match(text[end : end + CHUNK_CHARS])
+        end += rest.end() if rest else 0
+        if rest is None or rest.end() < CHUNK_CHARS:
+            break
+    return end
 
 
-def _chunk_end(text: str, start: int) -> int:
+def _chunk_end(text: str | Utf8Text, start: int) -> int:
     """Where the chunk that begins at `start` ends: before a value that may continue, unless that is too long."""
     high = start + CHUNK_CHARS
     if high >= len(text):
         return len(text)
     least = max(start, high - MAX_HOLDBACK_CHARS)
-    cut = least if text.find("-----BEGIN", start, high) >= 0 else _holdback_start(text, high - _TAIL_CHARS, high)
+    cut = least if _KEY in text[start:high] else _holdback_start(text, high - _TAIL_CHARS, high)
     if cut <= high - _TAIL_CHARS:
         cut = _holdback_start(text, max(start, high - 2 * MAX_HOLDBACK_CHARS), high)
     return cut if cut > least else high
 
 
-def _holdback_start(text: str, low: int, high: int) -> int:
+def _holdback_start(text: str | Utf8Text, low: int, high: int) -> int:
     view = View(text[low:high])
     index = holdback_start(view.folded, 0)
     return low + view.origin(index, index + 1)[0] if index < len(view.folded) else high

@@ -13,6 +13,8 @@ from itertools import accumulate
 import re2
 
 from gateway.config.sanitize_settings import SanitizePattern
+from gateway.long_texts import Utf8Text
+from gateway.resilience.wanted_work import go_on
 from gateway.sanitize.detectors.cards import CARD_WORDS, find_cards
 from gateway.sanitize.detectors.cards import MIN_DIGITS as MIN_CARD_DIGITS
 from gateway.sanitize.detectors.digit_runs import (
@@ -28,7 +30,7 @@ from gateway.sanitize.detectors.iban import find_ibans
 from gateway.sanitize.detectors.identities import identities
 from gateway.sanitize.detectors.ip_addresses import find_ip_addresses
 from gateway.sanitize.detectors.named_secrets import find_named_secrets
-from gateway.sanitize.detectors.obfuscation import Spelling, decoded_words, spellings
+from gateway.sanitize.detectors.obfuscation import Spelling, decoded_words, in_outer_text, spellings
 from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.secret_tokens import find_secret_tokens
 from gateway.sanitize.detectors.social_security import SSN_HINTS, SSN_WORDS, find_ssns
@@ -49,7 +51,6 @@ _SHORT_CHARS = 24
 """Texts up to this length try the fast path first (2 µs), which spares most of them a scan (15 µs) and the memory
 of their digest. Chosen: values of fields and lists are mostly shorter; at half half of them are scanned; at double a
 key whose characters stand apart (`s k - …`, 40 characters or more) would need signs that the fast path lacks."""
-_SPACE = 0x20
 _LONG_RUN_CHARS = 20
 """Longer runs of digits are charged by length: no single number is longer, so a run may hold several."""
 _URL = re.compile(rb"://[^\s\"'<>\])}]+")
@@ -135,10 +136,13 @@ class Scanner:
             self._clean_cache.learn(digest)
         return findings
 
-    def scan_parts(self, text: str, allowance: SharedAllowance | None, prefix: str = "") -> Iterator[list[Finding]]:
+    def scan_parts(
+        self, text: str | Utf8Text, allowance: SharedAllowance | None, prefix: str = ""
+    ) -> Iterator[list[Finding]]:
         """What `scan` finds in `prefix + text`, in the text's offsets; by chunks where there are no patterns."""
         if self._custom or len(text) <= CHUNK_CHARS:
-            yield shifted(self.scan(prefix + text, allowance), len(prefix))
+            whole = text if isinstance(text, str) else text.text
+            yield shifted(self.scan(prefix + whole, allowance), len(prefix))
             return
         digest = self._clean_cache.digest_of_long(text, prefix)
         if self._clean_cache.knows(digest):
@@ -165,14 +169,15 @@ class Scanner:
             findings = disjoint(findings, self._rank)
         return self._not_allowed(findings, text)
 
-    def _not_allowed(self, findings: list[Finding], text: str) -> list[Finding]:
+    def _not_allowed(self, findings: list[Finding], text: str | Utf8Text) -> list[Finding]:
         if findings and self._allow_list:
             return [each for each in findings if not self._is_allowed(text[each.start : each.end])]
         return findings
 
     def _scan_chunk(self, text: str, allowance: SharedAllowance | None = None) -> list[Finding]:
         """The detectors' findings in one chunk of a text, in order, disjoint; the fallback mask if the budget is
-        spent."""
+        spent. Raises NobodyWaits."""
+        go_on()
         view, budget = View(text), WorkBudget(len(text), allowance)
         try:
             budget.spend(view.folding_cost)
@@ -244,7 +249,7 @@ class Scanner:
                 for word in words_of[line]:
                     budget.spend(6)
                     inside = finding._replace(start=start - shift, end=end - shift)
-                    yield from _in_outer_text(word, inside, view.folded)
+                    yield from in_outer_text(word, inside, view.folded)
 
 
 def _find_numbers(view: View, budget: WorkBudget) -> list[Finding]:
@@ -287,14 +292,3 @@ def _without_url_numbers(text: bytes, findings: list[Finding], budget: WorkBudge
             if finding.entity == "EMAIL" and _AUTHORITY.match(text, starts[index], finding.start):
                 continue  # the user and host of the address, not an e-mail
         yield finding
-
-
-def _in_outer_text(word: Spelling, finding: Finding, text: bytes) -> Iterator[Finding]:
-    """A finding in a spelling as a finding in the text with the word: the same characters, or the whole word."""
-    if word.offset_of is not None:
-        last = word.start + word.offset_of(finding.end)
-        while last > word.start and text[last - 1] == _SPACE:
-            last -= 1
-        yield finding._replace(start=word.start + word.offset_of(finding.start), end=last)
-    elif finding.entity != "IP":  # text drawings and tables of single characters often read like one
-        yield finding._replace(start=word.start, end=word.end)

@@ -9,7 +9,8 @@ import operator
 from typing import Any
 
 from gateway.domain import Json
-from gateway.wire.json_drain import LONG_CHARS, EncodedJson
+from gateway.long_texts import LONG_CHARS
+from gateway.wire.json_drain import EncodedJson
 
 
 class HeldBody:

@@ -16,8 +16,8 @@ from gateway.domain import EventStream, Json
 from gateway.errors import InvalidRequest, NotFound, StateUnavailable
 from gateway.resilience.freed_memory import give_back
 from gateway.shared_state.port import Entries, Entry, StateDown
-from gateway.wire.json_drain import EncodedJson
-from gateway.wire.logprobs import as_json
+from gateway.wire.json_default import as_json
+from gateway.wire.json_drain import EncodedJson, is_long
 
 MAX_STORED_BYTES = 64 * 1024 * 1024
 """Of all responses of one machine. `limits.response_store_bytes_per_key` says why a key's budget is a quarter. Chosen:
@@ -33,6 +33,10 @@ that sends the conversation itself."""
 
 _SHOWN_ID_CHARS = 80
 """An id in an error text is cut here: it comes from the caller and may be megabytes long."""
+
+_LARGE_BYTES = 1 << 18
+"""Chosen: memory is given back (.1 to 1 ms) behind longer values. At half ordinary long answers pay for it, at double
+twice as much stays taken beside the answer."""
 
 _RETRY_S = 5.0
 """When to ask again while the store is away: as long as Redis is left alone after a failure."""
@@ -59,7 +63,7 @@ class ResponseStore:
         ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces.
         `is_large`: its request was."""
         value, parts = _encoded(response, items, is_large=is_large)
-        if is_large:
+        if is_large or len(value) > _LARGE_BYTES:
             give_back()
         try:
             await self._entries.put(Entry(owner, str(response["id"]), value, self._ttl_s, parts))
@@ -154,17 +158,19 @@ class Storing:
 
 def _encoded(response: Json, items: list[Json], *, is_large: bool) -> tuple[bytes, dict[str, tuple[int, int]]]:
     """The number of items, a line feed, `{output, response, items}` as JSON; and the place of each output item."""
-    value, parts = bytearray(f'{len(items) + len(response["output"])}\n{{"output":['.encode()), {}
+    pieces = [f'{len(items) + len(response["output"])}\n{{"output":['.encode()]
+    parts: dict[str, tuple[int, int]] = {}
+    size = len(pieces[0])
     for number, item in enumerate(response["output"]):
-        value += b"," if number else b""
-        start = len(value)
-        value += orjson.dumps(item, default=as_json)
-        parts[str(item["id"])] = (start, len(value))
+        pieces += [b","] if number else []
+        encoded = EncodedJson.of(item, is_owned=False).parts if is_long(item) else [orjson.dumps(item, default=as_json)]
+        start = size + (1 if number else 0)
+        size = start + sum(map(len, encoded))
+        pieces += encoded
+        parts[str(item["id"])] = (start, size)
     rest = {"response": {**response, "output": None}, "items": items}
-    if not is_large:
-        return b"".join((value, b"],", memoryview(orjson.dumps(rest, default=as_json))[1:])), parts
-    first, *others = EncodedJson.of(rest, is_owned=False).parts
-    return b"".join((value, b"],", memoryview(first)[1:], *others)), parts
+    first, *others = EncodedJson.of(rest, is_owned=False).parts if is_large else [orjson.dumps(rest, default=as_json)]
+    return b"".join((*pieces, b"],", memoryview(first)[1:], *others)), parts
 
 
 def _decoded(value: bytes) -> StoredResponse:

@@ -114,7 +114,7 @@ class CompletionService:
                                 async for each in _one_by_one(state.take_in_steps(batch)):
                                     _begin(attempt, held, state, stats)
                                     yield each
-                                if stats.has_large_events:
+                                if stats.has_large_answer:
                                     give_back()  # else what comes next takes memory beside the holes that are left
                             else:
                                 events, fault = state.take(batch)

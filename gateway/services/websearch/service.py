@@ -157,7 +157,10 @@ class WebSearchService:
             if not failures and self._last_probe is not None and self._last_probe[1] is not None:
                 self._last_probe = None
             return data, provider, failures[0].message if failures else None
-        raise failures[0]
+        try:
+            raise failures[0]
+        finally:
+            failures.clear()  # its traceback leads here: a circle for the garbage collector
 
     def _ask(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Awaitable[Json]:
         if provider.results_are_per_key:

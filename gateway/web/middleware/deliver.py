@@ -129,7 +129,7 @@ async def _pump(
         if batch:
             try:
                 is_long = context.work.is_large or sent_bytes > _LONG_STREAM_BYTES
-                if (is_long and len(batch) > 1) or context.stats.has_large_events:
+                if (is_long and len(batch) > 1) or context.stats.has_large_answer:
                     sent_bytes += await _write_apart(reply, batch)
                 else:
                     encoded = sse.encode_all(batch)

@@ -47,7 +47,7 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     except UpstreamRefused as refused:
         await _clean_refusal(context, refused)
         raise
-    if context.work.is_large:
+    if context.work.is_large or context.stats.has_large_answer:
         give_back()  # what the handler has used
     if isinstance(reply, JsonReply):
         await _clean_answer(context, reply.data, verdicts)

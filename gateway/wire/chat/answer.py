@@ -14,7 +14,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import UpstreamError
-from gateway.wire.logprobs import as_json
+from gateway.wire.json_default import as_json
 from gateway.wire.untrusted_json import is_count, words_of
 
 _REASONS = {

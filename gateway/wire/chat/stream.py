@@ -39,10 +39,9 @@ from gateway.wire.chat.answer import (
     normalise_usage,
 )
 from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
-from gateway.wire.chat.long_deltas import DELTA_CHARS, short_deltas
+from gateway.wire.chat.long_deltas import DELTA_CHARS, cost_of, short_deltas
 from gateway.wire.chat.tool_call_deltas import CallDeltas
 from gateway.wire.decoded_event import event_value, let_go
-from gateway.wire.logprobs import as_json
 from gateway.wire.ocr import REPORT
 from gateway.wire.openai_error import error_in_stream
 
@@ -202,6 +201,8 @@ class ChatStream:
         choice = self._choices.setdefault(index, _Choice())
         delta = incoming.get("delta") or incoming.get("message")  # `message`: a whole answer instead of a stream
         deltas = self._deltas(choice, delta if isinstance(delta, dict) else {})
+        if isinstance(delta, dict):
+            delta.clear()  # else a long text would be held until all of its short deltas are sent
         if incoming.get("finish_reason"):
             reason = finish_reason(incoming["finish_reason"], has_calls=choice.calls.any, legacy=self._context.legacy)
             if reason is None:
@@ -221,7 +222,7 @@ class ChatStream:
         learns = is_text and not choice.finish and not self._keep_text
         for delta in deltas:
             if "content" not in delta:
-                self._other_characters += len(orjson.dumps(delta, default=as_json))
+                self._other_characters += cost_of(delta)
             for short in short_deltas(delta, logprobs):
                 event = self._event(index, *short) if short is not None else None
                 if learns and event is not None:

@@ -15,7 +15,8 @@ in the order in which each text or call began.
 | call, complete   | a delta                      | closes it, opens another                                      |
 
 Invariants: each block has one start, then its deltas, then one stop; its index is its place in the content; `content`
-holds all blocks so far, a call's `input` from its stop on; something waits only while an incomplete call is open.
+holds all blocks so far, a text or a call's `input` from its stop on; something waits only while an incomplete call is
+open.
 """
 
 from collections import deque
@@ -26,6 +27,8 @@ import orjson
 
 from gateway.domain import Event, Json
 from gateway.errors import UpstreamError
+from gateway.long_texts import LONG_CHARS, GrowingText, text_of_utf8
+from gateway.resilience.freed_memory import give_back
 from gateway.wire.messages.json_end import JsonEnd
 from gateway.wire.messages.object import new_id
 
@@ -36,17 +39,19 @@ _Key: TypeAlias = "int | str"
 class Blocks:
     """`display`: how thoughts are shown, see `request.thinking_display`.
 
+    `is_whole`: nothing is streamed, and `content` has the texts and the calls' `input`; else they are not kept.
     `broken_call`: the arguments of some call are not a JSON object; its `input` is empty then.
     """
 
     def __init__(self, display: str | None) -> None:
         self._display = display
+        self.is_whole = False
         self.content: list[Json] = []
         self.broken_call = False
         self._open: _Key | None = None
         self._arguments = JsonEnd()
         self._closed_calls: set[int] = set()
-        self._pieces: list[str] = []
+        self._text = GrowingText()  # of the open block
         self._waiting: deque[tuple[_Key, list[Json]]] = deque()
         self._waiting_calls: dict[int, list[Json]] = {}
 
@@ -125,19 +130,19 @@ class Blocks:
                 yield from self._delta({"type": "input_json_delta", "partial_json": arguments})
         elif key == "thinking":
             if self._display != "omitted":
-                self._pieces.append(piece["text"])
+                self._keep(piece["text"])
                 yield from self._delta({"type": "thinking_delta", "thinking": piece["text"]})
         else:
             for citation in piece["citations"]:
                 yield from self._delta({"type": "citations_delta", "citation": citation})
-            self._pieces.append(piece["text"])
+            self._keep(piece["text"])
             yield from self._delta({"type": "text_delta", "text": piece["text"]})
 
     def _start(self, key: _Key, piece: Json) -> Iterator[Event]:
-        self._open, self._pieces = key, []
+        self._open, self._text = key, GrowingText()
         block: Json
         if isinstance(key, int):
-            self._arguments = JsonEnd()
+            self._arguments = JsonEnd(keeps_text=self.is_whole)
             name = (piece.get("function") or {}).get("name") or ""
             block = {"type": "tool_use", "id": piece.get("id") or new_id("toolu"), "name": name, "input": {}}
         elif key == "thinking":
@@ -156,20 +161,27 @@ class Blocks:
             return
         block = self.content[-1]
         if key == "thinking":
-            block["thinking"] = "".join(self._pieces)
+            block["thinking"] = text_of_utf8(self._text.take())
             block["signature"] = new_id("sig")
             yield from self._delta({"type": "signature_delta", "signature": block["signature"]})
         elif isinstance(key, int):
             self._closed_calls.add(key)
-            block["input"] = self._input()
+            block["input"] = self._input() if self.is_whole else {}
         else:
-            block["text"] = "".join(self._pieces)
+            block["text"] = text_of_utf8(self._text.take())
         yield from self._event("content_block_stop", {"block": block["type"]})
+
+    def _keep(self, text: str) -> None:
+        if self.is_whole:
+            self._text.add(text)
 
     def _input(self) -> Json:
         """The open call's arguments as an object. An empty text means no arguments."""
+        utf8 = self._arguments.take()
+        if len(utf8) > LONG_CHARS:
+            give_back()  # the text that these are of, which may have taken four times as much
         try:
-            decoded = orjson.loads(self._arguments.text or "{}")
+            decoded = orjson.loads(utf8 or b"{}")
         except orjson.JSONDecodeError:
             decoded = None
         if isinstance(decoded, dict):

@@ -5,34 +5,38 @@ Naive form: decode the joined text after every piece. Knows no tool.
 
 import re
 
+from gateway.long_texts import GrowingText
+
 _MARKS = re.compile(r'["\\{}\[\]]')
 
 
 class JsonEnd:
-    """The text of one call's arguments. `text` is what has come so far."""
+    """The text of one call's arguments."""
 
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._read = 0
+    def __init__(self, *, keeps_text: bool = True) -> None:
+        self._kept = GrowingText() if keeps_text else None
+        self._unread: list[str] = []
         self._depth = 0
         self._in_string = False
         self._escaped = False
         self._ended = False
 
-    @property
-    def text(self) -> str:
-        """Everything so far."""
-        return "".join(self._pieces)
-
     def add(self, piece: str) -> None:
         """Add a piece; the next `is_complete` reads it."""
-        self._pieces.append(piece)
+        self._unread.append(piece)
+        if self._kept is not None:
+            self._kept.add(piece)
+
+    def take(self) -> bytes:
+        """The UTF-8 of everything so far, where it is kept. Nothing may be added afterwards."""
+        self._unread.clear()
+        return b"" if self._kept is None else self._kept.take()
 
     def is_complete(self) -> bool:
         """Whether the first bracket has been closed again. False for an empty text."""
-        for piece in self._pieces[self._read :]:
+        for piece in self._unread:
             self._read_piece(piece)
-        self._read = len(self._pieces)
+        self._unread.clear()
         return self._ended
 
     def _read_piece(self, piece: str) -> None:

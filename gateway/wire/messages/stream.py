@@ -7,6 +7,7 @@ event is `error`; there is no `message_stop` then.
 """
 
 import re
+from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import TypeAlias
@@ -72,31 +73,31 @@ class MessageStream:
 
     async def whole_hosted(self, batches: HostedEvents) -> Json:
         """The message of a whole answer with hosted tools. Raises what `batches` raises, and as `from_chat`."""
+        self.blocks.is_whole = True
         async with aclosing(batches):
             async for batch in batches:
                 for each in batch:
-                    for _ in self._hosted_events(each):
-                        pass
+                    deque(self._hosted_events(each), maxlen=0)
         return self.finished()
 
     def from_chat(self, answer: Json) -> Json:
-        """The message of a whole, normal `chat.completion`, of which the first choice is used.
+        """The message of a whole, normal `chat.completion`, of which the first choice is used, and taken out.
 
         Raises UpstreamError for a call whose arguments are no JSON object, unless the answer was cut.
         """
+        self.blocks.is_whole = True
         self.message["model"] = answer.get("model", self.message["model"])
-        choice: Json = (answer.get("choices") or [{}])[0]
-        message = choice.get("message") or {}
+        choice: Json = (answer.pop("choices", None) or [{}])[0]
+        message = choice.pop("message", None) or {}
         calls = [{**call, "index": number} for number, call in enumerate(message.get("tool_calls") or ())]
         chunk = {"usage": answer.get("usage"), "choices": [{**choice, "delta": {**message, "tool_calls": calls}}]}
-        for _ in self._chunk_events(chunk):
-            pass
+        deque(self._chunk_events(chunk), maxlen=0)  # a loop would keep the last event
+        del message, calls, chunk  # a call's arguments are decoded now; their text may take four times its JSON
         return self.finished()
 
     def finished(self) -> Json:
         """The whole message, once everything was added. Raises UpstreamError as `from_chat`."""
-        for _ in self.ending():
-            pass
+        deque(self.ending(), maxlen=0)
         if self.blocks.broken_call and self._finish_reason != "length":
             raise UpstreamError("the model called a tool with arguments that are not a JSON object")
         self.message["content"] = self.blocks.content

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from gateway.domain import Json
-from gateway.wire.logprobs import as_json
+from gateway.wire.json_default import as_json
 from gateway.wire.responses.tool_names import ToolRef
 
 

@@ -6,6 +6,7 @@ Source: openai-python's types of response events (3.52), read 2026-11-22. Knows 
 from typing import Any
 
 from gateway.domain import Json
+from gateway.long_texts import GrowingText, text_of_utf8
 from gateway.wire.responses import object as objects
 
 _PART_FIELDS = {
@@ -26,7 +27,7 @@ class SentItems:
     def __init__(self) -> None:
         self._items: dict[int, Json] = {}
         self._done: set[int] = set()
-        self._pieces: dict[_Place, list[str]] = {}
+        self._texts: dict[_Place, GrowingText] = {}
         self._notes: dict[_Place, list[Any]] = {}
 
     def note(self, data: Json) -> None:
@@ -34,7 +35,11 @@ class SentItems:
         kind: str = data["type"]
         if kind.endswith(".delta"):
             if isinstance(data.get("delta"), str):
-                self._pieces.setdefault(_place(data, kind[9:-6]), []).append(data["delta"])
+                place = _place(data, kind[9:-6])
+                sent = self._texts.get(place)
+                if sent is None:
+                    sent = self._texts[place] = GrowingText()
+                sent.add(data["delta"])
         elif kind == "response.output_text.annotation.added":
             self._notes.setdefault(_place(data, "output_text"), []).append(data.get("annotation"))
         elif kind in ("response.output_item.added", "response.output_item.done"):
@@ -42,6 +47,8 @@ class SentItems:
             self._items[index] = data["item"]
             if kind.endswith("done"):
                 self._done.add(index)
+                for place in [each for each in self._texts if each[0] == index]:
+                    del self._texts[place]
 
     def at_failure(self) -> list[Json]:
         """The items in their order; those that were not finished have the text that was sent and say so."""
@@ -53,10 +60,8 @@ class SentItems:
     def _unfinished(self, index: int, item: Json) -> Json:
         status = "failed" if item.get("type") in _FAILED_KINDS else "incomplete"
         partial: Json = {**item, "status": status} if "status" in item else dict(item)
-        for place, pieces in sorted(self._pieces.items()):
-            if place[0] != index:
-                continue
-            text, kind = "".join(pieces), place[1]
+        for place in sorted(each for each in self._texts if each[0] == index):
+            text, kind = text_of_utf8(self._texts[place].take()), place[1]
             if kind in _PART_FIELDS:
                 name, part_type, field = _PART_FIELDS[kind]
                 part: Json = objects.text_part(text) if part_type == "output_text" else {"type": part_type, field: text}

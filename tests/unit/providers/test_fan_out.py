@@ -55,7 +55,7 @@ async def test_long_events_of_one_answer_are_told_to_whoever_writes_them(upstrea
     async with asyncio.timeout(5):
         batches = [batch async for batch in FanOutUpstream(reached).stream(ASK, stats)]
     await reached.close()
-    assert batches[-1] == [b"[DONE]"] and stats.has_large_events
+    assert batches[-1] == [b"[DONE]"] and stats.has_large_answer
 
 
 async def test_one_that_fails_ends_the_stream_and_lets_the_others_go(upstream: Upstream) -> None:

@@ -13,7 +13,8 @@ from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.resilience.slices import all_steps
 from gateway.wire import sse
 from gateway.wire.decoded_event import event_value, let_go
-from gateway.wire.logprobs import PackedLogprobs, as_json, spell
+from gateway.wire.json_default import as_json
+from gateway.wire.logprobs import PackedLogprobs, spell
 from tests.support.loop_turns import turns_of_others
 from tests.support.websites import Site, serving
 

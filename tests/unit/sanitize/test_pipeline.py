@@ -256,3 +256,18 @@ async def test_a_message_of_a_large_body_or_that_is_no_json_is_walked_each_time(
         await sanitizer.clean(message_unit(CALL, walks), "requests", work)
         await sanitizer.clean(message_unit({"role": "user", "content": "half a pair \ud83d"}, walks), "requests")
     assert len(walks) == 4
+
+
+async def test_the_scan_of_a_long_text_ends_soon_after_its_caller_has_left() -> None:
+    sanitizer = Sanitizer(Sanitize())
+    text = "call +1 202 555 0143 or write to ops@posthaus.com, 4539 1488 0343 6467\n" * 200_000
+    holder = {"text": text}
+    task = asyncio.create_task(sanitizer.clean(TextUnit([TextSlot(holder, "text", "text")]), "requests"))
+    await asyncio.sleep(0.1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    left_s = time.process_time()
+    await asyncio.sleep(0.5)
+    assert time.process_time() - left_s < 0.2  # the whole text takes seconds
+    assert holder["text"] == text

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.sanitize_settings import Sanitize
-from gateway.sanitize.masking.long_text import LONG_CHARS, Kept, masked_utf8
+from gateway.long_texts import LONG_CHARS
+from gateway.sanitize.masking.long_text import Kept, masked_utf8
 from gateway.sanitize.masking.policy import actions
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.scan.scanner import Scanner

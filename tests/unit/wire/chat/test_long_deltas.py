@@ -9,7 +9,8 @@ import pytest
 from gateway.wire.chat.answer import AnswerContext, normalise_usage
 from gateway.wire.chat.long_deltas import DELTA_CHARS, Short, short_deltas
 from gateway.wire.chat.stream import ChatStream
-from gateway.wire.logprobs import PackedLogprobs, as_json
+from gateway.wire.json_default import as_json
+from gateway.wire.logprobs import PackedLogprobs
 from gateway.wire.untrusted_json import MAX_COUNT
 
 
@@ -75,3 +76,17 @@ def test_packed_probabilities_of_another_text_stay_beside_a_short_one_alone() ->
     packed = PackedLogprobs.of({"content": [{"token": "b", "logprob": -0.5}] * 5_000})
     assert short({"content": "hi"}, packed) == [({"content": "hi"}, packed)]
     assert {logprobs for _, logprobs in short({"content": "a" * 100_000}, packed)} == {None}
+
+
+@pytest.mark.parametrize("name", ["tool_calls", "function_call"])
+def test_long_arguments_become_short_ones_and_the_call_is_named_once(name: str) -> None:
+    arguments = "\U0001f600" + "".join(f"w{number} " for number in range(20_000))
+    call = {"index": 3, "id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
+    cut = [delta[name] for delta, _ in short({name: [call] if name == "tool_calls" else call["function"]}, None)]
+    functions = [each[0]["function"] if name == "tool_calls" else each for each in cut]
+    assert "".join(each["arguments"] for each in functions) == arguments
+    assert max(len(each["arguments"]) for each in functions) <= DELTA_CHARS
+    assert [each.get("name") for each in functions] == ["f"] + [None] * (len(cut) - 1)
+    if name == "tool_calls":
+        assert [set(each[0]) for each in cut[1:]] == [{"index", "function"}] * (len(cut) - 1)
+        assert {each[0]["index"] for each in cut} == {3} and cut[0][0]["id"] == "c"

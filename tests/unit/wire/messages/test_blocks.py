@@ -52,6 +52,7 @@ def pieces_of(texts: list[str], seed: int) -> list[tuple[int, str]]:
 def test_calls_beside_each_other_become_blocks_one_after_the_other(seed: int) -> None:
     texts = ['{"a":1}', '{"b":"}{"}', "{}", '{"c":[1,2]}']
     blocks, events, named = Blocks(None), [], set[int]()
+    blocks.is_whole = True
     for index, part in pieces_of(texts, seed):
         head: dict[str, Any] = {} if index in named else {"id": f"c{index}"}
         named.add(index)
