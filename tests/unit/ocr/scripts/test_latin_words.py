@@ -4,12 +4,12 @@ from gateway.ocr.scripts.latin_words import MAX_AGAIN, without_invented_words, w
 from gateway.ocr.types import Line, Rect
 
 
-def line(text: str, number: int = 0) -> Line:
-    return Line(Rect(0, 30 * number, 200, 30 * number + 20), text=text, fit=0.9, is_read=True)
+def line(text: str, number: int = 0, fit: float = 0.87) -> Line:
+    return Line(Rect(0, 30 * number, 200, 30 * number + 20), text=text, fit=fit, is_read=True)
 
 
 def texts(mixed: str, seen: str, alone: str) -> str:
-    [found] = without_invented_words([line(mixed)], [line(seen)], lambda _: line(alone))
+    [found] = without_invented_words([line(mixed)], [line(seen)], lambda _: line(alone, fit=0.91))
     return found.text
 
 
@@ -27,6 +27,11 @@ def test_a_reading_without_english_that_has_latin_letters_there_too_changes_noth
     assert texts("את AND כהה", "nn 17", "את AN0 כהה") == "את AND כהה"
 
 
+def test_a_reading_without_english_that_is_less_sure_changes_nothing() -> None:
+    [found] = without_invented_words([line("ل TRUE فستكون")], [line(".")], lambda _: line("ل انالا فستكون", fit=0.8))
+    assert found.text == "ل TRUE فستكون"
+
+
 def test_a_line_whose_words_were_seen_is_not_read_again_and_few_are() -> None:
     asked: list[Line] = []
 
@@ -41,7 +46,7 @@ def test_a_line_whose_words_were_seen_is_not_read_again_and_few_are() -> None:
 
 
 def test_the_words_have_their_places_in_the_line() -> None:
-    [found] = without_invented_words([line("את AND")], [], lambda _: line("את כמה"))
+    [found] = without_invented_words([line("את AND")], [], lambda _: line("את כמה", fit=0.91))
     assert [word.text for word in found.words] == ["את", "כמה"]
     assert found.words[0].rect.x1 > found.words[1].rect.x1
 
