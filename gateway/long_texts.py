@@ -95,32 +95,49 @@ def text_of_utf8(utf8: bytes | bytearray) -> str | Utf8Text:
     return Utf8Text(utf8) if len(utf8) > _KEPT_BYTES else utf8.decode("utf-8", "surrogatepass")
 
 
+_SHORT_CHARS, _MOST_PIECES = 512, 64
+"""Pieces of at most so many characters are kept as they are, until there are more than so many. Chosen: they take
+128 KB where each has an emoji. At half each word of a stream costs a little more, at double twice as much is held."""
+
+
 class GrowingText:
     """A text that comes in pieces, in blocks of UTF-8. Naive form: a list of the pieces, which takes 50 bytes for each,
     and four for each character beside an emoji. One growing block would leave holes in the heap as it is moved."""
 
-    __slots__ = ("_blocks", "_last")
+    __slots__ = ("_blocks", "_last", "_pieces")
 
     def __init__(self) -> None:
         self._blocks: list[bytes] = []
         self._last = bytearray()
+        self._pieces: list[str] = []  # short ones, not yet in UTF-8: most texts are made of them, one for each event
 
     def add(self, piece: str) -> None:
         """The text goes on."""
-        if len(piece) > LONG_CHARS:
-            for start in range(0, len(piece), LONG_CHARS):
-                self.add(piece[start : start + LONG_CHARS])
+        if len(piece) > _SHORT_CHARS:
+            self._pack()
+            self._append(piece)
             return
-        last = self._last
-        last += piece.encode("utf-8", "surrogatepass")
-        if len(last) > LONG_CHARS:
-            self._end_block()
+        self._pieces.append(piece)
+        if len(self._pieces) > _MOST_PIECES:
+            self._pack()
 
     def take(self) -> bytes:
         """The UTF-8 of the whole text; it is empty afterwards."""
+        self._pack()
         self._end_block()
         blocks, self._blocks = self._blocks, []
         return b"".join(blocks)
+
+    def _pack(self) -> None:
+        if self._pieces:
+            self._append("".join(self._pieces))
+            self._pieces.clear()
+
+    def _append(self, text: str) -> None:
+        for start in range(0, len(text), LONG_CHARS):
+            self._last += text[start : start + LONG_CHARS].encode("utf-8", "surrogatepass")
+            if len(self._last) > LONG_CHARS:
+                self._end_block()
 
     def _end_block(self) -> None:
         if self._last:

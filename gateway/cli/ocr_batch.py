@@ -71,7 +71,7 @@ def run_batch(options: BatchOptions, engine: Engine, limit_bytes: int, notes: Te
         options.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidRequest(f"cannot write to {options.out}: {error.strerror}") from None
-    failed = 0
+    failed = without_table = 0
     for number, (path, name) in enumerate(documents, 1):
         notes.write(f"[{number}/{len(documents)}] {path}\n")
         notes.flush()
@@ -83,9 +83,11 @@ def run_batch(options: BatchOptions, engine: Engine, limit_bytes: int, notes: Te
             if not read:
                 raise InvalidRequest(pages[0].error)
             _tell_doubts(pages, notes)
+            is_failed = len(read) < len(pages)
             if not _write(read, options.out / name, path.name, options.format):
                 notes.write("  no table was found, so nothing was written\n")
-            failed += len(read) < len(pages)
+                without_table += not is_failed
+            failed += is_failed
         except GatewayError as error:
             notes.write(f"  failed: {error.message}\n")
             failed += 1
@@ -93,7 +95,9 @@ def run_batch(options: BatchOptions, engine: Engine, limit_bytes: int, notes: Te
             about = "" if error.filename in (None, str(path)) else f"{error.filename}: "
             notes.write(f"  failed: {about}{error.strerror}\n")
             failed += 1
-    notes.write(f"{len(documents) - failed} of {len(documents)} documents were read into {options.out}\n")
+    written = len(documents) - failed - without_table
+    notes.write(f"{written} of {len(documents)} documents were read into {options.out}")
+    notes.write(f"; {without_table} without a table gave no file\n" if without_table else "\n")
     return SOME_FAILED if failed else 0
 
 

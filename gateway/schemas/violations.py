@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 Path = tuple[str | int, ...]
 
-_ANNOTATIONS = frozenset(("$schema", "$defs", "title", "description", "default"))
+_ANNOTATIONS = frozenset(("$schema", "$defs", "title", "description", "default", "errorMessage"))
+"""Keywords that allow anything. `errorMessage` (of ajv-errors) says in words what a `pattern` allows."""
 _WALKED = _ANNOTATIONS | {"$ref", "items", "anyOf", "allOf", "if", "then"}
 _WALKED |= {"properties", "required", "propertyNames", "additionalProperties"}
 _MAX_ITEMS = 3
@@ -71,7 +72,10 @@ class ViolationFinder:
         if "$ref" in schema:
             yield from self._all(self._target(schema), value, where)
         own = [keyword for keyword in schema if keyword not in _WALKED and not self._fits(schema, value, keyword)]
-        yield from (Problem(dotted(where), requirement(keyword, schema[keyword], value)) for keyword in own)
+        words = schema.get("errorMessage", "")
+        for keyword in own:
+            is_worded = keyword == "pattern" and words
+            yield Problem(dotted(where), words if is_worded else requirement(keyword, schema[keyword], value))
         if own:
             return  # of another type, or too long: its contents do not matter
         if type(value) is dict:

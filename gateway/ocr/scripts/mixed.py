@@ -8,9 +8,12 @@ script without data loses its text, which would be invented, and is named. Knows
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from statistics import median
 from typing import Any, Protocol
 
 from gateway.ocr.scripts import guess, packs
+from gateway.ocr.scripts.latin_words import without_invented_words, without_seen_words
 from gateway.ocr.types import Line, Rect, hull
 
 DOUBTFUL_FIT = 0.93
@@ -81,11 +84,11 @@ class ScriptReader(Protocol):
         """The language data that it reads with."""
         ...
 
-    def read_line(self, gray: Any, rect: Rect, pack: packs.Pack) -> Line:
-        """The one line in an area."""
+    def read_line(self, gray: Any, rect: Rect, pack: packs.Pack, size: float, *, is_mixed: bool = True) -> Line:
+        """The one line in an area. `size`: of its letters in pixels; `is_mixed`: it may have Latin words."""
         ...
 
-    def read_area(self, gray: Any, rect: Rect, pack: packs.Pack) -> list[Line]:
+    def read_area(self, gray: Any, rect: Rect, pack: packs.Pack, size: float) -> list[Line]:
         """The lines in an area."""
         ...
 
@@ -121,11 +124,14 @@ def resolve(lines: list[Line], gray: Any, reader: ScriptReader | None) -> Resolv
         if reader is None or pack is None:
             break
         area = hull([_with_margin(line.rect) for line in doubtful])
-        fresh = [line for line in reader.read_area(gray, area, pack) if _belongs(line, pack.script)]
+        size = median(line.size for line in doubtful)
+        fresh = [line for line in reader.read_area(gray, area, pack, size) if _belongs(line, pack.script)]
+        unmixed = partial(_read_unmixed, gray, reader, pack, size)
+        fresh = without_invented_words(fresh, lines, unmixed)
         doubtful, before = [line for line in doubtful if not _is_covered(line, fresh)], len(doubtful)
         kept = [line for line in kept if not _is_covered(line, fresh)] + fresh
         doubtful, alone = _read_alone(doubtful, gray, reader, pack)
-        kept += alone
+        kept += without_invented_words(alone, lines, unmixed)
         if len(doubtful) == before or not _are_many(doubtful, sum(len(line.text) for line in kept + doubtful)):
             break
     if vietnamese and len(doubtful) == len(vietnamese):
@@ -184,8 +190,10 @@ def _best_pack(doubtful: Sequence[Line], gray: Any, reader: ScriptReader) -> pac
     for pack in candidates[:MAX_TRIALS]:
         if best is not None and pack.script != best.script and (most >= SURE_TRIAL or best.script.name == clear):
             break
-        readings = [reader.read_line(gray, _with_margin(line.rect), pack) for line in sample]
-        fits = sorted((line.fit * packs.share_in(line.text, pack.script) for line in readings), reverse=True)
+        readings = [reader.read_line(gray, _with_margin(line.rect), pack, line.size) for line in sample]
+        unseen = (without_seen_words(read.text, line.text) for read, line in zip(readings, sample, strict=True))
+        shares = [packs.share_in(text, pack.script) for text in unseen]
+        fits = sorted((read.fit * share for read, share in zip(readings, shares, strict=True)), reverse=True)
         if fits and fits[:2][-1] > most:
             best, most = pack, fits[:2][-1]
     if best is None:  # the lines may have been cut badly: a clear guess is tried on their whole area
@@ -193,11 +201,15 @@ def _best_pack(doubtful: Sequence[Line], gray: Any, reader: ScriptReader) -> pac
     return best
 
 
+def _read_unmixed(gray: Any, reader: ScriptReader, pack: packs.Pack, size: float, line: Line) -> Line:
+    return reader.read_line(gray, _with_margin(line.rect), pack, size, is_mixed=False)
+
+
 def _read_alone(lines: list[Line], gray: Any, reader: ScriptReader, pack: packs.Pack) -> tuple[list[Line], list[Line]]:
     """The lines, each read by itself, that did not belong to the script and those that did."""
     others, read = lines[MAX_ALONE:], []
     for line in lines[:MAX_ALONE]:
-        again = reader.read_line(gray, _with_margin(line.rect), pack)
+        again = reader.read_line(gray, _with_margin(line.rect), pack, line.size)
         if _belongs(again, pack.script):
             read.append(replace(again, rect=line.rect, quad=line.quad))
         else:

@@ -175,6 +175,7 @@ def test_a_document_without_tables_is_told_and_results_of_the_last_run_are_not_r
     (folder / "out" / "old.png").write_bytes(picture())
     run_batch(options, FailingEngine(), LIMIT, notes)
     assert "no table was found, so nothing was written" in notes.getvalue()
+    assert "0 of 3 documents were read" in notes.getvalue() and "; 1 without a table gave no file" in notes.getvalue()
     assert "old.png" not in notes.getvalue()
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.schemas import Checker
+from gateway.schemas import Checker, load
 from gateway.schemas.messages import kind_of
 from gateway.schemas.violations import _is_of
 
@@ -127,6 +127,18 @@ def test_names_of_fields_have_rules_too() -> None:
         "low: must match ^[A-Z]+$",
         "low: must be one of: on, off",
     ]
+
+
+def test_a_pattern_is_told_in_the_words_that_its_schema_has_for_it() -> None:
+    schema = {"type": ["string", "null"], "pattern": "^[0-9]+$", "errorMessage": "must be a number of a page"}
+    assert [str(problem) for problem in Checker(schema).check("x")] == ["must be a number of a page"]
+    assert [str(problem) for problem in Checker(schema).check(5)] == ["must be a string or null, not 5"]
+
+
+def test_pages_that_are_no_numbers_are_told_in_words() -> None:
+    body = {"model": "SvcOCR", "messages": [{"role": "user", "content": "x"}], "ocr": {"pages": "all"}}
+    problems = [str(problem) for problem in Checker(load("chat")).check(body)]
+    assert problems == ["ocr.pages: must be a page or a range of pages, like 5 or 3-7"]
 
 
 def test_every_wrong_field_is_named_and_unknown_ones_as_far_as_one_reads() -> None:

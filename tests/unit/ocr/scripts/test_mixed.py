@@ -27,12 +27,12 @@ class Reader:
         self.installed = [pack for pack in known if pack.language in languages]
         self.tried: list[str] = []
 
-    def read_line(self, gray: Any, rect: Rect, pack: packs.Pack) -> Line:
+    def read_line(self, gray: Any, rect: Rect, pack: packs.Pack, size: float, *, is_mixed: bool = True) -> Line:
         self.tried.append(pack.language)
         text = self._texts.get(round(rect.center_y / 30), "")
         return Line(rect, text=text, fit=0.9 if text else 0.0, is_read=True)
 
-    def read_area(self, gray: Any, rect: Rect, pack: packs.Pack) -> list[Line]:
+    def read_area(self, gray: Any, rect: Rect, pack: packs.Pack, size: float) -> list[Line]:
         return [line(text, number, 0.9) for number, text in self._texts.items()]
 
 
@@ -74,7 +74,7 @@ def test_lines_are_read_by_the_data_that_reads_them_best_and_others_stay() -> No
 
 def test_a_clear_guess_is_not_given_up_for_data_that_is_surer_of_lines_that_were_cut_badly() -> None:
     class Unsure(Reader):
-        def read_line(self, gray: Any, rect: Rect, pack: packs.Pack) -> Line:
+        def read_line(self, gray: Any, rect: Rect, pack: packs.Pack, size: float, *, is_mixed: bool = True) -> Line:
             fit = 0.74 if pack.language == "tha" else 0.65
             return Line(rect, text="ปลาฝญ" if pack.language == "tha" else "ООО ОВО", fit=fit, is_read=True)
 
@@ -82,6 +82,13 @@ def test_a_clear_guess_is_not_given_up_for_data_that_is_surer_of_lines_that_were
     lines = [line(CYRILLIC, number, 0.7) for number in (1, 2)]
     resolved = resolve(lines, None, Unsure(texts, "rus", "ukr", "tha"))
     assert [each.text for each in resolved.lines] == list(texts.values())
+
+
+def test_latin_words_that_the_first_reader_saw_too_do_not_speak_against_a_script() -> None:
+    texts = dict.fromkeys((1, 2), "Сервер PostgreSQL Harbour Street office ответил")
+    lines = [line("KopeHOBata PostgreSQL Harbour Street office nanKa", number, 0.7) for number in (1, 2)]
+    resolved = resolve(lines, None, Reader(texts, "rus"))
+    assert [each.text for each in resolved.lines] == list(texts.values()), "two letters in five are Cyrillic"
 
 
 def test_text_that_the_installed_data_cannot_read_is_left_out_without_naming_its_package() -> None:

@@ -1,13 +1,16 @@
 """Tesseract's readings as lines: places of the page, true spaces, logical order. With language data of the system."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy
 import pytest
 from PIL import Image, ImageDraw
 
 from gateway.ocr.scripts import packs
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract, read_lines
 from gateway.ocr.server.engine import OcrEngine
+from gateway.ocr.types import Rect
 from gateway.wire.ocr import FREE
 from tests.support.ocr_pages import font, png
 
@@ -41,6 +44,60 @@ def test_spaces_inside_words_are_those_of_the_text() -> None:
 def test_words_of_a_script_that_runs_left_lie_from_right_to_left() -> None:
     [line] = read_lines(rows((1, 60, 40, "שלום"), (1, 5, 40, "עולם")), "שלום עולם\n", 0, 0)
     assert line.words[0].rect.x1 > line.words[1].rect.x1
+
+
+def test_places_of_an_enlarged_area_are_those_of_the_page() -> None:
+    [line] = read_lines(rows((1, 10, 40, "one")), "one\n", 100, 50, 2)
+    assert line.rect == (105, 60, 125, 65)
+
+
+class Recorded:
+    """Stands for the module tesserocr: keeps the pictures it gets, and finds three rows, of two neighbours cut off."""
+
+    class PSM:
+        """The modes that are used."""
+
+        SINGLE_BLOCK, AUTO = 6, 3
+
+    def __init__(self) -> None:
+        self.sizes: list[tuple[int, int]] = []
+        self.languages: list[str] = []
+
+    def PyTessBaseAPI(self, path: str, lang: str) -> "Recorded":
+        self.languages.append(lang)
+        return self
+
+    def SetPageSegMode(self, mode: int) -> None: ...
+
+    def SetImage(self, image: Image.Image) -> None:
+        self.sizes.append(image.size)
+
+    def Recognize(self) -> None: ...
+
+    def Clear(self) -> None: ...
+
+    def GetUTF8Text(self) -> str:
+        return "aбовe\nкоренна\nbelow\n"
+
+    def GetTSVText(self, page: int) -> str:
+        return "\n".join(
+            f"5\t1\t1\t1\t{number}\t1\t5\t{top}\t50\t{height}\t90\t{text}"
+            for number, (top, height, text) in enumerate([(0, 6, "aбовe"), (22, 24, "коренна"), (62, 6, "below")])
+        )
+
+
+def test_small_letters_are_enlarged_and_pieces_of_the_neighbouring_rows_left_out(tmp_path: Path) -> None:
+    for language in ("rus", "eng"):
+        (tmp_path / f"{language}.traineddata").touch()
+    module = Recorded()
+    page: Any = numpy.full((100, 100), 255, numpy.uint8)
+    reader = Tesseract(module, tmp_path)
+    [pack] = reader.installed
+    line = reader.read_line(page, Rect(0, 0, 79, 33), pack, 8.0)
+    assert (line.text, module.sizes, module.languages) == ("коренна", [(160, 68)], ["rus+eng"])
+    reader.read_area(page, Rect(0, 0, 79, 33), pack, 20.0)
+    reader.read_line(page, Rect(0, 0, 79, 33), pack, 20.0, is_mixed=False)
+    assert module.sizes[1:] == [(80, 34), (80, 34)] and module.languages == ["rus+eng", "rus"]
 
 
 def test_blank_places_are_no_lines() -> None:
