@@ -6,7 +6,8 @@ Misspelt words are replaced first (`spelling`). Then:
 2. `feedback`: where pages are single passages, words of the best ones are added and both rankings fused.
 3. A page's rank is the score of its best passage and a share of the next two, lowered for listings, source listings and
    release notes (`page_priors`), raised where that passage holds all of a query that is no sentence (`coverage`),
-   lowered for long pages where the query is a program's message (`messages`).
+   lowered for long pages where the query is a program's message (`messages`), raised for pages that define the name
+   that is the query (`definitions`).
 4. `fusion`: where the query comes with passages near to it by their vectors, both rankings are joined.
 5. The score shown is absolute (`score`): how likely a page answers, from what it holds of the query.
 
@@ -19,6 +20,7 @@ from typing import NamedTuple
 
 from gateway.engines.index.candidates import PassageCounts, affordable_terms, ranked_passages, whole_names
 from gateway.engines.index.coverage import by_coverage, coverage, word_weights
+from gateway.engines.index.definitions import by_definition
 from gateway.engines.index.feedback import MAX_PASSAGES, with_feedback
 from gateway.engines.index.fusion import EXPANDED_SHARE, RankedPage, fused, near_pages, near_passages, near_share
 from gateway.engines.index.messages import by_length
@@ -70,6 +72,7 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     by_words = _best_coverage(reader, pages, query, weights) if near else 0.0
     if candidates is first:  # after feedback, words that were not asked for count as well
         pages = by_length(reader, by_coverage(reader, pages, query.text, weights), query.text)
+        pages = by_definition(reader, pages, query.text)
     best_by_words = {page.row for page in pages[:_JUDGED_PAGES]}
     if near:
         share = near_share(by_words) if candidates is first else EXPANDED_SHARE
