@@ -13,10 +13,9 @@ from gateway.engines.index.reader import Candidate, IndexReader
 from gateway.engines.text.tokens import fold
 
 _SHARE = 1.0
-"""By how much a page gains. Chosen on 124 names (settings, functions, classes, directives, fields) over seven sites, the
-right page told by the anchor of the definition (`bench.search_quality`): MRR@10 .927 instead of .766, plain FTS5 bm25
-.722; with .25 .857, with .5 .894. 128 headings of one or two words, as queries: .669 instead of .631, at .5 the same.
-"""
+"""By how much a page gains. Chosen on 124 names (settings, functions, classes, directives, fields) over seven sites,
+the right page told by the anchor of the definition (`bench.search_quality`): MRR@10 .927 instead of .766, plain FTS5
+bm25 .722; with .25 .857, with .5 .894. 128 headings of one or two words, as queries: .669 instead of .631."""
 _PAGES, _PASSAGES = 20, 5
 """The best pages that are compared, as in `coverage`, and how many of their best passages are read. Chosen: at half,
 guides that repeat a name hide its reference; double costs 15 ms of CPU and finds little."""
