@@ -20,8 +20,8 @@ _PAGES, _PASSAGES = 20, 5
 """The best pages that are compared, as in `coverage`, and how many of their best passages are read. Chosen: at half,
 guides that repeat a name hide its reference; double costs 15 ms of CPU and finds little."""
 
-_NAME = re.compile(r"\s*([^\W\d][\w.:-]{1,80}\w)(?:\(\)|=)?\s*")
-_LIST_ITEM = re.compile(r"\s*(?:[-+]|\d{1,9}[.)])\s")
+_NAME = re.compile(r"([^\W\d][\w.:-]{2,80}+)(?:\(\)|=)?")
+_LIST_ITEM = re.compile(r"(?:[-+]|\d{1,9}[.)])\s")
 _HEADING_REST_CHARS = 12
 """What may follow a name in its heading, as "directive" does. Chosen: at half such words are lost, at double sentences
 in headings define names."""
@@ -36,10 +36,10 @@ _BLANKS = re.compile(r"[ \t_]+")
 
 def by_definition(reader: IndexReader, pages: list[RankedPage], text: str) -> list[RankedPage]:
     """The pages, best first, where for a name those gain that define it; the passage that does comes first."""
-    found = _NAME.fullmatch(text)
+    found = _NAME.fullmatch(text.strip())
     if found is None:
         return pages
-    name = _plain(found[1])
+    name = _plain(found[1].rstrip(".:-"))
     best = pages[:_PAGES]
     page_of = {each.row: page for page in best for each in page.passages[:_PASSAGES]}
     defining: dict[int, int] = {}
