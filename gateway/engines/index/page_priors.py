@@ -12,8 +12,8 @@ _RELEASE_NOTES = re.compile(
     r"\b(?:change ?logs?|changes|release ?notes?|releases?|what ?s ?new|news|history|migration|announcements?)\b"
 )
 _LISTING = re.compile(
-    r"\b(?:gen ?index|book ?index|mod ?index|py modindex|index|contents|toc|sitemap|glossary|quick ?reference"
-    r"|cross ?ref(?:erence)?|all)$"
+    r"\b(?:gen ?index(?: [a-z]+)?|book ?index|mod ?index|py modindex|index|contents|toc|sitemap|glossary"
+    r"|quick ?reference|cross ?ref(?:erence)?|all)$"
 )
 _SOURCE = re.compile(r"/_modules/|/_sources/|/src/|/source/|\.(?:c|h|cc|cpp|py|rs|go|js|java)\.html?$")
 _NOT_WORDS = re.compile(r"[\W_]+")

@@ -47,7 +47,8 @@ class IndexQuery:
 class IndexHit:
     """A found page. `score` is absolute, 0 to 1; below 0.3 the page most likely does not answer the query.
 
-    `passages` are the best of the page, best first, as slices of `content`.
+    `passages` are the best of the page, best first, as slices of `content`. `respelt`: misspelt words of the query and
+    the words that were looked up instead, the same for all pages of an answer.
     """
 
     url: str
@@ -57,6 +58,7 @@ class IndexHit:
     published: str | None
     favicon: str | None
     passages: tuple[Passage, ...] = ()
+    respelt: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,13 @@
 """Ranking in the local index: passages by BM25, pages by their best passages, and an absolute score.
 
+Misspelt words are replaced first (`spelling`). Then:
+
 1. `candidates`: the best passages of the caller's pages; in a large index by the words that tell passages apart.
 2. `feedback`: where pages are single passages, words of the best ones are added and both rankings fused.
 3. A page's rank is the score of its best passage and a share of the next two, lowered for listings, source listings and
    release notes (`page_priors`), raised where that passage holds all of a query that is no sentence (`coverage`),
-   lowered for long pages where the query is a program's message (`messages`).
+   lowered for long pages where the query is a program's message (`messages`), raised for pages that define the name
+   that is the query (`definitions`).
 4. `fusion`: where the query comes with passages near to it by their vectors, both rankings are joined.
 5. The score shown is absolute (`score`): how likely a page answers, from what it holds of the query.
 
@@ -17,6 +20,7 @@ from typing import NamedTuple
 
 from gateway.engines.index.candidates import PassageCounts, affordable_terms, ranked_passages, whole_names
 from gateway.engines.index.coverage import by_coverage, coverage, word_weights
+from gateway.engines.index.definitions import by_definition
 from gateway.engines.index.feedback import MAX_PASSAGES, with_feedback
 from gateway.engines.index.fusion import EXPANDED_SHARE, RankedPage, fused, near_pages, near_passages, near_share
 from gateway.engines.index.messages import by_length
@@ -24,6 +28,7 @@ from gateway.engines.index.page_priors import page_prior, subject
 from gateway.engines.index.query import IndexHit, IndexQuery, comparable, holds_all, query_terms
 from gateway.engines.index.reader import Candidate, IndexReader
 from gateway.engines.index.score import Evidence, absolute_score, in_order
+from gateway.engines.index.spelling import corrected, respelt
 from gateway.engines.text.passages import Passage, plain_text
 
 _MAX_NAMED_PAGES = 100
@@ -50,9 +55,12 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     asked = query_terms(query.text)
     if not asked and not query.phrases:
         return []
+    counter = PassageCounts(reader)
+    if meant := respelt(reader, query, asked, counter):
+        query = corrected(query, meant)
+        asked = query_terms(query.text)
     asked = whole_names(reader, query, asked)
     total = reader.passage_total(MAX_PASSAGES + 1)
-    counter = PassageCounts(reader)
     used, after_row = asked, 0
     if asked.words and not query.phrases and total > MAX_PASSAGES:
         used, after_row = affordable_terms(reader, query, asked, counter)
@@ -64,6 +72,7 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     by_words = _best_coverage(reader, pages, query, weights) if near else 0.0
     if candidates is first:  # after feedback, words that were not asked for count as well
         pages = by_length(reader, by_coverage(reader, pages, query.text, weights), query.text)
+        pages = by_definition(reader, pages, query.text)
     best_by_words = {page.row for page in pages[:_JUDGED_PAGES]}
     if near:
         share = near_share(by_words) if candidates is first else EXPANDED_SHARE
@@ -72,7 +81,9 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     speaks = [place < _JUDGED_PAGES or page.row in best_by_words for place, (_, page) in enumerate(found)]
     asked_for = _Asked(query.text, weights, sum(weights.values()) / math.log(max(total, 1) + 1))
     fits = [_fit(hit, page, place, asked_for) for place, (hit, page) in enumerate(found)]
-    return [replace(hit, score=round(score, 4)) for (hit, _), score in zip(found, in_order(fits, speaks), strict=True)]
+    scores = in_order(fits, speaks)
+    instead = tuple(meant.items())
+    return [replace(hit, score=round(each, 4), respelt=instead) for (hit, _), each in zip(found, scores, strict=True)]
 
 
 def _by_page(reader: IndexReader, candidates: list[Candidate], text: str) -> list[RankedPage]:

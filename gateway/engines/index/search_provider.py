@@ -13,6 +13,7 @@ from gateway.engines.index.port import Index
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.schema import SHARED
 from gateway.engines.index.score import FITTING_SCORE
+from gateway.engines.index.spelling import corrected
 from gateway.engines.index.vectors import PassageVectors
 from gateway.engines.text.code_fences import closing
 from gateway.engines.text.passages import MOST_CHARS, Passage, open_fences
@@ -66,7 +67,8 @@ class LocalSearch:
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """`{results: [{title, url, content, score, published_date?, raw_content?, favicon?}], images: [], note?}`.
 
-        Results are best first; `content` joins the page's best pieces, `note` says why there is no result.
+        Results are best first; `content` joins the page's best pieces, `note` says why there is no result or
+        none that fits, and which words were searched for instead of misspelt ones.
         Raises UpstreamUnavailable.
         """
         start, end = request.days()
@@ -91,12 +93,18 @@ class LocalSearch:
             ) from error
         if not hits:
             return {"results": [], "images": [], "note": _NOTHING}
+        respelt = dict(hits[0].respelt)
+        asked = corrected(query, respelt).text
         results = []
         for place, hit in enumerate(hits):
-            content = await in_slices(_content(hit, place, request))
+            content = await in_slices(_content(hit, place, asked, request.search_depth))
             results.append(_search_result(hit, content, request))
         answer: Json = {"results": results, "images": []}
-        return {**answer, "note": _NOTHING_FITS} if results[0]["score"] < FITTING_SCORE else answer
+        notes = [_NOTHING_FITS] if results[0]["score"] < FITTING_SCORE else []
+        if respelt:
+            instead = " and ".join(f'"{meant}" instead of "{word}"' for word, meant in respelt.items())
+            notes.append(f"Searched for {instead}, which no page has.")
+        return {**answer, "note": " ".join(notes)} if notes else answer
 
     async def stats(self) -> Json:
         """As `Index.stats`, and why vectors cannot be made at present as `error` of `vectors`. Never raises."""
@@ -130,12 +138,12 @@ def _search_result(hit: IndexHit, content: str, request: SearchRequest) -> Json:
     return result
 
 
-def _content(hit: IndexHit, place: int, request: SearchRequest) -> Steps[str]:
-    """What of the page answers the query: of the best pages several passages, of the others the best one."""
+def _content(hit: IndexHit, place: int, asked: str, depth: str) -> Steps[str]:
+    """What of the page answers what is asked: of the best pages several passages, of the others the best one."""
     if not hit.passages:
         return hit.content[:MOST_CHARS]
-    if place < _LONG_EXCERPTS and request.search_depth in _LONG_DEPTHS:
-        return (yield from best_within(_joined(hit), request.query, _EXCERPT_CHARS))
+    if place < _LONG_EXCERPTS and depth in _LONG_DEPTHS:
+        return (yield from best_within(_joined(hit), asked, _EXCERPT_CHARS))
     best = hit.passages[0]
     return "\n\n".join(filter(None, (" > ".join(best.headings), *_texts(hit.content, [best]))))
 

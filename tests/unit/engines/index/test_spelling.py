@@ -1,0 +1,99 @@
+"""Misspelt words of a query: what is looked up instead, for whom, and that the answer says so."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gateway.domain import SearchRequest, WebCall
+from gateway.engines.index.page_rows import IndexedPage
+from gateway.engines.index.query import IndexQuery
+from gateway.engines.index.search_provider import LocalSearch
+from gateway.engines.index.spelling import slips
+from gateway.engines.index.sqlite_reader import SqliteReader
+from gateway.engines.index.store import PageIndex
+
+TEXTS = {
+    "cache": "Caching of answers: how long a cached answer is kept, and how to empty the cache.",
+    "limits": "Caching apart, limits of requests for each key, and how to raise the limits.",
+    "passwords": "A forgotten password is set anew; passwords are hashed. La base de données est vide.",
+    "more": "Passwords and requests, and their limits.",
+}
+
+
+async def search(tmp_path: Path, query: str, owner: str = "key1") -> tuple[list[str], str]:
+    """The names of the pages found, and the note."""
+    index = PageIndex(tmp_path / "i.db")
+    try:
+        await index.add([IndexedPage(f"https://a.test/{name}", name, text, "key1") for name, text in TEXTS.items()])
+        answer = await LocalSearch(index).search(SearchRequest(query), WebCall(owner, "r"))
+    finally:
+        await index.close()
+    return [each["url"].rpartition("/")[2] for each in answer["results"]], answer.get("note", "")
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "instead"),
+    [
+        ("empty the cachign", "cache", '"caching" instead of "cachign"'),
+        ("forgotten Pasword", "passwords", '"password" instead of "Pasword"'),
+        ("reqeusts of a key limts", "limits", '"requests" instead of "reqeusts" and "limits" instead of "limts"'),
+    ],
+)
+async def test_a_word_that_no_page_has_is_replaced_by_one_that_is_a_slip_away_and_the_answer_says_so(
+    tmp_path: Path, query: str, first: str, instead: str
+) -> None:
+    found, note = await search(tmp_path, query)
+    assert found[0] == first
+    assert f"Searched for {instead}, which no page has." in note
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "empty the cache",
+        "--reqeusts of a key",
+        "reqeusts_of a key",
+        "cacheing.py limits",
+        "caching forgoten",
+        "reqeusts pasword cachign",
+        "la base de données pasword est vide dans le cache",
+    ],
+    ids=["right", "an option", "a name", "a file", "a single page", "three words", "French"],
+)
+async def test_names_other_languages_and_texts_of_many_unknown_words_are_left_as_they_are(
+    tmp_path: Path, query: str
+) -> None:
+    assert "Searched for" not in (await search(tmp_path, query))[1]
+
+
+async def test_words_of_pages_that_the_caller_may_not_see_are_never_proposed(tmp_path: Path) -> None:
+    index = PageIndex(tmp_path / "i.db")
+    await index.add([IndexedPage("https://a.test/own", "own", "apples and pears", "key2")])
+    await index.close()
+    found, note = await search(tmp_path, "apples cachign", "key2")
+    assert found == ["own"] and "Searched for" not in note
+
+
+def test_a_slip_is_one_letter_left_out_added_changed_or_swapped_behind_the_first() -> None:
+    words = slips("cache")
+    assert {"cahce", "cach", "caache", "cacht", "caches"} <= set(words)
+    assert not {"cache", "ache", "bache", "acche"} & set(words) and len(words) == len(set(words)) < 280
+
+
+async def test_in_a_long_query_no_more_words_are_judged_than_are_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+
+    def counts(self: SqliteReader, words: Sequence[str], limit: int) -> dict[str, int]:
+        counted.append(len(words))
+        return dict.fromkeys(words, 1)
+
+    monkeypatch.setattr(SqliteReader, "counts", counts)
+    index = PageIndex(tmp_path / "i.db")
+    letters = "abcdefghij"
+    text = " ".join(f"word{a}{b}{c}" for a in letters for b in letters for c in letters)
+    await index.search(IndexQuery(text, ("",)))
+    await index.close()
+    assert 0 < max(counted) <= 32
