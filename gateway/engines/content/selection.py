@@ -103,9 +103,13 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         probabilities = repeats.judged_alike(page.blocks, probabilities)
     furniture = furniture_of(page.blocks)
     first, always = _set_aside(page), [bool(part & page_parts.CONSENT) for part in page.parts]
-    for aside in [first] if first == always else [first, always]:
+    attempts = [(aside, block_model.LOWEST_LIMIT) for aside in ([first] if first == always else [first, always])]
+    own = sum(len(block.words) for block, outside in zip(page.blocks, furniture, strict=True) if not outside)
+    if own > SHORT_WORDS:
+        attempts.append((first, 0.0))  # a list of which no block is likely, but some are likelier than others
+    for aside, lowest in attempts:
         likely = [0.0 if is_aside else probability for probability, is_aside in zip(probabilities, aside, strict=True)]
-        keep = _likely_content(page, likely, furniture)
+        keep = _likely_content(page, likely, furniture, lowest)
         if page.opinion is not None and not _is_unlike_articles(page):
             follow(page.opinion, page.blocks, likely, keep)
         _keep_loose(page.blocks, keep)
@@ -124,6 +128,8 @@ def _set_aside(page: PageEvidence) -> list[bool]:
         parts |= page_parts.NEWSLETTER | page_parts.REFERENCES | page_parts.THREADS
     if page.is_product:
         parts |= page_parts.REVIEWS | page_parts.DELIVERY
+    if page.is_product or types["product"] >= _LIKELY:
+        parts |= page_parts.TERMS
     if page.is_product or _is_of_goods(page):
         parts |= page_parts.QUESTIONS | page_parts.RELATED
     if types["article"] >= _LIKELY:
@@ -178,7 +184,10 @@ def _keep_loose(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
             keep[at] = True
 
 
-def _likely_content(page: PageEvidence, probabilities: list[float], furniture: Sequence[bool]) -> list[bool]:
+def _likely_content(
+    page: PageEvidence, probabilities: list[float], furniture: Sequence[bool], lowest: float
+) -> list[bool]:
+    """`lowest`: least probability of a block that is kept for itself."""
     blocks = page.blocks
     sizes = [len(block.words) for block in blocks]
     if page.types["service"] < _LIKELY:
@@ -189,7 +198,7 @@ def _likely_content(page: PageEvidence, probabilities: list[float], furniture: S
         mean = sum(probabilities[at] * sizes[at] for at in members) / weight
         for at in members:
             shared[at] = mean
-    keep = block_model.keep_likely(shared, sizes)
+    keep = block_model.keep_likely(shared, sizes, lowest)
     if page.types["documentation"] >= _LIKELY:
         _keep_structure(keep, probabilities, furniture)
     for at, block in enumerate(blocks):
