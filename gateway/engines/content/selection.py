@@ -7,6 +7,7 @@ content; on other pages a second rendering of a text is dropped (`repeats`). Kno
 removed.
 """
 
+import itertools
 import operator
 import re
 from collections import Counter
@@ -61,6 +62,10 @@ _OF_GOODS = ("product", "listing", "collection")
 _LOOSE_WORDS = 8
 """Words of text directly inside the body that are kept on pages that are not short. Chosen: half lets labels such as
 "Free call in 24 hours" in; double loses single sentences."""
+_LIKELIEST_SHARE = 0.1
+"""Share of a page's words outside its furniture that its likeliest blocks must hold, where none is likely. Chosen: the
+names in a list of cards are a sixth. At half, the headings over a list of links are the answer; at double, such names
+give way to the whole text."""
 _PRICE_REACH, _PRICE_WORDS = 12, 8
 """Blocks below the title, and the most words of one, in which a product's price is looked for. Chosen: a brand, a
 rating and a picture stand between; "now 19.99 instead of 24.99" has six words. At half these are missed; at double
@@ -104,7 +109,8 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     furniture = furniture_of(page.blocks)
     first, always = _set_aside(page), [bool(part & page_parts.CONSENT) for part in page.parts]
     attempts = [(aside, block_model.LOWEST_LIMIT) for aside in ([first] if first == always else [first, always])]
-    own = sum(len(block.words) for block, outside in zip(page.blocks, furniture, strict=True) if not outside)
+    sizes = [len(block.words) for block in page.blocks]
+    own = sum(itertools.compress(sizes, map(operator.not_, furniture)))
     if own > SHORT_WORDS:
         attempts.append((first, 0.0))  # a list of which no block is likely, but some are likelier than others
     for aside, lowest in attempts:
@@ -116,7 +122,8 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         plain_pages.keep_plain(page.blocks, keep, [any(marks) for marks in zip(furniture, aside, labels, strict=True)])
         if page.is_product or _is_of_goods(page):
             _keep_price(page, keep)
-        if short_pages.is_enough(page.blocks, keep, furniture):
+        least = 0 if lowest else _LIKELIEST_SHARE * own
+        if short_pages.is_enough(page.blocks, keep, furniture) and least <= sum(itertools.compress(sizes, keep)):
             return keep
     return short_pages.whole_text(page.blocks, keep, furniture, page.scripted)
 

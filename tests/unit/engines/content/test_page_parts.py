@@ -202,6 +202,14 @@ def test_of_a_long_list_without_a_likely_block_the_likeliest_ones_are_kept() -> 
     assert {block.element.tag for block, is_kept in zip(found, keep, strict=True) if is_kept} == {"h3"}
 
 
+def test_a_long_list_of_links_of_which_only_the_heading_is_likelier_is_read_whole() -> None:
+    body = "<h2>Constants</h2>" + "".join(f"<ul class='c{at}'><li><a>LAMP_{at}</a></li></ul>" for at in range(400))
+    found = _blocks(body)
+    types = dict.fromkeys(TYPES, 0.14)
+    evidence = PageEvidence(found, [False] * len(found), parts_of(found), 0, types)
+    assert all(select_blocks(evidence, [0.2 if block.element.tag == "h2" else 0.02 for block in found]))
+
+
 def test_a_product_loses_lines_about_its_delivery_and_other_pages_keep_them() -> None:
     body = f"{_TEXT}<p>Dispatched within 2 working days</p>{_TEXT}"
     assert "Dispatched" not in _kept(body, "product")
