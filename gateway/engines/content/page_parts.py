@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.engines.content.blocks import TextBlock, is_running_text
-from gateway.engines.html.metadata import Head
 
 (
     CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, POSTER, THREADS, RELATED,
@@ -143,10 +142,6 @@ _FIRST_WORD = re.compile(
     re.IGNORECASE,
 )
 """What such a text begins with: most blocks need no further search."""
-_PRODUCTS = frozenset({"Product", "ProductGroup"})
-_LISTS = frozenset({"ItemList", "CollectionPage", "OfferCatalog", "SearchResultsPage"})
-_ARTICLES = ("Article", "BlogPosting", "Recipe")
-_DISCUSSIONS = frozenset({"DiscussionForumPosting", "SocialMediaPosting", "QAPage", "Question"})
 _SECTION_HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6"})
 _HEADING_WORDS = 8
 """A longer heading is a sentence of the text. At half "What our customers say about it" is missed; at double headlines
@@ -229,18 +224,6 @@ def _outermost_facets(element: Any, known: dict[Any, Any]) -> Any:
             named = box
         known[box] = named
     return named
-
-
-def declares_product(head: Head) -> bool:
-    """True for a page that says in its head or structured data that it is about one product, not a list of them."""
-    is_named = head.meta.get("og:type", "").lower() in ("product", "og:product", "product.item")
-    return (is_named or bool(head.kinds & _PRODUCTS)) and head.kinds.isdisjoint(_LISTS)
-
-
-def declares_article(head: Head) -> bool:
-    """True for a page that says in its structured data that it is an article or a recipe, and no discussion."""
-    is_named = any(kind.endswith(_ARTICLES) for kind in head.kinds)
-    return is_named and head.kinds.isdisjoint(_DISCUSSIONS)
 
 
 def _worded_part(block: TextBlock) -> int:

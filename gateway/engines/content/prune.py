@@ -14,9 +14,10 @@ from gateway.engines.content.block_features import BlockFeatures
 from gateway.engines.content.block_model import BlockModel
 from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.comment_sections import in_comments, own_text
+from gateway.engines.content.declared_kinds import declares_article, declares_product
 from gateway.engines.content.opinion import WordPairs, second_opinion
 from gateway.engines.content.page_features import signals
-from gateway.engines.content.page_parts import declares_article, declares_product, is_action, parts_of
+from gateway.engines.content.page_parts import is_action, parts_of
 from gateway.engines.content.page_types import PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
 from gateway.engines.html.dom import (

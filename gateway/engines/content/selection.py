@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from gateway.engines.content import block_model, page_parts, plain_pages, repeats, short_pages
 from gateway.engines.content.block_features import PRICE
@@ -200,7 +199,7 @@ def _likely_content(
     if page.types["service"] < _LIKELY:
         probabilities = _doubted_before_title(blocks, sizes, probabilities)
     shared = list(probabilities)
-    for members in _groups(blocks).values():
+    for members in repeats.groups_of(blocks).values():
         weight = sum(sizes[at] for at in members)
         mean = sum(probabilities[at] * sizes[at] for at in members) / weight
         for at in members:
@@ -286,18 +285,3 @@ def _leads_content(blocks: Sequence[TextBlock], keep: list[bool], at: int) -> bo
         if keep[later]:
             return True
     return False
-
-
-def _groups(blocks: Sequence[TextBlock]) -> dict[Any, list[int]]:
-    """Numbers of the blocks by the table or list to which they belong directly."""
-    groups: dict[Any, list[int]] = {}
-    for at, block in enumerate(blocks):
-        if block.element.tag in ("td", "th"):
-            box = next(block.element.iterancestors("table"), None)
-        elif block.element.tag in ("li", "dt", "dd"):
-            box = block.element.getparent()
-        else:
-            continue
-        if box is not None:
-            groups.setdefault(box, []).append(at)
-    return groups

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.engines.content import blocks
+from gateway.engines.content.declared_kinds import declares_product
 from gateway.engines.content.page_parts import (
     ACTIONS,
     CONSENT,
@@ -17,7 +18,6 @@ from gateway.engines.content.page_parts import (
     REVIEWS,
     SIGNATURE,
     TERMS,
-    declares_product,
     parts_of,
 )
 from gateway.engines.content.page_types import TYPES
