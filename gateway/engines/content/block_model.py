@@ -36,7 +36,7 @@ _MAX_EDGES = 255
 """Edges of one feature and leaves of one tree: their numbers must fit a byte. Training makes 31 edges and 32 leaves."""
 _AT_MOST = tuple(bytes(number <= edge for number in range(256)) for edge in range(_MAX_EDGES))
 """For each edge number, a translation table: edge numbers up to it become 1, those above it 0."""
-_LOWEST_LIMIT, _HIGHEST_LIMIT = 0.3, 0.5
+LOWEST_LIMIT, _HIGHEST_LIMIT = 0.3, 0.5
 """Bounds of the probability from which a block is kept. Chosen: from 0.5 a block is more likely content than not,
 and is always kept. Half of 0.3 would keep blocks that are five times as likely furniture; its double is above 0.5.
 """
@@ -128,10 +128,10 @@ def _leaf_numbers(node: _Node, members: int, sets: list[int]) -> int:
     return _leaf_numbers(at_most, low, sets) + _leaf_numbers(above, members ^ low, sets)
 
 
-def keep_likely(probabilities: Sequence[float], sizes: Sequence[int]) -> list[bool]:
+def keep_likely(probabilities: Sequence[float], sizes: Sequence[int], lowest: float = LOWEST_LIMIT) -> list[bool]:
     """Which blocks to keep: those from the probability up at which the expected F1 of their words is greatest.
 
-    `sizes`: words of each block. The limit lies between _LOWEST_LIMIT and _HIGHEST_LIMIT.
+    `sizes`: words of each block. The limit lies between `lowest` and _HIGHEST_LIMIT.
     """
     order = sorted(range(len(probabilities)), key=lambda at: -probabilities[at])
     expected = sum(probability * size for probability, size in zip(probabilities, sizes, strict=True))
@@ -143,7 +143,7 @@ def keep_likely(probabilities: Sequence[float], sizes: Sequence[int]) -> list[bo
         score = right / (total + expected)
         if score >= best:
             best, limit = score, probabilities[at]
-    limit = min(max(limit, _LOWEST_LIMIT), _HIGHEST_LIMIT)
+    limit = min(max(limit, lowest), _HIGHEST_LIMIT)
     return [probability >= limit for probability in probabilities]
 
 

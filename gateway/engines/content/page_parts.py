@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.engines.content.blocks import TextBlock, is_running_text
-from gateway.engines.html.metadata import Head
 
-CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, POSTER, THREADS, RELATED = (
-    1 << at for at in range(12)
-)
+(
+    CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, POSTER, THREADS, RELATED,
+    TERMS,
+) = (1 << at for at in range(13))  # fmt: skip
 _NAMED = (
     (
         CONSENT,
@@ -39,6 +39,18 @@ _ANY_NAMED = re.compile(
 _NAMES_REMEMBERED = 4_096
 """Values of `class` and `id` of which a process remembers the parts. Chosen: those of some pages; at half they are
 searched again for each page, double only costs memory."""
+_RELATED = re.compile(
+    r"^(?:(?:related|similar|recommended|suggested|sponsored) (?:sponsored )?(?:products?|items?|pages?|goods|"
+    r"articles?|posts?|stories|properties|listings|reading|content|software|apps?|games|books|courses|jobs|events|recipes)\b|"
+    r"(?:more|other) (?:products|items|stories|articles|posts)\b|(?:recommended|picked|more) for you\b|"
+    r"(?:you|we think you).{0,5} (?:may|might|will) (?:also )?(?:like|love|need|enjoy|be interested)\b|"
+    r"(?:customers|people|others|shoppers|students) (?:who|also) (?:bought|viewed|like|enrol)|"
+    r"(?:your )?recently viewed\b|frequently bought\b|complete (?:the|your) (?:look|set|outfit)\b|"
+    r"(?:goes|pairs) (?:well|great|perfectly) with\b|\d{1,3} other products in\b|"
+    r"(?:we found )?other products you (?:might|may)\b|(?:read|up) next\b|keep reading\b|"
+    r"most (?:read|popular|viewed)(?: (?:articles|posts|stories|news|products|today|now))?$)",
+    re.IGNORECASE,
+)
 _HEADED = (
     (
         NEWSLETTER,
@@ -72,20 +84,7 @@ _HEADED = (
         QUESTIONS,
         re.compile(r"\bfaqs?\b|^(?:frequently asked|common) questions|\bpeople (?:are|also) ask", re.IGNORECASE),
     ),
-    (
-        RELATED,
-        re.compile(
-            r"^(?:(?:related|similar|recommended|suggested) (?:products?|items?|pages?|goods|articles?|posts?|stories|"
-            r"properties|listings|reading|content|software|apps?|games|books|courses|jobs|events|recipes)\b|"
-            r"(?:more|other) (?:products|items|stories|articles|posts)\b|(?:recommended|picked|more) for you\b|"
-            r"(?:you|we think you).{0,5} (?:may|might|will) (?:also )?(?:like|love|need|enjoy|be interested)\b|"
-            r"(?:customers|people|others|shoppers|students) (?:who|also) (?:bought|viewed|like|enrol)|"
-            r"(?:your )?recently viewed\b|frequently bought\b|complete (?:the|your) (?:look|set|outfit)\b|"
-            r"(?:goes|pairs) (?:well|great|perfectly) with\b|(?:read|up) next\b|keep reading\b|"
-            r"most (?:read|popular|viewed)(?: (?:articles|posts|stories|news|products|today|now))?$)",
-            re.IGNORECASE,
-        ),
-    ),
+    (RELATED, _RELATED),
     (DELIVERY, re.compile(r"^(?:free |fast )?(?:shipping|delivery|returns?|payment|refunds?)\b", re.IGNORECASE)),
 )
 _WORDED = (
@@ -96,7 +95,24 @@ _WORDED = (
             r"(?:add\b.{0,80}\bto (?:cart|bag|basket|compare|wish ?list|favou?rites)|quick (?:shop|view|add|look|buy)|"
             r"(?:buy|shop) now|view (?:details|product|all|more)|(?:read|learn|show|see|load) more|read less|"
             r"(?:select|choose) options|sold out|out of stock|in stock|unit price|(?:save|share) this|notify me|"
-            r"see (?:all|details)|share on|copy link|save job|place hold)\b|(?:view|compare|expand|tweet|pin it)$",
+            r"see (?:all|details)|share on|copy link|save job|place hold|add to calendar|enter your e-?mail|"
+            r"(?:please )?(?:select|choose) (?:a|an|your) \w{1,20}$|also available at checkout|size guide|"
+            r"stock alerts?$|write a review|current stock|(?:qty|quantity)\b.{0,12}$|"
+            r"(?:email|call|contact|message) (?:the )?(?:agent|seller|owner|dealer))\b|"
+            r"(?:view|compare|expand|tweet|pin it)$",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        TERMS,
+        24,
+        re.compile(
+            r"(?:(?:free|fast|standard|express|next[- ]day|same[- ]day|worldwide|international|home|easy) ){0,3}"
+            r"(?:shipping|delivery|postage|returns)\b(?! (?:scope|includes|contents))|"
+            r"(?:usually )?(?:ships?|dispatched|delivered) (?:in|within|from|by)\b|"
+            r"orders? (?:placed )?(?:before|over|above)\b|"
+            r"\d{1,3}[- ]days? (?:\w{1,20} ){0,2}(?:returns?|money|refund)|pay (?:in|over|later)\b|"
+            r"tax(?:es)? (?:included|excluded)|(?:secure|safe) (?:payments?|checkout)|payments?:|money[- ]back",
             re.IGNORECASE,
         ),
     ),
@@ -114,20 +130,19 @@ _WORDED = (
     ),
 )
 """(part, most words of it, how its text begins). Words chosen: a button has up to four and the name of the article,
-which has up to ten; what is told of a poster has six fields. At half long names are missed; at double sentences count.
-"""
+which has up to ten; terms of delivery are a sentence; what is told of a poster has six fields. At half long names are
+missed; at double sentences of the description count."""
 _MOST_WORDED = max(most_words for _, most_words, _ in _WORDED)
 _FIRST_WORD = re.compile(
     r"\d|(?:add|quick|buy|shop|view|read|learn|show|see|load|select|choose|sold|out|in|unit|save|share|notify|compare|"
-    r"copy|place|tweet|pin|expand|posts|threads|messages|joined|reputation|location|topics|registered|member|reaction|points|likes|last|"
-    r"edited|join|rank|country|you|please)\b",
+    r"copy|place|tweet|pin|expand|posts|threads|messages|joined|reputation|location|topics|registered|member|reaction|"
+    r"points|likes|last|edited|join|rank|country|you|please|enter|also|size|stock|write|current|qty|quantity|email|call|contact|message|"
+    r"free|fast|standard|express|next|same|worldwide|international|home|easy|shipping|delivery|postage|returns|"
+    r"usually|ships?|dispatched|delivered|orders?|pay|tax|taxes|secure|safe|payments?|money)\b",
     re.IGNORECASE,
 )
 """What such a text begins with: most blocks need no further search."""
-_PRODUCTS = frozenset({"Product", "ProductGroup"})
-_LISTS = frozenset({"ItemList", "CollectionPage", "OfferCatalog", "SearchResultsPage"})
-_ARTICLES = ("Article", "BlogPosting", "Recipe")
-_DISCUSSIONS = frozenset({"DiscussionForumPosting", "SocialMediaPosting", "QAPage", "Question"})
+_SECTION_HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6"})
 _HEADING_WORDS = 8
 """A longer heading is a sentence of the text. At half "What our customers say about it" is missed; at double headlines
 of single reviews open a part."""
@@ -160,10 +175,9 @@ def parts_of(blocks: Sequence[TextBlock]) -> list[int]:
         if not part or parts[at] & part:
             continue
         end = _section_end(blocks, at)
-        if sum(sizes[at:end]) > _most_words(part, total):
-            continue
-        for later in range(at, end):
-            parts[later] |= part
+        if sum(sizes[at:end]) <= _most_words(part, total):
+            for later in range(at, end):
+                parts[later] |= part
         headings += 1
         if headings == _MAX_HEADINGS:
             break
@@ -212,18 +226,6 @@ def _outermost_facets(element: Any, known: dict[Any, Any]) -> Any:
     return named
 
 
-def declares_product(head: Head) -> bool:
-    """True for a page that says in its head or structured data that it is about one product, not a list of them."""
-    is_named = head.meta.get("og:type", "").lower() in ("product", "og:product", "product.item")
-    return (is_named or bool(head.kinds & _PRODUCTS)) and head.kinds.isdisjoint(_LISTS)
-
-
-def declares_article(head: Head) -> bool:
-    """True for a page that says in its structured data that it is an article or a recipe, and no discussion."""
-    is_named = any(kind.endswith(_ARTICLES) for kind in head.kinds)
-    return is_named and head.kinds.isdisjoint(_DISCUSSIONS)
-
-
 def _worded_part(block: TextBlock) -> int:
     if len(block.words) <= _MOST_WORDED and _FIRST_WORD.match(block.text) and block.element.tag != "pre":
         for part, most_words, pattern in _WORDED:
@@ -238,18 +240,34 @@ def is_action(text: str) -> bool:
 
 
 def _headed_part(block: TextBlock) -> int:
-    tag = block.element.tag
-    if tag not in ("h2", "h3", "h4", "h5", "h6") or len(block.words) > _HEADING_WORDS:
+    if len(block.words) > _HEADING_WORDS:
         return 0
-    return next((part for part, pattern in _HEADED if pattern.search(block.text)), 0)
+    if block.element.tag in _SECTION_HEADINGS:
+        return next((part for part, pattern in _HEADED if pattern.search(block.text)), 0)
+    return RELATED if not block.link_words and _RELATED.match(block.text) else 0
 
 
 def _section_end(blocks: Sequence[TextBlock], at: int) -> int:
-    """The number behind the last block of the section that a heading opens: up to the next heading of its rank."""
+    """The number behind the last block of the section that a heading opens: up to the next heading of its rank, and of
+    a text that is a heading without its tag, up to the end of the box around both."""
     rank = blocks[at].element.tag
+    if rank not in _SECTION_HEADINGS:
+        return _box_end(blocks, at)
     for later in range(at + 1, len(blocks)):
         tag = blocks[later].element.tag
         if len(tag) == 2 and tag[0] == "h" and tag[1].isdecimal() and tag <= rank:
+            return later
+    return len(blocks)
+
+
+def _box_end(blocks: Sequence[TextBlock], at: int) -> int:
+    """The number behind the last block of the innermost box around this block that holds blocks behind it."""
+    if at + 1 == len(blocks):
+        return at + 1
+    following = {blocks[at + 1].element, *blocks[at + 1].element.iterancestors()}
+    box = next((each for each in blocks[at].element.iterancestors() if each in following), None)
+    for later in range(at + 1, len(blocks)):
+        if box is None or not any(each is box for each in blocks[later].element.iterancestors()):
             return later
     return len(blocks)
 

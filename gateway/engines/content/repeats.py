@@ -148,3 +148,18 @@ def _copied_shares(blocks: Sequence[TextBlock], keep: Sequence[bool], copied: Se
         box = blocks[at].element.getparent()
         shares[box] += len(blocks[at].words) / words[box]
     return shares
+
+
+def groups_of(blocks: Sequence[TextBlock]) -> dict[Any, list[int]]:
+    """Numbers of the blocks by the table or list to which they belong directly."""
+    groups: dict[Any, list[int]] = {}
+    for at, block in enumerate(blocks):
+        if block.element.tag in ("td", "th"):
+            box = next(block.element.iterancestors("table"), None)
+        elif block.element.tag in ("li", "dt", "dd"):
+            box = block.element.getparent()
+        else:
+            continue
+        if box is not None:
+            groups.setdefault(box, []).append(at)
+    return groups

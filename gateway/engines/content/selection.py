@@ -7,12 +7,12 @@ content; on other pages a second rendering of a text is dropped (`repeats`). Kno
 removed.
 """
 
+import itertools
 import operator
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from gateway.engines.content import block_model, page_parts, plain_pages, repeats, short_pages
 from gateway.engines.content.block_features import PRICE
@@ -61,6 +61,10 @@ _OF_GOODS = ("product", "listing", "collection")
 _LOOSE_WORDS = 8
 """Words of text directly inside the body that are kept on pages that are not short. Chosen: half lets labels such as
 "Free call in 24 hours" in; double loses single sentences."""
+_LIKELIEST_SHARE = 0.1
+"""Share of a page's words outside its furniture that its likeliest blocks must hold, where none is likely. Chosen: the
+names in a list of cards are a sixth. At half, the headings over a list of links are the answer; at double, such names
+give way to the whole text."""
 _PRICE_REACH, _PRICE_WORDS = 12, 8
 """Blocks below the title, and the most words of one, in which a product's price is looked for. Chosen: a brand, a
 rating and a picture stand between; "now 19.99 instead of 24.99" has six words. At half these are missed; at double
@@ -103,16 +107,22 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         probabilities = repeats.judged_alike(page.blocks, probabilities)
     furniture = furniture_of(page.blocks)
     first, always = _set_aside(page), [bool(part & page_parts.CONSENT) for part in page.parts]
-    for aside in [first] if first == always else [first, always]:
+    attempts = [(aside, block_model.LOWEST_LIMIT) for aside in ([first] if first == always else [first, always])]
+    sizes = [len(block.words) for block in page.blocks]
+    own = sum(itertools.compress(sizes, map(operator.not_, furniture)))
+    if own > SHORT_WORDS:
+        attempts.append((first, 0.0))  # a list of which no block is likely, but some are likelier than others
+    for aside, lowest in attempts:
         likely = [0.0 if is_aside else probability for probability, is_aside in zip(probabilities, aside, strict=True)]
-        keep = _likely_content(page, likely, furniture)
+        keep = _likely_content(page, likely, furniture, lowest)
         if page.opinion is not None and not _is_unlike_articles(page):
             follow(page.opinion, page.blocks, likely, keep)
         _keep_loose(page.blocks, keep)
         plain_pages.keep_plain(page.blocks, keep, [any(marks) for marks in zip(furniture, aside, labels, strict=True)])
         if page.is_product or _is_of_goods(page):
             _keep_price(page, keep)
-        if short_pages.is_enough(page.blocks, keep, furniture):
+        least = 0 if lowest else _LIKELIEST_SHARE * own
+        if short_pages.is_enough(page.blocks, keep, furniture) and least <= sum(itertools.compress(sizes, keep)):
             return keep
     return short_pages.whole_text(page.blocks, keep, furniture, page.scripted)
 
@@ -124,6 +134,8 @@ def _set_aside(page: PageEvidence) -> list[bool]:
         parts |= page_parts.NEWSLETTER | page_parts.REFERENCES | page_parts.THREADS
     if page.is_product:
         parts |= page_parts.REVIEWS | page_parts.DELIVERY
+    if page.is_product or types["product"] >= _LIKELY:
+        parts |= page_parts.TERMS
     if page.is_product or _is_of_goods(page):
         parts |= page_parts.QUESTIONS | page_parts.RELATED
     if types["article"] >= _LIKELY:
@@ -178,18 +190,21 @@ def _keep_loose(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
             keep[at] = True
 
 
-def _likely_content(page: PageEvidence, probabilities: list[float], furniture: Sequence[bool]) -> list[bool]:
+def _likely_content(
+    page: PageEvidence, probabilities: list[float], furniture: Sequence[bool], lowest: float
+) -> list[bool]:
+    """`lowest`: least probability of a block that is kept for itself."""
     blocks = page.blocks
     sizes = [len(block.words) for block in blocks]
     if page.types["service"] < _LIKELY:
         probabilities = _doubted_before_title(blocks, sizes, probabilities)
     shared = list(probabilities)
-    for members in _groups(blocks).values():
+    for members in repeats.groups_of(blocks).values():
         weight = sum(sizes[at] for at in members)
         mean = sum(probabilities[at] * sizes[at] for at in members) / weight
         for at in members:
             shared[at] = mean
-    keep = block_model.keep_likely(shared, sizes)
+    keep = block_model.keep_likely(shared, sizes, lowest)
     if page.types["documentation"] >= _LIKELY:
         _keep_structure(keep, probabilities, furniture)
     for at, block in enumerate(blocks):
@@ -270,18 +285,3 @@ def _leads_content(blocks: Sequence[TextBlock], keep: list[bool], at: int) -> bo
         if keep[later]:
             return True
     return False
-
-
-def _groups(blocks: Sequence[TextBlock]) -> dict[Any, list[int]]:
-    """Numbers of the blocks by the table or list to which they belong directly."""
-    groups: dict[Any, list[int]] = {}
-    for at, block in enumerate(blocks):
-        if block.element.tag in ("td", "th"):
-            box = next(block.element.iterancestors("table"), None)
-        elif block.element.tag in ("li", "dt", "dd"):
-            box = block.element.getparent()
-        else:
-            continue
-        if box is not None:
-            groups.setdefault(box, []).append(at)
-    return groups

@@ -206,3 +206,15 @@ def test_what_an_object_shows_in_its_place_is_read_where_it_is_the_page(depth: s
     beside = f'<html><body><h1>Village</h1>{paragraphs()}<object data="bees.swf"><p>{text}</p></object></body></html>'
     assert text in extract(plain.encode(), ExtractOptions("http://bees.test/", depth=depth))["content"]
     assert text not in extract(beside.encode(), ExtractOptions("http://bees.test/", depth=depth))["content"]
+
+
+def test_a_price_in_a_list_loses_the_labels_for_screen_readers() -> None:
+    card = (
+        "<li class='grid__item'><h3 class='card__heading'><a href='/p/{0}'>Brass lamp number {0}</a></h3>"
+        "<div class='price'><span class='visually-hidden'>Regular price</span><span>$4{0}.00</span></div></li>"
+    )
+    body = "".join(card.format(at) for at in range(8))
+    page = f"{_MENU}<main><h1>Lamps</h1><ul class='product-grid'>{body}</ul></main>"
+    found = extract(page.encode(), ExtractOptions("https://shop.test/collections/lamps"))["content"]
+    assert "$45.00" in found
+    assert "Regular price" not in found

@@ -1,10 +1,12 @@
 """Parts of a page that are no content of it, found by their names and headings."""
 
+import time
 from typing import Any
 
 import pytest
 
 from gateway.engines.content import blocks
+from gateway.engines.content.declared_kinds import declares_product
 from gateway.engines.content.page_parts import (
     ACTIONS,
     CONSENT,
@@ -15,7 +17,7 @@ from gateway.engines.content.page_parts import (
     REFERENCES,
     REVIEWS,
     SIGNATURE,
-    declares_product,
+    TERMS,
     parts_of,
 )
 from gateway.engines.content.page_types import TYPES
@@ -159,6 +161,17 @@ def test_a_forum_loses_signatures_and_what_stands_in_each_post() -> None:
         ("Posts: 1,116 Threads: 23", POSTER),
         ("Last edited: 13 Sep 2024", POSTER),
         ("12 Likes", POSTER),
+        ("Please select a size", ACTIONS),
+        ("Quantity 1", ACTIONS),
+        ("Email agent", ACTIONS),
+        ("Free Standard Delivery for orders over $75", TERMS),
+        ("Express delivery (3 working days)", TERMS),
+        ("Dispatched within 2 working days", TERMS),
+        ("Pay in 3 instalments without interest", TERMS),
+        ("30 days return. Buyer pays for return postage.", TERMS),
+        ("Delivery scope: lamp, wick and chimney", 0),
+        ("Fast lamps burn more oil than others.", 0),
+        ("Call of the harbour pilots", 0),
         ("Add the oil to the lamp, then light it.", 0),
         ("View from the harbour", 0),
         ("Points 3 and 4 of your list are wrong.", 0),
@@ -175,6 +188,46 @@ def test_goods_lose_the_labels_of_their_buttons_and_articles_keep_them() -> None
     assert "Add to cart" not in _kept(body, "collection")
     assert "Brass lamp 11" in _kept(body, "collection")
     assert "Add to cart" in _kept(f"{_TEXT}<p>Add to cart</p>{_TEXT}", "article")
+
+
+def test_of_a_long_list_without_a_likely_block_the_likeliest_ones_are_kept() -> None:
+    body = "".join(
+        f"<div class='card'><h3>Talk {at} about brass lamps and oil</h3><div>Promoted talk</div></div>"
+        for at in range(60)
+    )
+    found = _blocks(body)
+    types = dict.fromkeys(TYPES, 0.02) | {"listing": 0.88}
+    evidence = PageEvidence(found, [False] * len(found), parts_of(found), 0, types)
+    keep = select_blocks(evidence, [0.2 if block.element.tag == "h3" else 0.02 for block in found])
+    assert {block.element.tag for block, is_kept in zip(found, keep, strict=True) if is_kept} == {"h3"}
+
+
+def test_a_long_list_of_links_of_which_only_the_heading_is_likelier_is_read_whole() -> None:
+    body = "<h2>Constants</h2>" + "".join(f"<ul class='c{at}'><li><a>LAMP_{at}</a></li></ul>" for at in range(400))
+    found = _blocks(body)
+    types = dict.fromkeys(TYPES, 0.14)
+    evidence = PageEvidence(found, [False] * len(found), parts_of(found), 0, types)
+    assert all(select_blocks(evidence, [0.2 if block.element.tag == "h2" else 0.02 for block in found]))
+
+
+def test_a_product_loses_lines_about_its_delivery_and_other_pages_keep_them() -> None:
+    body = f"{_TEXT}<p>Dispatched within 2 working days</p>{_TEXT}"
+    assert "Dispatched" not in _kept(body, "product")
+    assert "Dispatched" in _kept(body, "service")
+
+
+def test_a_heading_over_related_goods_needs_no_tag_of_one() -> None:
+    others = "<div><p>16 other products in the same category:</p><ul><li>Enamel mug</li><li>Copper pot</li></ul></div>"
+    kept = _kept(f"{_TEXT}{_TEXT}{others}<p>The wick is sold apart from the lamp.</p>", "product")
+    assert "Copper pot" not in kept
+    assert "wick is sold apart" in kept
+
+
+def test_related_boxes_inside_each_other_are_followed_a_limited_number_of_times() -> None:
+    markup = "<div><p>Related products</p>" * 400 + "<p>lamp</p>"
+    started = time.process_time()
+    _kept(markup, "product")
+    assert time.process_time() - started < 2
 
 
 def test_a_forum_loses_what_is_told_of_each_poster() -> None:
