@@ -38,11 +38,11 @@ async def checked_events(batch: list[bytes], stats: RequestStats) -> list[bytes]
 
     Raises UpstreamError: too many values, or too large in memory.
     """
+    if max(map(len, batch), default=0) <= PIECE_BYTES:
+        return batch
+    stats.has_large_answer = True
     for index in range(len(batch)):
-        size = len(batch[index])
-        if size > PIECE_BYTES:
-            stats.has_large_answer = True
-        if size > MEASURED_BYTES:
+        if len(batch[index]) > MEASURED_BYTES:
             held = [batch[index]]
             batch[index] = b""
             batch[index] = await _decoded_event(held)

@@ -25,6 +25,7 @@ _FREE_FRAMING_BYTES, _FRAMING_SHARE = 1_048_576, 2
 """Bytes of chunk framing that any body may have, and that a body may have for each of its own bytes. Chosen: chunks of
 one letter have five bytes of framing each, and some servers flush single lines so. At half, such an answer of 100 KB is
 cut; at double, a server can make the parser work twice as long for nothing."""
+_LEAST_BYTES = min(_MAX_HEAD_BYTES, _FREE_FRAMING_BYTES)
 _SLICE_BYTES = 32_768
 """Bytes parsed between two checks of the limits. Chosen: 1,300 interim answers, 4 ms (asyncio reads 262,144,
 which were 31 ms); at half, long bodies are cut into twice as many pieces, at double a flood holds the loop for 8 ms."""
@@ -60,13 +61,17 @@ class _Connection(ResponseHandler):
         super().set_response_params(**settings)
 
     def data_received(self, data: bytes) -> None:
-        if len(data) <= _SLICE_BYTES:
-            self._take(data)
+        size = len(data)
+        if size > _SLICE_BYTES:
+            for start in range(0, size, _SLICE_BYTES):
+                if self._is_refused:
+                    return
+                self.data_received(data[start : start + _SLICE_BYTES])
             return
-        for start in range(0, len(data), _SLICE_BYTES):
-            if self._is_refused:
-                return
-            self._take(data[start : start + _SLICE_BYTES])
+        self._byte_count += size
+        super().data_received(data)
+        if self._byte_count > _LEAST_BYTES:  # not before, as each chunk of a stream comes here
+            self._check_bytes()
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
         message, content = data
@@ -91,9 +96,7 @@ class _Connection(ResponseHandler):
         if self._content is not None and not self._content.is_eof() and self._content.exception() is None:
             self._content.set_exception(aiohttp.ClientPayloadError("the framing of the body is not valid"))
 
-    def _take(self, data: bytes) -> None:
-        self._byte_count += len(data)
-        super().data_received(data)
+    def _check_bytes(self) -> None:
         if self._content is None:
             if self._byte_count > _MAX_HEAD_BYTES:
                 self._refuse("no complete header")
