@@ -66,14 +66,14 @@ KEY_LIMITS = (
 
 
 class Event:
-    """One server-sent event on its way through the gateway. Made by one of the four named constructors.
+    """One server-sent event on its way through the gateway. Made by a named constructor or a `RelayTemplate`.
 
     | made by         | `data`              | `raw`              | `opaque` | text to inspect                        |
     |-----------------|---------------------|--------------------|----------|----------------------------------------|
     | `from_data`     | decoded JSON object | None, made at edge | True     | where the dialect says                 |
     | `from_bytes`    | None                | finished frame     | True     | none: a comment or `[DONE]`            |
     | `undecoded`     | None                | finished frame     | False    | where the dialect says, once decoded   |
-    | `from_template` | None                | finished frame     | False    | `text`, at the place `relayed` names   |
+    | a RelayTemplate | None                | finished frame     | False    | `text`, at the place `relayed` names   |
 
     A finished frame is bytes up to and including its blank line; `wire.sse.decode` fills `data` of an undecoded one.
     `name` is the SSE `event:` field, if any. `finish` turns the data, after every middleware has seen it, into what
@@ -115,11 +115,6 @@ class Event:
     def undecoded(cls, frame: bytes) -> "Event":
         """A finished frame with a JSON object that nobody has decoded yet."""
         return cls(None, frame, False)
-
-    @classmethod
-    def from_template(cls, frame: bytes, template: "RelayTemplate", text: str) -> "Event":
-        """A finished frame that differs from others of `template` in `text` alone."""
-        return cls(None, frame, False, template, text)
 
 
 class RelayTemplate(Protocol):

@@ -125,10 +125,12 @@ class Answer:
                         async for piece in in_turns(pieces_of(output)):
                             yield piece
                     continue
+                if len(part) <= PIECE_BYTES:
+                    yield part
+                    continue
                 for piece in pieces_of(part):
                     yield piece
-                    if len(part) > PIECE_BYTES:
-                        await asyncio.sleep(0)
+                    await asyncio.sleep(0)
         except (aiohttp.ClientError, ConnectionError, ValueError) as error:
             raise UpstreamError("the upstream's answer broke off") from error
         except TimeoutError:

@@ -34,15 +34,16 @@ tokens, with twenty for each place (4.5 MB). At half such an event fails; at dou
 
 
 async def checked_events(batch: list[bytes], stats: RequestStats) -> list[bytes]:
-    """The events' data; large ones decoded, and let go. A long one sets `stats.has_large_answer`.
+    """The events' data; large ones decoded, and let go. A long one sets `stats.has_large_answer`: nothing is done where
+    none has more than PIECE_BYTES.
 
     Raises UpstreamError: too many values, or too large in memory.
     """
-    if max(map(len, batch), default=0) <= PIECE_BYTES:
-        return batch
-    stats.has_large_answer = True
     for index in range(len(batch)):
-        if len(batch[index]) > MEASURED_BYTES:
+        size = len(batch[index])
+        if size > PIECE_BYTES:
+            stats.has_large_answer = True
+        if size > MEASURED_BYTES:
             held = [batch[index]]
             batch[index] = b""
             batch[index] = await _decoded_event(held)

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from gateway.config.model_settings import Upstream
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
+from gateway.providers.body_pieces import PIECE_BYTES
 from gateway.providers.egress import egress_of
 from gateway.providers.http import Answer, HttpClient, Timeouts
 from gateway.providers.large_answers import checked_events, decoded_answer, json_or_none
@@ -111,7 +112,8 @@ class OpenAICompatUpstream:
                 async for chunk in chunks:
                     batch = parser.feed(chunk)
                     if batch:
-                        await checked_events(batch, stats)
+                        if max(map(len, batch)) > PIECE_BYTES:
+                            await checked_events(batch, stats)
                         stats.upstream_s += clock() - started_s
                         if is_complete := b"[DONE]" in batch:
                             end = batch.index(b"[DONE]") + 1

@@ -112,14 +112,16 @@ class CompletionService:
                         async for batch in payloads:
                             if max(map(len, batch), default=0) > DELTA_CHARS:
                                 async for each in _one_by_one(state.take_in_steps(batch)):
-                                    _begin(attempt, held, state, stats)
+                                    if not attempt.begun:
+                                        _begin(attempt, held, state, stats)
                                     yield each
                                 if stats.has_large_answer:
                                     give_back()  # else what comes next takes memory beside the holes that are left
                             else:
                                 events, fault = state.take(batch)
                                 if events:
-                                    _begin(attempt, held, state, stats)
+                                    if not attempt.begun:
+                                        _begin(attempt, held, state, stats)
                                     yield events
                                 if fault is not None:
                                     raise fault
@@ -181,10 +183,9 @@ class OwnModel:
 
 def _begin(attempt: Attempt, held: HeldBody, state: ChatStream, stats: RequestStats) -> None:
     """The first event goes out: from here on no other upstream is asked, so the request's body is let go."""
-    if not attempt.begun:
-        attempt.begin()
-        held.close()
-        stats.streaming = state
+    attempt.begin()
+    held.close()
+    stats.streaming = state
 
 
 async def _one_by_one(steps: Iterator[Event | None]) -> EventStream:

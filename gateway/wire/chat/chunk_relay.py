@@ -22,6 +22,7 @@ import orjson
 from gateway.domain import Event
 from gateway.texts import TextSlot, drop_logprobs
 from gateway.wire import sse
+from gateway.wire.chat.long_deltas import DELTA_CHARS
 
 _CONTENT_KEY = re.compile(rb'"content"\s*:\s*"')
 _PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*+')
@@ -75,7 +76,9 @@ class ChunkPattern(Generic[ChoiceT]):
 
     def match(self, data: bytes) -> Event | None:
         """Our event for a chunk that differs from the learnt one in its text alone; None for any other chunk."""
-        if not (data.startswith(self.before) and data.endswith(self.after)) or len(data) <= self.fixed_bytes:
+        if not (data.startswith(self.before) and data.endswith(self.after)):
+            return None
+        if not self.fixed_bytes < len(data) <= DELTA_CHARS:
             return None
         text = data[self.text_from : self.text_to]
         try:
@@ -87,7 +90,7 @@ class ChunkPattern(Generic[ChoiceT]):
                 return None
             if _BACKSLASH in text:
                 decoded = orjson.loads(f'"{decoded}"')
-        return Event.from_template(self.our_before + text + self.our_after, self, decoded)
+        return Event(None, self.our_before + text + self.our_after, False, self, decoded)
 
     def slot_of(self, event: Event) -> TextSlot:
         """The text of one of this pattern's events, to be read or replaced."""

@@ -56,17 +56,16 @@ the gateway 128 MB; at half, answers to several choices with long reasoning come
 
 
 class _Choice:
-    """What is known of one choice. `characters` of text so far; `text` is kept only where JSON will be checked.
+    """What is known of one choice. `text` is kept only where JSON will be checked.
     `matched` is the stop sequence that ended it, under the upstream's name for it, and the report of an OCR engine."""
 
-    __slots__ = ("calls", "characters", "finish", "matched", "started", "text")
+    __slots__ = ("calls", "finish", "matched", "started", "text")
 
     def __init__(self) -> None:
         self.started = False
         self.finish: str | None = None
         self.matched: Json = {}
         self.calls = CallDeltas()
-        self.characters = 0
         self.text: list[str] = []
 
 
@@ -84,8 +83,8 @@ class ChatStream:
         self._fingerprint: Any = context.fingerprint
         self._choices: dict[int, _Choice] = {}
         self._usage: Any = None
-        self._other_characters = 0
-        """Of reasoning, refusals and calls."""
+        self._characters = self._other_characters = 0
+        """Of the choices' texts so far; of reasoning, refusals and calls."""
         self._patterns: list[ChunkPattern[_Choice]] = []
         self._learnt = 0
         self._relayed = 0
@@ -97,10 +96,6 @@ class ChatStream:
         """`{prompt_tokens, completion_tokens, total_tokens, …}` so far; estimated where the upstream sent no counts."""
         return normalise_usage(self._usage, lambda: self._context.prompt_chars, self._characters)[0]
 
-    @property
-    def _characters(self) -> int:
-        return sum(choice.characters for choice in self._choices.values())
-
     def take(self, batch: list[bytes]) -> tuple[EventBatch, UpstreamError | None]:
         """Our events for the data of one batch of theirs, and the error that ended it, if any.
 
@@ -108,7 +103,16 @@ class ChatStream:
         """
         events: EventBatch = []
         try:
-            events.extend(filter(None, self.take_in_steps(batch)))
+            for data in batch:
+                for pattern in self._patterns:
+                    if (event := pattern.match(data)) is not None:
+                        self._relayed += 1
+                        self._characters += len(data) - pattern.fixed_bytes
+                        events.append(event)
+                        break
+                else:
+                    events.extend(filter(None, self._normalised(data)))
+            self._check_length()
         except UpstreamError as error:
             return events, error
         return events, None
@@ -119,15 +123,17 @@ class ChatStream:
         Raises UpstreamError.
         """
         for data in batch:
-            for pattern in self._patterns if len(data) <= DELTA_CHARS else ():
-                if (event := pattern.match(data)) is not None:
-                    self._relayed += 1
-                    pattern.choice.characters += len(data) - pattern.fixed_bytes
-                    yield event
-                    break
-            else:
+            if len(data) > DELTA_CHARS:
                 yield from self._normalised(data)
+                continue
+            events, fault = self.take([data])
+            yield from events
+            if fault is not None:
+                raise fault
         let_go(batch)
+        self._check_length()
+
+    def _check_length(self) -> None:
         if self._characters + self._other_characters > MAX_STREAM_CHARS:
             raise UpstreamError("the upstream's answer is too long")
 
@@ -244,7 +250,7 @@ class ChatStream:
         if isinstance(content, list):
             content = joined_text(content)
         if isinstance(content, str) and content:
-            choice.characters += len(content)
+            self._characters += len(content)
             if self._keep_text:
                 choice.text.append(content)
             deltas.append({"content": content})
