@@ -83,17 +83,17 @@ KNOWN = {module_name(path) for path in SOURCES}
 
 
 @functools.cache
-def gateway_imports(path: Path) -> frozenset[str]:
-    """Modules of ours that a file imports anywhere, as dotted names under `gateway`."""
+def gateway_imports(path: Path) -> frozenset[str]:  # anywhere in the file
     return imports_in(ast.walk(ast.parse(path.read_text())), module_name(path))
 
 
 def needed_at_once(path: Path) -> frozenset[str]:
-    """Those that it imports while it is imported itself: not in a function, nor for type checkers alone."""
+    """Those that it imports while it is imported itself: not in a function, nor for type checkers."""
     return imports_in(ast.parse(path.read_text()).body, module_name(path))
 
 
 def imports_in(nodes: Iterable[ast.AST], importer: str) -> frozenset[str]:
+    """Modules of ours, as dotted names under `gateway`."""
     found = set()
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -245,16 +245,14 @@ def visit(name, below):
 for each in json.load(sys.stdin).items():
     visit(*each)
 """
-"""Reads a tree, {module: the same of the modules below it}, and imports each in a process forked from the one of the
-module above it. Writes a line of JSON for each: its name, and what it said."""
+"""Reads {module: the same of the modules below it} and imports each in a process forked from that of the one above it.
+Writes a line of JSON for each: its name, and what it said."""
 
 
 def import_tree() -> dict[str, Any]:
-    """Every module of ours below the one of its imports that imports the most others, as IMPORT_IN_FORKS takes it.
+    """Every module of ours below the one of its imports that imports most, as IMPORT_IN_FORKS takes it.
 
-    Naive form: every module below none, in a process that has no other. A module imports the one above it by itself, so
-    no name is there that would not be; the two differ where imports have a cycle only, and these have none. Imported
-    without the others each, all modules take four times as long.
+    Naive form: each below none, which takes four times as long. A module imports the one above it by itself.
     """
     graph = {module_name(path): needed_at_once(path) for path in SOURCES if module_name(path) != "__main__"}
     nodes: dict[str, dict[str, Any]] = {module: {} for module in graph}

@@ -38,12 +38,12 @@ from gateway.wire.chat.answer import (
     new_id,
     normalise_usage,
 )
+from gateway.wire.chat.chunk_decoding import decode_chunk
 from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
 from gateway.wire.chat.long_deltas import DELTA_CHARS, cost_of, short_deltas
 from gateway.wire.chat.tool_call_deltas import CallDeltas
-from gateway.wire.decoded_event import event_value, let_go
+from gateway.wire.decoded_event import let_go
 from gateway.wire.ocr import REPORT
-from gateway.wire.openai_error import error_in_stream
 
 _MAX_LEARNT = 8
 """Patterns that a stream may learn before any chunk was relayed; every four relayed chunks allow one more. Chosen: at
@@ -142,7 +142,7 @@ class ChatStream:
         if data.strip() == b"[DONE]":
             self.done = True
             return
-        chunk = _decode_chunk(data)
+        chunk = decode_chunk(data)
         if self._usage is None or chunk.get("usage"):
             self._usage = chunk.get("usage") or self._usage
         self._identify(chunk)
@@ -287,20 +287,3 @@ def require_json(text: str) -> None:
     except orjson.JSONDecodeError:
         pass
     raise UpstreamError("the model did not answer with a JSON object", code="invalid_json_answer")
-
-
-def _decode_chunk(data: bytes) -> Json:
-    try:
-        chunk = event_value(data)
-    except orjson.JSONDecodeError:
-        try:
-            chunk = orjson.loads(data.decode(errors="replace"))
-        except orjson.JSONDecodeError:
-            raise UpstreamError("the upstream sent a chunk that is not JSON") from None
-    if not isinstance(chunk, dict) or not isinstance(chunk.get("choices") or [], list):
-        raise UpstreamError("the upstream sent a chunk that is not valid")
-    if len(chunk.get("choices") or ()) > MAX_CHOICES:
-        raise UpstreamError("the upstream sent too many choices")
-    if chunk.get("error"):
-        raise error_in_stream(chunk)
-    return chunk

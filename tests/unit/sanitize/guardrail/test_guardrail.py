@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -21,7 +20,6 @@ from gateway.sanitize.guardrail.guardrail import (
 )
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.texts import TextSlot, TextUnit
-from tests.support.errors_alive import errors_alive, no_collections
 
 TEXT = "Our patient Ada Private of 12 Hidden Lane was diagnosed yesterday, as told."
 
@@ -297,27 +295,3 @@ async def test_a_probe_that_hangs_counts_as_a_failure_and_one_whose_caller_leave
     for _ in range(5):
         await asyncio.sleep(0)
     assert guard.breaker.wait_s == 0, "another call may be the probe"
-
-
-class Raising:
-    """`ports.ChatModel` that raises an error of its own at each call, or never answers."""
-
-    def __init__(self, is_silent: bool) -> None:
-        self.is_silent = is_silent
-
-    async def ask(self, body: Json, timeout_s: float) -> Json:
-        if self.is_silent:
-            await asyncio.Event().wait()
-        raise UpstreamError("dead")
-
-
-@pytest.mark.parametrize("is_silent", [False, True])
-async def test_a_call_that_failed_lets_its_text_go_without_the_garbage_collector(is_silent: bool) -> None:
-    judge = Guardrail(config.GuardrailSettings(timeout_s=0.05), Raising(is_silent), "", "m")
-    with no_collections():
-        before = len(errors_alive())
-        for _ in range(3):
-            with suppress(GuardrailFailed):
-                await judge.find("word " * 3_000)
-        await asyncio.sleep(0)
-        assert len(errors_alive()) == before
