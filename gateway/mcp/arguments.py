@@ -202,6 +202,16 @@ def _drop_times(arguments: Json) -> None:
 calendar_dates = Rule(frozenset(("start_date", "end_date")), _find_date_problems, _drop_times)
 """Both dates exist in the calendar, and the first is not after the last; a time of the day is left out."""
 
+
+def _take_formats(arguments: Json) -> None:
+    value = arguments["include_raw_content"]
+    if isinstance(value, str) and value.strip().lower() in ("markdown", "text"):
+        arguments["include_raw_content"] = True
+
+
+raw_content_formats = Rule(frozenset(("include_raw_content",)), lambda _: [], _take_formats)
+"""Tavily's API takes a format for `include_raw_content`, and models write it: it asks for the content, so it is true."""
+
 images_for_descriptions = Rule(frozenset(("include_image_descriptions",)), _find_description_problems)
 """Descriptions are for images, so they need `include_images`."""
 
