@@ -38,6 +38,9 @@ async def requested(tool: str, arguments: Any) -> Any:
         ({"max_results": None}, "max_results", 10),
         ({"include_images": "true"}, "include_images", True),
         ({"include_images": "False"}, "include_images", False),
+        ({"include_images": "Yes"}, "include_images", True),
+        ({"include_images": "no"}, "include_images", False),
+        ({"include_domains": [{"url": "https://a.org"}]}, "include_domains", ("https://a.org",)),
         ({"include_raw_content": "markdown"}, "include_raw_content", True),
         ({"include_raw_content": " Text"}, "include_raw_content", True),
         ({"exact_match": None}, "exact_match", False),
@@ -81,6 +84,9 @@ async def test_search_arguments_are_taken_as_they_are_meant(given: dict[str, Any
 async def test_other_tools_take_strings_for_lists_and_numbers_too() -> None:
     assert (await requested("extract", {"urls": URL})).urls == (URL,)
     assert (await requested("extract", {"urls": f'["{URL}", "{URL}2"]'})).urls == (URL, URL + "2")
+    for objects in ([{"url": URL}, URL + "2"], f'[{{"url": "{URL}"}}, {{"url": "{URL}2", "title": "T"}}]'):
+        assert (await requested("extract", {"urls": objects})).urls == (URL, URL + "2")
+    assert (await requested("extract", {"urls": {"url": URL}})).urls == (URL,)
     for text in (f"{URL}, {URL}2", f"{URL}\n{URL}2\n", f" {URL} {URL}2", f"{URL},{URL}2 "):
         assert (await requested("extract", {"urls": text})).urls == (URL, URL + "2")
     assert (await requested("extract", {"urls": f"{URL}?a, b"})).urls == (f"{URL}?a, b",)
@@ -110,7 +116,7 @@ async def test_other_tools_take_strings_for_lists_and_numbers_too() -> None:
         ("search", {"query": "x", "search_depth": "deep"}, ["search_depth", "ultra-fast"]),
         ("search", {"query": "x", "topic": "finance"}, ["topic", "news"]),
         ("search", {"query": "x", "time_range": "hour"}, ["time_range", "month"]),
-        ("search", {"query": "x", "include_images": "yes"}, ["include_images", "true or false"]),
+        ("search", {"query": "x", "include_images": "maybe"}, ["include_images", "true or false"]),
         ("search", {"query": "x", "include_images": 1}, ["include_images"]),
         ("search", {"query": "x", "include_images": "text"}, ["include_images", "true or false"]),
         ("search", {"query": "x", "include_raw_content": "html"}, ["include_raw_content", "true or false"]),
@@ -132,6 +138,9 @@ async def test_other_tools_take_strings_for_lists_and_numbers_too() -> None:
         ("extract", {"urls": []}, ["urls"]),
         ("extract", {"urls": [URL] * 21}, ["urls", "20"]),
         ("extract", {"urls": [None]}, ["urls[0]"]),
+        ("extract", {"urls": [{"url": 5}]}, ["urls[0]"]),
+        ("extract", {"urls": [{"link": URL}]}, ["urls[0]"]),
+        ("extract", {"urls": {"link": URL}}, ["urls: must be an array"]),
         ("extract", {"urls": [URL], "format": "html"}, ["format", "markdown"]),
         ("crawl", {"url": ""}, ["url"]),
         ("crawl", {"url": URL, "max_depth": 6}, ["max_depth", "5"]),
