@@ -163,6 +163,25 @@ async def test_wrong_arguments_are_refused_naming_field_and_what_is_allowed(
     assert desk.tools.seen == []
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("websearch_search", "no such tool: 'websearch_search'; did you mean websearch-search? There are websearch-se"),
+        ("WebSearch-Extract", "'WebSearch-Extract'; did you mean websearch-extract? There are websearch-search, "),
+        ("search", "no such tool: 'search'; did you mean websearch-search? There are "),
+        ("bash", "no such tool: 'bash'; there are websearch-search, "),
+        ("x" * 65, "params.name: no such tool; there are websearch-search, "),
+        ("a\nb", "params.name: no such tool; there are websearch-search, "),
+        ("", "params.name: no such tool; there are websearch-search, "),
+        ("sk-" + "a1B2" * 10, "no such tool: 'sk-[hidden]'; there are "),
+    ],
+)
+async def test_an_unknown_tool_is_named_with_the_nearest_one(name: str, told: str) -> None:
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": {}}}
+    _, answer = await Desk().ask(asked, {"MCP-Protocol-Version": "2025-11-25"})
+    assert answer["error"]["code"] == -32602 and told in answer["error"]["message"]
+
+
 async def test_a_refusal_never_quotes_the_value() -> None:
     answer = await Desk().call("search", {"query": "x", "topic": "4539148803436467", "country": "4539148803436467"})
     assert answer.is_error and "4539" not in answer.error["message"]
