@@ -1,6 +1,5 @@
 """The five tools as a client sees them: arguments in every dress, outcomes, and the text made of them."""
 
-import inspect
 from datetime import date
 from typing import Any
 
@@ -9,7 +8,6 @@ import orjson
 import pytest
 
 from gateway import schemas
-from gateway.domain import CrawlRequest, ExtractRequest, SearchRequest
 from gateway.errors import ContentBlocked
 from gateway.mcp.messages import RpcBatch
 from tests.support.paths import GOLDEN
@@ -163,25 +161,6 @@ async def test_wrong_arguments_are_refused_naming_field_and_what_is_allowed(
     assert desk.tools.seen == []
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("websearch_search", "no such tool: 'websearch_search'; did you mean websearch-search? There are websearch-se"),
-        ("WebSearch-Extract", "'WebSearch-Extract'; did you mean websearch-extract? There are websearch-search, "),
-        ("search", "no such tool: 'search'; did you mean websearch-search? There are "),
-        ("bash", "no such tool: 'bash'; there are websearch-search, "),
-        ("x" * 65, "params.name: no such tool; there are websearch-search, "),
-        ("a\nb", "params.name: no such tool; there are websearch-search, "),
-        ("", "params.name: no such tool; there are websearch-search, "),
-        ("sk-" + "a1B2" * 10, "no such tool: 'sk-[hidden]'; there are "),
-    ],
-)
-async def test_an_unknown_tool_is_named_with_the_nearest_one(name: str, told: str) -> None:
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": {}}}
-    _, answer = await Desk().ask(asked, {"MCP-Protocol-Version": "2025-11-25"})
-    assert answer["error"]["code"] == -32602 and told in answer["error"]["message"]
-
-
 async def test_a_refusal_never_quotes_the_value() -> None:
     answer = await Desk().call("search", {"query": "x", "topic": "4539148803436467", "country": "4539148803436467"})
     assert answer.is_error and "4539" not in answer.error["message"]
@@ -311,21 +290,3 @@ async def test_tools_are_described_well_enough_to_be_chosen() -> None:
         assert all(len(prop["description"]) > 15 for prop in tool["inputSchema"]["properties"].values())
         example = orjson.loads(tool["description"].partition("Example: ")[2])
         jsonschema.Draft202012Validator(tool["inputSchema"]).validate(example)
-
-
-@pytest.mark.parametrize(
-    ("tool", "kind", "optional_extras"),
-    [("search", SearchRequest, set()), ("extract", ExtractRequest, set()), ("crawl", CrawlRequest, set()),
-     ("map", CrawlRequest, {"extract_depth", "format", "include_favicon"})],
-)  # fmt: skip
-def test_defaults_of_the_schema_are_those_of_the_request(tool: str, kind: Any, optional_extras: set[str]) -> None:
-    properties = schemas.load(f"tools/{tool}")["properties"]
-    parameters = inspect.signature(kind).parameters
-    assert set(properties) == set(parameters) - optional_extras
-    for name, prop in properties.items():
-        default = parameters[name].default
-        if default is inspect.Parameter.empty:
-            assert name in schemas.load(f"tools/{tool}")["required"]
-        else:
-            assert prop["default"] == (None if default == () else default)
-            assert ({"type": "null"} in prop.get("anyOf", ())) is (prop["default"] is None)
