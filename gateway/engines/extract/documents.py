@@ -7,8 +7,8 @@ PDF and Office documents are read by `engines.office`. Knows no network.
 import json
 import re
 
-from gateway.engines.extract.feeds import is_xml_feed
 from gateway.engines.extract.signatures import SNIFFED_BYTES, ZIP, is_pdf
+from gateway.engines.extract.xml_feed import is_xml_feed
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html.charset import decode
 from gateway.engines.html.text_check import text_only

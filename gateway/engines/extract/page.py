@@ -14,9 +14,10 @@ from gateway.engines.content.structured_text import completed
 from gateway.engines.extract import documents, simhash
 from gateway.engines.extract.anchors import Anchor, anchors_of, mark_anchors
 from gateway.engines.extract.feed_page import feed_links, feed_page
-from gateway.engines.extract.feeds import Feed, is_json_feed, read_json_feed, read_xml_feed
+from gateway.engines.extract.feeds import Feed, is_json_feed, read_json_feed
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.part import PartWish, part_of
+from gateway.engines.extract.xml_feed import read_xml_feed
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
 from gateway.engines.html.embedded_state import EmbeddedState
