@@ -1,6 +1,6 @@
 """A web feed as it was read, whatever its format, and the reader of JSON Feed 1.0 and 1.1.
 
-Runs in the parsing processes. Knows neither Markdown nor the network. Source: JSON Feed 1.1, read 2026-11-23.
+Runs in the parsing processes. Knows neither Markdown nor the network. Source: JSON Feed 1.1.
 """
 
 import json

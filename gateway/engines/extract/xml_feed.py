@@ -1,9 +1,9 @@
 """Reads RSS 0.9 to 2.0, RSS 1.0 (RDF), Atom 0.3 and 1.0.
 
-Runs in the parsing processes. Knows neither Markdown nor the network. Sources, read 2026-11-23: RSS 2.0, RFC 4287, RSS
-1.0 with its modules content and dc; for parts that are missing or misused, the documented rules of feedparser 6: a guid
-that is a permalink stands for a missing link, text with an end tag or a reference is HTML unless its type says that it
-is plain, relative addresses are resolved against `xml:base`, else against the feed's own.
+Runs in the parsing processes. Knows neither Markdown nor the network. Sources: RSS 2.0, RFC 4287, RSS 1.0 with its
+modules content and dc. For parts that are missing or misused the rules follow feedparser (its documentation and source,
+read 2026-11-23): a guid that is a permalink stands for a missing link; in RSS, where a text has no type, one with an
+end tag or a reference is HTML; relative addresses are resolved against `xml:base`, else against the feed's own.
 """
 
 import html
@@ -44,6 +44,8 @@ _FIELDS = {
 }  # fmt: skip
 """What an element of a feed or item means, by its name. Those of other namespaces mean nothing here."""
 _CONTAINERS = frozenset({"channel", "feed", "item", "entry"})
+_ATOM = frozenset({"feed", "entry"})
+"""Elements of Atom, where a text without a type is plain."""
 _ITEMS = frozenset({"item", "entry"})
 _XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
@@ -133,7 +135,7 @@ class _FeedTarget:
         elif meaning == "guid" and attributes.get("ispermalink", attributes.get("isPermaLink", "true")) == "false":
             pass
         elif meaning is not None and not self._ended:
-            self._field = _Field(meaning, _kind_of(attributes), base)
+            self._field = _Field(meaning, _kind_of(attributes) or ("text" if parent in _ATOM else ""), base)
         self._open.append((name, base))
 
     def end(self, tag: str) -> None:

@@ -65,7 +65,7 @@ ATOM = b"""<feed xmlns="http://www.w3.org/2005/Atom" xml:base="https://b.test/no
   <content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">
    <p>a &lt; b <a href="2">two</a><br/>end</p></div></content>
  </entry>
- <entry><title>Two</title><summary type="text">&lt;p&gt; is a paragraph&lt;/p&gt;</summary>
+ <entry><title>Two &lt;/b&gt;</title><summary type="text">&lt;p&gt; is a paragraph&lt;/p&gt;</summary>
   <content type="image/png">iVBORw0KGgo=</content></entry></feed>"""
 ATOM_PAGE = """# A < B
 
@@ -80,7 +80,7 @@ Notes
 a < b [two](https://b.test/notes/2)\x20\x20
 end
 
-## Two
+## Two \\</b>
 
 <p> is a paragraph</p>"""
 RDF = b"""<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/">
