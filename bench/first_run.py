@@ -1,9 +1,11 @@
 """A newcomer's way from a clone to first answers, recorded: each command, its output, its seconds and CPU seconds.
 
-`python -m bench.first_run [--out docs/first-run.md]` clones this checkout's last commit into a new folder and pastes
+`python -m bench.first_run [--out bench/first-run.md]` clones this checkout's last commit into a new folder and pastes
 the README's commands there, in this order: `make run`, a first answer, a search with sources, an OCR picture with its
 boxes, a site as Markdown files. CPU seconds are those of the command and, from the server's start on, of the server
-beside it, read from the kernel. What is recorded is what came, shortened; the machine is described at the top.
+beside it, read from the kernel. What is recorded is what came, shortened; the machine is described at the top. The
+record is no page of `docs/`, which the server serves and the search step reads: it holds the query word for word, so it
+would be its own first hit.
 """
 
 import argparse
@@ -152,7 +154,7 @@ def document(outcomes: list[Outcome], folder: Path) -> Iterator[str]:
 def main() -> None:
     """Record the run. Exits with 1 when a step fails."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "first-run.md")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "first-run.md")
     arguments = parser.parse_args()
     port, ops_port = free_port(), free_port()
     with tempfile.TemporaryDirectory() as empty:

@@ -21,6 +21,7 @@ from gateway.schemas.messages import Problem
 _INTEGER = re.compile(r"[+-]?\d{1,18}(\.0+)?", re.ASCII)
 """A string that means an integer; 18 digits fit 64 bits, and `5.0` is how some models write 5."""
 _TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool}
+_TRUTH: Mapping[str, bool] = {"true": True, "false": False, "yes": True, "no": False}
 _MAX_CONVERTED = 256
 """Arguments of one call that are converted. Chosen: tools have at most 15, and a call with more is refused for the
 unknown ones whatever the others are; half or double changes only what its error names beside them."""
@@ -145,10 +146,19 @@ def _convert_value(value: Any, schema: Json) -> Any:
         if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
             return int(value.strip().split(".")[0])
     elif kind == "boolean" and isinstance(value, str):
-        return {"true": True, "false": False}.get(value.strip().lower(), value)
-    elif kind == "array" and isinstance(value, str):
-        return _convert_list(value)
+        return _TRUTH.get(value.strip().lower(), value)
+    elif kind == "array":
+        items = _convert_list(value) if isinstance(value, str) else value
+        if isinstance(items, list):
+            return [_convert_item(item) for item in items]
+        return [address] if (address := _convert_item(items)) is not items else items
     return value
+
+
+def _convert_item(item: Any) -> Any:
+    """The address of `{"url": "https://…"}`, the form of results and of other tools' arguments; others as they are."""
+    url = item.get("url") if isinstance(item, dict) else None
+    return url if isinstance(url, str) and _WEB_ADDRESS.fullmatch(url) else item
 
 
 def _convert_list(text: str) -> Any:
@@ -201,6 +211,16 @@ def _drop_times(arguments: Json) -> None:
 
 calendar_dates = Rule(frozenset(("start_date", "end_date")), _find_date_problems, _drop_times)
 """Both dates exist in the calendar, and the first is not after the last; a time of the day is left out."""
+
+
+def _take_formats(arguments: Json) -> None:
+    value = arguments["include_raw_content"]
+    if isinstance(value, str) and value.strip().lower() in ("markdown", "text"):
+        arguments["include_raw_content"] = True
+
+
+raw_content_formats = Rule(frozenset(("include_raw_content",)), lambda _: [], _take_formats)
+"""Tavily's API takes a format for `include_raw_content`, and models write it: it asks for the content too."""
 
 images_for_descriptions = Rule(frozenset(("include_image_descriptions",)), _find_description_problems)
 """Descriptions are for images, so they need `include_images`."""

@@ -5,11 +5,13 @@ ToolCall, which the dispatcher runs. Knows no HTTP but the status of a fault. St
 Source: modelcontextprotocol.io, revisions 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28, read 2026-11-21.
 """
 
+import importlib
 from collections.abc import Callable, Mapping
 
 import gateway
 from gateway import trace
 from gateway.domain import Json
+from gateway.key_scrubber import scrub_keys
 from gateway.mcp import versions
 from gateway.mcp.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message, ResultForm, RpcFault
 from gateway.mcp.tools import Tool
@@ -30,6 +32,9 @@ _MODERN_RESULT: Json = {
     "resultType": "complete",
     "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "gateway", "version": gateway.__version__}},
 }
+_SHOWN_CHARS = 64
+"""Longest name of an unknown tool that an error repeats: clients allow no longer names. At half `mcp__` names of some
+clients are not shown."""
 _MODERN_ONLY = frozenset(versions.MODERN)
 
 Method = Callable[[Message, str], None]
@@ -110,7 +115,7 @@ class McpMethods:
             raise _invalid_params("params.name: must be a string", revision)
         tool = self._tools.get(name)
         if tool is None:
-            raise _invalid_params(f"params.name: no such tool; there are {', '.join(self._tools)}", revision)
+            raise _invalid_params(f"params.name: {_no_such_tool(name, self._tools)}", revision)
         if arguments is not None and not isinstance(arguments, dict):
             raise _invalid_params("params.arguments: must be an object", revision)
         meta = message.params.get("_meta")
@@ -138,6 +143,16 @@ def dispatched_status(revision: str, modern: int) -> int:
 
 def _invalid_params(message: str, revision: str) -> RpcFault:
     return RpcFault(INVALID_PARAMS, message, status=dispatched_status(revision, 400))
+
+
+def _no_such_tool(name: str, tools: Mapping[str, Tool]) -> str:
+    """Names the tool that was asked for, if that may be a name, and the nearest one."""
+    if not name.isprintable() or not 0 < len(name) <= _SHOWN_CHARS:
+        return f"no such tool; there are {', '.join(tools)}"
+    meant = {short: tool for tool in tools for short in (tool, tool.removeprefix("websearch-"))}
+    near = importlib.import_module("difflib").get_close_matches(name.lower(), meant, n=1)
+    hint = f"did you mean {meant[near[0]]}? There are" if near else "there are"
+    return f"no such tool: {scrub_keys(name)!r}; {hint} {', '.join(tools)}"
 
 
 def _progress_token(meta: Json, revision: str) -> str | int | None:

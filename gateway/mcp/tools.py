@@ -20,6 +20,7 @@ from gateway.mcp.arguments import (
     known_country,
     not_blank,
     parse_date,
+    raw_content_formats,
 )
 from gateway.mcp.messages import ToolCall
 from gateway.texts import ScanToken
@@ -122,7 +123,7 @@ def tool_table(service: WebTools, searched: Searched = "web") -> Mapping[str, To
     `searched` says in the search tool's description what is searched.
     """
     country = known_country(schemas.load("country"))
-    search_rules = (not_blank("query"), calendar_dates, images_for_descriptions, country)
+    search_rules = (not_blank("query"), calendar_dates, images_for_descriptions, raw_content_formats, country)
     tools = (
         _searching(searched, _tool("search", search_request, service.search, search_rules)),
         _tool("extract", lambda arguments: ExtractRequest(**_tuples(arguments)), service.extract),

@@ -10,6 +10,7 @@ import re
 import orjson
 
 from gateway.engines.extract.signatures import SNIFFED_BYTES, ZIP, is_pdf
+from gateway.engines.extract.xml_feed import is_xml_feed
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html.charset import decode
 from gateway.engines.html.text_check import not_text, text_only
@@ -30,10 +31,16 @@ _MAX_TITLE_SEARCH_CHARS = 20_000
 
 
 def kind_of(content_type: str, body: bytes) -> str:
-    """`html`, `json`, `xml`, `markdown`, `text`, `picture`, or a document: `pdf`, `docx`, `xlsx`, `pptx`, `odt`.
+    """`html`, `json`, `xml`, `feed` (RSS, Atom), `markdown`, `text`, `picture`, or a document: `pdf`, `docx`, `xlsx`,
+    `pptx`, `odt`. A JSON Feed is `json`.
 
     Raises FetchFailed, which names a type that cannot be read.
     """
+    kind = _declared_kind(content_type, body)
+    return "feed" if kind in ("html", "xml") and is_xml_feed(body) else kind
+
+
+def _declared_kind(content_type: str, body: bytes) -> str:
     essence = content_type.partition(";")[0].strip().lower()
     if is_pdf(body):
         return "pdf"

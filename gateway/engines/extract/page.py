@@ -13,8 +13,11 @@ from gateway.engines.content.structured_data import StructuredData, read_structu
 from gateway.engines.content.structured_text import completed
 from gateway.engines.extract import documents, simhash
 from gateway.engines.extract.anchors import Anchor, anchors_of, mark_anchors
+from gateway.engines.extract.feed_page import feed_links, feed_page
+from gateway.engines.extract.feeds import Feed, is_json_feed, read_json_feed
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.part import PartWish, part_of
+from gateway.engines.extract.xml_feed import read_xml_feed
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
 from gateway.engines.html.embedded_state import EmbeddedState
@@ -42,7 +45,7 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
     """The page. Raises FetchFailed, EngineMissing.
 
     `{kind, title, content, hash, simhash, invisible}`, for documents and pictures `scanned?`: the pages
-    without text, `{part?, sections?, lacks_section?}` as `engines.extract.part`
+    without text, for feeds `links?` of their items, `{part?, sections?, lacks_section?}` as `engines.extract.part`
     has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
     needs_browser, page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that
     were taken out (engines.text.invisible); `styles_ignored`: the page hides most of its own text, which was read all
@@ -60,8 +63,26 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
         return _complete_page(text or "", options, page if text is not None else page | {"scanned": [1]})
     if kind in KINDS:
         return _document_page(kind, body, options)
+    if kind == "feed" or (kind == "json" and is_json_feed(options.content_type, body)):
+        feed = _read_feed(kind, body, options)
+        if feed is not None and feed.items:
+            return _feed_page(feed, options)
+        kind = "xml" if kind == "feed" else kind
     title, text = documents.read(kind, body, options.content_type, options.format == "text")
     return _complete_page(text, options, {"title": title or title_from_url(options.url), "kind": kind})
+
+
+def _read_feed(kind: str, body: bytes, options: ExtractOptions) -> Feed | None:
+    text = text_only(decode(body, options.content_type))
+    return read_xml_feed(holdable(text), options.url) if kind == "feed" else read_json_feed(text, options.url)
+
+
+def _feed_page(feed: Feed, options: ExtractOptions) -> Json:
+    title, text = feed_page(feed, options.format == "text")
+    page: Json = {"title": title or title_from_url(options.url), "kind": "feed"}
+    if options.links:
+        page["links"] = feed_links(feed)
+    return _complete_page(text, options, page)
 
 
 def _document_page(kind: str, body: bytes, options: ExtractOptions) -> Json:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.key_scrubber import scrub_keys
 from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
 from gateway.wire.responses.messages import MessageBuilder
 from gateway.wire.responses.tool_names import ToolNames
@@ -30,6 +31,15 @@ _NOT_CHAT = frozenset(
 _NOT_TRUNCATED = "truncation is not done for this model: a conversation beyond its context is refused"
 _LOGPROBS = "message.output_text.logprobs"
 """What `include` has for them."""
+_INCLUDABLE = (
+    "web_search_call.action.sources", "web_search_call.results", "file_search_call.results",
+    "code_interpreter_call.outputs", "computer_call_output.output.image_url", "message.input_image.image_url",
+    "message.output_text.logprobs", "reasoning.encrypted_content",
+)  # fmt: skip
+"""Values of `include` in OpenAI's API (`ResponseIncludable` of openai-python). Clients send those of parts that an
+answer does not have, so they are taken without a word."""
+_SHOWN_CHARS = 64
+_MAX_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +105,7 @@ def to_chat(body: Json, history: Sequence[Json], hosted: Collection[str] = ()) -
     warnings = [*messages.warnings, *_dropped(offered.dropped)]
     if body.get("top_logprobs") or _LOGPROBS in list_in(body, "include"):
         warnings.append(LOGPROBS_LEFT_OUT)
+    warnings += _unknown_includes(list_in(body, "include"))
     if body.get("truncation") == "auto":
         warnings.append(_NOT_TRUNCATED)
     return ChatRequest(chat, offered.dropped, offered.names, warnings)
@@ -130,3 +141,16 @@ def _format(body: Json) -> Json | None:
 def _dropped(kinds: list[str]) -> list[str]:
     names = ", ".join(dict.fromkeys(kinds))
     return [f"tools that nobody runs for this model were left out: {names}"] if kinds else []
+
+
+def _unknown_includes(values: Sequence[object]) -> list[str]:
+    unknown = [(at, value) for at, value in enumerate(values) if value not in _INCLUDABLE]
+    if not unknown:
+        return []
+    named = ", ".join(f"include[{at}]{_shown(value)}" for at, value in unknown[:_MAX_NAMED])
+    more = f" and {len(unknown) - _MAX_NAMED} more" if len(unknown) > _MAX_NAMED else ""
+    return [f"{named}{more}: not known and left out; known are {', '.join(_INCLUDABLE)}"]
+
+
+def _shown(value: object) -> str:
+    return f" {scrub_keys(value[:_SHOWN_CHARS])!r}" if isinstance(value, str) else ""

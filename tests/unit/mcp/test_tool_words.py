@@ -1,11 +1,13 @@
-"""What the tools take and say that depends on tables and on the configuration: countries, what is searched."""
+"""What the tools take and say that depends on tables and on the configuration: countries, names, what is searched."""
 
+import inspect
 from typing import Any
 
 import jsonschema
+import pytest
 
 from gateway import schemas
-from gateway.domain import ExtractRequest, Json, WebCall
+from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 from gateway.errors import InvalidRequest
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
@@ -56,3 +58,40 @@ async def test_a_failure_that_has_a_part_of_the_answer_gives_both_and_is_sanitiz
     assert data["failed_results"][0]["error"] == "gone" and data["error"]["param"] == "urls"
     schema = tool_table(RecordingTools())["websearch-extract"].descriptor["outputSchema"]
     jsonschema.validate(result["structuredContent"], schema)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("websearch_search", "no such tool: 'websearch_search'; did you mean websearch-search? There are websearch-se"),
+        ("WebSearch-Extract", "'WebSearch-Extract'; did you mean websearch-extract? There are websearch-search, "),
+        ("search", "no such tool: 'search'; did you mean websearch-search? There are "),
+        ("bash", "no such tool: 'bash'; there are websearch-search, "),
+        ("x" * 65, "params.name: no such tool; there are websearch-search, "),
+        ("a\nb", "params.name: no such tool; there are websearch-search, "),
+        ("", "params.name: no such tool; there are websearch-search, "),
+        ("sk-" + "a1B2" * 10, "no such tool: 'sk-[hidden]'; there are "),
+    ],
+)
+async def test_an_unknown_tool_is_named_with_the_nearest_one(name: str, told: str) -> None:
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": {}}}
+    _, answer = await Desk().ask(asked, {"MCP-Protocol-Version": "2025-11-25"})
+    assert answer["error"]["code"] == -32602 and told in answer["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "kind", "optional_extras"),
+    [("search", SearchRequest, set()), ("extract", ExtractRequest, set()), ("crawl", CrawlRequest, set()),
+     ("map", CrawlRequest, {"extract_depth", "format", "include_favicon"})],
+)  # fmt: skip
+def test_defaults_of_the_schema_are_those_of_the_request(tool: str, kind: Any, optional_extras: set[str]) -> None:
+    properties = schemas.load(f"tools/{tool}")["properties"]
+    parameters = inspect.signature(kind).parameters
+    assert set(properties) == set(parameters) - optional_extras
+    for name, prop in properties.items():
+        default = parameters[name].default
+        if default is inspect.Parameter.empty:
+            assert name in schemas.load(f"tools/{tool}")["required"]
+        else:
+            assert prop["default"] == (None if default == () else default)
+            assert ({"type": "null"} in prop.get("anyOf", ())) is (prop["default"] is None)

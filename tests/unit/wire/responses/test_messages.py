@@ -1,10 +1,11 @@
 """Items in any order become messages in the order that strict chat templates accept."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openai.types.responses import ResponseIncludable
 
 from gateway.errors import InvalidRequest
 from gateway.wire.responses.request import to_chat
@@ -91,6 +92,17 @@ def test_an_unknown_part_is_refused_by_its_path_and_what_is_allowed() -> None:
     with pytest.raises(InvalidRequest, match="allowed: input_text") as caught:
         messages_of({"role": "user", "content": [{"type": "input_hologram"}]})
     assert caught.value.param == "input[0].content[0]" and "input_hologram" in caught.value.message
+
+
+def test_values_of_include_that_nobody_knows_are_told_and_those_of_the_sdk_are_taken() -> None:
+    known = [value for value in get_args(ResponseIncludable) if "logprobs" not in value]
+    assert to_chat({"model": "m", "input": [message("user", "hi")], "include": known}, []).warnings == []
+    wrong = ["web_search_call.source", *known, 5, {"a": "secret"}]
+    [warning] = to_chat({"model": "m", "input": [message("user", "hi")], "include": wrong}, []).warnings
+    assert warning.startswith("include[0] 'web_search_call.source', include[8], include[9]: not known and left out;")
+    assert all(value in warning for value in get_args(ResponseIncludable))
+    [warning] = to_chat({"model": "m", "input": [message("user", "hi")], "include": ["x"] * 1_000}, []).warnings
+    assert "and 995 more" in warning
 
 
 def test_an_item_that_nobody_knows_is_left_out_with_a_warning() -> None:
