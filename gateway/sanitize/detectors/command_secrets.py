@@ -68,8 +68,10 @@ PIPES = (
 _FIRST_WORD = re.compile(rb"[^A-Za-z0-9]?([A-Za-z0-9][\w.-]{1,20})(?:[\"'],)?(?=[ \t\"'])")
 _PIPED = re.compile(rb"(?:echo|printf)[ \t]+(?:-[ne]{1,2} )?[\"']?(?:[\w.-]{1,40}:)?([^\s\"'|]{6,100})")
 _READS_PASSWORD = re.compile(
-    rb"[^\n]{0,80}?(?:sudo (?:-\w{1,20} ){0,4}-S|--stdin|chpasswd|--password-stdin|passphrase-fd|kinit|su |cryptsetup)"
+    rb"sudo (?:-\w{1,20} ){0,4}-S|--stdin|chpasswd|--password-stdin|passphrase-fd|kinit|su |cryptsetup"
 )
+_READER_BYTES = 120
+"""Rest of the line in which the program is looked for: it follows the pipe, some with options before the telling one."""
 _MAX_CHARS = 800
 """Chosen: characters of a command that are read. At half long commands over several lines are cut; at double texts of
 commands cost more."""
@@ -118,7 +120,10 @@ def read_pipe(text: bytes, start: int, budget: WorkBudget) -> Iterator[Finding]:
     """The password that `echo` at `start` writes to a program that reads it."""
     budget.spend(10)
     piped = _PIPED.match(text, start)
-    if piped is not None and _READS_PASSWORD.match(text, piped.end()):
+    if piped is None:
+        return
+    line_end = text.find(b"\n", piped.end(), piped.end() + _READER_BYTES)
+    if _READS_PASSWORD.search(text, piped.end(), line_end if line_end >= 0 else piped.end() + _READER_BYTES):
         yield from _one(text, piped.span(1), _OWNED, budget)
 
 
