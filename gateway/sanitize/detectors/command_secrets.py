@@ -71,7 +71,7 @@ _READS_PASSWORD = re.compile(
     rb"sudo (?:-\w{1,20} ){0,4}-S|--stdin|chpasswd|--password-stdin|passphrase-fd|kinit|su |cryptsetup"
 )
 _READER_BYTES = 120
-"""Rest of the line in which the program is looked for: it follows the pipe, some with options before the telling one."""
+"""Rest of the line in which the program is looked for: behind the pipe, some with options before the telling one."""
 _MAX_CHARS = 800
 """Chosen: characters of a command that are read. At half long commands over several lines are cut; at double texts of
 commands cost more."""
