@@ -29,7 +29,7 @@ def limit_bytes(task: str) -> int:
 
 
 def out_of_memory(task: str) -> FetchFailed:
-    """What a caller is told of a job that needs more."""
+    """The error for a page that needs more memory than its task may have."""
     size = f"{limit_bytes(task) // 1_000_000} MB"
     return FetchFailed(f"reading the page needs more memory than one page may take ({size})", "too_large")
 

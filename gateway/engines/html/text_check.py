@@ -82,7 +82,7 @@ def _is_above(count: int, share: float, size: int) -> bool:
 
 
 def not_text() -> FetchFailed:
-    """What a caller is told of a body that is no text."""
+    """The error for a body that is binary."""
     return FetchFailed(
         "the page is not text, whatever its Content-Type says; HTML, text, Markdown, JSON, XML and PDF can be read",
         "unsupported_type",

@@ -30,7 +30,7 @@ _DESCRIPTION_CHARS = 400
 """Longest line that may be a term, as in `passages`, and beginning of its description in which a sentence ends."""
 _SENTENCE_END = re.compile(r"[.:!?](?:\s|\Z)")
 _MOST_PLACES = 20
-"""Places of a name in one passage that are looked at: more than passages of real pages have."""
+"""Occurrences of a name that are checked in one passage: real pages have fewer."""
 _BLANKS = re.compile(r"[ \t_]+")
 
 

@@ -122,7 +122,7 @@ def _letters(raw: Any, text: Any, page: Any) -> list[_Letter]:
 
 
 def _goes_on(last: _Letter, letter: _Letter) -> bool:
-    """Whether a letter stands on the line of the last one, closely after it."""
+    """Whether a letter follows the last one on the same line, without a wide gap."""
     before, rect, size = last.rect, letter.rect, max(last.rect.height, letter.rect.height)
     shared = min(before.y2, rect.y2) - max(before.y1, rect.y1)
     return shared > SAME_LINE * min(before.height, rect.height) and -size < rect.x1 - before.x2 < CELL_GAP * size

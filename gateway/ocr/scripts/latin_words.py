@@ -58,8 +58,7 @@ def _is_seen(part: str, candidates: Sequence[str]) -> bool:
 
 
 def _with_words_of(words: list[str], others: list[str], invented: set[str]) -> str:
-    """The words, those that are invented replaced by what stands in the same place of the other reading, if that has
-    other letters than Latin ones there."""
+    """The words; an invented one is replaced by the word at its place in the other reading, if that is not Latin."""
     text: list[str] = []
     for kind, first, last, start, end in SequenceMatcher(None, words, others, autojunk=False).get_opcodes():
         mine, theirs = words[first:last], others[start:end]
