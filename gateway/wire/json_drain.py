@@ -28,8 +28,8 @@ _MAX_WEIGHED = 100_000
 half bodies of 2 MB of small values are emptied in part, at double a large body holds the loop twice as long."""
 _SCALARS = frozenset((int, float, bool, type(None)))
 _LONG_VALUES = 2_000
-"""Values of an answer whose lengths are added up. Chosen: this takes 60 µs. At half, answers of embeddings are encoded in
-pieces, which is slower, for nothing; at double, the check of an answer of many small values takes twice as long."""
+"""Values of an answer whose lengths are added up. Chosen: this takes 60 µs. At half, answers of embeddings are encoded
+in pieces, which is slower, for nothing; at double, the check of an answer of many small values takes twice as long."""
 _PART_BYTES = 1 << 18
 """Bytes of JSON that are kept as one. Chosen: as long as what is written to a connection at once; at half twice as many
 writes, at double twice as much is copied at a time."""
