@@ -99,21 +99,13 @@ class Budgets:
         self._prices = prices
         self._fallbacks = fallbacks
         self._now = now
-        self._defaults_bind = bool(defaults.tokens_per_minute or defaults.tokens_per_day or defaults.spend_per_month)
-        self._defaults_bind_tools = bool(defaults.tool_calls_per_day or defaults.spend_per_month)
+        own = (defaults.tokens_per_minute, defaults.tokens_per_day, defaults.tool_calls_per_day)
+        self._defaults_bind = any((*own, defaults.spend_per_month))
 
     def may_bind(self, caller: Caller) -> bool:
-        """Whether `reserve` may have something to do for the key: most keys have no budgets, and this costs nothing."""
-        return (
-            self._defaults_bind
-            or caller.tokens_per_day is not None
-            or caller.tokens_per_minute is not None
-            or caller.spend_per_month is not None
-        )
-
-    def may_bind_tools(self, caller: Caller) -> bool:
-        """The same for `charge_tool`."""
-        return self._defaults_bind_tools or caller.tool_calls_per_day is not None or caller.spend_per_month is not None
+        """Whether `reserve` or `charge_tool` may have something to do for the key: most keys have no budgets, and this
+        costs nothing."""
+        return self._defaults_bind or caller.has_budgets
 
     async def reserve(self, caller: Caller, body: Json, limits: dict[str, LimitState]) -> Reservation | None:
         """Reserve what a request body with a `model` may use. None where the key has no budget for it or the model does

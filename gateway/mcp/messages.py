@@ -14,6 +14,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest
+from gateway.long_texts import LONG_CHARS
 from gateway.texts import ScanToken, TextSlot
 from gateway.wire.text_slots import text_slots
 
@@ -206,6 +207,14 @@ def render(data: Json) -> Json:
     if structured:
         result["structuredContent"] = orjson.Fragment(encoded)
     return response(data.call_id, result)
+
+
+def render_body(data: Json) -> Json | bytes:
+    """`render` for a whole answer: the JSON itself of a short result, whose length is known here."""
+    message = render(data)
+    if isinstance(data, ToolOutcome) and len(message["result"]["content"][0]["text"]) <= LONG_CHARS:
+        return orjson.dumps(message)
+    return message
 
 
 def render_all(data: list[Json]) -> list[Json]:

@@ -122,10 +122,11 @@ class McpMethods:
         if not isinstance(meta, dict):
             message.call = tool.prepare(arguments or {})
             return
-        token = _progress_token(meta, revision)
+        token = _progress_token(meta, revision) if "progressToken" in meta else None
         message.call = call = tool.prepare(arguments or {})
         call.progress_token = token
-        call.trace_parent = trace.parent_of(meta[trace.HEADER]) if trace.HEADER in meta else None
+        if trace.HEADER in meta:
+            call.trace_parent = trace.parent_of(meta[trace.HEADER])
 
 
 def is_structured(revision: str) -> bool:

@@ -51,7 +51,7 @@ class RequestContext:
             self.limits["requests"] = state
         if tool:
             budgets = self.server.budgets
-            if budgets is not None and budgets.may_bind_tools(self.caller):
+            if budgets is not None and budgets.may_bind(self.caller):
                 model = self.stats.model or (self.reservation.model if self.reservation is not None else "")
                 await budgets.charge_tool(self.caller, tool, self.limits, model)
             self.stats.tools[tool] = self.stats.tools.get(tool, 0) + 1

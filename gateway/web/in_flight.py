@@ -38,7 +38,7 @@ class InFlight:
         self._cap = cap
         self._places = FairQueue(cap, share=share, spare=max(1, cap // _SPARE_PART))
         self._tasks: dict[asyncio.Task[object], bool] = {}
-        self._emptied = asyncio.Event()
+        self._emptied: asyncio.Event | None = None  # while somebody waits for it: an event costs each request
         self._awaited: set[asyncio.Task[object]] = set()
         self._awaited_ended = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -59,11 +59,12 @@ class InFlight:
     def leave(self, task: asyncio.Task[object]) -> None:
         """The task's request was answered, or its client has left."""
         del self._tasks[task]
-        self._awaited.discard(task)
-        if not self._tasks:
+        if self._emptied is not None and not self._tasks:
             self._emptied.set()
-        if not self._awaited:
-            self._awaited_ended.set()
+        if self._awaited:
+            self._awaited.discard(task)
+            if not self._awaited:
+                self._awaited_ended.set()
 
     async def wait_for_current(self, limit_s: float) -> None:
         """Wait until the requests that run at the call have ended, at most `limit_s` seconds. One caller at a time."""
@@ -81,12 +82,14 @@ class InFlight:
         """Wait until no request runs, at most `limit_s` seconds. One caller at a time."""
         if not self._tasks:
             return
-        self._emptied.clear()
+        self._emptied = asyncio.Event()
         try:
             async with asyncio.timeout(limit_s):
                 await self._emptied.wait()
         except TimeoutError:
             return
+        finally:
+            self._emptied = None
 
     def take_place(self, key_id: str) -> None:
         """Count the current request against the cap, for its key; `give_back` must follow. Raises Overloaded; then

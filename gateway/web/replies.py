@@ -27,6 +27,8 @@ Chosen: half would cut mobile clients that change networks; double would hold an
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 """Ask proxies (nginx reads the second) to pass events on at once and unchanged."""
 
+_NO_BODY = [b""]
+
 Endings = Callable[[GatewayError], list[Event]]
 """The events that end a stream which failed with this error."""
 
@@ -53,7 +55,8 @@ class JsonReply(web.StreamResponse):
         headers: Mapping[str, str] | None = None,
         finish: Callable[[Any], Any] | None = None,
     ) -> None:
-        """`finish` turns the data, after every middleware has seen it, into the JSON value of the body."""
+        """`finish` turns the data, after every middleware has seen it, into the JSON value of the body, or into its
+        JSON where that is short."""
         super().__init__(status=status, headers=headers)
         self.headers[hdrs.CONTENT_TYPE] = "application/json"
         self.data = data
@@ -68,7 +71,9 @@ class JsonReply(web.StreamResponse):
         Raises TypeError when the data is not JSON (a lone surrogate, for example).
         """
         value = self.finish(self.data) if self.finish else self.data
-        if is_long(value):
+        if type(value) is bytes:
+            self.body = [value]
+        elif is_long(value):
             self.body = EncodedJson.of(value, is_owned=False).parts
         else:
             self.body = [orjson.dumps(value, default=as_json)]
@@ -105,10 +110,10 @@ class JsonReply(web.StreamResponse):
             headers[hdrs.CONNECTION] = "keep-alive"
         writer = request.writer
         await writer.write_headers(f"HTTP/{major}.{minor} {self.status} {self.reason}", headers)
-        is_sent = request.method != hdrs.METH_HEAD
-        for part in body[:-1] if is_sent else ():
+        *before, last = body if request.method != hdrs.METH_HEAD else _NO_BODY
+        for part in before:
             await writer.write(part)
-        await writer.write_eof(body[-1] if is_sent else b"")
+        await writer.write_eof(last)
         self._is_sent = True
         return writer
 

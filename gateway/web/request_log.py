@@ -6,7 +6,6 @@ key, a query string, a prompt or an answer. Knows no HTTP but the status.
 """
 
 import asyncio
-from collections import Counter as Tally
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -122,23 +121,21 @@ class Recorder:
 
     def _count_tools(self, gathered: Sequence[Finished]) -> None:
         """Count calls of tools, those for a model under both. `gathered`: requests that called some."""
-        calls: Tally[tuple[str, str]] = Tally()
-        used: Tally[UsageKey] = Tally()
+        calls: dict[tuple[str, str, str, str], int] = {}
         durations: dict[str, list[float]] = {}
         for finished in gathered:
             stats = finished.stats
+            if stats.tool in stats.tools:
+                durations.setdefault(stats.tool, []).append(finished.total_s)
             for tool, number in stats.tools.items():
-                calls[tool, stats.outcome or "ok"] += number
-                used[UsageKey(stats.key_id, stats.model, tool)] += number
-                if stats.tool == tool:
-                    durations.setdefault(tool, []).append(finished.total_s)
-        for (tool, outcome), number in calls.items():
-            self._metrics.tool_calls.labels(tool, outcome).inc(number)
+                group = (tool, stats.outcome, stats.key_id, stats.model)
+                calls[group] = calls.get(group, 0) + number
+        for (tool, outcome, key_id, model), number in calls.items():
+            self._metrics.tool_calls.labels(tool, outcome or "ok").inc(number)
+            if self._usage is not None:
+                self._usage.add(UsageKey(key_id, model, tool), Used(tool_calls=number), 0 if model else number)
         for tool, times in durations.items():
             self._metrics.tool_duration.labels(tool).observe_many(times)
-        if self._usage is not None:
-            for row, number in used.items():
-                self._usage.add(row, Used(tool_calls=number), 0 if row.model else number)
 
 
 @dataclass(slots=True)

@@ -42,23 +42,19 @@ _NO_FOURTH = bytes(range(0xF0))
 
 def is_long(root: Any) -> bool:
     """Whether a value has more text than LONG_CHARS, or very many values: then it is encoded in pieces."""
-    chars, left, stack = 0, _LONG_VALUES, [root]
-    while stack:
-        value = stack.pop()
+    seen = [root]
+    for value in seen:  # which grows meanwhile
         kind = type(value)
-        if kind is str:
-            chars += len(value)
-            if chars > LONG_CHARS:
-                return True
-        elif kind is dict or kind is list:
+        if kind is dict or kind is list:
             members = value.values() if kind is dict else value
-            left -= len(value)
-            if left < 0:
-                return not _SCALARS.issuperset(map(type, members))
-            stack += members
+            if len(seen) + len(value) > _LONG_VALUES:
+                if not _SCALARS.issuperset(map(type, members)):
+                    return True
+                break
+            seen += members
         elif kind is Utf8Text:
             return True
-    return False
+    return sum([len(value) for value in seen if type(value) is str]) > LONG_CHARS
 
 
 def json_pieces(value: Any) -> Iterator[bytes]:

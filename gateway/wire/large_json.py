@@ -109,6 +109,8 @@ def decode(raw: bytes | bytearray) -> Any:
 
     A bytearray is empty afterwards: a large body is let go as soon as its values exist.
     """
+    if type(raw) is bytes and len(raw) < DENSE_BYTES:
+        return orjson.loads(raw)
     if isinstance(raw, DecodedBody):
         return raw.take()
     if len(raw) < DENSE_BYTES:

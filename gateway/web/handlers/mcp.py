@@ -14,7 +14,7 @@ from gateway.errors import NotAcceptable
 from gateway.mcp.dialect import failure_events
 from gateway.mcp.dispatcher import Dispatcher, RpcCaller
 from gateway.mcp.envelope import MAX_BODY_BYTES
-from gateway.mcp.messages import RpcBatch, render, render_all
+from gateway.mcp.messages import RpcBatch, render_all, render_body
 from gateway.mcp.versions import RpcHeaders
 from gateway.web.context import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
@@ -70,7 +70,7 @@ class WebSearchHandler:
                 failure_events=partial(failure_events, batch),
             )
         data = await self._dispatcher.answer(batch, caller)
-        return JsonReply(data, finish=render_all if batch.is_batch else render)
+        return JsonReply(data, finish=render_all if batch.is_batch else render_body)
 
 
 def _rpc_headers(headers: MultiMapping[str]) -> RpcHeaders:

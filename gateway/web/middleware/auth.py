@@ -4,16 +4,17 @@ Order of the answers: 403 origin, 404 path, 405 method, 400 two keys, 401 key, 4
 is read. Knows no interface. Host and forwarded headers are never read, and no part of a key reaches a log or an error.
 """
 
+import contextlib
+
 from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
 from aiohttp.typedefs import Handler
-from multidict import istr
+from multidict import MultiMapping, istr
 
 from gateway.domain import Caller
 from gateway.errors import Forbidden, InvalidRequest, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
 from gateway.web.context import CONTEXT
 from gateway.web.middleware.cors import check_origin, is_preflight, preflight_reply
 from gateway.web.middleware.errors import from_http_exception
-from gateway.web.state import ServerState
 
 _API_KEY = istr("X-Api-Key")
 """Where clients of Anthropic's interface send the key; it is taken on every route."""
@@ -36,7 +37,17 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
     if request.match_info.http_exception is not None:
         raise from_http_exception(request, request.match_info.http_exception)
     context = request[CONTEXT]
-    context.caller = caller = await _authenticate(request, context.server)
+    keys, presented = context.server.keys, _presented_key(headers)
+    try:
+        if not presented:
+            raise Unauthenticated(_missing_key(headers.get(hdrs.AUTHORIZATION, "")))
+        caller = keys.lookup(presented)
+    except Unauthenticated:
+        known_by_now = await _look_again(request, presented)
+        if known_by_now is None:
+            raise
+        caller = known_by_now
+    context.caller = caller
     context.stats.key_id = caller.key_id
     scopes = context.endpoint.scopes
     if scopes and not scopes & caller.scopes:
@@ -55,13 +66,13 @@ def _check_framing(request: web.Request) -> None:
         raise UnsupportedCoding("this Transfer-Encoding is not supported; the only one is chunked")
 
 
-async def _authenticate(request: web.Request, server: ServerState) -> Caller:
-    """The key's caller. A valid key is served even where others behind the same address (a proxy, a NAT) guess.
+def _presented_key(headers: MultiMapping[str]) -> str:
+    """The key that was sent. Raises Unauthenticated where there is none, InvalidRequest.
 
     It is in `Authorization` or in `X-Api-Key`, or the same in both. Two headers of one name are refused whatever
     they hold, and two keys that differ: different programs on the way could go by different ones.
     """
-    sent, sent_apart = request.headers.getall(hdrs.AUTHORIZATION, _NONE), request.headers.getall(_API_KEY, _NONE)
+    sent, sent_apart = headers.getall(hdrs.AUTHORIZATION, _NONE), headers.getall(_API_KEY, _NONE)
     if len(sent) > 1 or len(sent_apart) > 1:
         raise InvalidRequest(f"more than one {'Authorization' if len(sent) > 1 else _API_KEY} header; send one")
     scheme, _, presented = sent[0].partition(" ")
@@ -70,18 +81,20 @@ async def _authenticate(request: web.Request, server: ServerState) -> Caller:
         if sent[0] and presented != sent_apart[0].strip():
             raise InvalidRequest(f"the Authorization and {_API_KEY} headers differ; send one of them")
         presented = sent_apart[0].strip()
-    try:
-        if not presented:
-            raise Unauthenticated(_missing_key(sent[0]))
-        try:
+    return presented
+
+
+async def _look_again(request: web.Request, presented: str) -> Caller | None:
+    """The caller of a key that was not known: it may have been made a moment ago. None for none: then the address is
+    noted, which raises RateLimited. A valid key is served even where others behind the same address (a proxy, a NAT)
+    guess.
+    """
+    server = request[CONTEXT].server
+    if presented and await server.keys.refresh():
+        with contextlib.suppress(Unauthenticated):
             return server.keys.lookup(presented)
-        except Unauthenticated:
-            if await server.keys.refresh():  # the key may have been made a moment ago
-                return server.keys.lookup(presented)
-            raise
-    except Unauthenticated:
-        await server.bad_keys.record(server.address_of(request))
-        raise
+    await server.bad_keys.record(server.address_of(request))
+    return None
 
 
 def _missing_key(authorization: str) -> str:
