@@ -274,6 +274,7 @@ class RequestStats:
     body_values: int = 0
     owns_body: bool = False
     has_large_answer: bool = False
+    answer_bytes: int = 0  # of a whole answer as the upstream sent it; 0 where it is made of several, or by the gateway
     unguarded: int = 0  # texts that passed although the guardrail failed, because the policy allows it
     warnings: list[str] = field(default_factory=list)  # for the caller: what was left out or done in another way
     streaming: "Metered | None" = None

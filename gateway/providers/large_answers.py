@@ -82,13 +82,14 @@ async def decoded_answer(
     of_model: bool = False,
 ) -> object:
     """The value; None for what is no JSON, or nested too deeply. With `of_model` the log probabilities of a large
-    answer are `wire.logprobs.PackedLogprobs`. A large one sets `stats.has_large_answer`.
+    answer are `wire.logprobs.PackedLogprobs`. Sets `stats.answer_bytes`, and `stats.has_large_answer` for a large one.
 
     Raises UpstreamError, which names the `sender`: it has too many values, or takes too much memory."""
-    if len(raw) <= min(MEASURED_BYTES, max_values):
-        return json_or_none(raw)
+    is_large = len(raw) > min(MEASURED_BYTES, max_values)
     if stats is not None:
-        stats.has_large_answer = True
+        stats.answer_bytes, stats.has_large_answer = len(raw), is_large or stats.has_large_answer
+    if not is_large:
+        return json_or_none(raw)
     held = [raw]
     del raw
     try:

@@ -54,13 +54,15 @@ class JsonReply(web.StreamResponse):
         status: int = 200,
         headers: Mapping[str, str] | None = None,
         finish: Callable[[Any], Any] | None = None,
+        is_short: bool = False,
     ) -> None:
         """`finish` turns the data, after every middleware has seen it, into the JSON value of the body, or into its
-        JSON where that is short."""
+        JSON where that is short. `is_short`: the data is known to hold little text."""
         super().__init__(status=status, headers=headers)
         self.headers[hdrs.CONTENT_TYPE] = "application/json"
         self.data = data
         self.finish = finish
+        self._is_short = is_short
         self.body: list[bytes] | None = None
         self._is_sent = False
         self._stays_open: bool | None = None
@@ -73,7 +75,7 @@ class JsonReply(web.StreamResponse):
         value = self.finish(self.data) if self.finish else self.data
         if type(value) is bytes:
             self.body = [value]
-        elif is_long(value):
+        elif not self._is_short and is_long(value):
             self.body = EncodedJson.of(value, is_owned=False).parts
         else:
             self.body = [orjson.dumps(value, default=as_json)]

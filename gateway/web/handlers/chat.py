@@ -12,6 +12,7 @@ from aiohttp import web
 from gateway import schemas
 from gateway.domain import Caller, EventStream, Json, RequestStats
 from gateway.errors import Forbidden, InvalidRequest
+from gateway.long_texts import LONG_CHARS
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.loop import LoopRequest
@@ -97,7 +98,8 @@ class ChatHandler:
         call = service.complete(body, stats)
         del body  # while the upstream is awaited, the service alone decides how much of it is kept
         data = await call
-        return JsonReply(data, headers=timing_headers(stats, started_s))
+        is_short = stats.owns_body and 0 < stats.answer_bytes <= LONG_CHARS
+        return JsonReply(data, headers=timing_headers(stats, started_s), is_short=is_short)
 
     async def _search(self, context: RequestContext, entry: ModelEntry, body: Json) -> web.StreamResponse:
         """The reply to a request with `web_search_options`. Raises InvalidRequest, Forbidden, and as `handle`."""

@@ -6,7 +6,7 @@ import sys
 import orjson
 import pytest
 
-from gateway.wire.json_drain import EncodedJson
+from gateway.wire.json_drain import EncodedJson, is_long
 from gateway.wire.messages.request import to_chat
 
 
@@ -47,3 +47,18 @@ def test_the_arguments_of_a_large_messages_request_take_a_byte_a_character() -> 
     sent = to_chat(body, 8, is_owned=True)["messages"]
     arguments = next(each["tool_calls"] for each in sent if each.get("tool_calls"))[0]["function"]["arguments"]
     assert arguments.isascii() and orjson.loads(arguments) == given
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"a": ["short", {"b": 1.5}]}, False),
+        ({"a": [{"b": ["w" * 40_000, "w" * 40_000]}]}, True),
+        ({"numbers": [0.5] * 3_000, "text": "short"}, False),
+        ({"numbers": [0.5] * 3_000, "text": "w" * 70_000}, True),
+        ({"text": "w" * 70_000, "numbers": [0.5] * 3_000}, True),
+        ([{"b": 1}] * 3_000, True),
+    ],
+)
+def test_a_value_is_long_by_its_text_or_by_very_many_values(value: object, expected: bool) -> None:
+    assert is_long(value) is expected
