@@ -8,10 +8,11 @@ import anthropic
 import orjson
 import pytest
 
-from tests.flows.test_messages import ADD, HELLO, LIMIT_S, MODEL, answered, client, streamed
+from tests.flows.test_messages import answered, client, streamed
 from tests.support import upstream as up
 from tests.support.asking import ask
 from tests.support.gateways import InProcessGateway
+from tests.support.messages_route import ADD, HELLO, LIMIT_S, MODEL, raw_stream
 from tests.support.upstream import Upstream
 
 __all__ = ["client"]  # a fixture
@@ -108,21 +109,6 @@ async def test_a_prompt_that_is_too_long_is_told_in_the_words_clients_know(
         await answered(client)
     body: Any = caught.value.body
     assert body["error"]["message"] == f"prompt is too long: {TOO_LONG[words]}"
-
-
-async def raw_stream(server: InProcessGateway, **body: Any) -> list[Any]:
-    async with (
-        asyncio.timeout(LIMIT_S),
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(f"{server.url}/v1/messages", json={**MODEL, "messages": HELLO, "stream": True, **body}) as answer,
-    ):
-        frames = [frame for frame in (await answer.read()).decode().split("\n\n") if frame and frame[0] != ":"]
-    events = []
-    for frame in frames:
-        name, data = frame.split("\n")
-        events.append(orjson.loads(data.removeprefix("data: ")))
-        assert name == f"event: {events[-1]['type']}"
-    return events
 
 
 @pytest.mark.parametrize("fault", ["cut", "error", "silent"])

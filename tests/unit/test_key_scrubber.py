@@ -77,6 +77,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_it_equals_the_substitution_without_the_search_before_it(text: str) -> None:
     assert scrub_keys(text) == key_scrubber._KEYS.sub(key_scrubber._hide, text)
@@ -94,6 +95,7 @@ OLD_PIECES = [
 ]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(OLD_PIECES), max_size=8).map(" ".join))
 def test_nothing_shows_that_one_of_the_older_lists_hid(text: str) -> None:
     hidden = scrub_keys(text)
@@ -102,6 +104,7 @@ def test_nothing_shows_that_one_of_the_older_lists_hid(text: str) -> None:
             assert match[0] not in hidden
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["bearer ", "bearer", " ", "sk-", "key_abc ", "\\n", "\\u0041sk-a"])
 def test_a_million_characters_take_no_more_than_their_length_pays_for(piece: str) -> None:
     started = time.process_time()

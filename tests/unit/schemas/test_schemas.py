@@ -75,6 +75,7 @@ def test_a_long_number_beyond_a_limit_is_not_shown() -> None:
     assert str(Checker(schema).check(4556737586899855)[0]) == "must be at most 20"
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_the_fast_library_agrees_with_the_reference_on_every_value(value: Any) -> None:
     reference = jsonschema.Draft202012Validator(SCHEMA).is_valid(value)
@@ -98,6 +99,7 @@ def test_a_large_wrong_document_is_worded_from_its_wrong_place_alone() -> None:
     assert [str(problem) for problem in problems] == ["items[100000].size: must be an integer, not a string"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "expected"),
     [

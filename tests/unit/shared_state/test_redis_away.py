@@ -86,6 +86,7 @@ async def machines(server: RedisServer, tmp_path: Path) -> AsyncIterator[list[Ma
         await each.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", AWAY)
 async def test_a_budget_is_divided_while_redis_is_away_and_no_count_is_lost(
     kind: str, server: RedisServer, machines: list[Machine]
@@ -110,6 +111,7 @@ async def test_a_budget_is_divided_while_redis_is_away_and_no_count_is_lost(
     assert not await one.spend(60, 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", AWAY)
 async def test_a_response_stored_while_redis_is_away_is_found_by_its_machine_then_and_later(
     kind: str, server: RedisServer, machines: list[Machine]
@@ -131,6 +133,7 @@ async def test_a_response_stored_while_redis_is_away_is_found_by_its_machine_the
     assert await two.entries.get("k", "unknown") is None
 
 
+@pytest.mark.slow
 async def test_an_answer_that_comes_too_late_is_not_waited_for(server: RedisServer, tmp_path: Path) -> None:
     """A proxy that delays every byte, as a distant or overloaded Redis does."""
     delay_s = 0.0

@@ -136,6 +136,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_processes_that_reserve_at_the_same_time_never_exceed_a_limit_and_a_killed_one_loses_nothing(
     tmp_path: Path,
 ) -> None:

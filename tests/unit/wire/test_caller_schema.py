@@ -37,6 +37,7 @@ def test_a_schema_that_cannot_be_used_is_refused_without_its_words(schema: Any) 
     assert "example" not in str(caught.value) and "objekt" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_work_beyond_the_bound_is_not_done() -> None:
     many = CallerSchema({"allOf": [{"items": {"minimum": number}} for number in range(-900, 0)]})
     began = time.perf_counter()

@@ -87,6 +87,7 @@ def test_a_large_but_allowed_scan_passes() -> None:
     check_size(ImageInfo("image/jpeg", 4961, 7016), 50_000_000)
 
 
+@pytest.mark.slow
 def test_a_file_of_nothing_but_filling_is_refused_without_being_read_byte_by_byte() -> None:
     png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">IIBBBBB", 9, 9, 8, 2, 0, 0, 0) + bytes(4)
     for head, unit in ((b"\xff\xd8", b"\xff"), (b"\xff\xd8", b"\xff\xd0"), (png, b"\0\0\0\0tEXt" + bytes(4))):

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from gateway.wire.property_names import KeySlot, PropertyNames
 from gateway.wire.text_walk import answer_slots
 
@@ -38,6 +40,7 @@ def test_a_value_whose_name_was_masked_is_still_read_and_replaced_through_its_sl
     assert data == {"answer": {"[REDACTED:EMAIL]": "gone"}}
 
 
+@pytest.mark.slow
 def test_the_time_to_rename_grows_with_the_number_of_names() -> None:
     def cpu_s(count: int) -> float:
         holder: dict[str, object] = {f"x{number}": number for number in range(count)}

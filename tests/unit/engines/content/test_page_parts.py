@@ -223,6 +223,7 @@ def test_a_heading_over_related_goods_needs_no_tag_of_one() -> None:
     assert "wick is sold apart" in kept
 
 
+@pytest.mark.slow
 def test_related_boxes_inside_each_other_are_followed_a_limited_number_of_times() -> None:
     markup = "<div><p>Related products</p>" * 400 + "<p>lamp</p>"
     started = time.process_time()

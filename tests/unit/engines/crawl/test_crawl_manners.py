@@ -57,6 +57,7 @@ def test_the_own_group_comes_before_everybodys_and_groups_of_one_name_are_one() 
     assert parse("User-agent: *\nCrawl-delay: 86400", "x").delay_s == 5
 
 
+@pytest.mark.slow
 def test_a_hostile_robots_file_costs_little() -> None:
     stars = parse("User-agent: *\nDisallow: /" + "*" * 400_000 + "x", "x")
     many = parse("User-agent: *\n" + ("Disallow: /" + "*a" * 30 + "b\n") * 8_000, "x")

@@ -215,6 +215,7 @@ async def test_cyclic_canonicals_and_repeated_pages_are_kept_once(tmp_path: Path
     assert len(data["results"]) <= 3 and len(set(urls(data))) == len(data["results"])
 
 
+@pytest.mark.slow
 async def test_a_catastrophic_pattern_costs_linear_time(tmp_path: Path) -> None:
     site = Site({"/": page("Home", TEXT, "/" + "a" * 1500 + "!")})
     async with made_for(site, tmp_path) as made:

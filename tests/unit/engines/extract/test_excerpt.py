@@ -74,6 +74,7 @@ def test_any_query_gives_something(query: str) -> None:
     assert len(excerpt(manual(), query)) > 500
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(TEXTS, st.integers(50, 400))
 def test_a_limit_is_kept_and_no_fence_stays_open(text: str, limit: int) -> None:
@@ -92,6 +93,7 @@ def test_of_the_best_passages_those_that_answer_fill_the_room_and_the_first_has_
 _HEADINGS = "".join(f"{'#' * level} {'h' * 290}\n\n" for level in range(1, 6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -119,6 +121,7 @@ def test_each_step_of_an_excerpt_of_a_hostile_page_is_short(text: str) -> None:
     assert min(longest_s() for _ in range(3)) < 0.01
 
 
+@pytest.mark.slow
 def test_the_time_of_an_excerpt_of_many_sections_under_long_headings_grows_with_the_page() -> None:
     def cpu_s(sections: int) -> float:
         page = _HEADINGS + "".join(f"###### {number}\n\np\n\n" for number in range(sections))

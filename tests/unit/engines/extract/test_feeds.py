@@ -213,6 +213,7 @@ def test_items_are_bounded() -> None:
     assert read(_items("t", MAX_ITEMS + 50))["content"].count("## T") == MAX_ITEMS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["<b>" * 20, "&lt;div&gt;" * 20, "<p>x</p>" * 20, "&amp;" * 50, "<![CDATA[<p>x]]>" * 10]
 )

@@ -49,6 +49,7 @@ def test_every_form_is_read_however_it_is_cut(coding: str, body: bytes, plain: b
     assert unpack(body, coding, piece_bytes=piece_bytes) == plain
 
 
+@pytest.mark.slow
 def test_random_bodies_in_random_pieces_equal_the_whole_body_functions() -> None:
     chance = random.Random(20261122)
     for _ in range(150):
@@ -78,6 +79,7 @@ def test_output_ends_at_the_cap(body: bytes) -> None:
     assert unpack(gzip.compress(b"a" * 400_000, mtime=0), max_bytes=400_000) == b"a" * 400_000
 
 
+@pytest.mark.slow
 def test_many_empty_members_are_refused_at_once() -> None:
     body = gzip.compress(b"", mtime=0) * 200_000
     started = time.process_time()

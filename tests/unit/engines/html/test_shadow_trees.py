@@ -87,6 +87,7 @@ def test_the_words_of_slots_stand_where_the_slots_are() -> None:
     assert text.endswith("To the QuayLeaves daily at nine. Every day.")
 
 
+@pytest.mark.slow
 def test_the_time_grows_with_the_number_of_trees() -> None:
     def cpu_s(count: int) -> float:
         each = card("<style>p.a{display:none} :host{color:red}</style><p>Shadow</p><slot></slot>", "<p>Own</p>words")

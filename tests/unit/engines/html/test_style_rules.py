@@ -152,6 +152,7 @@ def test_a_page_with_more_selectors_than_are_compared_says_so() -> None:
     assert drop_hidden(root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [

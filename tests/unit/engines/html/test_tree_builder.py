@@ -72,6 +72,7 @@ def test_a_frameset_keeps_its_text_for_browsers_without_frames() -> None:
     assert text_of(parse("<frameset><frame src=a><noframes>plain text</noframes></frameset>")) == "plain text"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "markup",
     ["<div>" * 50_000 + "deep", "<ul><li>" * 50_000 + "deep", f"<p {' '.join(f'a{n}' for n in range(60_000))}>deep"],
@@ -82,6 +83,7 @@ def test_pages_that_would_take_quadratic_time_are_read_in_another_way(markup: st
     assert time.process_time() - started < 3
 
 
+@pytest.mark.slow
 def test_formatting_that_multiplies_is_bounded_by_the_page() -> None:
     markup = "<p>" + "".join(f"<font size={n}>" for n in range(300)) + "</p>" + "<p>x" * 300
     assert text_of(parse(markup)) == "x" * 300

@@ -3,6 +3,7 @@
 import time
 
 import numpy
+import pytest
 from PIL import Image, ImageDraw
 
 from gateway.ocr.layout.missed_cells import DASH, missed_marks
@@ -72,6 +73,7 @@ def test_texture_is_no_table_full_of_marks() -> None:
     assert missed_marks(numpy.asarray(image), TABLE, [line(x, y, "W" * 20) for x, y, _ in ROWS[1::2]]) == []
 
 
+@pytest.mark.slow
 def test_a_thousand_specks_as_large_as_digits_are_texture_and_not_compared() -> None:
     image = Image.new("L", (3_000, 2_000), 255)
     draw = ImageDraw.Draw(image)

@@ -143,6 +143,7 @@ def test_a_card_is_found_with_a_short_number_behind_it(behind: str) -> None:
     assert "5425" not in mask("5425-2334-3010-9978" + behind)
 
 
+@pytest.mark.slow
 def test_no_countrys_check_breaks_on_what_is_not_its_number() -> None:
     source = random.Random(3)
     words = [word for _, words in COUNTRIES for word in words.split(",")]
@@ -215,6 +216,7 @@ SERVER_STATE = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.one_of(SERVER_STATE, st.text(max_size=12)), max_size=10), st.sampled_from([" ", "\n", ", "]))
 def test_masking_is_idempotent_and_changes_nothing_outside_the_findings(parts: list[str], joint: str) -> None:
@@ -245,6 +247,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_no_hostile_text_takes_more_than_linear_time(unit: str) -> None:
     def cost(size: int) -> float:
@@ -257,6 +260,7 @@ def test_no_hostile_text_takes_more_than_linear_time(unit: str) -> None:
     assert min(cost(100_000) for _ in range(2)) < 0.5
 
 
+@pytest.mark.slow
 def test_text_of_many_alphabets_takes_no_more_than_linear_time() -> None:
     source = random.Random(3)
     alphabet = string.ascii_letters + string.digits + "_-+/=.:|!~ "
@@ -288,6 +292,7 @@ def test_every_form_has_a_beginning_or_a_mark() -> None:
             assert min(map(len, literal_prefixes(form))) >= 2 or name in INNER_MARKS, form
 
 
+@pytest.mark.slow
 def test_random_bytes_never_break_a_detector() -> None:
     source = random.Random(7)
     alphabet = "0123456789 .-/@:=%&;#+()[]{}\"'\\\n\tabcdefABCDEFxXuU\u200b\u0430４é한\ud800"

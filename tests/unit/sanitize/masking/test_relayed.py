@@ -130,6 +130,7 @@ def test_a_text_that_is_trivially_clean_has_no_findings(text: str) -> None:
 SPELT = ("AKIAQWERTYUIOPASDFGH", "sk-abcdefghijklmnopqrstuvwxyzabcdef", "ghp_abcdefghijklmnopqrstuvwxyzABCDEFGHIJ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", SPELT)
 @pytest.mark.parametrize(
     "link",

@@ -113,6 +113,7 @@ async def test_long_texts_of_events_are_masked_in_their_place_while_others_run()
     assert turns.count > 20  # at once: three
 
 
+@pytest.mark.slow
 async def test_every_single_cut_position_gives_the_same_text() -> None:
     for cut in range(len(TEXT) + 1):
         events, _ = await run([[chunk(TEXT[:cut], 0)], [chunk(TEXT[cut:], 1)]])
@@ -144,6 +145,7 @@ FRAGMENTS = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(FRAGMENTS, st.sampled_from(["", " ", ", "])), max_size=8), st.randoms(use_true_random=False))
 async def test_any_text_cut_anywhere_reads_like_the_whole(parts: list[tuple[str, str]], random: Any) -> None:

@@ -3,7 +3,6 @@
 from typing import Any, get_args
 
 import pytest
-from anthropic.types.beta import BetaMemoryTool20250818Command
 
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError, InvalidRequest, Overloaded, RateLimited, UpstreamError, UpstreamRefused
@@ -125,6 +124,8 @@ def test_a_tool_that_only_has_a_type_is_a_function_that_says_what_it_takes(kind:
 
 
 def test_the_memory_tool_takes_every_field_of_the_sdks_commands() -> None:
+    from anthropic.types.beta import BetaMemoryTool20250818Command  # takes seconds
+
     fields = chat(user(text("a")), tools=[{"type": "memory_20250818", "name": "memory"}])["tools"][0]["function"][
         "parameters"
     ]["properties"]
