@@ -14,7 +14,7 @@ from xdist.scheduler import LoadGroupScheduling, Scheduling
 from gateway import logs
 from gateway.embedded.servers import Embedded
 from tests.support import gateway_process
-from tests.support.asking import toml
+from tests.support.asking import HASTY, toml
 from tests.support.gateways import InProcessGateway, StartGateway, start_in_process, start_process
 from tests.support.ocr_running import TIMEOUT as OCR_TIMEOUT
 from tests.support.ocr_running import ocr_server
@@ -116,6 +116,12 @@ async def upstream() -> AsyncIterator[Upstream]:
 @pytest.fixture
 async def server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
     return await start_gateway(toml(upstream))
+
+
+@pytest.fixture
+async def hasty_server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+    """For a test in which the upstream falls silent: it waits a second."""
+    return await start_gateway(toml(upstream, **HASTY))
 
 
 @pytest.fixture(scope="session")

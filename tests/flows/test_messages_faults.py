@@ -113,7 +113,7 @@ async def test_a_prompt_that_is_too_long_is_told_in_the_words_clients_know(
 
 @pytest.mark.parametrize("fault", ["cut", "error", "silent"])
 async def test_an_upstream_that_dies_in_mid_stream_ends_with_an_error_and_no_clean_end(
-    server: InProcessGateway, upstream: Upstream, fault: str
+    hasty_server: InProcessGateway, upstream: Upstream, fault: str
 ) -> None:
     first = up.chunk({"content": "Hel"})
     upstream.will({
@@ -121,7 +121,7 @@ async def test_an_upstream_that_dies_in_mid_stream_ends_with_an_error_and_no_cle
         "error": up.stream(first, up.frame({"error": {"message": "broken"}})),
         "silent": up.silent(upstream, first),
     }[fault])  # fmt: skip
-    events = await raw_stream(server)
+    events = await raw_stream(hasty_server)
     kinds = [event["type"] for event in events]
     assert kinds == ["message_start", "ping", "content_block_start", "content_block_delta", "error"]
     assert events[-1]["error"]["type"] in ("api_error", "timeout_error") and events[-1]["request_id"]

@@ -156,14 +156,14 @@ async def test_an_answer_that_comes_too_late_is_not_waited_for(server: RedisServ
     machine = Machine(f"redis://127.0.0.1:{proxy.sockets[0].getsockname()[1]}/0", tmp_path / "slow", machines=1)
     await machine.redis.check()
     assert await machine.spend(10, 100)
-    delay_s = 3.0
+    delay_s = 12.0
     started_s = time.monotonic()
     assert await machine.spend(10, 100)
-    assert 0.9 < time.monotonic() - started_s < 2.5
+    assert 0.9 < time.monotonic() - started_s < 10
     started_s = time.monotonic()
     for _ in range(5):
         assert await machine.spend(10, 100)
-    assert time.monotonic() - started_s < 1
+    assert time.monotonic() - started_s < 4, "each would wait for a second"
     delay_s = 0.0
     await machine.until_up()
     total = await machine.total()
