@@ -46,6 +46,7 @@ RICH: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow  # asks for each place
 async def test_no_place_of_a_request_lets_a_secret_out(masking: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     leaks, reached = await sent_places(masking, upstream, "/v1/messages", RICH)

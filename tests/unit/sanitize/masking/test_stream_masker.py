@@ -21,6 +21,7 @@ from gateway.sanitize.text.holdback import MAX_HOLDBACK_CHARS
 from gateway.texts import TextSlot
 from gateway.wire import sse
 from tests.support.loop_turns import turns_of_others
+from tests.support.pieces import pieces_of
 
 STRICT = actions(Sanitize(profile="strict"), "responses")
 CARD, MAIL, KEY = "4539 1488 0343 6467", "jane.doe@posthaus.org", "AKIA" + "QWERTY7Z" * 2
@@ -39,10 +40,6 @@ def slots_of(data: Json) -> Iterable[TextSlot]:
 def chunk(text: str | None, number: int, index: int = 0, **more: Any) -> Event:
     delta = {} if text is None else {"content": text}
     return Event.from_data({"id": f"e{number}", "choices": [{"index": index, "delta": delta}], **more})
-
-
-def pieces_of(text: str, size: int) -> list[str]:
-    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def whole(text: str) -> str:
