@@ -1,17 +1,20 @@
-"""Fixtures shared by all tests."""
+"""Fixtures shared by all tests; which tests are slow by what they use; how tests are divided between processes."""
 
 import logging
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
+from functools import cache
 from pathlib import Path
 
 import aiohttp
 import pytest
+from xdist.scheduler import LoadGroupScheduling, Scheduling
 
 from gateway import logs
 from gateway.embedded.servers import Embedded
 from tests.support import gateway_process
-from tests.support.asking import toml
+from tests.support.asking import HASTY, toml
 from tests.support.gateways import InProcessGateway, StartGateway, start_in_process, start_process
 from tests.support.ocr_running import TIMEOUT as OCR_TIMEOUT
 from tests.support.ocr_running import ocr_server
@@ -20,18 +23,52 @@ from tests.support.upstream import Upstream, scripted_upstream
 SHARED_FIXTURES = {"ocr_url", "gateway", "imports", "wheel", "said", "engine"}
 """Fixtures of module or session scope. Each costs seconds or memory, so only one of the test processes makes it."""
 
+DEAR_CLIENTS = re.compile(r"^(?:from|import) (?:anthropic|mcp)\b", re.MULTILINE)
+"""Official clients whose types take a second and more to import, in each test process."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A run without slow tests does not even import the files of the dear clients."""
+    if "not slow" in config.option.markexpr and collection_path.match("test_*.py"):
+        return True if DEAR_CLIENTS.search(_source(collection_path)) else None
+    return None
+
+
+class ByFunction(LoadGroupScheduling):  # type: ignore[misc]
+    """Hands out the cases of a test function together: a message for each of thousands of cases costs more than the
+    case, and the scheduler looks through all it has handed out after each test."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        scope = super()._split_scope(nodeid)
+        return str(scope).partition("[")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling | None:
+    return ByFunction(config, log) if config.option.dist == "loadgroup" else None
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups for `pytest -n 2 --dist loadgroup`: tests that share such a fixture run in one process; all others are
-    distributed one by one. Tests that start a gateway in a process of its own are slow."""
+    distributed function by function. Slow are tests that start a gateway in a process of its own, and those that ask
+    through an official client (the fixture `client`)."""
     for item in items:
-        if isinstance(item, pytest.Function) and _starts_processes(item):
-            item.add_marker(pytest.mark.slow)
         names = item.fixturenames if isinstance(item, pytest.Function) else []
+        if isinstance(item, pytest.Function) and (_starts_processes(item) or _asks_through_a_client(item)):
+            item.add_marker(pytest.mark.slow)
         for name in sorted(SHARED_FIXTURES.intersection(names)):
             place = "" if name == "ocr_url" else f" of {item.path.stem}"
             item.add_marker(pytest.mark.xdist_group(name + place))
+
+
+def _asks_through_a_client(item: pytest.Function) -> bool:
+    return "client" in item.fixturenames or bool(DEAR_CLIENTS.search(_source(item.path)))
+
+
+@cache
+def _source(path: Path) -> str:
+    return path.read_text()
 
 
 def _starts_processes(item: pytest.Function) -> bool:
@@ -79,6 +116,12 @@ async def upstream() -> AsyncIterator[Upstream]:
 @pytest.fixture
 async def server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
     return await start_gateway(toml(upstream))
+
+
+@pytest.fixture
+async def hasty_server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+    """For a test in which the upstream falls silent: it waits a second."""
+    return await start_gateway(toml(upstream, **HASTY))
 
 
 @pytest.fixture(scope="session")

@@ -141,6 +141,7 @@ async def test_a_blocked_chat_stream_tells_its_usage_when_asked(blocking: InProc
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
 
 
+@pytest.mark.slow  # through the official client
 async def test_the_clients_own_accumulator_follows_a_blocked_chat_stream(
     blocking: InProcessGateway, upstream: Upstream
 ) -> None:

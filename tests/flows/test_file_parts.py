@@ -32,6 +32,7 @@ def sent_text(upstream: Upstream) -> str:
     return content if isinstance(content, str) else "\n".join(part["text"] for part in content)
 
 
+@pytest.mark.slow
 async def test_a_file_part_of_chat_becomes_its_text(server: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     status, _, _ = await ask(server, messages=asked(file_part()))
@@ -47,6 +48,7 @@ async def test_an_office_file_is_told_by_its_bytes(server: InProcessGateway, ups
     assert status == 200 and "- rope\n- paint" in sent_text(upstream)
 
 
+@pytest.mark.slow
 async def test_the_text_of_a_file_is_masked_like_a_message(start_gateway: StartGateway, upstream: Upstream) -> None:
     server = await start_gateway(toml(upstream) + MASKED)
     upstream.will(up.answer())
@@ -55,6 +57,7 @@ async def test_the_text_of_a_file_is_masked_like_a_message(start_gateway: StartG
     assert "for the crane" in sent_text(upstream) and "ann.lee" not in sent_text(upstream)
 
 
+@pytest.mark.slow
 async def test_an_input_file_of_responses_and_a_document_of_messages_become_their_text(
     server: InProcessGateway, upstream: Upstream
 ) -> None:
@@ -79,6 +82,7 @@ async def test_an_upstream_that_accepts_files_gets_them_whole(start_gateway: Sta
     assert upstream.last.body["messages"][-1]["content"][1] == file_part()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "words"),
     [

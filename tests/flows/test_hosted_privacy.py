@@ -107,6 +107,7 @@ async def test_query_and_results_are_masked_whatever_the_routes_say(stage: Scene
     assert message_of(response)["annotations"][0]["title"] == "Of [REDACTED:CREDIT_CARD]"
 
 
+@pytest.mark.slow
 async def test_a_page_is_masked_before_the_model_reads_it(stage: Scene) -> None:
     page = f"{stage.site.url}/page"
     stage.site.pages["/page"] = (
@@ -169,6 +170,7 @@ async def _get(stage: Scene, path: str) -> Any:
         return await answer.json()
 
 
+@pytest.mark.slow
 async def test_a_path_after_a_domain_binds_results_and_pages(stage: Scene) -> None:
     page = "<html><body><p>" + "Words of a page. " * 30 + "</p></body></html>"
     stage.site.pages |= {"/docs/a": page, "/private": page, "/docs/away": (302, {"Location": "/private"}, b"")}
@@ -219,6 +221,7 @@ async def test_a_choice_may_name_web_search_by_any_of_its_names(stage: Scene, na
     assert stage.sent[0]["tool_choice"] == {"type": "function", "function": {"name": "web_search"}}
 
 
+@pytest.mark.slow
 async def test_domains_bind_results_and_pages_also_after_a_redirect(stage: Scene) -> None:
     other = "http://127.0.0.1:9/"
     stage.site.pages["/away"] = (302, {"Location": f"{stage.site.url}/page"}, b"")

@@ -39,6 +39,7 @@ async def crawled(server: InProcessGateway, root: str) -> Any:
         return json.loads((await reply.json())["result"]["content"][0]["text"])["data"]
 
 
+@pytest.mark.slow
 async def test_the_model_corrects_what_the_words_chose(start_gateway: StartGateway, upstream: Upstream) -> None:
     async with serving(fruit_site()) as site:
         server = await start_gateway(toml(site, upstream))
@@ -49,6 +50,7 @@ async def test_the_model_corrects_what_the_words_chose(start_gateway: StartGatew
     assert urls(data) == [shown["pages"][1]["url"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fails", ["refused", "nonsense"])
 async def test_a_model_that_fails_leaves_the_choice_to_the_words(
     fails: str, start_gateway: StartGateway, upstream: Upstream

@@ -12,15 +12,10 @@ from anthropic.tools.memory import BetaAsyncLocalFilesystemMemoryTool
 
 from tests.support import upstream as up
 from tests.support.gateways import InProcessGateway
+from tests.support.messages_route import ADD, HELLO, LIMIT_S, MODEL
 from tests.support.upstream import Upstream
 
-LIMIT_S = 10
-MODEL: dict[str, Any] = {"model": "SvcLLM", "max_tokens": 100}
-HELLO: list[Any] = [{"role": "user", "content": "hello"}]
-ADD = {"name": "add", "description": "adds", "input_schema": {"type": "object", "properties": {"a": {}}}}
 EDITOR = "str_replace_based_edit_tool"
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ import anthropic
 import orjson
 import pytest
 
-from tests.flows.test_messages import ADD, HELLO, LIMIT_S, MODEL, answered, client, streamed
+from tests.flows.test_messages import answered, client, streamed
 from tests.support import upstream as up
 from tests.support.asking import ask
 from tests.support.gateways import InProcessGateway
+from tests.support.messages_route import ADD, HELLO, LIMIT_S, MODEL, raw_stream
 from tests.support.upstream import Upstream
 
 __all__ = ["client"]  # a fixture
@@ -110,24 +111,9 @@ async def test_a_prompt_that_is_too_long_is_told_in_the_words_clients_know(
     assert body["error"]["message"] == f"prompt is too long: {TOO_LONG[words]}"
 
 
-async def raw_stream(server: InProcessGateway, **body: Any) -> list[Any]:
-    async with (
-        asyncio.timeout(LIMIT_S),
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(f"{server.url}/v1/messages", json={**MODEL, "messages": HELLO, "stream": True, **body}) as answer,
-    ):
-        frames = [frame for frame in (await answer.read()).decode().split("\n\n") if frame and frame[0] != ":"]
-    events = []
-    for frame in frames:
-        name, data = frame.split("\n")
-        events.append(orjson.loads(data.removeprefix("data: ")))
-        assert name == f"event: {events[-1]['type']}"
-    return events
-
-
 @pytest.mark.parametrize("fault", ["cut", "error", "silent"])
 async def test_an_upstream_that_dies_in_mid_stream_ends_with_an_error_and_no_clean_end(
-    server: InProcessGateway, upstream: Upstream, fault: str
+    hasty_server: InProcessGateway, upstream: Upstream, fault: str
 ) -> None:
     first = up.chunk({"content": "Hel"})
     upstream.will({
@@ -135,7 +121,7 @@ async def test_an_upstream_that_dies_in_mid_stream_ends_with_an_error_and_no_cle
         "error": up.stream(first, up.frame({"error": {"message": "broken"}})),
         "silent": up.silent(upstream, first),
     }[fault])  # fmt: skip
-    events = await raw_stream(server)
+    events = await raw_stream(hasty_server)
     kinds = [event["type"] for event in events]
     assert kinds == ["message_start", "ping", "content_block_start", "content_block_delta", "error"]
     assert events[-1]["error"]["type"] in ("api_error", "timeout_error") and events[-1]["request_id"]

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.flows.test_messages import ADD, HELLO, IMAGE, MODEL, PIXEL
 from tests.support import upstream as up
 from tests.support.asking import ask
 from tests.support.gateways import InProcessGateway
+from tests.support.messages_route import ADD, HELLO, IMAGE, MODEL, PIXEL
 from tests.support.upstream import Upstream
 
 USE: dict[str, Any] = {"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 1}}

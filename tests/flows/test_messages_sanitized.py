@@ -6,11 +6,10 @@ import orjson
 import pytest
 
 from tests.flows.test_every_place import cases, holds, sent_places
-from tests.flows.test_messages import ADD, IMAGE, MODEL
-from tests.flows.test_messages_faults import raw_stream
 from tests.support import upstream as up
 from tests.support.asking import ask, toml
 from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.messages_route import ADD, IMAGE, MODEL, raw_stream
 from tests.support.rich_bodies import SCHEMA, shown, with_value
 from tests.support.upstream import Upstream
 
@@ -47,6 +46,7 @@ RICH: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow  # asks for each place
 async def test_no_place_of_a_request_lets_a_secret_out(masking: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     leaks, reached = await sent_places(masking, upstream, "/v1/messages", RICH)

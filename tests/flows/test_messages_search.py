@@ -6,8 +6,8 @@ from typing import Any
 import anthropic
 import pytest
 
-from tests.flows.test_messages import ADD, LIMIT_S, MODEL
 from tests.support.hosted_search import Scene, call, round_of, search
+from tests.support.messages_route import ADD, LIMIT_S, MODEL
 
 TOOL = {"type": "web_search_20250305", "name": "web_search", "max_uses": 3}
 QUESTION: list[Any] = [{"role": "user", "content": "What is the capital of France?"}]
@@ -86,6 +86,7 @@ async def test_a_choice_forces_the_search_and_none_forbids_it(stage: Scene) -> N
     assert "tools" not in stage.sent[-1] and len(stage.sent) == 3
 
 
+@pytest.mark.slow
 async def test_a_page_of_the_conversation_is_fetched_and_cited(stage: Scene) -> None:
     stage.site.pages["/a"] = "<title>Old town</title><p>" + "The old town has a wall. " * 40
     url = f"{stage.site.url}/a"

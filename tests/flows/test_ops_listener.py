@@ -39,6 +39,7 @@ async def asked(server: InProcessGateway, path: str, **headers: str) -> tuple[in
     return int(head.split()[1]), body.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", ["embedded", "production"])
 async def test_a_caller_reads_the_documentation_and_never_the_metrics(
     start_gateway: StartGateway, profile: str

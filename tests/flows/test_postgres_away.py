@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import aiohttp
+import pytest
 
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.web_tools import tool_call
@@ -25,6 +26,7 @@ async def called(server: InProcessGateway, tool: str, arguments: Any) -> tuple[b
     return result["isError"], json.loads(result["content"][0]["text"])
 
 
+@pytest.mark.slow
 async def test_search_says_that_it_can_be_retried_and_pages_are_read_without_being_stored(
     start_gateway: StartGateway,
 ) -> None:

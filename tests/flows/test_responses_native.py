@@ -111,6 +111,13 @@ async def test_a_stream_has_one_id_an_item_and_numbers_without_gaps(
     final = events[-1]["response"]
     assert events[-1]["type"] == "response.completed" and final["model"] == "SvcLLM"
     assert {item["id"] for item in final["output"]} == ids and {e["response"]["id"] for e in events if "response" in e}
+
+
+@pytest.mark.slow  # through the official client
+@pytest.mark.parametrize("pieces", [good_stream(), bare_stream()], ids=["well behaved", "bare"])
+async def test_the_clients_own_accumulator_follows_a_native_stream(
+    native: InProcessGateway, upstream: Upstream, pieces: list[bytes]
+) -> None:
     upstream.will(up.stream(*pieces))
     async with (
         openai.AsyncOpenAI(base_url=native.url + "/v1", api_key=native.key, max_retries=0) as client,

@@ -69,6 +69,7 @@ class Sum(pydantic.BaseModel):
     value: int
 
 
+@pytest.mark.slow  # through the official client
 async def test_a_refusal_is_not_parsed_as_the_answer_that_was_asked_for(
     server: InProcessGateway, upstream: Upstream
 ) -> None:

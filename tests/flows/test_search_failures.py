@@ -4,6 +4,7 @@ from typing import Any
 
 import aiohttp
 import orjson
+import pytest
 
 from tests.support.gateways import StartGateway
 from tests.support.hosted_search import Scene, scene
@@ -24,6 +25,7 @@ async def _call(found: Scene, tool: str, **arguments: Any) -> tuple[bool, Any]:
     return result["isError"], orjson.loads(result["content"][0]["text"])
 
 
+@pytest.mark.slow
 async def test_a_failed_search_whose_fallback_knows_no_page_is_an_error_that_names_the_failure(
     start_gateway: StartGateway,
 ) -> None:
@@ -35,6 +37,7 @@ async def test_a_failed_search_whose_fallback_knows_no_page_is_an_error_that_nam
             assert "searxng" in told["data"]["error"]["message"] and told["data"]["error"]["retryable"] is True
 
 
+@pytest.mark.slow
 async def test_a_failed_search_whose_fallback_knows_pages_gives_these_and_tells_the_failure(
     start_gateway: StartGateway,
 ) -> None:

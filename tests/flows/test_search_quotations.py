@@ -77,6 +77,7 @@ async def test_no_other_key_and_no_log_line_learns_what_was_asked(start_gateway:
     assert QUESTION not in server.log_text() and "It says" not in server.log_text()
 
 
+@pytest.mark.slow
 async def test_the_note_of_results_from_another_provider_is_our_words_alone(
     start_gateway: StartGateway, provider: Site
 ) -> None:
@@ -90,6 +91,7 @@ async def test_the_note_of_results_from_another_provider_is_our_words_alone(
     assert "It says" not in data["note"] and "sanitization" not in data
 
 
+@pytest.mark.slow
 async def test_a_fallback_that_finds_nothing_does_not_hide_the_failure(
     start_gateway: StartGateway, provider: Site
 ) -> None:

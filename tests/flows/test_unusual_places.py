@@ -237,6 +237,7 @@ async def called_tool(server: InProcessGateway, tool: str, **arguments: Any) -> 
         return await answer.text()
 
 
+@pytest.mark.slow
 async def test_no_part_of_a_result_or_page_lets_a_secret_in_nor_a_query_out(start_gateway: StartGateway) -> None:
     async with scene(start_gateway, '[sanitize]\nroutes = ["websearch"]\n') as found:
         found.provider.results = [

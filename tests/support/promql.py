@@ -10,7 +10,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 FUNCTIONS = {"rate": "range", "increase": "range", "histogram_quantile": "", "absent": "", "time": ""}
 AGGREGATIONS = {"sum", "max", "min"}
-KEYWORDS = {"by", "or", "and", "unless"}
 _TOKEN = re.compile(
     r"\s*(?:(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)|(?P<number>\d+(?:\.\d+)?)|(?P<range>\[\d+[smhd]\])"
     r'|(?P<match>=~|!~|!=|==|>=|<=|=)|(?P<text>"[^"]*")|(?P<sign>[-+*/<>(){},]))'

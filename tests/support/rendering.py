@@ -9,7 +9,6 @@ from types import MappingProxyType
 
 import pytest
 
-from gateway.domain import Json
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetched, Fetcher
 from gateway.engines.fetch.host_limits import HostSlots
@@ -126,8 +125,3 @@ class CountingListener:
 def text_of(rendered: Rendered) -> str:
     """The rendered HTML."""
     return rendered.html.decode()
-
-
-def body_of(data: Json) -> str:
-    """The content of the only result of an answer."""
-    return str(data["results"][0]["raw_content"])

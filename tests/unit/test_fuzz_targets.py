@@ -27,6 +27,7 @@ def test_a_kept_input_breaks_no_property(name: str) -> None:
             TARGETS[name](data[:end])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_mixture_of_kept_inputs_breaks_no_property(name: str) -> None:
     @settings(

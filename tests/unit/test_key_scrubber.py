@@ -1,12 +1,12 @@
 """What looks like a key is hidden, in log lines and in what an upstream said; ordinary words are not."""
 
 import re
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.growth import grows
 from gateway import key_scrubber
 from gateway.key_scrubber import HIDDEN, scrub_keys
 
@@ -77,6 +77,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_it_equals_the_substitution_without_the_search_before_it(text: str) -> None:
     assert scrub_keys(text) == key_scrubber._KEYS.sub(key_scrubber._hide, text)
@@ -94,6 +95,7 @@ OLD_PIECES = [
 ]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(OLD_PIECES), max_size=8).map(" ".join))
 def test_nothing_shows_that_one_of_the_older_lists_hid(text: str) -> None:
     hidden = scrub_keys(text)
@@ -102,8 +104,7 @@ def test_nothing_shows_that_one_of_the_older_lists_hid(text: str) -> None:
             assert match[0] not in hidden
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["bearer ", "bearer", " ", "sk-", "key_abc ", "\\n", "\\u0041sk-a"])
-def test_a_million_characters_take_no_more_than_their_length_pays_for(piece: str) -> None:
-    started = time.process_time()
-    scrub_keys("bearer" + piece * (1_000_000 // len(piece)))
-    assert time.process_time() - started < 10, "linear: a quadratic search would take hours"
+def test_a_long_text_takes_no_more_than_its_length_pays_for(piece: str) -> None:
+    assert grows(scrub_keys, lambda chars: "bearer" + piece * (chars // len(piece)), (20_000, 40_000, 80_000)) is None

@@ -18,6 +18,7 @@ def said(code: str) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 def test_onnxruntime_does_not_report_to_its_maker() -> None:
     if "telemetry" not in said(LOAD):
         pytest.skip("this build of onnxruntime reports nothing")

@@ -1,6 +1,7 @@
 """Units of texts: what a unit says of its slots before they are made; long texts in UTF-8."""
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +36,7 @@ def test_asking_for_the_only_slot_does_not_make_slots_that_are_made_on_demand() 
 WIDE = "\U0001f600a\u044f\u4e2d"
 
 
+@pytest.mark.slow
 @given(st.text(alphabet=WIDE + "\ud800", max_size=300), st.integers(0, 310), st.integers(0, 310))
 def test_a_text_in_utf8_is_cut_like_the_string(text: str, start: int, end: int) -> None:
     text *= 1 if len(text) < 3 else 2_000
@@ -46,6 +48,7 @@ def test_a_text_in_utf8_is_cut_like_the_string(text: str, start: int, end: int) 
     assert all(len(piece) <= LONG_CHARS for piece in kept.pieces())
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(alphabet=WIDE, max_size=40), max_size=20), st.sampled_from([1, 3_000]))
 def test_a_text_that_grows_is_its_pieces_joined(pieces: list[str], times: int) -> None:
     growing = GrowingText()

@@ -34,6 +34,7 @@ def test_what_the_commands_write_needs_no_schema(tmp_path: Path, monkeypatch: py
     assert key_document.first_problem(_written(tmp_path)) is None
 
 
+@pytest.mark.slow
 def test_every_change_of_a_document_is_judged_as_the_schema_judges_it(tmp_path: Path) -> None:
     document, checker = _written(tmp_path), schemas.Checker(schemas.load("keys"))
     fields = ("id", "name", "sha256", "scopes", "created", "expires", "per_minute", "spend_per_month", "other")

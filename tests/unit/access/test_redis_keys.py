@@ -74,6 +74,7 @@ def is_accepted(store: RedisKeyStore, key: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 async def test_a_key_that_is_made_or_revoked_anywhere_holds_everywhere_within_five_seconds(
     server: RedisServer, gateways: Gateways, tmp_path: Path
 ) -> None:
@@ -88,6 +89,7 @@ async def test_a_key_that_is_made_or_revoked_anywhere_holds_everywhere_within_fi
     assert not two.is_live(key_id)
 
 
+@pytest.mark.slow
 async def test_a_key_works_the_moment_it_was_made(server: RedisServer, gateways: Gateways, tmp_path: Path) -> None:
     keys = RedisKeys(server.url, tmp_path)
     await create(keys, "first")
@@ -147,6 +149,7 @@ async def test_a_slow_look_puts_no_older_keys_back(tmp_path: Path) -> None:
     await store.close()
 
 
+@pytest.mark.slow
 async def test_guessed_keys_are_looked_for_together_and_not_all_the_time(
     server: RedisServer, gateways: Gateways, tmp_path: Path
 ) -> None:
@@ -161,6 +164,7 @@ async def test_guessed_keys_are_looked_for_together_and_not_all_the_time(
     assert time.monotonic() - before_s > 4 * 0.02
 
 
+@pytest.mark.slow
 async def test_while_redis_is_away_known_keys_are_accepted_for_a_time_and_unknown_ones_are_503(
     server: RedisServer, gateways: Gateways, tmp_path: Path
 ) -> None:
@@ -179,6 +183,7 @@ async def test_while_redis_is_away_known_keys_are_accepted_for_a_time_and_unknow
     gateways.clock.ahead_s = 6
 
 
+@pytest.mark.slow
 async def test_a_redis_that_comes_back_empty_has_not_revoked_everybody(
     server: RedisServer, gateways: Gateways, tmp_path: Path
 ) -> None:
@@ -197,6 +202,7 @@ async def test_a_redis_that_comes_back_empty_has_not_revoked_everybody(
     assert logged("keys_changed")[0]["removed"]
 
 
+@pytest.mark.slow
 async def test_revoking_the_last_key_revokes_it(server: RedisServer, gateways: Gateways, tmp_path: Path) -> None:
     keys = RedisKeys(server.url, tmp_path)
     key, key_id = await create(keys)
@@ -206,6 +212,7 @@ async def test_revoking_the_last_key_revokes_it(server: RedisServer, gateways: G
     assert store.problem() == ""
 
 
+@pytest.mark.slow
 async def test_what_is_no_key_record_changes_nothing(server: RedisServer, gateways: Gateways, tmp_path: Path) -> None:
     keys = RedisKeys(server.url, tmp_path)
     key, _ = await create(keys)
@@ -218,6 +225,7 @@ async def test_what_is_no_key_record_changes_nothing(server: RedisServer, gatewa
         await asyncio.to_thread(keys.read)
 
 
+@pytest.mark.slow
 async def test_keys_that_are_made_at_the_same_time_are_all_kept(server: RedisServer, tmp_path: Path) -> None:
     def make(number: int) -> None:
         RedisKeys(server.url, tmp_path).create(KeyRequest(f"key {number}", ("chat",)))
@@ -230,6 +238,7 @@ async def test_keys_that_are_made_at_the_same_time_are_all_kept(server: RedisSer
     assert len(await asyncio.to_thread(RedisKeys(server.url, tmp_path).read)) == 8
 
 
+@pytest.mark.slow
 async def test_a_key_file_moves_there_and_every_change_is_in_the_audit_log(server: RedisServer, tmp_path: Path) -> None:
     file = KeyFile(tmp_path / "file" / "keys.json")
     key, record = file.create(KeyRequest("moved", ("chat",)))
@@ -248,6 +257,7 @@ async def test_a_key_file_moves_there_and_every_change_is_in_the_audit_log(serve
     assert len(await server.do("XRANGE", "gateway:keys:audit", "-", "+")) == 3
 
 
+@pytest.mark.slow
 async def test_a_command_whose_redis_is_away_says_so_without_the_password(server: RedisServer, tmp_path: Path) -> None:
     keys = RedisKeys(server.url.replace("//", "//:hunter2secret@"), tmp_path)
     await server.stop()

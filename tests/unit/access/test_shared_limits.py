@@ -73,6 +73,7 @@ async def until_shared(limiter: Machine) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_two_machines_share_one_minute(machines: Machines) -> None:
     one, two = machines.new(), machines.new()
     await one.charge(caller(per_minute=3))
@@ -85,6 +86,7 @@ async def test_two_machines_share_one_minute(machines: Machines) -> None:
         assert 50 < refusal.value.retry_after_s <= 60
 
 
+@pytest.mark.slow
 async def test_a_refused_call_does_not_count(machines: Machines, server: RedisServer) -> None:
     limiter = machines.new()
     await limiter.charge(caller(per_minute=1))
@@ -94,6 +96,7 @@ async def test_a_refused_call_does_not_count(machines: Machines, server: RedisSe
     await limiter.charge(caller(per_minute=2))
 
 
+@pytest.mark.slow
 async def test_no_more_calls_pass_than_allowed_however_many_come_at_once(machines: Machines) -> None:
     limiters = [machines.new() for _ in range(3)]
     answers = await asyncio.gather(
@@ -103,6 +106,7 @@ async def test_no_more_calls_pass_than_allowed_however_many_come_at_once(machine
     assert {type(answer) for answer in answers if not isinstance(answer, LimitState)} == {RateLimited}
 
 
+@pytest.mark.slow
 async def test_two_machines_share_slots_and_give_them_back(machines: Machines) -> None:
     one, two = machines.new(), machines.new()
     async with one.slot(caller(concurrent=2)), two.slot(caller(concurrent=2)):
@@ -114,6 +118,7 @@ async def test_two_machines_share_slots_and_give_them_back(machines: Machines) -
             await stack.enter_async_context(limiter.slot(caller(concurrent=2)))
 
 
+@pytest.mark.slow
 async def test_a_cancelled_request_gives_its_slot_back(machines: Machines) -> None:
     one, two = machines.new(), machines.new()
     inside = asyncio.Event()
@@ -131,6 +136,7 @@ async def test_a_cancelled_request_gives_its_slot_back(machines: Machines) -> No
         pass
 
 
+@pytest.mark.slow
 async def test_the_slots_of_a_dead_machine_come_free_and_those_of_a_live_one_do_not(machines: Machines) -> None:
     alive, dead, third = (machines.new(lease_s=0.6) for _ in range(3))
     lost = dead.slot(caller(concurrent=2))
@@ -150,6 +156,7 @@ async def test_the_slots_of_a_dead_machine_come_free_and_those_of_a_live_one_do_
     await lost.__aexit__(None, None, None)
 
 
+@pytest.mark.slow
 async def test_a_counted_call_says_what_is_left_on_all_machines(machines: Machines) -> None:
     one, two = machines.new(), machines.new()
     await one.charge(caller(per_minute=5))
@@ -158,6 +165,7 @@ async def test_a_counted_call_says_what_is_left_on_all_machines(machines: Machin
     assert (state.limit, state.remaining) == (5, 3) and 58 < state.reset_s <= 60
 
 
+@pytest.mark.slow
 async def test_while_redis_is_away_each_machine_grants_its_part_and_forgets_no_call(
     machines: Machines, server: RedisServer
 ) -> None:
@@ -212,6 +220,7 @@ async def test_a_redis_that_hangs_costs_one_request_the_command_limit_and_the_ne
     await until_shared(limiter)
 
 
+@pytest.mark.slow
 async def test_a_redis_that_wants_a_password_or_refuses_to_write_is_as_good_as_away(
     machines: Machines, server: RedisServer
 ) -> None:
@@ -223,6 +232,7 @@ async def test_a_redis_that_wants_a_password_or_refuses_to_write_is_as_good_as_a
         await limiter.charge(caller(per_minute=1))
 
 
+@pytest.mark.slow
 async def test_a_password_that_is_set_right_again_ends_the_outage(machines: Machines, server: RedisServer) -> None:
     limiter = machines.new()
     await server.do("CONFIG", "SET", "requirepass", "not-a-real-password")
@@ -232,6 +242,7 @@ async def test_a_password_that_is_set_right_again_ends_the_outage(machines: Mach
     await until_shared(limiter)
 
 
+@pytest.mark.slow
 async def test_a_read_only_replica_and_a_key_of_another_type_are_as_good_as_away(
     machines: Machines, server: RedisServer
 ) -> None:
@@ -245,6 +256,7 @@ async def test_a_read_only_replica_and_a_key_of_another_type_are_as_good_as_away
     assert not replica.is_shared
 
 
+@pytest.mark.slow
 async def test_keys_without_limits_never_ask_redis(machines: Machines, server: RedisServer) -> None:
     limiter = machines.new()
     await server.stop()

@@ -79,6 +79,7 @@ async def machines(server: RedisServer, tmp_path: Path) -> AsyncIterator[list[Ma
         await machine.close()
 
 
+@pytest.mark.slow
 async def test_the_sums_are_those_of_all_machines_and_of_one_where_that_is_asked(machines: list[Machine]) -> None:
     one, two = machines
     for _ in range(2):
@@ -104,6 +105,7 @@ async def test_the_sums_are_those_of_all_machines_and_of_one_where_that_is_asked
     assert (await one.reader.read("2026-11-25", ["key"]))[0] == []
 
 
+@pytest.mark.slow
 async def test_rows_that_are_told_twice_or_late_are_counted_once(machines: list[Machine]) -> None:
     one, _ = machines
     await one.use(3)
@@ -114,6 +116,7 @@ async def test_rows_that_are_told_twice_or_late_are_counted_once(machines: list[
     assert await one.requests("key") == {"k1": 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loses_data", [False, True])
 async def test_what_was_used_during_an_outage_is_told_afterwards_and_once(
     machines: list[Machine], server: RedisServer, loses_data: bool
@@ -141,6 +144,7 @@ async def test_what_was_used_during_an_outage_is_told_afterwards_and_once(
     assert await one.requests("key") == {"k1": 7, "k2": 1}
 
 
+@pytest.mark.slow
 async def test_a_new_process_of_the_machine_goes_on_with_its_sums(
     machines: list[Machine], server: RedisServer, tmp_path: Path
 ) -> None:
@@ -156,6 +160,7 @@ async def test_a_new_process_of_the_machine_goes_on_with_its_sums(
     await again.close()
 
 
+@pytest.mark.slow
 async def test_rows_that_somebody_removed_are_told_again_within_the_hour(
     machines: list[Machine], server: RedisServer
 ) -> None:
@@ -169,6 +174,7 @@ async def test_rows_that_somebody_removed_are_told_again_within_the_hour(
     assert await one.requests("key") == {"k1": 3, "k2": 1}
 
 
+@pytest.mark.slow
 async def test_rows_end_when_their_days_are_no_longer_kept(machines: list[Machine], server: RedisServer) -> None:
     one, _ = machines
     await one.use(1)
@@ -178,6 +184,7 @@ async def test_rows_end_when_their_days_are_no_longer_kept(machines: list[Machin
         assert await server.do("EXPIRETIME", name) == (int(TODAY) // DAY_S + 401) * DAY_S
 
 
+@pytest.mark.slow
 async def test_the_command_sums_over_machines_and_names_the_keys_of_redis(
     machines: list[Machine], server: RedisServer, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -92,6 +92,7 @@ async def test_another_server_is_named_as_such_and_never_ends_in_a_traceback(
         assert "not that of a gateway" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 async def test_tools_are_called_by_their_short_names(
     gateway: InProcessGateway, capsys: pytest.CaptureFixture[str]
 ) -> None:

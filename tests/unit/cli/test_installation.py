@@ -194,6 +194,7 @@ def test_files_of_another_user_are_counted(machine: Machine, capsys: Output) -> 
     assert "1 files in" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 async def test_the_doctor_asks_redis_and_counts_the_keys_there(
     machine: Machine, capsys: Output, tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ def test_a_sum_is_written_with_a_point_or_refused(value: str, capsys: pytest.Cap
     assert "must be a sum, 0 or more, such as 12.50" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 async def test_a_key_file_is_imported_into_redis_and_the_commands_work_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

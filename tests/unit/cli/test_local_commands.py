@@ -17,6 +17,7 @@ def state(tmp_path: Path) -> list[str]:
     return ["--state-dir", str(tmp_path / "state")]
 
 
+@pytest.mark.slow
 def test_a_folder_is_added_counted_and_removed(tmp_path: Path, state: list[str], capsys: Output) -> None:
     pages = tmp_path / "pages"
     pages.mkdir()

@@ -57,12 +57,14 @@ def config(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_terminal_has_colours_unless_it_does_not_want_them(config: Path) -> None:
     assert f"{config}: \x1b[32mok\x1b[0m" in on_a_terminal("check-config", str(config))
     assert "\x1b" not in on_a_terminal("check-config", str(config), NO_COLOR="1")
     assert "\x1b" not in on_a_terminal("check-config", str(config), TERM="dumb")
 
 
+@pytest.mark.slow
 def test_a_pipe_has_no_colours_and_errors_are_red_on_a_terminal(config: Path, tmp_path: Path) -> None:
     done = subprocess.run([*GATEWAY, "check-config", str(config)], capture_output=True, text=True, check=True)
     assert done.stdout == f"{config}: ok\n"
@@ -89,6 +91,7 @@ def rows(*words: str, code: int = 0, text: str = "") -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_a_configuration_is_judged_as_json(config: Path) -> None:
     assert rows("check-config", str(config), "--json")[0]["ok"] is True
     config.write_text("[server]\nport = 'x'\n")

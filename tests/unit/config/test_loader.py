@@ -134,6 +134,7 @@ def test_an_action_may_name_an_entity_of_an_own_pattern_and_every_one_the_saniti
     assert all(table.action(entity) != "off" for entity in ENTITIES)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make certificates")
 def test_relative_tls_files_stand_under_the_state_directory_and_can_be_used(tmp_path: Path) -> None:
     PrivateAuthority(tmp_path).server_context("localhost")

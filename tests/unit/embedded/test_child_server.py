@@ -93,6 +93,7 @@ async def running(make: Made, program: Path, *options: str) -> tuple[ChildServer
     return child, child.pid
 
 
+@pytest.mark.slow
 async def test_a_child_is_ready_when_its_health_page_answers(make: Made, program: Path) -> None:
     child, _ = await running(make, program)
     assert child.is_started
@@ -100,6 +101,7 @@ async def test_a_child_is_ready_when_its_health_page_answers(make: Made, program
     assert child.restarts == 0
 
 
+@pytest.mark.slow
 async def test_a_killed_child_is_replaced_and_ready_again_within_two_seconds(make: Made, program: Path) -> None:
     child, pid = await running(make, program)
     started = time.monotonic()
@@ -110,6 +112,7 @@ async def test_a_killed_child_is_replaced_and_ready_again_within_two_seconds(mak
     assert child.pid not in (None, pid)
 
 
+@pytest.mark.slow
 async def test_a_child_that_hangs_is_killed_and_replaced(make: Made, program: Path, events: Logged) -> None:
     child, pid = await running(make, program)
     os.kill(pid, signal.SIGSTOP)
@@ -120,6 +123,7 @@ async def test_a_child_that_hangs_is_killed_and_replaced(make: Made, program: Pa
     assert [each["child"] for each in events("child_silent")] == ["test"]
 
 
+@pytest.mark.slow
 async def test_one_missed_probe_does_not_end_a_child(make: Made, program: Path) -> None:
     port = free_port()
     patient = ProbeSettings(start_interval_s=0.02, interval_s=0.05, timeout_s=0.1, max_failures=1000)
@@ -135,6 +139,7 @@ async def test_one_missed_probe_does_not_end_a_child(make: Made, program: Path) 
     assert (child.pid, child.restarts) == (pid, 0)
 
 
+@pytest.mark.slow
 async def test_closing_leaves_no_process_not_even_what_the_child_started(
     make: Made, program: Path, tmp_path: Path
 ) -> None:
@@ -148,6 +153,7 @@ async def test_closing_leaves_no_process_not_even_what_the_child_started(
     assert not child.is_ready
 
 
+@pytest.mark.slow
 async def test_what_a_killed_child_had_started_ends_with_it(make: Made, program: Path, tmp_path: Path) -> None:
     note = tmp_path / "grandchild"
     child, pid = await running(make, program, str(note), "--with-grandchild")
@@ -157,6 +163,7 @@ async def test_what_a_killed_child_had_started_ends_with_it(make: Made, program:
     await until(lambda: not is_alive(grandchild), 2)
 
 
+@pytest.mark.slow
 async def test_a_child_that_cannot_start_is_tried_with_growing_pauses(make: Made, events: Logged) -> None:
     child = make("-c", "raise SystemExit(3)", port=free_port(), start_s=0.3)
     with pytest.raises(UpstreamUnavailable, match="not ready"):
@@ -179,6 +186,7 @@ async def test_a_program_that_does_not_exist_is_tried_again_too(
     assert events("child_ended")[0]["exit"] == "No such file or directory"
 
 
+@pytest.mark.slow
 async def test_of_what_a_child_says_only_our_own_lines_reach_the_log(make: Made, events: Logged) -> None:
     talk = (
         "import sys\n"
@@ -195,6 +203,7 @@ async def test_of_what_a_child_says_only_our_own_lines_reach_the_log(make: Made,
     assert said == "gateway: line 16 | gateway: line 17 | gateway: line 18 | gateway: line 19 | gateway: the end"
 
 
+@pytest.mark.slow
 async def test_a_child_ends_when_its_parent_is_killed() -> None:
     parent = await asyncio.create_subprocess_exec(
         sys.executable, "-c", ORPHANED, BOUND_TO_PARENT, stdout=asyncio.subprocess.PIPE

@@ -14,6 +14,7 @@ VALUES: Any = st.one_of(st.none(), st.booleans(), st.integers(-3, 9), st.sampled
 NAMES = ["query", "max_results", "topic", "include_images", "country", "include_domains", "unknown"]
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(NAMES), VALUES | st.lists(VALUES, max_size=2)))
 def test_arguments_are_coerced_as_by_the_full_conversion(arguments: Json) -> None:
     checked = tool_table(RecordingTools())["websearch-search"].arguments

@@ -64,6 +64,7 @@ async def post(url: str, egress: Egress = DIRECT) -> bytes:
         await client.close()
 
 
+@pytest.mark.slow
 async def test_a_private_authority_is_trusted_where_it_is_named_and_nowhere_else(authority: PrivateAuthority) -> None:
     async with server(authority) as (url, _):
         assert await post(url, Egress(ca_file=str(authority.file))) == b'{"ok": true}'
@@ -72,12 +73,14 @@ async def test_a_private_authority_is_trusted_where_it_is_named_and_nowhere_else
         assert refused.value.code == UNREACHABLE
 
 
+@pytest.mark.slow
 async def test_only_the_named_authority_is_trusted(authority: PrivateAuthority, tmp_path: Path) -> None:
     async with server(authority) as (url, _):
         with pytest.raises(UpstreamError):
             await post(url, Egress(ca_file=str(PrivateAuthority(tmp_path).file)))
 
 
+@pytest.mark.slow
 async def test_a_tunnel_shows_the_proxy_its_own_password_and_neither_key_nor_request(
     authority: PrivateAuthority,
 ) -> None:
@@ -95,6 +98,7 @@ async def test_a_plain_request_goes_through_the_proxy_too() -> None:
     assert len(got) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 def test_the_proxy_itself_may_be_reached_by_tls(
     authority: PrivateAuthority, loop: Callable[[], asyncio.AbstractEventLoop]
@@ -119,6 +123,7 @@ def test_the_proxy_itself_may_be_reached_by_tls(
         runner.run(asyncio.wait_for(ask(), 20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("password", ["", "user-of-proxy:wrong"])
 async def test_a_proxy_that_refuses_is_named_without_its_password(authority: PrivateAuthority, password: str) -> None:
     async with server(authority) as (url, got), ConnectProxy(auth=SECRET) as proxy:
@@ -144,6 +149,7 @@ async def test_a_proxy_of_the_environment_is_never_used(monkeypatch: pytest.Monk
     assert proxy.heads == []
 
 
+@pytest.mark.slow
 async def test_a_search_provider_is_asked_through_its_proxy(authority: PrivateAuthority) -> None:
     async with server(authority) as (url, _), ConnectProxy(auth=SECRET) as proxy:
         egress = Egress(proxy.url, SECRET, str(authority.file))

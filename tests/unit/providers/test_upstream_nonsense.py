@@ -136,6 +136,7 @@ def refusal(spoiler: Spoiler) -> None:
     orjson.dumps(upstream_error(400, spoiler.spoil(told, 0.3), None).message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", [whole_chat, streamed_chat, whole_native, refusal])
 def test_an_odd_answer_is_mended_or_the_upstreams_fault(ask: Callable[[Spoiler], None]) -> None:
     spoiler, mended = Spoiler(), 0
@@ -181,6 +182,7 @@ class OddModel:
         yield [orjson.dumps(self._spoiler.spoil(chunk)) for chunk in CHUNKS]
 
 
+@pytest.mark.slow
 async def test_what_an_ocr_server_says_is_cleaned_where_it_is_text_and_passed_on_where_it_is_not() -> None:
     reader = OcrAdapter(OddModel())
     for _ in range(ROUNDS):
@@ -199,6 +201,7 @@ async def count_found(asked: Awaitable[Json]) -> int:
         return 0
 
 
+@pytest.mark.slow
 async def test_odd_results_of_a_search_provider_are_left_out_and_the_others_given() -> None:
     spoiler, found = Spoiler(), 0
 

@@ -11,6 +11,7 @@ import uvloop
 from gateway.resilience.child_pipe import write_to_child
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 @pytest.mark.parametrize("parts", [(b"a",), (b"a" * 1_000_000, b"b")], ids=["small", "large"])
 def test_writing_to_a_child_that_has_ended_is_a_lost_connection(

@@ -12,6 +12,7 @@ from gateway.errors import InvalidRequest
 from gateway.runtime.prepare import in_child, prepare
 
 
+@pytest.mark.slow
 def test_a_first_start_makes_the_state_and_a_key_and_a_reload_makes_nothing(tmp_path: Path) -> None:
     state = tmp_path / "state"
     read = partial(prepare, None, state, Environment({}))
@@ -22,6 +23,7 @@ def test_a_first_start_makes_the_state_and_a_key_and_a_reload_makes_nothing(tmp_
     assert in_child(read) == read()
 
 
+@pytest.mark.slow
 def test_secrets_come_through_and_are_not_shown(tmp_path: Path) -> None:
     file = tmp_path / "gateway.toml"
     file.write_text('[shared]\nredis_url = { credential = "redis" }\n')
@@ -41,6 +43,7 @@ def test_keys_in_redis_need_no_file(tmp_path: Path) -> None:
         prepare(file, tmp_path, environment)
 
 
+@pytest.mark.slow
 def test_a_wrong_configuration_is_the_same_error_from_a_child(tmp_path: Path) -> None:
     file = tmp_path / "gateway.toml"
     file.write_text("[server]\nport = 'x'\n")
@@ -51,6 +54,7 @@ def test_a_wrong_configuration_is_the_same_error_from_a_child(tmp_path: Path) ->
     assert (str(there.value), there.value.path) == (str(here.value), "server.port")
 
 
+@pytest.mark.slow
 def test_other_errors_come_through_too() -> None:
     def fail(error: Exception) -> None:
         raise error

@@ -163,6 +163,7 @@ def program(folder: Path, then: str) -> str:
     return str(file)
 
 
+@pytest.mark.slow
 async def test_an_upgrade_that_fails_changes_nothing_and_one_that_serves_takes_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, notified: socket.socket, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,6 +182,7 @@ async def test_an_upgrade_that_fails_changes_nothing_and_one_that_serves_takes_o
     assert logged("stopped")[0]["replaced"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goes", [True, False], ids=["goes", "has given up"])
 async def test_a_successor_serves_only_when_its_predecessor_lets_it(tmp_path: Path, goes: bool) -> None:
     logged = collect_events()
@@ -202,6 +204,7 @@ async def test_a_successor_serves_only_when_its_predecessor_lets_it(tmp_path: Pa
     assert bool(logged("upgrade_failed")) != goes
 
 
+@pytest.mark.slow
 async def test_a_worker_serves_what_it_is_assigned_until_it_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "gateway.toml").write_text(OFF)
     config = load_config(tmp_path / "gateway.toml", tmp_path, Environment({}))

@@ -108,6 +108,7 @@ async def test_a_detector_that_fails_refuses() -> None:
         await Sanitizer(Sanitize()).clean(unit, "requests")
 
 
+@pytest.mark.slow
 async def test_a_large_text_does_not_hold_up_the_loop() -> None:
     words = "lorem ipsum dolor sit amet 12 consectetur, "
     text = (words * 60_000)[:2_000_000] + f" {CARD} " + words * 1000
@@ -144,6 +145,7 @@ async def test_long_texts_of_one_key_do_not_keep_anothers_waiting() -> None:
     assert order.index("small") <= 2, "at most the texts that were being scanned come before it"
 
 
+@pytest.mark.slow
 async def test_a_long_text_gives_the_same_findings_in_pieces_as_in_one_go() -> None:
     parts = [f"some words {number} and {CARD} or {MAIL}, my password is Tr0ub4dor{number}\n" for number in range(3000)]
     text = "".join(parts)
@@ -258,6 +260,7 @@ async def test_a_message_of_a_large_body_or_that_is_no_json_is_walked_each_time(
     assert len(walks) == 4
 
 
+@pytest.mark.slow
 async def test_the_scan_of_a_long_text_ends_soon_after_its_caller_has_left() -> None:
     sanitizer = Sanitizer(Sanitize())
     text = "call +1 202 555 0143 or write to ops@posthaus.com, 4539 1488 0343 6467\n" * 200_000

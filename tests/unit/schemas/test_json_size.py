@@ -65,6 +65,7 @@ def test_what_is_no_json_is_left_to_the_decoder(raw: bytes) -> None:
 MIB = 1 << 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("item", [b"[]", b'{"a":1}', b'{"k":[]}', b'"x":{}', b"[[[]]]"])
 def test_tiny_values_whose_objects_would_take_many_times_the_body_are_refused_with_both_numbers(item: bytes) -> None:
     opening, end = (b"{", b"}") if b":" in item and item[:1] == b'"' else (b"[", b"]")

@@ -77,6 +77,7 @@ async def test_a_message_reaches_all_others_and_not_its_sender(workers: list[Wor
     assert workers[1].heard[0]["text"] == "ü" and workers[0].heard == []
 
 
+@pytest.mark.slow
 async def test_a_call_is_cancelled_in_whichever_process_it_runs(workers: list[Worker]) -> None:
     client = ("key", "10.0.0.1", "agent/1")
     calls = [asyncio.create_task(worker.call(client, number)) for number, worker in enumerate(workers)]
@@ -86,6 +87,7 @@ async def test_a_call_is_cancelled_in_whichever_process_it_runs(workers: list[Wo
     assert await asyncio.wait_for(asyncio.gather(*calls), 5) == [True, True, True]
 
 
+@pytest.mark.slow
 async def test_neither_of_two_calls_that_look_alike_is_cancelled_nor_one_of_another_client(
     workers: list[Worker],
 ) -> None:

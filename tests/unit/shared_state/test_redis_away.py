@@ -86,6 +86,7 @@ async def machines(server: RedisServer, tmp_path: Path) -> AsyncIterator[list[Ma
         await each.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", AWAY)
 async def test_a_budget_is_divided_while_redis_is_away_and_no_count_is_lost(
     kind: str, server: RedisServer, machines: list[Machine]
@@ -110,6 +111,7 @@ async def test_a_budget_is_divided_while_redis_is_away_and_no_count_is_lost(
     assert not await one.spend(60, 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", AWAY)
 async def test_a_response_stored_while_redis_is_away_is_found_by_its_machine_then_and_later(
     kind: str, server: RedisServer, machines: list[Machine]
@@ -131,6 +133,7 @@ async def test_a_response_stored_while_redis_is_away_is_found_by_its_machine_the
     assert await two.entries.get("k", "unknown") is None
 
 
+@pytest.mark.slow
 async def test_an_answer_that_comes_too_late_is_not_waited_for(server: RedisServer, tmp_path: Path) -> None:
     """A proxy that delays every byte, as a distant or overloaded Redis does."""
     delay_s = 0.0
@@ -153,14 +156,14 @@ async def test_an_answer_that_comes_too_late_is_not_waited_for(server: RedisServ
     machine = Machine(f"redis://127.0.0.1:{proxy.sockets[0].getsockname()[1]}/0", tmp_path / "slow", machines=1)
     await machine.redis.check()
     assert await machine.spend(10, 100)
-    delay_s = 3.0
+    delay_s = 12.0
     started_s = time.monotonic()
     assert await machine.spend(10, 100)
-    assert 0.9 < time.monotonic() - started_s < 2.5
+    assert 0.9 < time.monotonic() - started_s < 10
     started_s = time.monotonic()
     for _ in range(5):
         assert await machine.spend(10, 100)
-    assert time.monotonic() - started_s < 1
+    assert time.monotonic() - started_s < 4, "each would wait for a second"
     delay_s = 0.0
     await machine.until_up()
     total = await machine.total()

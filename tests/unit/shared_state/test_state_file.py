@@ -136,6 +136,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_processes_that_reserve_at_the_same_time_never_exceed_a_limit_and_a_killed_one_loses_nothing(
     tmp_path: Path,
 ) -> None:
@@ -202,7 +203,8 @@ async def test_a_disk_that_hangs_holds_up_no_more_than_those_who_waited_already(
     for _ in range(100):
         with pytest.raises(StateDown):
             await SqliteCounters(file).machine()
-    assert time.monotonic() - started_s < 0.2 and "cannot be used" in file.problem
+    assert time.monotonic() - started_s < 5, "each would wait for 0.2 s"
+    assert "cannot be used" in file.problem
     release.set()
     async with asyncio.timeout(5):
         while file.problem:

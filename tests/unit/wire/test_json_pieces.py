@@ -94,6 +94,7 @@ def test_a_large_body_is_empty_once_it_is_decoded() -> None:
         assert decode(raw) == value and not raw
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(value=DOCUMENTS, many=st.lists(st.integers(0, 300), max_size=3))
 def test_what_is_encoded_and_emptied_is_the_same_json(value: Any, many: list[int]) -> None:
@@ -107,6 +108,7 @@ def test_what_is_encoded_and_emptied_is_the_same_json(value: Any, many: list[int
         assert is_owned or whole == orjson.loads(naive)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("letter", ["a", "\u00e4", "\U0001f600", '"'])
 def test_long_texts_and_long_lists_are_encoded_in_parts_and_taken_out_of_their_holders(letter: str) -> None:
     text = "x" + letter * 400_000

@@ -48,6 +48,7 @@ def test_many_are_spelt_as_few_are_in_a_step_for_every_thousand_values() -> None
     assert sorted(filter(None, slot.text.split("\n"))) == sorted(naive_lines(content))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("logprobs", [
     {"content": [{"token": "a", "bytes": [104] * 40_000}]},
     {"tokens": ["h"] * 40_000},

@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from gateway.wire.repetition import MAX_PERIOD_CHARS, SUSPECTED, Loop, find_loop
 
 
@@ -18,6 +20,7 @@ def naive(text: str) -> Loop | None:
     return None
 
 
+@pytest.mark.slow
 def test_loops_are_those_that_comparing_characters_finds() -> None:
     chance, loops = random.Random(20261122), 0
     for _ in range(300):

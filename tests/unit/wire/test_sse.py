@@ -43,6 +43,7 @@ def test_events_are_the_same_wherever_the_network_cuts_once(line_end: bytes) -> 
         assert parsed([data[:cut], data[cut:]]) == EXPECTED, cut
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, len(STREAM) * 2), max_size=30), st.sampled_from([b"\n", b"\r\n", b"\r"]))
 def test_events_are_the_same_wherever_the_network_cuts(cuts: list[int], line_end: bytes) -> None:
     data = STREAM.replace(b"\n", line_end)

@@ -46,6 +46,7 @@ def is_skipped(text: str) -> bool:
     return bool(rules.is_plain_word(text) or rules.is_made_id(text))
 
 
+@pytest.mark.slow
 @given(st.dictionaries(NAMES, JSON, max_size=5))
 def test_every_string_is_handed_out_but_bare_words_and_made_ids(body: dict[str, Any]) -> None:
     for slots in (request_slots(copy.deepcopy(body)), answer_slots(copy.deepcopy(body))):

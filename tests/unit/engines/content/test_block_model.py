@@ -30,6 +30,7 @@ def random_tree(source: random.Random, depth: int) -> Any:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1, 2, 31, 300])
 @pytest.mark.parametrize("seed", range(4))
 def test_all_blocks_at_once_give_what_a_walk_of_each_tree_gives(count: int, seed: int) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import re
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetcher
 from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.robots import parse
+from tests.support.cpu_time import takes_less
 from tests.support.websites import Site, engine, page, serving, urls
 
 pytestmark = pytest.mark.slow  # a parse process for each test
@@ -57,13 +59,13 @@ def test_the_own_group_comes_before_everybodys_and_groups_of_one_name_are_one() 
     assert parse("User-agent: *\nCrawl-delay: 86400", "x").delay_s == 5
 
 
+@pytest.mark.slow
 def test_a_hostile_robots_file_costs_little() -> None:
     stars = parse("User-agent: *\nDisallow: /" + "*" * 400_000 + "x", "x")
     many = parse("User-agent: *\n" + ("Disallow: /" + "*a" * 30 + "b\n") * 8_000, "x")
-    started = time.monotonic()
     for robots in (stars, many):
         assert robots.allows("https://a.test/" + "a" * 1_900)
-    assert time.monotonic() - started < 1
+        assert takes_less(0.5, partial(robots.allows, "https://a.test/" + "a" * 1_900))
 
 
 @pytest.mark.parametrize(("status", "read"), [(404, True), (403, True), (500, False), (503, False)])
@@ -197,7 +199,7 @@ async def test_hosts_elsewhere_that_hang_do_not_hold_up_the_site(tmp_path: Path)
         home = [f"/{n}" for n in range(15)]
         site.pages |= {path: page(f"Page {path}", f"{WORDS} Number {path} of them. " * 3) for path in home}
         site.pages["/"] = page("Home", WORDS * 12, *away, *home)
-        async with engine(tmp_path, (site.address, other.address), crawl_budget_s=2.0) as made:
+        async with engine(tmp_path, (site.address, other.address), crawl_budget_s=10.0) as made:
             data = await made.service.crawl(CrawlRequest(site.url + "/", max_breadth=100, limit=100), made.call())
     assert len(data["results"]) == 16 and "time budget" in data["note"]
 

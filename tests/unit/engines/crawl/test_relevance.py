@@ -76,6 +76,7 @@ async def test_of_one_page_the_links_that_match_are_taken_before_the_breadth_end
         assert len(taken) == 3 and taken[0].url.endswith(first)
 
 
+@pytest.mark.slow
 async def test_patterns_on_thousands_of_long_links_leave_turns_to_others() -> None:
     links = [[f"https://a.test/{n}/" + "a" * 1500, "x", True] for n in range(3000)]
     patterns = tuple(f"(.*a){{12}}b{n}" for n in range(20))
@@ -86,6 +87,7 @@ async def test_patterns_on_thousands_of_long_links_leave_turns_to_others() -> No
     assert turns.count >= 50
 
 
+@pytest.mark.slow
 async def test_a_site_that_names_endless_pages_fills_no_memory_with_them() -> None:
     request = CrawlRequest("https://a.test/", max_depth=5, max_breadth=500)
     frontier = Frontier(request.url, Scope(request, request.url), max_depth=5, breadth=500)

@@ -74,6 +74,7 @@ async def test_pages_are_files_and_a_second_crawl_asks_only_what_has_changed(tmp
         assert (await crawl(site, out))["written"] == 1 and (host / "a.md").exists()
 
 
+@pytest.mark.slow
 async def test_lines_of_json_hold_the_same_and_resume_too(tmp_path: Path) -> None:
     pages = {"/": versioned(lambda: page("Start", "/a")), "/a": versioned(lambda: page("Alpha"))}
     out = tmp_path / "site"

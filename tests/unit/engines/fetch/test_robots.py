@@ -26,6 +26,7 @@ def naive_match(pattern: str, path: str) -> bool:
     return re.match(expression, path, re.DOTALL) is not None
 
 
+@pytest.mark.slow
 def test_the_matcher_equals_the_regular_expression() -> None:
     draw = random.Random(5)
     outcomes = set()
@@ -99,6 +100,7 @@ async def read_rules(headers: dict[str, str], body: bytes) -> tuple[Robots, str]
             await fetcher.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_packed", [False, True])
 @pytest.mark.parametrize("line", [b"# one of very many lines of words\n", b"Disallow: /listed\n"])
 async def test_of_a_file_that_is_too_long_the_first_part_counts(line: bytes, is_packed: bool) -> None:

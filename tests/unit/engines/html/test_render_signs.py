@@ -73,6 +73,7 @@ def test_flight_data_is_read_element_by_element() -> None:
     assert "not this" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "state",
     ["", "{", "[]", "5", '"x"', '{"a":' * 2_000, "[" + "[1]," * 60_000 + "1]", '{"t":"' + "<p " * 300_000 + '"}',

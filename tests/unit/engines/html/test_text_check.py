@@ -87,12 +87,13 @@ CONTENT_TYPES = ["text/html", "text/html; charset=utf-8", "text/plain", "text/pl
                  ]  # fmt: skip
 
 
-@pytest.mark.parametrize("content_type", CONTENT_TYPES)
 @pytest.mark.parametrize("name", BINARY)
-def test_binary_content_is_refused_whatever_text_it_is_said_to_be(name: str, content_type: str) -> None:
-    with pytest.raises(FetchFailed, match=r"not text|cannot be read") as caught:
-        extract(BINARY[name](), ExtractOptions("http://a.test/x", content_type))
-    assert caught.value.code == "unsupported_type"
+def test_binary_content_is_refused_whatever_text_it_is_said_to_be(name: str) -> None:
+    content = BINARY[name]()
+    for content_type in CONTENT_TYPES:
+        with pytest.raises(FetchFailed, match=r"not text|cannot be read") as caught:
+            extract(content, ExtractOptions("http://a.test/x", content_type))
+        assert caught.value.code == "unsupported_type"
 
 
 def test_noise_is_refused_in_an_encoding_of_two_bytes_that_lacks_few_characters() -> None:
@@ -157,11 +158,11 @@ PLACES = [
 
 
 @pytest.mark.parametrize("depth", ["basic", "advanced", "none"])
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("odd", ODD)
-def test_characters_that_no_tree_can_hold_cost_no_page(odd: str, place: str, depth: str) -> None:
+def test_characters_that_no_tree_can_hold_cost_no_page(odd: str, depth: str) -> None:
     options = ExtractOptions("http://a.test/", "text/html; charset=utf-8", depth=depth, links=True, images=True)
-    assert extract(place.format(*[odd] * 9).encode(), options)["kind"] == "html"
+    for place in PLACES:
+        assert extract(place.format(*[odd] * 9).encode(), options)["kind"] == "html"
 
 
 def test_references_to_characters_that_a_tree_holds_are_left_alone() -> None:

@@ -48,6 +48,7 @@ async def test_a_word_that_no_page_has_is_replaced_by_one_that_is_a_slip_away_an
     assert f"Searched for {instead}, which no page has." in note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [

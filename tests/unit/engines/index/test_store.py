@@ -7,6 +7,8 @@ import zlib
 from datetime import date
 from pathlib import Path
 
+import pytest
+
 from gateway.engines.index.feedback import MAX_PASSAGES
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, owner_token
@@ -139,6 +141,7 @@ async def test_removing_takes_one_page_or_all_below_a_folder(tmp_path: Path) -> 
     await index.close()
 
 
+@pytest.mark.slow
 async def test_a_key_finds_its_few_old_pages_among_very_many_of_others(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "i.db")
     await index.add([stored("a.test/mine", TEXT, "few")])
@@ -148,6 +151,7 @@ async def test_a_key_finds_its_few_old_pages_among_very_many_of_others(tmp_path:
     await index.close()
 
 
+@pytest.mark.slow
 async def test_age_and_number_of_pages_are_bounded(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "i.db", max_pages=100, ttl_days=30)
     await index.add([stored("a.test/ancient", "ancient words", fetched_at=time.time() - 40 * 86_400)])
@@ -157,6 +161,7 @@ async def test_age_and_number_of_pages_are_bounded(tmp_path: Path) -> None:
     assert 0 < stats["pages"] <= 100 and stats["oldest"] > time.time() - 1000
 
 
+@pytest.mark.slow
 async def test_the_size_of_an_index_counts_what_is_still_in_its_log(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "i.db")
     assert (await index.stats())["bytes"] < 200_000

@@ -53,6 +53,7 @@ async def filled(index: PageIndex, count: int) -> None:
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.slow
 async def test_stored_pages_have_vectors_soon_and_lose_them_when_they_are_removed_or_replaced(tmp_path: Path) -> None:
     async with opened(tmp_path) as (index, _):
         await index.add([page("one", "first text"), page("two", "second text")])
@@ -67,6 +68,7 @@ async def test_stored_pages_have_vectors_soon_and_lose_them_when_they_are_remove
         assert await index.read(lambda connection: connection.execute("SELECT id FROM vectors").fetchall()) != before
 
 
+@pytest.mark.slow
 async def test_passages_that_waited_for_a_restart_have_vectors_soon_after_it(tmp_path: Path) -> None:
     earlier = PageIndex(tmp_path / "i.db")
     await earlier.add([page("one", "first text")])
@@ -91,6 +93,7 @@ async def test_an_index_without_vectors_says_nothing_of_them(tmp_path: Path) -> 
     await index.close()
 
 
+@pytest.mark.slow
 async def test_pages_are_stored_and_found_while_no_vector_can_be_made(tmp_path: Path) -> None:
     async with opened(tmp_path, BROKEN) as (index, vectors):
         assert await index.add([page("one", "quick brown fox")]) is None
@@ -100,12 +103,14 @@ async def test_pages_are_stored_and_found_while_no_vector_can_be_made(tmp_path: 
         assert (await index.stats())["vectors"]["pending"] == 1
 
 
+@pytest.mark.slow
 async def test_a_text_on_which_the_model_fails_keeps_no_other_from_its_vector(tmp_path: Path) -> None:
     async with opened(tmp_path) as (index, _):
         await index.add([page("one", "good text"), page("two", "fail here"), page("three", "more text")])
         await filled(index, 2)
 
 
+@pytest.mark.slow
 async def test_vectors_of_another_model_are_made_again(tmp_path: Path) -> None:
     async with opened(tmp_path) as (index, vectors):
         await index.add([page(str(number), f"text {number}") for number in range(5)])
@@ -117,6 +122,7 @@ async def test_vectors_of_another_model_are_made_again(tmp_path: Path) -> None:
         assert (await index.read(vector_counts))["model"] == MODEL_VERSION
 
 
+@pytest.mark.slow
 async def test_two_makers_of_one_file_do_not_do_the_work_twice(tmp_path: Path) -> None:
     async with opened(tmp_path) as (index, _), opened(tmp_path) as (other, others):
         await index.add([page("one", "first text")])

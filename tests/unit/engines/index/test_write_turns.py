@@ -22,6 +22,7 @@ def pages(owner: str, count: int, chars: int) -> list[IndexedPage]:
     return [IndexedPage(f"https://{owner}.test/{number}", "Page", text, owner) for number in range(count)]
 
 
+@pytest.mark.slow
 async def test_small_writes_pass_between_the_turns_of_long_pages_and_nothing_is_lost(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "index.db")
     turns = WriteTurns(index)

@@ -123,6 +123,7 @@ def archive(files: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
+@pytest.mark.slow
 def test_an_archive_that_unpacks_to_too_much_is_refused() -> None:
     bomb = archive({"word/document.xml": b"<a>" + b"x" * 20_000_000})
     with pytest.raises(FetchFailed, match="unpacks to more") as refused:

@@ -29,6 +29,7 @@ async def render(made: Running, html: str = PAGE, owner: str = "key1", *, pictur
         await session.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("does", [[], ["shell"]], ids=["chromium", "headless-shell"])
 async def test_a_page_comes_back_as_the_browser_shows_it(tmp_path: Path, does: list[str]) -> None:
     async with running(tmp_path, Wish({"does": does})) as made:
@@ -37,6 +38,7 @@ async def test_a_page_comes_back_as_the_browser_shows_it(tmp_path: Path, does: l
         assert (page.url, page.html, page.public) == (PUBLIC, PAGE.encode(), True)
 
 
+@pytest.mark.slow
 async def test_the_pages_of_a_call_share_a_tab_and_calls_follow_each_other(tmp_path: Path) -> None:
     async with running(tmp_path, Wish(max_pages=1)) as made:
         session = made.renderer.session("key1")
@@ -47,6 +49,7 @@ async def test_the_pages_of_a_call_share_a_tab_and_calls_follow_each_other(tmp_p
         assert {page.html for page in both} == {b"<p>a</p>", b"<p>b</p>"}
 
 
+@pytest.mark.slow
 async def test_requests_of_a_page_are_answered_or_refused_by_the_gateway(tmp_path: Path) -> None:
     async with serving(Site({"/data": (200, {"Content-Type": "text/plain"}, b"from the site")})) as site:
         asks: list[Json] = [
@@ -64,6 +67,7 @@ async def test_requests_of_a_page_are_answered_or_refused_by_the_gateway(tmp_pat
         assert not page.public and site.asked == ["/data"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("does", "words"),
     [
@@ -85,6 +89,7 @@ async def test_a_page_that_is_lost_says_why_and_the_next_one_can_be_tried(
         assert (made.process.problem is not None) == (does == "ends")
 
 
+@pytest.mark.slow
 async def test_a_page_that_does_not_rest_is_read_after_its_seconds(tmp_path: Path) -> None:
     async with running(tmp_path, Wish({"does": ["hangs"]}, seconds=0.3)) as made:
         began = time.monotonic()
@@ -92,12 +97,14 @@ async def test_a_page_that_does_not_rest_is_read_after_its_seconds(tmp_path: Pat
         assert 0.3 <= time.monotonic() - began < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("does", ["garbles", "opens", "talks"])
 async def test_what_the_browser_says_beside_the_protocol_changes_nothing(tmp_path: Path, does: str) -> None:
     async with running(tmp_path, Wish({"does": [does]})) as made:
         assert (await render(made)).html == PAGE.encode()
 
 
+@pytest.mark.slow
 async def test_a_caller_that_leaves_frees_its_turn(tmp_path: Path) -> None:
     async with running(tmp_path, Wish({"does": ["hangs"]}, seconds=2, max_pages=1)) as made:
         leaving = asyncio.create_task(render(made))
@@ -108,6 +115,7 @@ async def test_a_caller_that_leaves_frees_its_turn(tmp_path: Path) -> None:
         assert time.monotonic() - began < 3.9
 
 
+@pytest.mark.slow
 async def test_the_process_ends_when_it_has_had_nothing_to_do(tmp_path: Path) -> None:
     async with running(tmp_path, Wish(idle_s=0.2)) as made:
         await render(made)
@@ -124,6 +132,7 @@ async def test_another_user_gets_no_answer(tmp_path: Path) -> None:
             await render(made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sent",
     [
@@ -205,6 +214,7 @@ async def test_a_status_call_does_not_look_for_the_browser_each_time(
     assert len(looks) == 2
 
 
+@pytest.mark.slow
 async def test_a_process_without_a_browser_says_so_and_is_not_started_again_at_once(tmp_path: Path) -> None:
     process = RenderProcess(ProcessSettings(None, tmp_path / "own.sock", chromium="no-such-browser"))
     assert "no-such-browser is not installed" in str(process.lack())

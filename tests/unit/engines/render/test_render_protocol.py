@@ -71,6 +71,7 @@ async def test_events_reach_the_listener_of_their_session_alone() -> None:
     assert heard == [("", "a", {}), ("s1", "b", {"x": 1}), ("s1", "d", {})]
 
 
+@pytest.mark.slow
 async def test_a_message_that_is_too_large_is_skipped_and_the_next_one_is_read() -> None:
     source = asyncio.StreamReader()
     connection = Connection(source, Sink(source))  # type: ignore[arg-type]

@@ -42,12 +42,14 @@ def test_what_is_read_as_open_is_open_to_another_reader(text: str) -> None:
     assert open_fences(ended) == 0 and len(fences(ended)) == len(fences(text))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.one_of(TEXTS, SOUP))
 def test_the_quick_test_misses_no_fence(text: str) -> None:
     assert may_hold_fence(text) or not fences(text)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.text(alphabet="ab `~>-\n", max_size=60))
 def test_a_fence_that_is_written_holds_the_whole_text(code: str) -> None:

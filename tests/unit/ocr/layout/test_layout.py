@@ -58,6 +58,7 @@ def test_labels_of_a_form_stay_beside_their_values() -> None:
     assert order(rects) == list(range(12))
 
 
+@pytest.mark.slow
 def test_every_line_comes_once_whatever_the_page() -> None:
     rng = numpy.random.default_rng(5)
     for _ in range(30):

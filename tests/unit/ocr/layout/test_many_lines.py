@@ -42,6 +42,7 @@ def test_the_commonest_pitch_and_end_are_those_of_comparing_each_line_with_each(
     assert number_columns._most_at_one_end(lines, SAME_END * 10) == max(ends, key=len)
 
 
+@pytest.mark.slow
 def test_time_grows_with_the_lines() -> None:
     assert grows(code._commonest, lambda count: _lines(count, 1)) is None
     assert grows(lambda lines: number_column(lines, lines, 10), lambda count: _lines(count, 1)) is None

@@ -56,6 +56,7 @@ async def read(worker: OcrWorker, prompt: str, data: bytes = b"") -> list[str]:
         return [piece async for piece in pieces if isinstance(piece, str)]
 
 
+@pytest.mark.slow
 async def test_pieces_come_in_order_and_the_worker_stays(worker: OcrWorker) -> None:
     assert not worker.is_loaded
     assert await read(worker, "one two") == ["one", "two"]
@@ -64,6 +65,7 @@ async def test_pieces_come_in_order_and_the_worker_stays(worker: OcrWorker) -> N
     assert (worker.pid, worker.fingerprint) == (pid, "scripted-1")
 
 
+@pytest.mark.slow
 async def test_an_image_that_kills_the_worker_twice_fails_alone(worker: OcrWorker) -> None:
     with pytest.raises(ImageFailed) as failed:
         await read(worker, "die")
@@ -71,6 +73,7 @@ async def test_an_image_that_kills_the_worker_twice_fails_alone(worker: OcrWorke
     assert await read(worker, "next") == ["next"]
 
 
+@pytest.mark.slow
 async def test_a_worker_that_keeps_dying_is_started_with_short_pauses(worker: OcrWorker) -> None:
     for _ in range(3):  # two deaths each
         with pytest.raises(ImageFailed):
@@ -79,15 +82,18 @@ async def test_a_worker_that_keeps_dying_is_started_with_short_pauses(worker: Oc
     assert await read(worker, "next") == ["next"]
 
 
+@pytest.mark.slow
 async def test_a_worker_that_dies_once_before_it_spoke_is_replaced_unseen(worker: OcrWorker, tmp_path: Path) -> None:
     assert await read(worker, "die-once here", f"{tmp_path}/died".encode()) == ["here"]
 
 
+@pytest.mark.slow
 async def test_a_worker_that_dies_in_mid_answer_is_a_failure(worker: OcrWorker, tmp_path: Path) -> None:
     with pytest.raises(ImageFailed):
         await read(worker, "said die-once", f"{tmp_path}/died".encode())
 
 
+@pytest.mark.slow
 async def test_a_worker_that_falls_silent_is_ended() -> None:
     worker = OcrWorker((sys.executable, "-c", SCRIPT), piece_timeout_s=1)
     assert await read(worker, "warm") == ["warm"]
@@ -99,12 +105,14 @@ async def test_a_worker_that_falls_silent_is_ended() -> None:
     await worker.close()
 
 
+@pytest.mark.slow
 async def test_a_refusal_passes_as_one(worker: OcrWorker) -> None:
     with pytest.raises(InvalidRequest, match="bad"):
         await read(worker, "refuse")
     assert await read(worker, "next") == ["next"]
 
 
+@pytest.mark.slow
 async def test_a_caller_who_leaves_has_the_job_given_up(worker: OcrWorker, tmp_path: Path) -> None:
     mark = f"{tmp_path}/given-up"
     async with aclosing(worker.read(mark.encode(), "first until-given-up")) as pieces:
@@ -114,6 +122,7 @@ async def test_a_caller_who_leaves_has_the_job_given_up(worker: OcrWorker, tmp_p
     assert worker.pid == pid
 
 
+@pytest.mark.slow
 async def test_more_than_may_wait_are_refused_and_the_others_served(worker: OcrWorker, tmp_path: Path) -> None:
     gate = f"{tmp_path}/open"
     tasks = [asyncio.create_task(read(worker, "wait done", gate.encode())) for _ in range(MAX_WAITING + 4)]
@@ -125,6 +134,7 @@ async def test_more_than_may_wait_are_refused_and_the_others_served(worker: OcrW
     assert outcomes.count(["done"]) == MAX_WAITING + 1
 
 
+@pytest.mark.slow
 async def test_an_idle_worker_is_let_go() -> None:
     worker = OcrWorker((sys.executable, "-c", SCRIPT), idle_s=0.05)
     assert await read(worker, "one") == ["one"]
@@ -135,6 +145,7 @@ async def test_an_idle_worker_is_let_go() -> None:
     await worker.close()
 
 
+@pytest.mark.slow
 async def test_an_engine_that_cannot_start_is_missing() -> None:
     worker = OcrWorker((sys.executable, "-c", 'print(\'{"failed": {"message": "install it"}}\')'))
     with pytest.raises(EngineMissing, match="install it"):

@@ -23,6 +23,7 @@ from gateway.sanitize.text.work_budget import WorkBudget
 FORMS = [form for _, forms in VENDORS for form in alternatives(forms)]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.text("ab12 ", max_size=30))
 def test_a_search_without_match_objects_finds_the_same_spans(text: str) -> None:
@@ -49,6 +50,7 @@ def test_a_token_begins_with_a_prefix_of_its_form_and_is_found_as_by_searching_f
         assert any(start <= 6 < end for start, end, *_ in findings), token
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.text("0123456789 .-/x+", max_size=40))
 def test_runs_of_digits_are_those_of_a_plain_search(text: str) -> None:
@@ -64,6 +66,7 @@ def test_runs_of_digits_are_those_of_a_plain_search(text: str) -> None:
     assert list(runs) == [each for each in expected if each[2] >= 6]
 
 
+@pytest.mark.slow
 def test_public_ipv4_addresses_are_those_of_the_standard_library() -> None:
     source = random.Random(4)
     edges = (
@@ -102,6 +105,7 @@ def test_public_ipv4_addresses_are_those_of_the_standard_library() -> None:
         assert is_found == (address.is_global and not address.is_multicast and not is_numbering), text
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.text("abAB12-", max_size=40), st.integers(1, 12))
 def test_changes_of_kind_are_those_counted_pair_by_pair(value: str, min_pairs: int) -> None:

@@ -3,10 +3,12 @@
 import random
 
 import phonenumbers
+import pytest
 
 from gateway.sanitize.detectors.phone_plans import judge_number
 
 
+@pytest.mark.slow
 def test_a_plan_s_word_is_the_parser_s() -> None:
     source = random.Random(3)
     examples = [

@@ -1,5 +1,6 @@
 """The matcher used directly gives the places that the package's own search gives."""
 
+import pytest
 import re2
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ def naive(text: bytes, start: int, end: int) -> tuple[int, int]:
     return match.span() if match else (-1, -1)
 
 
+@pytest.mark.slow
 @given(TEXTS, st.integers(0, 40), st.integers(0, 40))
 def test_places_are_those_of_the_naive_search(text: bytes, start: int, end: int) -> None:
     start, end = min(start, len(text)), min(max(start, end), len(text))

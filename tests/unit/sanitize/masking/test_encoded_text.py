@@ -50,6 +50,7 @@ def test_base64_with_text_behind_it_is_no_data() -> None:
     assert is_binary(picture) and not is_binary(picture + " and the password is here!")
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_any_string_is_told_apart_without_an_error(value: str) -> None:
     for each in (value, "data:" + value, "data:;base64," + value):
@@ -57,6 +58,7 @@ def test_any_string_is_told_apart_without_an_error(value: str) -> None:
         read(each)
 
 
+@pytest.mark.slow
 def test_a_long_url_of_percent_signs_is_read_in_pieces_as_it_would_be_whole() -> None:
     payload = ("%41%2" * 30_000 + "%C3%A4b" * 20_000)[3:]
     for shift in range(4):
@@ -66,6 +68,7 @@ def test_a_long_url_of_percent_signs_is_read_in_pieces_as_it_would_be_whole() ->
         assert found.encoded(found.text.encode()) == "data:text/html," + quote(found.text, safe="[]:,;/ ")
 
 
+@pytest.mark.slow
 def test_reading_a_url_of_percent_signs_takes_no_more_memory_than_a_few_times_its_size() -> None:
     value = "data:text/html," + "%41%2" * 60_000
     tracemalloc.start()
@@ -77,6 +80,7 @@ def test_reading_a_url_of_percent_signs_takes_no_more_memory_than_a_few_times_it
     assert peak < 10 * len(value)
 
 
+@pytest.mark.slow
 @given(st.text(st.sampled_from("QUJDx-_+/ \n"), max_size=60), st.text("= \n", max_size=4), st.integers(1, 9))
 def test_base64_is_decoded_piece_by_piece_as_it_would_be_whole(value: str, end: str, piece_chars: int) -> None:
     value += end
@@ -84,6 +88,7 @@ def test_base64_is_decoded_piece_by_piece_as_it_would_be_whole(value: str, end: 
     assert bytes(_decoded(value, 0, len(value), piece_chars)) == _whole_base64(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["data:text/plain;base64,{}", "data:text/plain,{}", "{}"])
 def test_a_long_text_is_read_without_a_copy_of_the_string_that_holds_it(form: str) -> None:
     text = "\U0001f600" + "plain words in a line\n" * 40_000

@@ -54,8 +54,8 @@ def test_a_group_is_masked_like_its_members(texts: list[tuple[str, str]]) -> Non
     assert masked(texts, together=True) == masked(texts, together=False)
 
 
-@pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("neighbour", NEIGHBOURS)
-def test_no_neighbour_hides_a_value(value: str, neighbour: str) -> None:
-    texts = [("a", neighbour), ("a", value), ("a", neighbour)]
-    assert masked(texts, together=True) == masked(texts, together=False)
+def test_no_neighbour_hides_a_value(neighbour: str) -> None:
+    for value in VALUES:
+        texts = [("a", neighbour), ("a", value), ("a", neighbour)]
+        assert masked(texts, together=True) == masked(texts, together=False)

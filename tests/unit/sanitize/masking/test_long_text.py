@@ -2,6 +2,7 @@
 
 import tracemalloc
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from gateway.sanitize.scan.scanner import Scanner
 from gateway.texts import TextSlot
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 3 * LONG_CHARS), min_size=2, max_size=9), st.sampled_from(["a", "я", "😀", "\ud800"]))
 def test_what_stays_is_the_same_as_when_its_pieces_are_joined(places: list[int], letter: str) -> None:
     text = letter + "0123456789" * (3 * LONG_CHARS // 10)

@@ -22,6 +22,7 @@ from gateway.wire import sse
 from gateway.wire.chat.answer import AnswerContext
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.stream import ChatStream
+from tests.support.pieces import pieces_of
 
 STRICT = actions(Sanitize(profile="strict"), "responses")
 CARD, MAIL = "4539 1488 0343 6467", "jane.doe@posthaus.org"
@@ -61,10 +62,6 @@ def text_of(events: EventBatch, index: int = 0) -> str:
 
 def whole(text: str) -> str:
     return masked(text, Scanner().scan(text))
-
-
-def pieces_of(text: str, size: int) -> list[str]:
-    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 40, 1000])
@@ -130,6 +127,7 @@ def test_a_text_that_is_trivially_clean_has_no_findings(text: str) -> None:
 SPELT = ("AKIAQWERTYUIOPASDFGH", "sk-abcdefghijklmnopqrstuvwxyzabcdef", "ghp_abcdefghijklmnopqrstuvwxyzABCDEFGHIJ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", SPELT)
 @pytest.mark.parametrize(
     "link",

@@ -2,6 +2,7 @@
 
 from collections import deque
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +46,7 @@ def test_a_long_text_in_which_nothing_was_found_is_not_looked_at_again() -> None
     assert asked == ["text"] and slots[0].text == slots[1].text == LONG
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 130), st.integers(0, 40)), max_size=6), st.integers(0, 60), st.booleans())
 def test_edits_of_a_text_in_utf8_are_those_of_the_string(spans: list[tuple[int, int]], start: int, wide: bool) -> None:
     scale = 2_000 if wide else 1

@@ -36,6 +36,7 @@ def test_a_value_cut_anywhere_is_masked_once(value: str) -> None:
         assert len(found) == 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, len(KEY) - 1), max_size=8), st.integers(0, 600))
 def test_a_key_in_any_number_of_pieces_is_masked(cuts: list[int], filler: int) -> None:
     ends = sorted({0, *cuts, len(KEY)})

@@ -21,6 +21,7 @@ from gateway.sanitize.text.holdback import MAX_HOLDBACK_CHARS
 from gateway.texts import TextSlot
 from gateway.wire import sse
 from tests.support.loop_turns import turns_of_others
+from tests.support.pieces import pieces_of
 
 STRICT = actions(Sanitize(profile="strict"), "responses")
 CARD, MAIL, KEY = "4539 1488 0343 6467", "jane.doe@posthaus.org", "AKIA" + "QWERTY7Z" * 2
@@ -39,10 +40,6 @@ def slots_of(data: Json) -> Iterable[TextSlot]:
 def chunk(text: str | None, number: int, index: int = 0, **more: Any) -> Event:
     delta = {} if text is None else {"content": text}
     return Event.from_data({"id": f"e{number}", "choices": [{"index": index, "delta": delta}], **more})
-
-
-def pieces_of(text: str, size: int) -> list[str]:
-    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def whole(text: str) -> str:
@@ -113,6 +110,7 @@ async def test_long_texts_of_events_are_masked_in_their_place_while_others_run()
     assert turns.count > 20  # at once: three
 
 
+@pytest.mark.slow
 async def test_every_single_cut_position_gives_the_same_text() -> None:
     for cut in range(len(TEXT) + 1):
         events, _ = await run([[chunk(TEXT[:cut], 0)], [chunk(TEXT[cut:], 1)]])
@@ -144,6 +142,7 @@ FRAGMENTS = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(FRAGMENTS, st.sampled_from(["", " ", ", "])), max_size=8), st.randoms(use_true_random=False))
 async def test_any_text_cut_anywhere_reads_like_the_whole(parts: list[tuple[str, str]], random: Any) -> None:

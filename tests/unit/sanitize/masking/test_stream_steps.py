@@ -1,5 +1,7 @@
 """Streams are masked in turns with others, however many texts one event has; a long text is masked in its place."""
 
+import pytest
+
 from gateway.config.sanitize_settings import Sanitize, SanitizeActions
 from gateway.domain import Event
 from gateway.sanitize.masking.policy import actions
@@ -10,6 +12,7 @@ from tests.support.loop_turns import turns_of_others
 from tests.unit.sanitize.masking.test_stream_masker import CARD, STRICT, Source, refused, whole
 
 
+@pytest.mark.slow
 async def test_an_event_of_many_texts_is_masked_in_turns_with_others() -> None:
     texts = [f"call +1 202 555 {number:04d}, then write a sentence" + " of words" * 40 for number in range(1_000)]
     mask = StreamMask(Scanner(), STRICT, answer_slots, list[str]().append)

@@ -19,6 +19,7 @@ VALUES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_chunks_find_what_a_scan_of_the_whole_text_finds() -> None:
     scan = Scanner()._scan_chunk
     source = random.Random(2)
@@ -31,6 +32,7 @@ def test_chunks_find_what_a_scan_of_the_whole_text_finds() -> None:
         assert scan_chunked(scan, text) == scan(text)
 
 
+@pytest.mark.slow
 def test_a_value_is_found_at_every_place_around_the_border_of_two_chunks() -> None:
     scanner = Scanner()
     for value in VALUES[:5]:
@@ -39,6 +41,7 @@ def test_a_value_is_found_at_every_place_around_the_border_of_two_chunks() -> No
             assert [text[start:end] for start, end, *_ in scanner.scan_uncached(text)] == [value]
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_scan_are_the_findings_of_the_whole() -> None:
     text = "".join(f"call +1 202 555 {number % 10_000:04} or jane{number}@posthaus.org " for number in range(2_000))
     for scanner in (Scanner(), Scanner(allow_list=["@posthaus.org"])):

@@ -11,6 +11,7 @@ DRAW = random.Random(5)
 TOKENS = ["ghp_" + "".join(DRAW.choices(string.ascii_letters + string.digits, k=36)) for _ in range(3_000)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["password: {} ", "api_key={}\n", '"secret": "{}", '])
 def test_named_tokens_are_judged_once_so_that_a_text_of_them_is_scanned_in_full(form: str) -> None:
     text = "".join(form.format(token) for token in TOKENS)

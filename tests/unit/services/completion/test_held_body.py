@@ -5,6 +5,7 @@ import weakref
 from typing import Any
 
 import orjson
+import pytest
 
 from gateway.services.completion.held_body import HeldBody
 from gateway.wire.large_json import encode
@@ -19,6 +20,7 @@ def json_of(sent: dict[str, Any]) -> bytes:
     return document if isinstance(document, bytes) else b"".join(document)
 
 
+@pytest.mark.slow
 def test_a_large_body_is_let_go_and_comes_back_for_another_attempt() -> None:
     message = Watched(role="user", content="hi")
     body: dict[str, Any] = {"model": "m", "messages": [message]}

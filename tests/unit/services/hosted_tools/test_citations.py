@@ -95,6 +95,7 @@ def test_links_to_sources_are_found_and_nothing_else(text: str, expected: list[t
     assert all(text[place : place + len(link)] == link for place, link, _ in links(pieces))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [text for text, _ in CASES], ids=[text[:30] for text, _ in CASES])
 def test_a_text_cut_anywhere_has_the_same_links(text: str) -> None:
     whole = links(read(text))

@@ -1,5 +1,7 @@
 """Answers of search providers that are far larger than any search wants."""
 
+import pytest
+
 from gateway.domain import SearchRequest
 from gateway.wire.preencoded import PackedJson
 from tests.support.loop_turns import turns_of_others
@@ -13,6 +15,7 @@ async def test_results_beyond_a_thousand_are_left_out_before_they_cost_anything(
     assert "None of the 1000 results" in data["note"]
 
 
+@pytest.mark.slow
 async def test_others_run_while_a_text_of_invisible_characters_is_read() -> None:
     async with turns_of_others() as turns:
         hidden = Scripted([{"title": "t", "url": "https://a.example/", "content": "ab\u200b" * 100_000}])

@@ -54,6 +54,7 @@ def test_what_is_spent_already_leaves_nothing(spent: int) -> None:
     assert note is not None and "2 pages are listed without text" in note
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 5000), max_size=30), st.integers(0, 60_000))
 def test_a_fair_share_never_exceeds_the_budget(sizes: list[int], budget: int) -> None:
@@ -61,6 +62,7 @@ def test_a_fair_share_never_exceeds_the_budget(sizes: list[int], budget: int) ->
     assert sum(min(size, share) for size in sizes) <= budget
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(st.one_of(st.integers(0, 60), st.integers(0, 5_000)), max_size=60),
@@ -82,6 +84,7 @@ def test_the_sum_never_exceeds_the_budget_and_small_pages_stay_whole(sizes: list
     assert served == len(sizes) or fair_share(sizes[: served + 1], left) < MIN_SHARE_CHARS
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 40), max_size=8), st.integers(0, 120))
 def test_the_fair_share_is_the_largest_cap_that_fits(sizes: list[int], budget: int) -> None:

@@ -109,6 +109,7 @@ def test_in_a_tiny_room_too(text: str, room: int) -> None:
     assert len(short) <= room and (short == text or open_fences(short) == 0)
 
 
+@pytest.mark.slow
 def test_more_room_never_costs_a_whole_block_of_code() -> None:
     text = "# Title\n\n" + "".join(f"```\nstep {number}\n```\n\nThen the next one.\n\n" for number in range(20))
     kept = [shorten(text, room).count("step") for room in range(40, len(text))]

@@ -97,6 +97,7 @@ async def test_responses_stream_the_same_answer_and_name_tools_that_are_left_out
         assert "file_search" in reply.headers["X-Gateway-Warning"] and call["call_id"] == "c1"
 
 
+@pytest.mark.slow
 async def test_a_model_searches_the_index_on_every_route_that_offers_it(
     session: aiohttp.ClientSession, upstream: Upstream
 ) -> None:

@@ -242,6 +242,7 @@ async def test_a_drain_waits_for_what_can_finish(start: Start) -> None:
     await gone(writer)
 
 
+@pytest.mark.slow
 async def test_a_burst_does_not_stall_the_neighbours(start: Start) -> None:
     async def burst() -> EventStream:
         for number in range(20_000):

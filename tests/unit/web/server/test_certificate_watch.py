@@ -21,6 +21,7 @@ def tls(tmp_path: Path) -> Tls:
     return Tls(str(tmp_path / "server.pem"), str(tmp_path / "server.key"))
 
 
+@pytest.mark.slow
 def test_a_certificate_is_as_it_was_read_whatever_becomes_of_the_files(tls: Tls) -> None:
     read = read_certificate(tls)
     Path(tls.cert).write_text("broken")
@@ -35,6 +36,7 @@ def test_a_certificate_is_as_it_was_read_whatever_becomes_of_the_files(tls: Tls)
     assert loaded(None) is None
 
 
+@pytest.mark.slow
 def test_files_that_break_are_noted_and_logged_once_and_mended_ones_no_more(tls: Tls) -> None:
     logged, watch = collect_events(), CertificateWatch(tls)
     assert watch.problem() == "" and CertificateWatch(None).problem() == ""

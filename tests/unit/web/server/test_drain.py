@@ -86,6 +86,7 @@ async def test_a_connection_is_answered_or_left_in_the_queue_whenever_the_drain_
                     assert b"200 OK" in reply
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make certificates")
 async def test_a_tls_handshake_that_has_begun_is_finished_and_its_request_answered(tmp_path: Path) -> None:
     authority = PrivateAuthority(tmp_path)

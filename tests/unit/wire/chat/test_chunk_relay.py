@@ -39,6 +39,7 @@ def naive(data: bytes) -> Any:
     return ours(text) if isinstance(text, str) and decoded == chunk(text) else None
 
 
+@pytest.mark.slow
 def test_what_is_relayed_equals_the_naive_form() -> None:
     chance, learnt, relayed = random.Random(20261122), pattern(), 0
     for _ in range(20_000):

@@ -1,5 +1,6 @@
 """Open calls are found as a search of a list finds them, but for what it costs."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ def taken_from(calls: list[tuple[str, str]], call_id: str, name: str) -> str | N
     return first[0]
 
 
+@pytest.mark.slow
 @given(steps=st.lists(st.tuples(st.booleans(), NAMES, NAMES), max_size=40))
 def test_it_takes_the_call_that_a_search_would_find(steps: list[tuple[bool, str, str]]) -> None:
     calls, naive = OpenCalls(), list[tuple[str, str]]()

@@ -3,7 +3,6 @@
 from typing import Any, get_args
 
 import pytest
-from anthropic.types.beta import BetaMemoryTool20250818Command
 
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError, InvalidRequest, Overloaded, RateLimited, UpstreamError, UpstreamRefused
@@ -124,7 +123,10 @@ def test_a_tool_that_only_has_a_type_is_a_function_that_says_what_it_takes(kind:
     assert ("undo_edit" in str(fields)) is (kind in ("text_editor_20241022", "text_editor_20250124"))
 
 
+@pytest.mark.slow  # types of an official client
 def test_the_memory_tool_takes_every_field_of_the_sdks_commands() -> None:
+    from anthropic.types.beta import BetaMemoryTool20250818Command
+
     fields = chat(user(text("a")), tools=[{"type": "memory_20250818", "name": "memory"}])["tools"][0]["function"][
         "parameters"
     ]["properties"]

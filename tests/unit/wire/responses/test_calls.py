@@ -23,6 +23,7 @@ def streamed(ref: ToolRef, arguments: str, cuts: list[int]) -> tuple[str, dict[s
     return "".join(fields["delta"] for kind, fields in events if kind.endswith(".delta")), call.item, events
 
 
+@pytest.mark.slow
 @given(st.text(), st.lists(st.integers(0, 500), max_size=8), st.booleans())
 def test_a_custom_input_is_decoded_wherever_its_json_is_cut(text: str, cuts: list[int], escaped: bool) -> None:
     arguments = json.dumps({"input": text}, ensure_ascii=escaped)
@@ -31,6 +32,7 @@ def test_a_custom_input_is_decoded_wherever_its_json_is_cut(text: str, cuts: lis
     assert events[-1] == ("response.custom_tool_call_input.done", {"input": text})
 
 
+@pytest.mark.slow
 @given(st.text('\\"u{}:input d8012\n ', max_size=40), st.lists(st.integers(0, 60), max_size=8))
 def test_odd_arguments_give_deltas_that_add_up_to_the_input(rest: str, cuts: list[int]) -> None:
     deltas, item, _ = streamed(CUSTOM, '{"input": "' + rest, cuts)

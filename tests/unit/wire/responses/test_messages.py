@@ -141,6 +141,7 @@ def test_instructions_may_be_items() -> None:
 STEPS = st.lists(st.sampled_from(["call", "answer", "picture", "user", "assistant", "system", "tool"]), max_size=20)
 
 
+@pytest.mark.slow
 @given(STEPS)
 def test_whatever_the_order_of_items_every_output_follows_its_calls_message(steps: list[str]) -> None:
     items: list[dict[str, Any]] = [message("user", "begin")]

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ REFS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(REFS, max_size=12), st.sets(st.sampled_from(["a", "a__b", "ab"])))
 def test_every_tool_has_a_name_of_its_own_that_leads_back_to_it(refs: list[ToolRef], reserved: set[str]) -> None:
     names = ToolNames(refs, reserved)
