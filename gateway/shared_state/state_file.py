@@ -135,6 +135,7 @@ class StateFile:
     def _serve(self) -> None:
         """The thread: one batch after another until None comes."""
         ended = False
+        following: _Work | None = None
         while not ended:
             first = self._queue.get()
             batch = [first] if first is not None else []
@@ -152,6 +153,8 @@ class StateFile:
                 self._busy_since_s = time.monotonic()
                 self._do(batch)
                 self._busy_since_s = None
+            first = following = None  # the work holds what it has written: megabytes, until there is more to do
+            batch.clear()
         if self._connection is not None:
             self._connection.close()
             self._connection = None
