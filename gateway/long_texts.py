@@ -147,3 +147,25 @@ class GrowingText:
         if self._last:
             self._blocks.append(bytes(self._last))
             self._last.clear()
+
+
+class MeasuredBytes:
+    """Bytes that come in pieces, in one block of about their whole length. Naive form: a bytearray that grows. As other
+    memory is taken between its pieces it is moved again and again, and leaves holes of several times its length."""
+
+    __slots__ = ("_block", "_end")
+
+    def __init__(self, expected: int) -> None:
+        self._block, self._end = bytearray(expected), 0
+
+    def add(self, piece: bytes) -> None:
+        """The bytes go on."""
+        start, self._end = self._end, self._end + len(piece)
+        if self._end > len(self._block):
+            self._block += bytes(max(len(piece), LONG_CHARS))
+        self._block[start : self._end] = piece
+
+    def take(self) -> bytearray:
+        """All of them. Nothing may be added afterwards."""
+        del self._block[self._end :]
+        return self._block

@@ -21,6 +21,7 @@ from gateway.errors import ContentBlocked, SanitizerFailed
 from gateway.resilience.fair_queue import FairQueue
 from gateway.resilience.wanted_work import in_thread
 from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
+from gateway.sanitize.masking.json_documents import together
 from gateway.sanitize.masking.long_text import IN_THREAD_CHARS, weight_of
 from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
 from gateway.sanitize.masking.slot_masker import SlotMasker
@@ -198,7 +199,7 @@ class Sanitizer:
             raise SanitizerFailed("the sanitizer failed on this text") from error
 
     async def _clean_slots(self, masker: SlotMasker, slots: Iterable[TextSlot], work: RequestWork) -> None:
-        for slot in slots:
+        for slot in together(slots):
             await work.pace()
             if weight_of(slot) > IN_THREAD_CHARS:
                 await self.apart(partial(masker.clean, slot), work.key_id)

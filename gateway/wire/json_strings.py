@@ -8,24 +8,26 @@ import re
 
 import orjson
 
-from gateway.long_texts import LONG_CHARS, Utf8Text, text_of_utf8
+from gateway.long_texts import LONG_CHARS, MeasuredBytes, Utf8Text, text_of_utf8
 
 _ESCAPE_BYTES = 12
 """Of the longest escape, a pair of surrogates."""
-_WHOLE_UNITS = re.compile(rb"(?s:[^\\]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u[0-9a-fA-F]{4}|\\[^u])*+")
+_WHOLE_UNITS = re.compile(
+    rb"(?s:[^\\]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u(?![dD][89abAB])[0-9a-fA-F]{4}|\\[^u])*+"
+)
 """Bytes and whole escapes; a pair of surrogates is one."""
 
 
 def decoded_text(string: memoryview) -> str | Utf8Text:
     """The text of a JSON string with its quotes; a long one in UTF-8. Raises orjson.JSONDecodeError: it is none."""
-    utf8, at, end = bytearray(), 1, len(string) - 1
+    utf8, at, end = MeasuredBytes(len(string)), 1, len(string) - 1
     while at < end:
         piece = bytes(string[at : min(at + LONG_CHARS, end)])
         if at + len(piece) < end:
             piece = piece[: _end_of_units(piece)]
-        utf8 += orjson.loads(b'"%b"' % piece).encode()
+        utf8.add(orjson.loads(b'"%b"' % piece).encode())
         at += len(piece)
-    return text_of_utf8(utf8)
+    return text_of_utf8(utf8.take())
 
 
 def _end_of_units(piece: bytes) -> int:
