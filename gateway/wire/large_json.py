@@ -162,8 +162,7 @@ class DecodedBody(bytearray):
 
 def _steps(raw: bytes | bytearray, packer: Packer | None = None) -> Steps[Any]:
     spans = (yield from _long_data_urls(raw)) if len(raw) >= LARGE_BYTES else []
-    is_dense = sum(map(raw.count, (b",", b"[", b"{"))) * DENSE_VALUE_BYTES > len(raw)
-    if not spans and (is_dense or (packer is not None and packer.utf8_names)):
+    if not spans and ((packer is not None and packer.utf8_names) or _is_dense(raw)):
         yield
         if not isinstance(raw, bytearray):
             raw = bytearray(raw)
@@ -172,6 +171,10 @@ def _steps(raw: bytes | bytearray, packer: Packer | None = None) -> Steps[Any]:
         return value
     value = yield from _decode_large(raw, spans)
     return _let_go(raw, value)
+
+
+def _is_dense(raw: bytes | bytearray) -> bool:
+    return sum(map(raw.count, (b",", b"[", b"{"))) * DENSE_VALUE_BYTES > len(raw)
 
 
 def _without_collections(steps: Steps[Any]) -> Steps[Any]:
