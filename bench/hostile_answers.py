@@ -7,11 +7,16 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bench import hostile_inputs as inputs
+from gateway.config.sanitize_settings import Sanitize
 from gateway.domain import Event, Json
 from gateway.providers.large_answers import MAX_VALUES
 from gateway.resilience.slices import all_steps
+from gateway.sanitize.masking.policy import actions
+from gateway.sanitize.masking.slot_masker import SlotMasker
+from gateway.sanitize.scan.scanner import Scanner
 from gateway.schemas import MAX_DEPTH
 from gateway.schemas.json_size import TooDeep, TooDense, measure
+from gateway.texts import TextSlot
 from gateway.wire import ocr, repetition
 from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.prompted_tools import PromptedTools
@@ -26,7 +31,7 @@ from gateway.wire.responses.tool_names import ToolRef
 
 __all__ = [
     "ANSWERS", "DELTAS", "HOSTED", "LOGPROBS", "REQUESTS", "blocks", "custom_input", "hosted_chat", "loop_guard",
-    "packed_logprobs", "prompted_call", "special_tokens", "streamed_response", "to_chat",
+    "masked_arguments", "packed_logprobs", "prompted_call", "special_tokens", "streamed_response", "to_chat",
 ]  # fmt: skip
 
 Make = Callable[[int], Any]
@@ -45,6 +50,14 @@ def blocks(deltas: list[tuple[str, Any]]) -> None:
 
 def _piece(index: int, text: str) -> tuple[str, Json]:
     return "call", {"index": index, "function": {"arguments": text}}
+
+
+_MASKER = SlotMasker(Scanner(), actions(Sanitize(), "responses"), lambda *_: None)
+
+
+def masked_arguments(body: bytes) -> None:
+    """Arguments of a call are masked in what they hold."""
+    _MASKER.clean(TextSlot({"arguments": body.decode(errors="replace")}, "arguments", "", "json"))
 
 
 ANSWERS: dict[str, Make] = {

@@ -45,6 +45,7 @@ from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch import filters, result_budget
 from gateway.wire import image_header, large_json, ocr, sse, text_slots, thinking
 from gateway.wire.json_pieces import decode_in_pieces
+from gateway.wire.json_strings import decoded_text
 from gateway.wire.openai_error import error_object
 
 Make = Callable[[int], Any]
@@ -252,6 +253,8 @@ READERS: dict[str, Reader] = {
     "arguments": Reader(_arguments, inputs.TEXTS),
     "argument names": Reader(_argument_names, inputs.TEXTS),
     "JSON in pieces": Reader(lambda body: decode_in_pieces(bytearray(body)), inputs.BODIES),
+    "JSON string": Reader(lambda text: decoded_text(memoryview(b'"%b"' % text)), _encoded(inputs.TEXTS), _QUICK_SIZES),
+    "JSON documents": Reader(answers.masked_arguments, inputs.BODIES),
     "log probabilities": Reader(answers.packed_logprobs, answers.LOGPROBS, _QUICK_SIZES),
     "texts of a body": Reader(lambda body: text_slots.text_slots(large_json.decode(body)), inputs.BODIES),
     "half surrogates": Reader(lambda body: list(search_http._without_lone_surrogates(body)), inputs.BODIES),

@@ -1,7 +1,7 @@
 """Decodes large answers of upstreams, and large events of their streams, in slices, between which the event loop serves
 others.
 
-Knows no route. What a model server sends may take as much memory decoded as a request may (`schemas.json_size`): some
+What a model server sends may take as much memory decoded as a request may (`schemas.json_size`): some
 repeat the request. Log probabilities, as dense as any JSON, are no part of that: they stay JSON
 (`wire.logprobs_packer`).
 """
@@ -33,9 +33,16 @@ MAX_EVENT_VALUES = 600_000
 tokens, with twenty for each place (4.5 MB). At half such an event fails; at double it takes twice as long."""
 
 
-async def checked_events(batch: list[bytes], stats: RequestStats) -> list[bytes]:
+LONG_TEXTS = {"responses": frozenset(("text", "refusal", "arguments"))}
+"""By route: the members of a model's answer whose long texts are kept in UTF-8, as nobody on their way needs strings.
+Several events of a stream have each of them, and masking one makes another."""
+
+
+async def checked_events(
+    batch: list[bytes], stats: RequestStats, utf8_names: frozenset[str] = frozenset()
+) -> list[bytes]:
     """The events' data; large ones decoded, and let go. A long one sets `stats.has_large_answer`: nothing is done where
-    none has more than PIECE_BYTES.
+    none has more than PIECE_BYTES. Long texts with one of the `utf8_names` are `long_texts.Utf8Text`.
 
     Raises UpstreamError: too many values, or too large in memory.
     """
@@ -46,17 +53,17 @@ async def checked_events(batch: list[bytes], stats: RequestStats) -> list[bytes]
         if size > MEASURED_BYTES:
             held = [batch[index]]
             batch[index] = b""
-            batch[index] = await _decoded_event(held)
+            batch[index] = await _decoded_event(held, utf8_names)
     return batch
 
 
-async def _decoded_event(held: list[bytes]) -> bytes:
+async def _decoded_event(held: list[bytes], utf8_names: frozenset[str]) -> bytes:
     """The event for the data in a list, which is empty afterwards: nobody else holds it while it is decoded."""
     size = len(held[0])
     if not _is_utf8(held[0]):  # a server may cut a character in two
         held[0] = held[0].decode(errors="replace").encode()
     try:
-        body = await _decoded(held, MAX_EVENT_VALUES, "an event of the upstream", of_model=True)
+        body = await _decoded(held, MAX_EVENT_VALUES, "an event of the upstream", utf8_names)
     except TooDeep:
         body = DecodedBody(size, error=orjson.JSONDecodeError("nested too deeply", "", 0))
     return DecodedEvent.of(body)
@@ -79,10 +86,11 @@ async def decoded_answer(
     *,
     max_values: int = MAX_VALUES,
     sender: str = "the upstream",
-    of_model: bool = False,
+    utf8_names: frozenset[str] | None = None,
 ) -> object:
-    """The value; None for what is no JSON, or nested too deeply. With `of_model` the log probabilities of a large
-    answer are `wire.logprobs.PackedLogprobs`. Sets `stats.answer_bytes`, and `stats.has_large_answer` for a large one.
+    """The value; None for what is no JSON, or nested too deeply. With `utf8_names` the log probabilities of a large
+    answer are `wire.logprobs.PackedLogprobs`, and long texts with one of these names `long_texts.Utf8Text`. Sets
+    `stats.answer_bytes`, and `stats.has_large_answer` for a large one.
 
     Raises UpstreamError, which names the `sender`: it has too many values, or takes too much memory."""
     is_large = len(raw) > min(MEASURED_BYTES, max_values)
@@ -93,13 +101,13 @@ async def decoded_answer(
     held = [raw]
     del raw
     try:
-        value: object = (await _decoded(held, max_values, f"{sender}'s answer", of_model=of_model)).take()
+        value: object = (await _decoded(held, max_values, f"{sender}'s answer", utf8_names)).take()
     except (TooDeep, orjson.JSONDecodeError):
         return None
     return value
 
 
-async def _decoded(held: list[bytes], max_values: int, name: str, *, of_model: bool) -> DecodedBody:
+async def _decoded(held: list[bytes], max_values: int, name: str, utf8_names: frozenset[str] | None) -> DecodedBody:
     """Empties the list. Raises TooDeep, and UpstreamError, which begins with the `name`."""
     try:
         for _ in measure(held[0], max_values, MAX_DEPTH):
@@ -110,7 +118,7 @@ async def _decoded(held: list[bytes], max_values: int, name: str, *, of_model: b
         pass  # an estimate; the packer weighs what is decoded
     limit_bytes = max(FREE_BYTES, int(MAX_TIMES * len(held[0])))
     give_back()  # what reading has used
-    steps = decode_steps(held.pop(), LogprobsPacker(limit_bytes) if of_model else None)
+    steps = decode_steps(held.pop(), None if utf8_names is None else LogprobsPacker(limit_bytes, utf8_names))
     try:
         body = await in_slices(steps)
         give_back()  # what decoding has used

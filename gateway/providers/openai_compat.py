@@ -15,11 +15,12 @@ from gateway.errors import UpstreamError
 from gateway.providers.body_pieces import PIECE_BYTES
 from gateway.providers.egress import egress_of
 from gateway.providers.http import Answer, HttpClient, Timeouts
-from gateway.providers.large_answers import checked_events, decoded_answer, json_or_none
+from gateway.providers.large_answers import LONG_TEXTS, checked_events, decoded_answer, json_or_none
 from gateway.wire import sse
 from gateway.wire.large_json import encode
 from gateway.wire.openai_error import upstream_error
 
+_NONE: frozenset[str] = frozenset()
 _MAX_ERROR_BYTES = 64 * 1024
 """An error body is read no further. Chosen: its message is cut to 500 characters; a larger body only costs time."""
 _WHOLE_ANSWER_FACTOR = 5
@@ -73,7 +74,7 @@ class OpenAICompatUpstream:
             try:
                 if answer.status != 200:
                     raise await self._refusal(answer)
-                decoded = await decoded_answer(await answer.read(), stats, of_model=True)
+                decoded = await decoded_answer(await answer.read(), stats, utf8_names=LONG_TEXTS.get(route, _NONE))
             finally:
                 answer.close()
         finally:
@@ -94,7 +95,7 @@ class OpenAICompatUpstream:
         started_s = time.perf_counter()
         clock = time.perf_counter
         parser = sse.Parser()
-        headers = {**self._headers, "Accept": "text/event-stream"}
+        headers, names = {**self._headers, "Accept": "text/event-stream"}, LONG_TEXTS.get(route, _NONE)
         answer: Answer | None = None
         is_complete = False
         try:
@@ -104,7 +105,7 @@ class OpenAICompatUpstream:
             if answer.status != 200:
                 raise await self._refusal(answer)
             if answer.content_type == "application/json":  # a whole answer though a stream was asked
-                yield await checked_events([await answer.read()], stats)
+                yield await checked_events([await answer.read()], stats, names)
                 return
             if answer.content_type in ("text/html", "text/xml", "application/xml"):
                 raise UpstreamError("the upstream's answer is not an event stream")
@@ -113,7 +114,7 @@ class OpenAICompatUpstream:
                     batch = parser.feed(chunk)
                     if batch:
                         if max(map(len, batch)) > PIECE_BYTES:
-                            await checked_events(batch, stats)
+                            await checked_events(batch, stats, names)
                         stats.upstream_s += clock() - started_s
                         if is_complete := b"[DONE]" in batch:
                             end = batch.index(b"[DONE]") + 1
@@ -123,7 +124,7 @@ class OpenAICompatUpstream:
                         if is_complete:
                             return
             if batch := parser.close():
-                yield await checked_events(batch, stats)
+                yield await checked_events(batch, stats, names)
         finally:
             if answer is not None:
                 answer.close(is_complete=is_complete)

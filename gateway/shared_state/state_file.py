@@ -133,28 +133,26 @@ class StateFile:
             await asyncio.to_thread(thread.join)
 
     def _serve(self) -> None:
-        """The thread: one batch after another until None comes."""
-        ended = False
-        while not ended:
-            first = self._queue.get()
-            batch = [first] if first is not None else []
-            ended = first is None
-            while not ended and len(batch) < _MAX_BATCH:
-                try:
-                    following = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-                if following is None:
-                    ended = True
-                else:
-                    batch.append(following)
-            if batch:
-                self._busy_since_s = time.monotonic()
-                self._do(batch)
-                self._busy_since_s = None
+        """The thread: one batch after another until None comes. Between two, nothing of a batch is kept: its work
+        holds what it has written, which may be megabytes."""
+        while batch := self._next_batch():
+            self._busy_since_s = time.monotonic()
+            self._do(batch)
+            self._busy_since_s = None
+            batch.clear()
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def _next_batch(self) -> list[_Work]:
+        """The work that waits, or that comes next; none of it at the end, which is found again."""
+        batch: list[_Work] = []
+        with contextlib.suppress(queue.Empty):
+            while len(batch) < _MAX_BATCH and (work := self._queue.get(block=not batch)) is not None:
+                batch.append(work)
+            if batch and work is None:
+                self._queue.put(None)
+        return batch
 
     def _do(self, batch: list[_Work]) -> None:
         try:

@@ -23,7 +23,10 @@ class Pack(Protocol):
 
 
 class Packer(Protocol):
-    """Decides what of one document is kept as JSON, and what the rest may take."""
+    """Decides what of one document is kept as JSON, and what the rest may take. Long texts with one of the `utf8_names`
+    become `long_texts.Utf8Text`."""
+
+    utf8_names: frozenset[str]
 
     def begin(self, name: str, *, is_list: bool) -> Pack | None:
         """For a list or object that is longer than a window; None if it is to be decoded."""

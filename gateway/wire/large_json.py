@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from gateway.resilience.freed_memory import give_back
 from gateway.resilience.slices import Steps, all_steps
 from gateway.wire.json_drain import EncodedJson
 from gateway.wire.json_packing import Packer
@@ -163,14 +164,19 @@ class DecodedBody(bytearray):
 
 def _steps(raw: bytes | bytearray, packer: Packer | None = None) -> Steps[Any]:
     spans = (yield from _long_data_urls(raw)) if len(raw) >= LARGE_BYTES else []
-    if not spans and sum(map(raw.count, (b",", b"[", b"{"))) * DENSE_VALUE_BYTES > len(raw):
+    if not spans and ((packer is not None and packer.utf8_names) or _is_dense(raw)):
         yield
         if not isinstance(raw, bytearray):
             raw = bytearray(raw)
+            give_back()  # else the bytes before it stay taken beside all values
         value = yield from decode_in_steps(raw, packer=packer)
         return value
     value = yield from _decode_large(raw, spans)
     return _let_go(raw, value)
+
+
+def _is_dense(raw: bytes | bytearray) -> bool:
+    return sum(map(raw.count, (b",", b"[", b"{"))) * DENSE_VALUE_BYTES > len(raw)
 
 
 def _without_collections(steps: Steps[Any]) -> Steps[Any]:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from gateway.long_texts import Utf8Text, text_of_utf8
 from gateway.resilience.slices import all_steps
 from gateway.wire.field_rules import is_plain_word
 from gateway.wire.json_packing import Pack
@@ -33,12 +34,13 @@ class TooLarge(Exception):
 
 class LogprobsPacker:
     """Packs the log probabilities of one document, and weighs the rest of it. Implements `json_packing.Packer`.
+    Long texts with one of the `utf8_names` are kept in UTF-8.
 
     Raises TooLarge as soon as what was decoded takes more than `limit_bytes`.
     """
 
-    def __init__(self, limit_bytes: int) -> None:
-        self._limit_bytes = limit_bytes
+    def __init__(self, limit_bytes: int, utf8_names: frozenset[str] = frozenset()) -> None:
+        self._limit_bytes, self.utf8_names = limit_bytes, utf8_names
         self._need_bytes = 0
 
     def begin(self, name: str, *, is_list: bool) -> Pack | None:
@@ -59,7 +61,10 @@ class LogprobsPacker:
             for key, value in members:
                 kind = type(value)
                 if kind is str:
-                    if value not in words and value not in new:
+                    if key in self.utf8_names:
+                        value = holder[key] = text_of_utf8(value.encode())
+                        need += len(value.utf8) if isinstance(value, Utf8Text) else sys.getsizeof(value)
+                    elif value not in words and value not in new:
                         new.add(value)
                         need += sys.getsizeof(value)
                 elif kind is dict or kind is list:
@@ -68,6 +73,8 @@ class LogprobsPacker:
                         need += sum(map(sys.getsizeof, (*packed.parts, packed.spelt))) + _OBJECT_BYTES
                     else:
                         stack.append(value)
+                elif kind is Utf8Text:
+                    need += len(value.utf8)
                 elif kind is float or (kind is int and not -6 < value < 257):
                     need += _NUMBER_BYTES
         self._need_bytes += need

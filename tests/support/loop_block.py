@@ -7,9 +7,11 @@ keeps Python's lock holds up the loop too.
 """
 
 import asyncio
+import base64
 import gc
 import http.client
 import json
+import random
 import subprocess
 import sys
 import threading
@@ -50,8 +52,19 @@ _ASKED = [
     {"role": "user", "content": "call +1 202 555 0143 or write to ops@posthaus.com, 4539 1488 0343 6467\n" * 5_000}
 ]
 _SEARCH = {"name": "websearch-search", "arguments": {"query": "first"}}
+_KINDS = (
+    "some words of plain text, and more of them ", "äöüß éèñ çøå ", "пример текста на языке ", "中文字符樣本書 ",
+    "\U0001f600\U0001f680 and words ", "0123456789 12-34.56 (7) ",
+    '{"name": [1, {"b": "c d"}], "key1": null, "я": ""} ',
+    base64.b64encode(random.Random(1).randbytes(45_000)).decode(), random.Random(1).randbytes(30_000).hex(),
+    '<a href="/x?y=1&z=2">text</a>; ', "[]{},:\"\\/\n\t\x01", "a\u200bb\u202e\U000e0041 ",
+    "password: hunter{} api_key={:032x} ghp_{:036d} DE89 3704 0044 0532 0130 00, 10.2.3.7 ",
+)  # fmt: skip
+"""What texts are made of. The states that a pattern makes for letters that it has not met stay with it."""
+_LONG = ["".join(random.Random(1).choices(_KINDS[:7], k=1_500)), *(kind * -(-60_000 // len(kind)) for kind in _KINDS)]
+_OF_ALL_KINDS = [{"role": "user", "content": text} for text in _LONG]
 _FIRST: dict[str, object] = {
-    "/v1/chat/completions": {"model": "SvcLLM", "messages": _ASKED},
+    "/v1/chat/completions": {"model": "SvcLLM", "messages": [*_ASKED, *_OF_ALL_KINDS]},
     "/v1/responses": {"model": "SvcLLM", "input": "first"},
     "/v1/messages": {"model": "SvcLLM", "max_tokens": 9, "messages": _ASKED},
     "/v1/embeddings": {"model": "vectors", "input": [list(range(1_000, 2_000))] * 60},

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.long_texts import LONG_CHARS, GrowingText, Utf8Text
+from gateway.long_texts import LONG_CHARS, GrowingText, MeasuredBytes, Utf8Text
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire.json_default import as_json
 from gateway.wire.json_drain import EncodedJson
@@ -63,3 +63,12 @@ def test_a_text_in_utf8_is_written_as_the_string_is() -> None:
     value = {"text": Utf8Text(text.encode()), "more": [1]}
     assert orjson.loads(orjson.dumps(value, default=as_json)) == {"text": text, "more": [1]}
     assert orjson.loads(b"".join(EncodedJson.of(value, is_owned=False).parts)) == {"text": text, "more": [1]}
+
+
+@pytest.mark.parametrize("expected", [0, 10, 5_000, 1 << 20])
+def test_bytes_are_their_pieces_whatever_length_was_expected(expected: int) -> None:
+    pieces = [b"ab" * number for number in range(100)]
+    joined = MeasuredBytes(expected)
+    for piece in pieces:
+        joined.add(piece)
+    assert joined.take() == b"".join(pieces)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TypeAlias
 
-from gateway.long_texts import LONG_CHARS, Utf8Text
+from gateway.long_texts import LONG_CHARS, MeasuredBytes, Utf8Text
 from gateway.resilience.freed_memory import give_back
 from gateway.texts import TextSlot
 
@@ -36,12 +36,12 @@ def masked_utf8(text: str | Utf8Text, kept: Iterator[Kept]) -> bytearray | None:
     first = next(kept)
     if first[1] - first[0] == len(text):
         return None
-    joined = bytearray()
+    joined = MeasuredBytes(len(text.utf8) if isinstance(text, Utf8Text) else len(text))
     for start, end, mask in chain((first,), kept):
         for at in range(start, end, LONG_CHARS):
-            joined += text[at : min(end, at + LONG_CHARS)].encode("utf-8", "surrogatepass")
-        joined += mask.encode()
-    return joined
+            joined.add(text[at : min(end, at + LONG_CHARS)].encode("utf-8", "surrogatepass"))
+        joined.add(mask.encode())
+    return joined.take()
 
 
 def replace_text(slot: TextSlot, utf8: bytes | bytearray) -> None:

@@ -47,6 +47,8 @@ class RepeatedTexts:
                 continue
             segment = segments[-count]
             if not segment.is_decided:
+                if slot.in_utf8 is not None:
+                    segment.utf8 = slot.in_utf8.utf8  # the same bytes, of which one copy is enough
                 segment.copies.append((slot, pending))
                 pending.undecided_pieces += 1
                 waits = True

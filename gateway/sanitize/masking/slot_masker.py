@@ -5,13 +5,14 @@ Does not know where slots come from, nor what a refusal looks like: it reports f
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from itertools import accumulate
-from typing import Any
 
 import orjson
 
 from gateway.long_texts import LONG_CHARS, Utf8Text
 from gateway.sanitize.masking.encoded_text import SHORT_CHARS, is_binary, read
+from gateway.sanitize.masking.json_documents import ALONE_UNITS, DocumentsSlot, JsonDocuments, TooDeep, is_json
 from gateway.sanitize.masking.long_text import Kept, has_many_values, is_wide, masked_utf8, replace_text
 from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.masking.seams import mask_seams
@@ -27,23 +28,9 @@ _PLAIN_KEYS = frozenset(
     ("text", "content", "query", "title", "raw_content", "url", "description", "input", "output", "arguments", "error")
 )
 """Keys of common fields that say nothing about their value; any other key is scanned before the value, as its name."""
-_MIN_NUMBER = 100_000_000
-"""Chosen: integers of fewer than nine digits are not scanned. Only telephone and id numbers behind their name are
-shorter, and counts, years and times would cost a scan each. Two digits fewer: such numbers are found too, at the cost
-of these scans; two digits more: US social security numbers as integers pass."""
-_MAX_DEPTH = 100
-"""Chosen: deeper documents are scanned as plain text. At half odd but honest documents lose the meaning of their keys;
-at double the recursion, two Python frames a level, takes half of the interpreter's 1,000 frames."""
-_ALONE_UNITS = 270
-"""What it costs to look at a string by itself that was scanned with others: about 80 µs, measured (20,000 names that
-are secrets: 2 s before this was charged)."""
 _MIN_NAMED_CHARS = 4
 """Shorter values are scanned without their name, since no name makes a secret or a number of them
 (`detectors.secret_values`). Chosen: in an object of free names each name was scanned twice for values of one letter."""
-
-
-class _TooDeep(Exception):
-    """The document is nested deeper than _MAX_DEPTH."""
 
 
 class SlotMasker:
@@ -71,7 +58,9 @@ class SlotMasker:
 
     def steps(self, slot: TextSlot) -> Iterator[bool]:
         """As `clean`, in steps of about a scan each: whether a text has changed in one. Take all of them."""
-        if isinstance(slot, GroupSlot):
+        if isinstance(slot, DocumentsSlot):
+            yield self._clean_documents(slot.members)
+        elif isinstance(slot, GroupSlot):
             yield from self._group_steps(slot.members)
         else:
             yield self._clean_one(slot)
@@ -142,7 +131,7 @@ class SlotMasker:
             slot = members[index]
             if self._allowance is None or self._allowance.left > 0:
                 if self._allowance is not None:
-                    self._allowance.left -= _ALONE_UNITS
+                    self._allowance.left -= ALONE_UNITS
                 yield self._clean_one(slot)
             else:
                 shift = starts[index] + len(names[index])
@@ -157,7 +146,7 @@ class SlotMasker:
         if slot.form == "name":
             self._report_name(findings, slot.where)
             return False
-        cleaned = _joined(text, self._around([findings], len(text), slot.where))
+        cleaned = self._mask_known(text, findings, slot.where)
         if cleaned != text:
             slot.text = cleaned
         return cleaned != text
@@ -239,52 +228,43 @@ class SlotMasker:
         if has_many_values(text):
             return self._clean_text(text, "", where)
         try:
-            cleaned = self._cleaned_json(text, where)
-        except (orjson.JSONDecodeError, _TooDeep):
+            cleaned = self._documents.cleaned([(text.encode("utf-8", "surrogatepass"), where)])[0]
+        except (orjson.JSONDecodeError, TooDeep):
             return self._clean_text(text, "", where)
         return text if cleaned is None else cleaned.decode()
 
     def _clean_long_json(self, slot: TextSlot) -> bool:
         """As `_clean_json` for the text of a slot, which is let go before there is a new one."""
+        text = slot.cuttable
         try:
-            cleaned = self._cleaned_json(slot.cuttable, slot.where)
-        except (orjson.JSONDecodeError, _TooDeep):
+            raw = text.utf8 if isinstance(text, Utf8Text) else text.encode("utf-8", "surrogatepass")
+            del text
+            cleaned = self._documents.cleaned([(raw, slot.where)])[0]
+        except (orjson.JSONDecodeError, TooDeep):
             return self._clean_long(slot)
+        del raw
         if cleaned is not None:
             replace_text(slot, cleaned)
         return cleaned is not None
 
-    def _cleaned_json(self, text: str | Utf8Text, where: str) -> bytes | None:
-        """The document with its leaves and keys masked, None if nothing is; in a `str`, orjson would leave a copy."""
-        document = orjson.loads(text.utf8 if isinstance(text, Utf8Text) else text.encode("utf-8", "surrogatepass"))
-        cleaned = self._clean_value(document, "", where, 0)
-        if cleaned == document:
-            return None
-        del document
-        return orjson.dumps(cleaned)
+    def _clean_documents(self, slots: list[TextSlot]) -> bool:
+        """Mask short JSON documents together; one by one if one of them is none."""
+        texts = [slot.text for slot in slots]
+        raws = [(text.encode("utf-8", "surrogatepass"), slot.where) for text, slot in zip(texts, slots, strict=True)]
+        if any(not is_json(raw) for raw, _ in raws):
+            return any([self._clean_one(slot) for slot in slots])  # noqa: C419  every one is to be cleaned
+        masked = self._documents.cleaned(raws)
+        for slot, cleaned in zip(slots, masked, strict=True):
+            if cleaned is not None:
+                slot.text = cleaned.decode()
+        return any(masked)
 
-    def _clean_value(self, value: Any, name: str, where: str, depth: int) -> Any:
-        """The value with its leaves and keys masked. A number in which something is masked becomes a string."""
-        if isinstance(value, str):
-            return self._clean_text(value, name, where)
-        if isinstance(value, bool) or value is None:
-            return value
-        if depth > _MAX_DEPTH:
-            raise _TooDeep
-        if isinstance(value, int | float):
-            if abs(value) < _MIN_NUMBER or not isinstance(value, int):
-                return value
-            text = str(value)
-            cleaned = self._clean_text(text, name, where)
-            return value if cleaned == text else cleaned
-        if isinstance(value, list):
-            return [self._clean_value(each, name, where, depth + 1) for each in value]
-        return {
-            self._clean_text(key, "", f"{where}: a key"): self._clean_value(
-                each, key, f"{where}.{key if key.isidentifier() else '*'}", depth + 1
-            )
-            for key, each in value.items()
-        }
+    @cached_property
+    def _documents(self) -> JsonDocuments:
+        return JsonDocuments(self._scan, _prefix, self._clean_text, self._mask_known, self._allowance)
+
+    def _mask_known(self, text: str, findings: list[Finding], where: str) -> str:
+        return _joined(text, self._around([findings], len(text), where))
 
 
 def _joined(text: str, kept: Iterable[Kept]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gateway.domain import Event, RelayTemplate
-from gateway.long_texts import GrowingText, Utf8Text, text_of_utf8, utf8_pieces
+from gateway.long_texts import GrowingText, MeasuredBytes, Utf8Text, text_of_utf8, utf8_pieces
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.holdback import REST_OF_KEY, REST_OF_VALUE, holdback_start, may_be_key, may_be_value
 from gateway.texts import TextSlot
@@ -55,7 +55,7 @@ class Segment:
     character where there is one emoji. Once it is decided, `utf8` is empty, and `masked` is what was sent of it, None
     when that is the text itself. `copies` are those that wait until it is decided."""
 
-    utf8: bytes
+    utf8: bytes | bytearray
     start: int
     end: int
     is_decided: bool = False
@@ -286,15 +286,15 @@ def _edited_utf8(segment: Segment, edits: Iterable[tuple[int, int, str]]) -> str
     waiting = deque(edit for edit in edits if edit[0] < segment.end and edit[1] > segment.start)
     if not waiting:
         return None
-    edited, start, kept_from = bytearray(), segment.start, segment.start
+    edited, start, kept_from = MeasuredBytes(len(segment.utf8)), segment.start, segment.start
     for piece in utf8_pieces(segment.utf8):
         end = start + len(piece)
         kept_from = max(kept_from, start)
         while waiting and waiting[0][0] < end:
             first, last, mask = waiting.popleft()
             if first >= kept_from:
-                edited += (piece[kept_from - start : first - start] + mask).encode("utf-8", "surrogatepass")
+                edited.add((piece[kept_from - start : first - start] + mask).encode("utf-8", "surrogatepass"))
             kept_from = max(kept_from, last)
-        edited += piece[max(kept_from - start, 0) :].encode("utf-8", "surrogatepass")
+        edited.add(piece[max(kept_from - start, 0) :].encode("utf-8", "surrogatepass"))
         start = end
-    return text_of_utf8(edited)
+    return text_of_utf8(edited.take())

@@ -7,8 +7,9 @@ hold. Knows nothing of the wire format beyond `id`, `output`, and items with an 
 
 import asyncio
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from io import BytesIO
 
 import orjson
 
@@ -17,7 +18,7 @@ from gateway.errors import InvalidRequest, NotFound, StateUnavailable
 from gateway.resilience.freed_memory import give_back
 from gateway.shared_state.port import Entries, Entry, StateDown
 from gateway.wire.json_default import as_json
-from gateway.wire.json_drain import EncodedJson, is_long
+from gateway.wire.json_drain import is_long, json_pieces
 
 MAX_STORED_BYTES = 64 * 1024 * 1024
 """Of all responses of one machine. `limits.response_store_bytes_per_key` says why a key's budget is a quarter. Chosen:
@@ -63,12 +64,16 @@ class ResponseStore:
         ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces.
         `is_large`: its request was."""
         value, parts = _encoded(response, items, is_large=is_large)
-        if is_large or len(value) > _LARGE_BYTES:
+        entry = Entry(owner, str(response["id"]), value, self._ttl_s, parts)
+        del value
+        is_large = is_large or len(entry.value) > _LARGE_BYTES
+        if is_large:
             give_back()
-        try:
-            await self._entries.put(Entry(owner, str(response["id"]), value, self._ttl_s, parts))
-        except StateDown:
-            return  # the answer itself is not lost
+        with suppress(StateDown):  # the answer itself is not lost
+            await self._entries.put(entry)
+        if is_large:
+            del entry
+            give_back()  # what writing has used: the answer is yet to be masked and sent
 
     async def get(self, owner: str, response_id: str) -> StoredResponse:
         """A remembered response. Raises NotFound when it never existed, has expired, or is another key's."""
@@ -158,19 +163,19 @@ class Storing:
 
 def _encoded(response: Json, items: list[Json], *, is_large: bool) -> tuple[bytes, dict[str, tuple[int, int]]]:
     """The number of items, a line feed, `{output, response, items}` as JSON; and the place of each output item."""
-    pieces = [f'{len(items) + len(response["output"])}\n{{"output":['.encode()]
+    whole = BytesIO()  # gives out what was written without a copy
+    whole.write(f'{len(items) + len(response["output"])}\n{{"output":['.encode())
     parts: dict[str, tuple[int, int]] = {}
-    size = len(pieces[0])
     for number, item in enumerate(response["output"]):
-        pieces += [b","] if number else []
-        encoded = EncodedJson.of(item, is_owned=False).parts if is_long(item) else [orjson.dumps(item, default=as_json)]
-        start = size + (1 if number else 0)
-        size = start + sum(map(len, encoded))
-        pieces += encoded
-        parts[str(item["id"])] = (start, size)
+        whole.write(b"," if number else b"")
+        start = whole.tell()
+        whole.writelines(json_pieces(item) if is_long(item) else (orjson.dumps(item, default=as_json),))
+        parts[str(item["id"])] = (start, whole.tell())
     rest = {"response": {**response, "output": None}, "items": items}
-    first, *others = EncodedJson.of(rest, is_owned=False).parts if is_large else [orjson.dumps(rest, default=as_json)]
-    return b"".join((*pieces, b"],", memoryview(first)[1:], *others)), parts
+    pieces = json_pieces(rest) if is_large else iter((orjson.dumps(rest, default=as_json),))
+    whole.write(b"]," + next(pieces)[1:])
+    whole.writelines(pieces)
+    return whole.getvalue(), parts
 
 
 def _decoded(value: bytes) -> StoredResponse:

@@ -14,6 +14,7 @@ import orjson
 
 from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import UpstreamError
+from gateway.long_texts import Utf8Text
 from gateway.wire import sse
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
 from gateway.wire.decoded_event import event_value, let_go
@@ -82,7 +83,8 @@ def repair_item(item: Json) -> Json:
         repaired["status"] = item.get("status") or "completed"
         repaired["call_id"] = item.get("call_id") or objects.new_id("call")
         repaired["name"] = words_of(item.get("name") or "")
-        repaired["arguments"] = arguments_text(item.get("arguments", ""))
+        arguments = item.get("arguments", "")
+        repaired["arguments"] = arguments if isinstance(arguments, Utf8Text) else arguments_text(arguments)
         repaired |= {"role": "assistant", "content": []}
     return repaired
 

@@ -80,7 +80,7 @@ async def test_log_probabilities_of_a_large_answer_stay_json_and_spell_what_they
     if form == "many short ones":
         choices = [{"index": number, "logprobs": {"content": tokens[number : number + 40]}} for number in range(100)]
     value = {"id": "c", "choices": choices, "end": [1, 2.5, "x"]}
-    decoded = await decoded_answer(orjson.dumps(value), of_model=True)
+    decoded = await decoded_answer(orjson.dumps(value), utf8_names=frozenset())
     assert isinstance(decoded, dict) and isinstance(decoded["choices"], list)
     assert orjson.loads(orjson.dumps(decoded, default=as_json)) == value
     for packed, plain in zip(decoded["choices"], choices, strict=True):
@@ -105,7 +105,7 @@ async def test_log_probabilities_of_an_event_of_many_lines_are_one_line_of_a_str
 async def test_values_of_a_model_that_take_more_memory_than_a_request_may_are_refused(unit: object) -> None:
     raw = orjson.dumps({"choices": [], "more": [unit] * 300_000})
     with pytest.raises(UpstreamError, match="takes more memory than its size allows; the limit is"):
-        await decoded_answer(raw, of_model=True)
+        await decoded_answer(raw, utf8_names=frozenset())
 
 
 async def test_half_a_character_in_a_large_event_is_replaced() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -17,8 +18,9 @@ from gateway.config.settings import Config
 from gateway.shared_state.fallback import FallbackCounters
 from gateway.shared_state.port import Amount, Entry, StateDown
 from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, SqliteWindows
-from gateway.shared_state.state_file import StateFile
+from gateway.shared_state.state_file import STATE_FILE, StateFile
 from tests.support.logged import collect_events
+from tests.support.waiting import until
 
 HOUR = 3600.0
 
@@ -123,7 +125,7 @@ import asyncio, sys, time
 from pathlib import Path
 from gateway.shared_state.port import Amount
 from gateway.shared_state.sqlite_state import SqliteCounters
-from gateway.shared_state.state_file import StateFile
+from gateway.shared_state.state_file import STATE_FILE, StateFile
 
 async def main():
     counters = SqliteCounters(StateFile(Path(sys.argv[1])))
@@ -211,4 +213,20 @@ async def test_a_disk_that_hangs_holds_up_no_more_than_those_who_waited_already(
             with contextlib.suppress(StateDown):
                 await SqliteCounters(file).machine()
             await asyncio.sleep(0.01)
+    await file.close()
+
+
+async def test_what_was_written_is_let_go(tmp_path: Path) -> None:
+    class Value:
+        pass
+
+    file, value = StateFile(tmp_path / STATE_FILE), Value()
+    kept = weakref.ref(value)
+
+    def work(_: sqlite3.Connection, value: Value = value) -> None:
+        pass
+
+    await file.run(work)
+    del work, value
+    await until(lambda: kept() is None, 5)
     await file.close()
