@@ -230,8 +230,10 @@ class SelectorMatcher:
 
     def _named(self, element: Any) -> int:
         """The steps whose tag and names an element has."""
-        present = tuple(filter(self._attributes.__contains__, element.keys())) if self._attributes else ()
-        key = (element.tag, element.get("id"), element.get("class"), present)
+        given = element.keys()
+        present = tuple(filter(self._attributes.__contains__, given)) if given and self._attributes else ()
+        own = (element.get("id"), element.get("class")) if given else (None, None)
+        key = (element.tag, *own, present)
         known = self._known.get(key)
         if known is not None:
             return known
