@@ -47,9 +47,6 @@ _RELATED = re.compile(
     r"(?:customers|people|others|shoppers|students) (?:who|also) (?:bought|viewed|like|enrol)|"
     r"(?:your )?recently viewed\b|frequently bought\b|complete (?:the|your) (?:look|set|outfit)\b|"
     r"(?:goes|pairs) (?:well|great|perfectly) with\b|\d{1,3} other products in\b|"
-    r"(?:(?:choose|select) your|(?:most )?popular|recommended|optional|matching) (?:accessories|add-?ons|extras)\b|"
-    r"(?:buy|shop) (?:a |the |this )?(?:bundle|look)\b|bundle (?:and|&) save\b|(?:buy|bought) (?:together|it with)\b|"
-    r"(?:wear|style|pair) it with\b|"
     r"(?:we found )?other products you (?:might|may)\b|(?:read|up) next\b|keep reading\b|"
     r"most (?:read|popular|viewed)(?: (?:articles|posts|stories|news|products|today|now))?$)",
     re.IGNORECASE,

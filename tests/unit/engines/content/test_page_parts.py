@@ -15,7 +15,6 @@ from gateway.engines.content.page_parts import (
     NEWSLETTER,
     POSTER,
     REFERENCES,
-    RELATED,
     REVIEWS,
     SIGNATURE,
     TERMS,
@@ -261,16 +260,3 @@ def test_reviews_stay_where_they_are_all_that_the_page_has() -> None:
 def test_a_page_declares_one_product_or_a_list(head: str, is_product: bool) -> None:
     root: Any = parse(f"<html><head>{head}</head><body><p>A lamp.</p></body></html>")
     assert declares_product(read_head(root, "http://shop.test/lamp")) is is_product
-
-
-@pytest.mark.parametrize(
-    ("heading", "is_related"),
-    [
-        ("Choose your add-ons", True), ("Most popular accessories", True), ("Bundle & save", True),
-        ("Buy a bundle and save!", True), ("Wear it with", True), ("Shop the look", True),
-        ("Accessories", False), ("Included accessories", False), ("Buying guide", False), ("Popular uses", False),
-    ],
-)  # fmt: skip
-def test_what_a_shop_sells_beside_the_product_is_told_by_its_heading(heading: str, is_related: bool) -> None:
-    body = f"<h1>Lamp</h1>{_TEXT}<h2>{heading}</h2><div>Screws of brass</div>"
-    assert bool(_parts(body, "Screws") & RELATED) is is_related
