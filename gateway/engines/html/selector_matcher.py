@@ -232,10 +232,8 @@ class SelectorMatcher:
         """The steps whose tag and names an element has."""
         given = element.keys()
         present = tuple(filter(self._attributes.__contains__, given)) if given and self._attributes else ()
-        own = (element.get("id"), element.get("class")) if given else (None, None)
-        key = (element.tag, *own, present)
-        known = self._known.get(key)
-        if known is not None:
+        key = (element.tag, element.get("id"), element.get("class"), present)
+        if (known := self._known.get(key)) is not None:
             return known
         names = [f"#{key[1]}"] if key[1] else []
         names += [f".{name}" for name in (key[2] or "").split()]
