@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from gateway.engines.html import media_query, rule_filter
 from gateway.engines.html.css import Declarations, Declared, declared, expanded
 from gateway.engines.html.css_rules import CssRule, RuleReader
-from gateway.engines.html.dom import values_of
+from gateway.engines.html.marked_elements import MarkedElements
 from gateway.engines.html.selector_matcher import SelectorMatcher
 from gateway.engines.html.selectors import NotValidError, read_selectors
 
@@ -36,10 +36,11 @@ _Order = tuple[tuple[int, ...], tuple[int, int, int], int]
 
 
 class Cascade:
-    """The styles of one document. With `rules` false the `style` attributes alone count; with `whole` rules keep the
-    declarations that can hide nothing in this document by themselves."""
+    """The styles of one document. `marked`: its elements with attributes that count here. With `rules` false the
+    `style` attributes alone count; with `whole` rules keep the declarations that can hide nothing in this document by
+    themselves."""
 
-    def __init__(self, root: Any, rules: bool = True, whole: bool = False) -> None:
+    def __init__(self, root: Any, marked: MarkedElements, rules: bool = True, whole: bool = False) -> None:
         self.is_cut = False
         self._root = root
         self._rules: list[tuple[_Order, Declared]] = []
@@ -50,7 +51,7 @@ class Cascade:
         self._inline: dict[str, _Stated] = {}
         self._work = MAX_WORK
         if rules:
-            self._read(whole)
+            self._read(marked, whole)
 
     def __bool__(self) -> bool:
         return bool(self._found)
@@ -100,17 +101,18 @@ class Cascade:
         for group in range(len(self._groups)):
             yield self._of_rules(group).plain
 
-    def _read(self, whole: bool) -> None:
+    def _read(self, marked: MarkedElements, whole: bool) -> None:
         reader = RuleReader()
         sheets = list(_sheets(self._root))
         if not sheets:
             return
         is_strict = bool(_STRICT.fullmatch(self._root.getroottree().docinfo.doctype or ""))
         matcher = SelectorMatcher(quirks=not is_strict)
-        present = rule_filter.Present(self._root, is_strict)
+        present = rule_filter.Present(self._root, marked.tags, is_strict)
         rules = [rule for css in sheets for rule in reader.read(css) if present.may_match(rule.selectors)]
-        stated = [declared(rule.body) for rule in rules]
-        wanted = rule_filter.decisive([*stated, *self._in_attributes()])
+        bodies = {body: declared(body) for body in {rule.body for rule in rules}}
+        stated = [bodies[rule.body] for rule in rules]
+        wanted = rule_filter.decisive([*bodies.values(), *self._in_attributes(marked)])
         for rule, found in zip(rules, stated, strict=True):
             if not whole:
                 found = {name: entry for name, entry in found.items() if name in wanted}
@@ -120,14 +122,14 @@ class Cascade:
             self._found, self._groups = matcher.match(self._root)
         self.is_cut = matcher.is_cut
 
-    def _in_attributes(self) -> Iterator[Declared]:
+    def _in_attributes(self, marked: MarkedElements) -> Iterator[Declared]:
         """What `style` attributes, `bgcolor` and `color` say."""
-        for text in set(values_of("style", self._root)):
+        for text in marked.values("style"):
             own = self._of_attribute(text)
             yield own.styles
             yield own.variables
         for attribute, name in (("bgcolor", "background-color"), ("color", "color")):
-            for value in set(values_of(attribute, self._root)):
+            for value in marked.values(attribute):
                 yield {name: (False, value)}
 
     def _add(self, rule: CssRule, found: Declared, strings: list[str], matcher: SelectorMatcher) -> None:

@@ -7,6 +7,7 @@ are left out. Sheets elsewhere are not fetched. Source: CSS Syntax 3, Nesting 1,
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gateway.engines.html import media_query
 from gateway.engines.html.css import structure_only
@@ -25,10 +26,11 @@ _STRUCTURE = re.compile(r"\\.|[{};]", re.DOTALL)
 _AT_NAME = re.compile(r"@([a-z-]+)", re.IGNORECASE)
 _NO_BLANK = re.compile(r"\S")
 _COMMAS = re.compile(r"[(),\[\]]")
+_FLAT_RULE = re.compile(r"([^{}\\;@]*+)\{([^{}\\]*+)\}")
+"""A rule without escapes and nested rules, as nearly all are: read as a whole, in a fourth of the time by signs."""
 
 
-@dataclass(frozen=True, slots=True)
-class CssRule:
+class CssRule(NamedTuple):
     """`selectors`: a list, with strings as `"0"`, their place in the reader's `strings`. `layer`: the rank of its
     layer, of which the higher one wins."""
 
@@ -69,17 +71,23 @@ class RuleReader:
         text = structure_only(css[: self._left].replace("<!--", "").replace("-->", ""), self.strings)
         self._left -= len(css[: self._left])
         blocks: list[_Block] = []
-        at, begins = 0, _begin(text, 0)
-        for sign in _STRUCTURE.finditer(text):
+        at = after = 0  # where a piece starts, and from where its end is looked for
+        begins = ""
+        while sign := self._flat(text, at, after, blocks) or _STRUCTURE.search(text, after):
+            after = sign.end()
+            if sign.re is _FLAT_RULE:
+                yield from self._whole(sign, blocks)
+                at, begins = after, ""
+                continue
             mark = sign[0]
             in_style = bool(blocks) and blocks[-1].selectors is not None
+            begins = begins or _begin(text, at)
             if mark[0] == "\\":
                 continue
             if (mark == ";" and not in_style and begins != "@") or (mark == "}" and not blocks):
                 continue  # a sign that browsers take for a part of the next selector, which is not valid then
             piece = text[at : sign.start()]  # each character once, as the next one begins behind it
-            at = sign.end()
-            begins = _begin(text, at)
+            at, begins = after, ""
             if mark == "{":
                 blocks.append(self._open(piece.strip(), blocks))
             elif mark == "}":
@@ -92,9 +100,25 @@ class RuleReader:
             yield from self._close(blocks.pop(), text[at:])
             at = len(text)
 
+    @staticmethod
+    def _flat(text: str, at: int, after: int, blocks: list[_Block]) -> re.Match[str] | None:
+        """The whole rule that begins here outside of other rules; of a piece that was looked at, none."""
+        if at < after or (blocks and blocks[-1].selectors is not None):
+            return None
+        return _FLAT_RULE.match(text, at)
+
+    def _whole(self, rule: re.Match[str], blocks: list[_Block]) -> Iterator[CssRule]:
+        self._place += 1
+        selectors = rule[1].strip()
+        holds = not blocks or blocks[-1].holds
+        if holds and selectors and len(selectors) <= MAX_SELECTOR_CHARS and not rule[2].isspace() and rule[2]:
+            yield CssRule(selectors, rule[2], self._rank(blocks[-1].layer if blocks else ""), self._place)
+
     def _rank(self, layer: str) -> tuple[int, ...]:
         """Places of a layer and those around it by first mention. A layer wins against those inside it."""
-        names = layer.split(".") if layer else []
+        if not layer:
+            return UNLAYERED
+        names = layer.split(".")
         return (*(self._layers[".".join(names[: end + 1])] for end in range(len(names))), *UNLAYERED)
 
     def _open(self, prelude: str, blocks: list[_Block]) -> _Block:

@@ -16,7 +16,7 @@ from gateway.engines.html import colours, hiding
 from gateway.engines.html.cascade import Cascade
 from gateway.engines.html.css import Declarations
 from gateway.engines.html.dom import remove_all, text_size
-from gateway.engines.html.marked_elements import NAMING, MarkedElements
+from gateway.engines.html.marked_elements import NAMING, OPENER, MarkedElements, openers_of
 from gateway.engines.html.selector_frames import mark
 from gateway.engines.html.shadow_trees import flatten
 from gateway.engines.html.surroundings import Surroundings
@@ -59,7 +59,7 @@ def drop_hidden(root: Any) -> bool:
         return False
     flatten(root)
     marked = MarkedElements(root)
-    styles = Cascade(root)
+    styles = Cascade(root, marked)
     if not marked.suspects and not styles:
         return styles.is_cut
     walk = _Walk(root, styles, marked)
@@ -69,7 +69,7 @@ def drop_hidden(root: Any) -> bool:
     total = _text_chars(body)
     is_ignored = _ruled_chars(found) > _MAX_RULED_SHARE * total
     if is_ignored:
-        walk = _Walk(root, Cascade(root, rules=False), marked)
+        walk = _Walk(root, Cascade(root, marked, rules=False), marked)
         found = walk.find()
     for element, _, ends in found.texts:
         walk.blank(element, ends)
@@ -119,6 +119,7 @@ class _Walk:
         self._marked = marked
         self._surroundings = Surroundings(root, styles)
         self._controls: dict[str, list[Any]] | None = None
+        self._openers: set[Any] = set()
 
     def find(self) -> _Findings:
         """Everything that people cannot see."""
@@ -143,9 +144,10 @@ class _Walk:
         return marked | (self._styles.suspects(lambda style: _may_hide(style, known)) - {self._root})
 
     def _keep_revealed(self, found: _Findings) -> None:
+        self._openers = openers_of(self._root)
         invisible = {element for element, _, ends in found.texts if ends is hiding.text_invisible}
         kept = {box for box in [*found.boxes, *invisible] if self._is_kept(box, found, invisible)}
-        kept |= _drawings_in_opened(self._root, found, kept)
+        kept |= _drawings_in_opened(self._root, found, kept, self._openers)
         found.boxes = {box: is_ruled for box, is_ruled in found.boxes.items() if box not in kept}
         found.texts = [text for text in found.texts if text[0] not in kept or text[2] is not hiding.text_invisible]
 
@@ -192,7 +194,7 @@ class _Walk:
         """True when a control reveals the box and nothing else hides it."""
         if hiding.hides_for_good(self._styles.style(box)):
             return False
-        if (box.get("role") or "").strip().lower() == "tabpanel" or _follows_button(box, found):
+        if (box.get("role") or "").strip().lower() == "tabpanel" or _follows_button(box, found, self._openers):
             return True
         if _is_answer(box, found, invisible) or self._is_streamed(box):
             return True
@@ -252,17 +254,16 @@ def _is_seen(control: Any, found: _Findings) -> bool:
     return bool(len(control) or (control.text or "").strip() or control.get("aria-label") or control.get("value"))
 
 
-def _follows_button(box: Any, found: _Findings) -> bool:
+def _follows_button(box: Any, found: _Findings, openers: set[Any]) -> bool:
     """True for a box directly behind a control that opens something: a button, or a heading with one."""
     before = box.getprevious()
-    if before is None or box.tag in ("button", "a", "span") or not isinstance(before.tag, str):
+    if before is None or before not in openers or box.tag in ("button", "a", "span"):
         return False
-    opener = "self::button or @aria-expanded or @onclick or @role='button'"
-    controls = before.xpath(f"descendant-or-self::*[{opener}]")
+    controls = before.xpath(f"descendant-or-self::*[{OPENER}]")
     return any(_is_seen(control, found) for control in controls[:3])
 
 
-def _drawings_in_opened(root: Any, found: _Findings, kept: set[Any]) -> set[Any]:
+def _drawings_in_opened(root: Any, found: _Findings, kept: set[Any], openers: set[Any]) -> set[Any]:
     """Boxes with a labelled drawing that a button opens inside a box which is opened itself, such as the diagrams of
     parts inside a diagram of syntax. Other boxes that open inside opened ones are mostly menus."""
     opened: set[Any] = set()
@@ -272,7 +273,7 @@ def _drawings_in_opened(root: Any, found: _Findings, kept: set[Any]) -> set[Any]
     waiting = [box for box in found.boxes if box not in kept and box in drawn]
     for _ in range(_MOST_OPENED if waiting else 0):
         shut = _Findings({box: True for box in found.boxes if box not in kept and box not in opened})
-        more = {box for box in waiting if box not in opened and _follows_button(box, shut)}
+        more = {box for box in waiting if box not in opened and _follows_button(box, shut, openers)}
         if not more:
             break
         opened |= more

@@ -5,22 +5,30 @@ A predicate of XPath for each kind takes as long as the whole pass. Runs in the 
 
 from typing import Any
 
+from gateway.engines.html.selector_frames import mark
+
 NAMING = ("aria-controls", "data-target", "data-bs-target", "popovertarget", "commandfor")
 """Attributes by which a control names what it reveals; `href` does it with `#`."""
+OPENER = "self::button or @aria-expanded or @onclick or @role='button'"
+"""Condition of XPath: a control that may open something."""
 _MARKS = frozenset({"style", "hidden", "aria-hidden", "inert", "popover", "color"})
 _READ = _MARKS | {*NAMING, "href", "bgcolor"}
 
 
 class MarkedElements:
-    """In document order: `suspects` may be hidden by an attribute, `boxes` have a ground, `controls` name others."""
+    """In document order: `suspects` may be hidden by an attribute, `boxes` have a ground, `controls` name others.
+    `tags`: those of all elements."""
 
     def __init__(self, root: Any) -> None:
         self.suspects: list[Any] = []
         self.boxes: list[Any] = []
         self.controls: list[Any] = []
+        self.tags: set[Any] = set()
         for element in root.iter():
             names = element.keys()
-            if (names and not _READ.isdisjoint(names)) or element.tag == "dialog":
+            tag = element.tag
+            self.tags.add(tag)
+            if (names and not _READ.isdisjoint(names)) or tag == "dialog":
                 self._add(element, names)
 
     def _add(self, element: Any, names: list[str]) -> None:
@@ -30,3 +38,17 @@ class MarkedElements:
             self.boxes.append(element)
         if (element.get("href") or "").startswith("#") or any(name in names for name in NAMING):
             self.controls.append(element)
+
+    def values(self, name: str) -> set[str]:
+        """The different values of `style`, `color` or `bgcolor`."""
+        elements = self.boxes if name == "bgcolor" else self.suspects
+        return {value for element in elements if (value := element.get(name)) is not None}
+
+
+def openers_of(root: Any) -> set[Any]:
+    """The controls that may open something, and the elements around them."""
+    around: set[Any] = set()
+    for control in root.xpath(f"descendant-or-self::*[{OPENER}]"):
+        mark(control, " ", around)
+        around.add(control)
+    return around

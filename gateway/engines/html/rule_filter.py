@@ -50,13 +50,13 @@ _COLOURS = frozenset(
 class Present:
     """The ids, classes and tags of a document: a rule that names another cannot match."""
 
-    def __init__(self, root: Any, is_strict: bool) -> None:
+    def __init__(self, root: Any, tags: set[Any], is_strict: bool) -> None:
         self._is_strict = is_strict
         names = {f"#{each}" for each in values_of("id", root)}
         for text in set(values_of("class", root)):
             names.update(f".{name}" for name in text.split())
         self._names = names if is_strict else {name.lower() for name in names}
-        self._tags = {element.tag for element in root.iter("*")}
+        self._tags = tags
 
     def may_match(self, selectors: str) -> bool:
         """False when each selector of the list names something that is not there, or a state of no page at rest."""

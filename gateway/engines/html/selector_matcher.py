@@ -230,10 +230,10 @@ class SelectorMatcher:
 
     def _named(self, element: Any) -> int:
         """The steps whose tag and names an element has."""
-        present = tuple(filter(self._attributes.__contains__, element.keys())) if self._attributes else ()
+        given = element.keys()
+        present = tuple(filter(self._attributes.__contains__, given)) if given and self._attributes else ()
         key = (element.tag, element.get("id"), element.get("class"), present)
-        known = self._known.get(key)
-        if known is not None:
+        if (known := self._known.get(key)) is not None:
             return known
         names = [f"#{key[1]}"] if key[1] else []
         names += [f".{name}" for name in (key[2] or "").split()]

@@ -14,6 +14,7 @@ from typing import Any
 
 from gateway.engines.html.cascade import Cascade
 from gateway.engines.html.css_rules import RuleReader, split_list
+from gateway.engines.html.marked_elements import MarkedElements
 from gateway.engines.html.selector_matcher import SelectorMatcher
 from gateway.engines.html.selectors import NotValidError, read_selectors
 
@@ -140,7 +141,7 @@ def _rules(tree: _Tree) -> list[tuple[str, str, list[str]]]:
     for sheet in sheets:
         sheet.text = _HOST.sub(lambda match: _host_test(tree.host, match[1]), sheet.text)
     tree.content.set(_MARK, "")
-    styles = Cascade(tree.content, whole=True)
+    styles = Cascade(tree.content, MarkedElements(tree.content), whole=True)
     for element in tree.content.iter():
         if element is not tree.content and isinstance(element.tag, str) and (text := styles.as_attribute(element)):
             element.set("style", text)

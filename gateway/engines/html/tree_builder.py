@@ -95,8 +95,8 @@ def _nests_deeply(markup: str) -> bool:
     `_is_deep` looks at each tag. Most pages are known to be flat before: tags are counted some hundred at once, as if
     among them all ends came before all starts, which never counts fewer elements open than there are.
     """
-    if markup.count("<") <= _MAX_OPEN:
-        return False
+    if markup.count("<") - markup.count("</") <= _MAX_OPEN:
+        return False  # so few elements start
     tags = [tag.lower() for tag in _TAG.findall(markup)]
     most: Counter[str] = Counter()
     for start in range(0, len(tags), _TAGS_AT_ONCE):
