@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.office.archive import checked_archive
+from gateway.engines.office.odt import read_odt
 from gateway.engines.office.pdf import NO_WISH, PdfWish, read_pdf
 from gateway.engines.office.repair import CONTENT_TYPES, repaired
 from gateway.engines.office.sheets import read_pptx, read_xlsx
 from gateway.engines.office.text import DocumentText
-from gateway.engines.office.word import read_docx, read_odt
+from gateway.engines.office.word import read_docx
 from gateway.errors import EngineMissing
 
 _MAIN_PARTS = {"word/document.xml": "docx", "xl/workbook.xml": "xlsx", "ppt/presentation.xml": "pptx"}
