@@ -18,6 +18,10 @@ class DocumentText:
     def __init__(self, plain: bool, *, keeps_unseen: bool = False) -> None:
         self._plain = plain
         self._keeps_unseen = keeps_unseen
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets everything."""
         self._parts: list[str] = []
         self._chars = self._declared_chars = self._unseen_chars = 0
         self.texts = 0
