@@ -23,8 +23,8 @@ MAX_PAGES = 300
 its pages."""
 READ_CPU_S, READ_S = 9.0, 12.0
 REREAD_SHARE = 0.4
-"""CPU seconds and seconds after which no other page is begun, so that the pages that were read are not lost with the job
-(parse_pool: 15 and 20 s), and the share of both for reading a document again with its hidden text. Chosen: 300 full
+"""CPU seconds and seconds after which no other page is begun, so that the pages that were read are not lost with the
+job (parse_pool: 15 and 20 s), and the share of both for reading a document again with its hidden text. Chosen: 300 full
 pages take 6 to 16 s of CPU. At half, long reports need several calls; at double the job ends first."""
 MAX_HEAD_LINES = 3
 """Lines of one heading, as in blocks.MAX_TITLE_LINES."""

@@ -19,8 +19,8 @@ _FILLED = (0, 4)
 _FAINT_ALPHA = 12
 """Of 255: as the opacity up to which a text of a page is not seen (engines.html.hiding)."""
 _THICK_POINTS = 4
-"""Lines from which on they count as painted areas, as bars below headings. At half, frames of tables do; at double, bars
-of one line of small print do not."""
+"""Width of lines from which they count as painted areas, as bars below headings. At half, frames of tables do; at
+double, bars of one line of small print do not."""
 _GRID = 64
 """Parts of a page's width and height for which it is known whether something is painted there: a part of A4 is 9 to 13
 points, about a line. At half, pages with pictures hide less; at double, filling the grid takes four times as long."""

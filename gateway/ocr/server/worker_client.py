@@ -8,11 +8,13 @@ Theory of operation. One process at most; one job runs in it, `MAX_WAITING` more
 | stopped  | `_process` is None or has ended      | a job has its turn: starting, after the pause of `RestartPolicy` |
 | starting | a job holds `_turn`; no job sent     | `hello` line: running; `failed` line, end or timeout: stopped    |
 | running  | the job that holds `_turn` was sent  | its last line: idle; the process dies or is silent: stopped, and |
-|          |                                      | the job runs once more if it died before its first piece         |
+|          |                                      | the job runs once more if it died before its first piece; the    |
+|          |                                      | caller leaves: leaving, or stopped if the job was half sent      |
+| leaving  | `_turn` is held; a cancel was sent   | the job's last line: idle; not within CANCEL_S: stopped          |
 | idle     | `_pending` is 0; the idle timer runs | a job has its turn: running; the timer fires: stopped            |
 
-A caller that leaves in mid-job has the job cancelled: the worker drops it between two pieces, and lines it still sends
-for it are skipped by their id. `close` is called once, when no job is running. Knows nothing of HTTP or of images.
+A caller that leaves in mid-job has the job cancelled: the worker drops it between two steps, or is ended, so that what
+nobody waits for takes no time from the next job. `close` is called once, when no job is running. Knows nothing of HTTP or of images.
 """
 
 import asyncio
@@ -40,10 +42,13 @@ START_TIMEOUT_S = 60.0
 PIECE_TIMEOUT_S = 60.0
 JOB_TIMEOUT_S = 600.0
 STOP_TIMEOUT_S = 5.0
+CANCEL_S = 1.0
 """Chosen together, each far above what is usual on a slow machine: loading takes seconds; the worker sends a line
 between the steps of a page, so silence of a minute is a hang and not work. At half, a machine under heavy load kills
 sound jobs; at double, a hanging image blocks the queue twice as long. A job as a whole may take ten minutes, beyond
-any caller's patience. A killed process ends at once unless the kernel holds it; then 5 s and it is left to itself."""
+any caller's patience. A killed process ends at once unless the kernel holds it; then 5 s and it is left to itself. A cancelled job ends at
+its next step, mostly within half a second; one within a long step is given up with its process, whose start costs about
+as much as is waited: at half, more processes are started anew, at double the next job waits longer."""
 
 IDLE_S = 900.0
 """Without jobs for so long, the process and its memory are released. Chosen: half an hour of work has gaps shorter than
@@ -151,11 +156,12 @@ class OcrWorker:
         process = await self._ensure_started()
         self._last_id += 1
         job_id = self._last_id
-        finished = False
+        finished = is_sent = False
         deadline = asyncio.get_running_loop().time() + JOB_TIMEOUT_S
         try:
             job = {"id": job_id, "prompt": prompt, "details": details, "size": len(data)}
             await self._send(process, orjson.dumps(job) + b"\n", data)
+            is_sent = True
             while True:
                 message = await self._receive(process)
                 if message.get("id") != job_id or "alive" in message:
@@ -171,9 +177,24 @@ class OcrWorker:
                     raise _job_error(message["error"])
                 return
         finally:
-            if not finished and process.returncode is None and process.stdin is not None:
-                # The caller left, or the job took too long: the worker drops the job before its next piece.
-                process.stdin.write(orjson.dumps({"cancel": job_id}) + b"\n")
+            if not finished and process is self._process and process.returncode is None:
+                await (self._cancel(process, job_id) if is_sent else self._stop())
+
+    async def _cancel(self, process: asyncio.subprocess.Process, job_id: int) -> None:
+        """Has the worker drop a job whose caller has left, and ends a worker that does not do so in time."""
+        assert process.stdin is not None and process.stdout is not None
+        is_dropped = False
+        try:
+            process.stdin.write(orjson.dumps({"cancel": job_id}) + b"\n")
+            async with asyncio.timeout(CANCEL_S):
+                while not is_dropped:
+                    message: Json = orjson.loads(await process.stdout.readline())
+                    is_dropped = message.get("id") == job_id and bool(message.keys() & {"done", "error"})
+        except (TimeoutError, ValueError, ConnectionError):  # ValueError: its output has ended
+            pass
+        finally:
+            if not is_dropped:
+                await self._stop()
 
     async def _send(self, process: asyncio.subprocess.Process, message: bytes, data: bytes | bytearray) -> None:
         """Writes in pieces, so that a large image is not copied whole into the pipe's buffer in one step."""
