@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.office.archive import checked_archive
+from gateway.engines.office.epub import read_epub
 from gateway.engines.office.odt import read_odt
 from gateway.engines.office.pdf import NO_WISH, REREAD_SHARE, PdfWish, read_pdf
 from gateway.engines.office.repair import CONTENT_TYPES, repaired
@@ -26,9 +27,9 @@ _MAIN_TYPES = {b"wordprocessingml.document.main+xml": "docx", b"presentationml.p
 """Of documents whose main part has another name."""
 _TYPES_BYTES = 1_000_000
 """Chosen: ten times the types of a deck of a thousand slides."""
-_ODT = b"application/vnd.oasis.opendocument.text"
+_MIMETYPES = {b"application/vnd.oasis.opendocument.text": "odt", b"application/epub+zip": "epub"}
 _MIMETYPE_BYTES = 200
-KINDS = ("pdf", "docx", "xlsx", "pptx", "odt")
+KINDS = ("pdf", "docx", "xlsx", "pptx", "odt", "epub")
 _PAGES = re.compile(r"page=(\d{1,5})(?:-(\d{1,5}))?")
 
 
@@ -46,7 +47,7 @@ class ReadDocument(NamedTuple):
 
 
 def archive_kind(body: bytes) -> str:
-    """`docx`, `xlsx`, `pptx` or `odt` of a ZIP archive; "" for another one."""
+    """`docx`, `xlsx`, `pptx`, `odt` or `epub` of a ZIP archive; "" for another one."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(body))
         names = set(archive.namelist())
@@ -59,7 +60,7 @@ def archive_kind(body: bytes) -> str:
             return next((kind for mark, kind in _MAIN_TYPES.items() if mark in types), "")
         if "mimetype" in names:
             with archive.open("mimetype") as part:
-                return "odt" if part.read(_MIMETYPE_BYTES).strip() == _ODT else ""
+                return _MIMETYPES.get(part.read(_MIMETYPE_BYTES).strip(), "")
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, EOFError, RuntimeError):
         return ""
     return ""
@@ -114,6 +115,8 @@ def _read_repaired(kind: str, archive: zipfile.ZipFile, out: DocumentText) -> st
 def _read_archive(kind: str, body: bytes, archive: zipfile.ZipFile, out: DocumentText) -> str:
     if kind == "odt":
         return read_odt(_library("lxml.etree", "web"), archive, out)
+    if kind == "epub":
+        return read_epub(_library("lxml.etree", "web"), archive, out)
     if kind == "docx":
         return read_docx(_library("docx"), body, out)
     if kind == "xlsx":

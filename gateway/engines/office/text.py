@@ -16,7 +16,7 @@ class DocumentText:
     as if people could not see them are taken too."""
 
     def __init__(self, plain: bool, *, keeps_unseen: bool = False) -> None:
-        self._plain = plain
+        self.is_plain = plain
         self._keeps_unseen = keeps_unseen
         self.clear()
 
@@ -58,7 +58,7 @@ class DocumentText:
         """A heading of level 1 to 6; an empty one is left out."""
         text = " ".join(text.split())
         if text:
-            self._add(text if self._plain else f"{'#' * max(1, min(MAX_LEVEL, level))} {text}")
+            self._add(text if self.is_plain else f"{'#' * max(1, min(MAX_LEVEL, level))} {text}")
 
     def paragraph(self, text: str) -> None:
         """A paragraph with its line breaks; an empty one is left out."""
@@ -77,7 +77,7 @@ class DocumentText:
         rows = [(row + [""] * width)[:width] for row in rows if any(row)]
         if not rows:
             return
-        if self._plain:
+        if self.is_plain:
             self._add("\n".join("\t".join(row) for row in rows))
             return
         lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
@@ -85,7 +85,7 @@ class DocumentText:
 
     def mark(self, text: str) -> None:
         """A mark between pages, sheets or slides, such as `page 3`."""
-        self._add(f"--- {text} ---" if self._plain else f"<!-- {text} -->", is_text=False)
+        self._add(f"--- {text} ---" if self.is_plain else f"<!-- {text} -->", is_text=False)
 
     def whole(self) -> str:
         """All parts, blank lines between them."""
