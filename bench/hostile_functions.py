@@ -218,7 +218,7 @@ READERS: dict[str, Reader] = {
     ),
     "text document": Reader(content.text_document, content.text_documents(inputs.TEXTS)),
     "document of any XML": Reader(content.text_document, content.odd_documents(inputs.PAGES)),
-    "hidden text of files": Reader(hidden.read, hidden.HIDDEN, (20_000, 40_000, 80_000)),
+    "hidden text of files": Reader(hidden.read, hidden.HIDDEN),
     "charset": Reader(lambda body: charset.decode(body, ""), _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
     "charset of a header": Reader(lambda text: charset.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
     "head": Reader(_head_of, _trees(), _PAGE_SIZES),

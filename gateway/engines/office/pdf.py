@@ -21,7 +21,7 @@ from gateway.ocr.types import Line, PageBlock, Rect, Region, Table, Word, hull, 
 MAX_PAGES = 300
 """Chosen: at half, theses and manuals are cut; at double, a document may run into a job's time limit, which loses all
 its pages."""
-READ_CPU_S, READ_S = 9.0, 12.0
+READ_CPU_S, READ_S = 9.0, 10.0
 REREAD_SHARE = 0.4
 """CPU seconds and seconds after which no other page is begun, so that the pages that were read are not lost with the
 job (parse_pool: 15 and 20 s), and the share of both for reading a document again with its hidden text. Chosen: 300 full

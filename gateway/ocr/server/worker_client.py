@@ -14,7 +14,8 @@ Theory of operation. One process at most; one job runs in it, `MAX_WAITING` more
 | idle     | `_pending` is 0; the idle timer runs | a job has its turn: running; the timer fires: stopped            |
 
 A caller that leaves in mid-job has the job cancelled: the worker drops it between two steps, or is ended, so that what
-nobody waits for takes no time from the next job. `close` is called once, when no job is running. Knows nothing of HTTP or of images.
+nobody waits for takes no time from the next job. `close` is called once, when no job is running. Knows nothing of HTTP
+or of images.
 """
 
 import asyncio
@@ -46,9 +47,9 @@ CANCEL_S = 1.0
 """Chosen together, each far above what is usual on a slow machine: loading takes seconds; the worker sends a line
 between the steps of a page, so silence of a minute is a hang and not work. At half, a machine under heavy load kills
 sound jobs; at double, a hanging image blocks the queue twice as long. A job as a whole may take ten minutes, beyond
-any caller's patience. A killed process ends at once unless the kernel holds it; then 5 s and it is left to itself. A cancelled job ends at
-its next step, mostly within half a second; one within a long step is given up with its process, whose start costs about
-as much as is waited: at half, more processes are started anew, at double the next job waits longer."""
+any caller's patience. A killed process ends at once unless the kernel holds it; then 5 s and it is left to itself. A
+cancelled job ends at its next step, mostly within half a second; one within a long step is given up with its process,
+whose start costs about as much as is waited: at half, more processes are started anew, at double the next job waits."""
 
 IDLE_S = 900.0
 """Without jobs for so long, the process and its memory are released. Chosen: half an hour of work has gaps shorter than

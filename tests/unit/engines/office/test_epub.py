@@ -65,6 +65,6 @@ def test_a_damaged_book_and_an_endless_chapter_are_refused(monkeypatch: pytest.M
     ],
 )
 def test_old_documents_are_refused_by_name_with_what_to_do(content_type: str, body: bytes, words: str) -> None:
-    with pytest.raises(FetchFailed, match="save it as .docx") as refused:
+    with pytest.raises(FetchFailed, match=r"save it as \.docx") as refused:
         kind_of(content_type, body)
     assert words in refused.value.message and refused.value.code == "unsupported_type"
