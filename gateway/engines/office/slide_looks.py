@@ -5,6 +5,7 @@ ECMA-376, parts 1, 19.3 and 20.1, read 2026-11-23.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from gateway.engines.html.colours import TRANSPARENT, Colour, colour
@@ -34,8 +35,9 @@ class SlideLooks:
         layout = slide.slide_layout
         around = [slide, layout, layout.slide_master]
         self._background = next((found for each in around if (found := self._ground_of(each)) is not None), None)
-        painted = [shape for each in around for shape in each.shapes if _is_painted(shape.element)]
-        self._painted = painted if len(painted) <= _MAX_PAINTED else None
+        painted = (shape for each in around for shape in each.shapes if _is_painted(shape.element))
+        found = list(islice(painted, _MAX_PAINTED + 1))
+        self._painted = [(shape.element, _box(shape)) for shape in found] if len(found) <= _MAX_PAINTED else None
 
     def is_beside(self, shape: Any) -> bool:
         """Whether a shape lies beside the slide."""
@@ -77,7 +79,7 @@ class SlideLooks:
         box = _box(shape)
         if box is None or self._painted is None or _is_painted(element) or properties is None:
             return None
-        others = (_box(other) for other in self._painted if other.element is not element)
+        others = (other for painted, other in self._painted if painted is not element)
         return None if any(other is None or _meet(box, other) for other in others) else self._background
 
     def _ground_of(self, sheet: Any) -> Colour | None:
