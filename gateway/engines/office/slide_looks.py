@@ -36,8 +36,8 @@ class SlideLooks:
         around = [slide, layout, layout.slide_master]
         self._background = next((found for each in around if (found := self._ground_of(each)) is not None), None)
         painted = (shape for each in around for shape in each.shapes if _is_painted(shape.element))
-        found = list(islice(painted, _MAX_PAINTED + 1))
-        self._painted = [(shape.element, _box(shape)) for shape in found] if len(found) <= _MAX_PAINTED else None
+        few = list(islice(painted, _MAX_PAINTED + 1))
+        self._painted = [(shape.element, _box(shape)) for shape in few] if len(few) <= _MAX_PAINTED else None
 
     def is_beside(self, shape: Any) -> bool:
         """Whether a shape lies beside the slide."""
