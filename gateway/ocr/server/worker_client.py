@@ -28,7 +28,8 @@ from contextlib import aclosing
 import orjson
 
 from gateway.domain import Json
-from gateway.errors import EngineMissing, GatewayError, InvalidRequest, RateLimited
+from gateway.errors import EngineMissing, RateLimited
+from gateway.ocr.server.worker_errors import WorkerDied, died, job_error, too_long
 from gateway.resilience.restart_policy import RestartPolicy
 
 MAX_WAITING = 8
@@ -68,6 +69,9 @@ a worker that runs wild fills more memory before it is stopped."""
 WRITE_BYTES = 1 << 18
 """Bytes of an image written at once. Chosen: copied in a tenth of a millisecond; at half more turns of the loop, at
 double the loop's step is twice as long."""
+
+
+_NOT_STARTED = "the OCR engine could not be started; the log says why"
 
 
 def worker_command(threads: int, nice: int = 0) -> tuple[str, ...]:
@@ -168,14 +172,14 @@ class OcrWorker:
                 if message.get("id") != job_id or "alive" in message:
                     if asyncio.get_running_loop().time() > deadline:
                         await self._fail()
-                        raise _too_long()
+                        raise too_long()
                     continue
                 if "piece" in message or "report" in message:
                     yield message.get("piece") or message.get("report") or ""
                     continue
                 finished = True
                 if "error" in message:
-                    raise _job_error(message["error"])
+                    raise job_error(message["error"])
                 return
         finally:
             if not finished and process is self._process and process.returncode is None:
@@ -208,7 +212,7 @@ class OcrWorker:
                 await asyncio.wait_for(process.stdin.drain(), self._piece_timeout_s)
         except (ConnectionError, TimeoutError) as error:
             await self._fail()
-            raise _died() from error
+            raise died() from error
 
     async def _receive(self, process: asyncio.subprocess.Process) -> Json:
         assert process.stdout is not None
@@ -216,10 +220,10 @@ class OcrWorker:
             line = await asyncio.wait_for(process.stdout.readline(), self._piece_timeout_s)
         except (TimeoutError, ValueError, ConnectionError) as error:  # ValueError: a line above LINE_LIMIT_BYTES
             await self._fail()
-            raise _too_long() from error
+            raise too_long() from error
         if not line:
             await self._fail()
-            raise _died()
+            raise died()
         message: Json = orjson.loads(line)
         return message
 
@@ -281,32 +285,3 @@ class OcrWorker:
             task = asyncio.get_running_loop().create_task(self._stop())
             self._stopping.add(task)
             task.add_done_callback(self._stopping.discard)
-
-
-class ImageFailed(GatewayError):
-    """The engine failed on one image. Status 422, since the image is the cause: callers keep using the server."""
-
-    status = 422
-    type = "invalid_request_error"
-    code = "ocr_failed"
-
-
-class WorkerDied(ImageFailed):
-    """The process ended while it had the job."""
-
-
-_NOT_STARTED = "the OCR engine could not be started; the log says why"
-
-
-def _too_long() -> GatewayError:
-    return ImageFailed("the OCR engine took too long over this image; try a smaller one", code="ocr_timeout")
-
-
-def _died() -> GatewayError:
-    return WorkerDied("the OCR engine failed on this image and was restarted; try another image")
-
-
-def _job_error(fields: Json) -> GatewayError:
-    """The error that the worker reported: `{status, code, message}`."""
-    kinds: dict[int, type[GatewayError]] = {400: InvalidRequest, 503: EngineMissing}
-    return kinds.get(fields["status"], ImageFailed)(fields["message"], code=fields["code"])
