@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from bench import hostile_answers as answers
 from bench import hostile_content as content
+from bench import hostile_hidden as hidden
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
 from gateway import schemas, trace
@@ -218,6 +219,7 @@ READERS: dict[str, Reader] = {
     ),
     "text document": Reader(content.text_document, content.text_documents(inputs.TEXTS)),
     "document of any XML": Reader(content.text_document, content.odd_documents(inputs.PAGES)),
+    "hidden text of files": Reader(hidden.read, hidden.HIDDEN),
     "charset": Reader(lambda body: charset.decode(body, ""), _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
     "charset of a header": Reader(lambda text: charset.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
     "head": Reader(_head_of, _trees(), _PAGE_SIZES),

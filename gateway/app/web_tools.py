@@ -16,6 +16,7 @@ from gateway.config.settings import Config
 from gateway.domain import OCR_MODEL
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.index_import import IndexFiller
+from gateway.engines.crawl.outcome_note import describe_pages
 from gateway.engines.crawl.page_loader import PageHelp, PageLoader
 from gateway.engines.crawl.relevance import Chooser
 from gateway.engines.crawl.site_folder import SiteFolder
@@ -170,6 +171,10 @@ def file_reader(pool: ParsePool, pictures: PictureReader) -> ReadText:
         if left and not page["content"]:
             raise InvalidRequest(f"the file shows pictures and no text, and OCR did not read them: {page['unread']}")
         note = f"\n\n[pages without text, not read: {left} ({page['unread']})]" if left else ""
+        if unread := page.get("unread_pages"):
+            note += f"\n\n[pages {unread[0]} to {unread[1]} were not read: the document is too long]"
+        if hidden := describe_pages([page]):
+            note += f"\n\n[{hidden}]"
         content: bytes = page["content"] or b""
         return content + note.encode() if note else content
 

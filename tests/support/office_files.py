@@ -59,6 +59,30 @@ def odt_file(body: str) -> bytes:
     return out.getvalue()
 
 
+def epub_file(*chapters: str, title: str = "A book", more: dict[str, str] | None = None) -> bytes:
+    """A book whose spine is in the reverse order of its manifest's."""
+    numbers = range(len(chapters))
+    items = "".join(
+        f'<item id="c{n}" href="text%20parts/c{n}.xhtml" media-type="application/xhtml+xml"/>'
+        for n in reversed(numbers)
+    )
+    spine = "".join(f'<itemref idref="c{number}"/>' for number in numbers)
+    files = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+        '<rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
+        "OEBPS/book.opf": '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        f"<metadata><dc:title>{title}</dc:title></metadata><manifest>{items}</manifest><spine>{spine}</spine></package>",
+        **{f"OEBPS/text parts/c{number}.xhtml": chapter for number, chapter in enumerate(chapters)},
+        **(more or {}),
+    }
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return out.getvalue()
+
+
 def saved(document: object) -> bytes:
     out = io.BytesIO()
     document.save(out)  # type: ignore[attr-defined]

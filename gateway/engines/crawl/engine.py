@@ -25,6 +25,7 @@ from gateway.engines.crawl.page_results import (
     lacking_note,
     ocr_note,
     options_for,
+    unread_note,
     unread_result,
     without_twins,
 )
@@ -123,7 +124,7 @@ class LocalWebEngine:
         if lacking:
             data["note"] = f"{data['note']} {lacking}" if unread else lacking
         await self._store(pages, call, data)
-        for remark in (describe_pages(page.data for page in pages), ocr_note(pages)):
+        for remark in (describe_pages(page.data for page in pages), ocr_note(pages), unread_note(pages)):
             if remark:
                 data["note"] = f"{data['note']} {remark}" if data.get("note") else remark
         return {**data, "response_time": round(time.monotonic() - started, 3)}

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from gateway.domain import CrawlRequest, Json
 from gateway.engines.crawl.crawler import CrawlOutcome
+from gateway.engines.text.hidden_share import MAX_HIDDEN_SHARE
 
 NO_MATCH = "No page read matches the instructions; use other words, or leave them out."
 
@@ -32,12 +33,18 @@ def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> s
 def describe_pages(pages: Iterable[Json]) -> str:
     """What was taken out of pages, or left in, because people cannot see it, and of what the end is missing; empty when
     there is nothing to say. `pages`: results of engines.extract.page, with `ended_early` if the site's answer did."""
-    invisible = shown = ended = 0
+    invisible = shown = ended = left_out = kept = 0
     for page in pages:
+        left_out += page.get("left_out", 0)
+        kept += bool(page.get("shows_hidden"))
         invisible += page.get("invisible", 0)
         shown += bool(page.get("styles_ignored"))
         ended += bool(page.get("ended_early"))
     parts = [f"{invisible} invisible characters were taken out."] if invisible else []
+    if left_out:
+        parts.append(f"{left_out} characters of text that people do not see were left out of documents.")
+    if kept:
+        parts.append(f"{kept} of the documents seem to hide over {MAX_HIDDEN_SHARE:.0%} of their text; it is here.")
     if shown:
         parts.append(f"{shown} of the pages hide most of their text until a script runs; that text is here.")
     if ended:

@@ -110,6 +110,13 @@ def ocr_note(pages: Iterable[LoadedPage]) -> str:
     return " ".join(notes)
 
 
+def unread_note(pages: Iterable[LoadedPage]) -> str:
+    """Sentences on pages of long documents that were not read; "" when there are none."""
+    unread = [(page.url, *page.data["unread_pages"]) for page in pages if page.data.get("unread_pages")]
+    sentences = (f"{url} has more pages, which were not read: ask for {url}#page={a}-{b}." for url, a, b in unread)
+    return " ".join(sentences)
+
+
 def _numbers(numbers: Sequence[int]) -> str:
     """`1 to 4, 7` of page numbers in ascending order."""
     runs: list[list[int]] = []

@@ -19,11 +19,16 @@ from gateway.engines.text.code_fences import fenced
 from gateway.wire.image_header import media_type
 
 _TEXTUAL = re.compile(
-    r"^(text/|application/(.*\+)?(json|xml|yaml|x-yaml|toml|javascript|x-sh|rtf|x-ndjson|jsonl|x-jsonlines|sql)$)"
+    r"^(text/|application/(.*\+)?(json|xml|yaml|x-yaml|toml|javascript|x-sh|x-ndjson|jsonl|x-jsonlines|sql)$)"
 )
 _HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
 _UNTOLD = frozenset({"", "application/octet-stream", "unknown/unknown", "application/x-unknown"})
 """Media types that say nothing."""
+_OLD_DOCUMENTS = {
+    bytes.fromhex("d0cf11e0a1b11ae1"): "an Office document of before 2007 (.doc, .xls, .ppt), or one with a password,",
+    b"{\\rtf": "an RTF document",
+}
+"""How documents begin that are told by their bytes alone: RTF is ASCII, and its codes would pass for text."""
 _MAX_INDENTED_CHARS = 1_000_000
 """JSON above this size is not parsed and indented: that would take several times its size in memory."""
 _MAX_TITLE_SEARCH_CHARS = 20_000
@@ -32,7 +37,7 @@ _MAX_TITLE_SEARCH_CHARS = 20_000
 
 def kind_of(content_type: str, body: bytes) -> str:
     """`html`, `json`, `xml`, `feed` (RSS, Atom), `markdown`, `text`, `picture`, or a document: `pdf`, `docx`, `xlsx`,
-    `pptx`, `odt`. A JSON Feed is `json`.
+    `pptx`, `odt`, `epub`. A JSON Feed is `json`.
 
     Raises FetchFailed, which names a type that cannot be read.
     """
@@ -42,6 +47,9 @@ def kind_of(content_type: str, body: bytes) -> str:
 
 def _declared_kind(content_type: str, body: bytes) -> str:
     essence = content_type.partition(";")[0].strip().lower()
+    for beginning, name in _OLD_DOCUMENTS.items():
+        if body.startswith(beginning):
+            raise FetchFailed(f"{name} cannot be read; save it as .docx, .xlsx, .pptx, .odt or PDF", "unsupported_type")
     if is_pdf(body):
         return "pdf"
     if media_type(body) and (essence.startswith("image/") or not _is_text(essence)):
@@ -97,7 +105,7 @@ def _unreadable_type(essence: str) -> FetchFailed:
     name = re.sub(r"[^a-z0-9/+.-]", "", essence)[:80]
     return FetchFailed(
         f"content of type {name or 'unknown'} cannot be read; HTML, text, Markdown, JSON, XML, PDF, .docx,"
-        " .xlsx, .pptx, .odt and pictures can",
+        " .xlsx, .pptx, .odt, .epub and pictures can",
         "unsupported_type",
     )
 

@@ -45,7 +45,8 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
     """The page. Raises FetchFailed, EngineMissing.
 
     `{kind, title, content, hash, simhash, invisible}`, for documents and pictures `scanned?`: the pages
-    without text, for feeds `links?` of their items, `{part?, sections?, lacks_section?}` as `engines.extract.part`
+    without text, for documents `{left_out, shows_hidden, unread_pages?}` (engines.office.reader.ReadDocument), for
+    feeds `links?` of their items, `{part?, sections?, lacks_section?}` as `engines.extract.part`
     has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
     needs_browser, page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that
     were taken out (engines.text.invisible); `styles_ignored`: the page hides most of its own text, which was read all
@@ -90,8 +91,11 @@ def _document_page(kind: str, body: bytes, options: ExtractOptions) -> Json:
     pages = page_range(options.fragment)
     document = read_document(kind, body, plain=options.format == "text", wish=PdfWish(pages, dict(options.page_texts)))
     page: Json = {"title": document.title or title_from_url(options.url), "kind": kind}
+    page["left_out"], page["shows_hidden"] = document.left_out, document.shows_hidden
     if document.scanned:
         page["scanned"] = list(document.scanned)
+    if document.unread:
+        page["unread_pages"] = list(document.unread)
     return _complete_page(document.text, replace(options, fragment="") if pages else options, page)
 
 

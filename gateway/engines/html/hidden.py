@@ -20,13 +20,12 @@ from gateway.engines.html.marked_elements import NAMING, OPENER, MarkedElements,
 from gateway.engines.html.selector_frames import mark
 from gateway.engines.html.shadow_trees import flatten
 from gateway.engines.html.surroundings import Surroundings
+from gateway.engines.text.hidden_share import hides_too_much
 
-_MAX_RULED_SHARE = 0.3
-"""Share of a page's text that the rules of its `style` elements may hide. The issue's own value: pages that hide all
-until a script has run would come back empty."""
 _MAX_ARIA_SHARE = 0.3
 """Share of a page's text up to which `aria-hidden` and `inert` are believed. Both alone hide nothing from the eye;
-pages set them on all but an open dialog, and on links around their teasers. Chosen: as above."""
+pages set them on all but an open dialog, and on links around their teasers. Chosen: as
+for rules (hides_too_much)."""
 _MAX_SCRIPTED_SHARE, _MIN_SCRIPTED_CHARS = 0.6, 2_000
 """One box that holds more of a page's text than both is the page itself, hidden until a script has run; it is read, and
 the note says so. Chosen: at half the share long menus count as pages, at double (the whole page) none does; at half the
@@ -67,7 +66,7 @@ def drop_hidden(root: Any) -> bool:
     if not found.boxes and not found.texts:
         return styles.is_cut
     total = _text_chars(body)
-    is_ignored = _ruled_chars(found) > _MAX_RULED_SHARE * total
+    is_ignored = hides_too_much(_ruled_chars(found), total)
     if is_ignored:
         walk = _Walk(root, Cascade(root, marked, rules=False), marked)
         found = walk.find()

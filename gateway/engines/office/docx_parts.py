@@ -1,12 +1,17 @@
 """What python-docx leaves out of a .docx: inserted text, content controls, text boxes, notes, numbering, outlines.
 
-Works on the elements of WordprocessingML (ECMA-376, part 1, 17), read 2026-11-23. Deleted and hidden text is left out.
+Works on the elements of WordprocessingML (ECMA-376, part 1, 17), read 2026-11-23. Deleted text is left out, and hidden
+text (`docx_looks`).
 """
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+from gateway.engines.html.colours import Colour
+from gateway.engines.office.docx_looks import MAX_STYLE_DEPTH, Looks, W
+from gateway.engines.office.looks import Look
+from gateway.engines.office.text import DocumentText
+
 _MATH_TEXT = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _BOX = f"{W}txbxContent"
@@ -14,9 +19,6 @@ _LEFT_OUT = frozenset((f"{W}del", f"{W}moveFrom", f"{W}instrText", f"{W}pPr", f"
 """Deleted text, the codes of fields, properties; text boxes are read apart, and their older form never."""
 _SIGNS = {f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
 _CONTAINERS = frozenset(f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"))
-_OFF = ("0", "false", "off")
-MAX_STYLE_DEPTH = 10
-"""Styles that a style is based on, one on the other. Chosen: people make three or four; a file may make a circle."""
 MAX_LIST_LEVEL = 8
 """Word has nine levels of lists, from 0."""
 
@@ -39,28 +41,40 @@ def content(parent: Any) -> Iterator[Any]:
             yield from content(child)
 
 
-def text_of(element: Any, notes: list[str] | None = None) -> str:
-    """The visible text of a paragraph. `notes`: ids of its foot- and endnotes are added here, and marks written."""
-    return "".join(_pieces(element, notes))
+class Texts:
+    """The visible texts of paragraphs. `notes`: ids of the foot- and endnotes that they name, in order."""
 
+    def __init__(self, looks: Looks, out: DocumentText) -> None:
+        self.looks = looks
+        self.notes: list[str] = []
+        self._out = out
 
-def _pieces(element: Any, notes: list[str] | None) -> Iterator[str]:
-    for child in element:
-        tag = child.tag
-        if tag in (f"{W}t", _MATH_TEXT):
-            yield child.text or ""
-        elif tag in _SIGNS:
-            yield "" if child.get(f"{W}type") in ("page", "column") else _SIGNS[tag]
-        elif tag in (f"{W}footnoteReference", f"{W}endnoteReference") and notes is not None:
-            notes.append(f"{tag[len(W)]}{child.get(f'{W}id')}")
-            yield f"[^{len(notes)}]"
-        elif tag not in _LEFT_OUT and isinstance(tag, str) and not (tag == f"{W}r" and _is_hidden(child)):
-            yield from _pieces(child, notes)
+    def of(self, paragraph: Any, ground: Colour | None, *, with_notes: bool = True) -> str:
+        """The visible text of a paragraph, with marks of its notes. `ground`: the colour it stands on, if known."""
+        look = self.looks.of_paragraph(paragraph)
+        return "".join(self._pieces(paragraph, look, ground, self.notes if with_notes else None))
 
+    def _pieces(self, element: Any, look: Look, ground: Colour | None, notes: list[str] | None) -> Iterator[str]:
+        for child in element:
+            tag = child.tag
+            if tag in (f"{W}t", _MATH_TEXT):
+                yield child.text or ""
+            elif tag in _SIGNS:
+                yield "" if child.get(f"{W}type") in ("page", "column") else _SIGNS[tag]
+            elif tag in (f"{W}footnoteReference", f"{W}endnoteReference") and notes is not None:
+                notes.append(f"{tag[len(W)]}{child.get(f'{W}id')}")
+                yield f"[^{len(notes)}]"
+            elif tag == f"{W}r":
+                if not self._is_left_out(child, self.looks.of_run(child, look), ground):
+                    yield from self._pieces(child, look, ground, notes)
+            elif tag not in _LEFT_OUT and isinstance(tag, str):
+                yield from self._pieces(child, look, ground, notes)
 
-def _is_hidden(run: Any) -> bool:
-    sign = run.find(f"{W}rPr/{W}vanish")
-    return sign is not None and sign.get(f"{W}val") not in _OFF
+    def _is_left_out(self, run: Any, look: Look, ground: Colour | None) -> bool:
+        if not look.is_hidden and not look.is_unseen(ground):
+            return False
+        text = "".join(each.text or "" for each in run.iter(f"{W}t"))
+        return self._out.leaves_out(text, is_declared=bool(look.is_hidden))
 
 
 def boxes(element: Any) -> Iterator[Any]:

@@ -4,6 +4,7 @@ pypdfium2 gives each character's place; its lines go through the same layout as 
 without text are named, so that OCR can read them. Sources: pypdfium2 5 and PDFium's fpdf_text.h, read 2026-11-22.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,11 @@ from gateway.ocr.types import Line, PageBlock, Rect, Region, Table, Word, hull, 
 MAX_PAGES = 300
 """Chosen: at half, theses and manuals are cut; at double, a document may run into a job's time limit, which loses all
 its pages."""
+READ_CPU_S, READ_S = 9.0, 10.0
+REREAD_SHARE = 0.4
+"""CPU seconds and seconds after which no other page is begun, so that the pages that were read are not lost with the
+job (parse_pool: 15 and 20 s), and the share of both for reading a document again with its hidden text. Chosen: 300 full
+pages take 6 to 16 s of CPU. At half, long reports need several calls; at double the job ends first."""
 MAX_HEAD_LINES = 3
 """Lines of one heading, as in blocks.MAX_TITLE_LINES."""
 MAX_HEADED_LINES = 1_000
@@ -29,21 +35,23 @@ half, some of these have no headings; at double, a page made for it takes four t
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """`title` or ""; `pages` read, `total` in the document; `scanned`: those that show something and hold no text."""
+    """`title` or ""; `last`: the last page that was read, `wanted`: that was to be read; `scanned`: those that show
+    something and hold no text."""
 
     title: str
-    pages: int
-    total: int
+    last: int
+    wanted: int
     scanned: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PdfWish:
     """`pages`: first and last to read, counted from 1, None for all; `texts`: what OCR has read of pages without text,
-    by their number."""
+    by their number; `share` of the usual time."""
 
     pages: tuple[int, int] | None = None
     texts: Mapping[int, str] = field(default_factory=dict)
+    share: float = 1.0
 
 
 NO_WISH = PdfWish()
@@ -60,15 +68,16 @@ def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wish: PdfWish = NO_WIS
         first, last = wish.pages or (1, total)
         if not 1 <= first <= last or first > total:
             raise FetchFailed(no_such_pages(total), "unparsable")
-        last = min(last, total, first + MAX_PAGES - 1)
-        scanned = []
+        wanted = min(last, total)
+        last = min(wanted, first + MAX_PAGES - 1)
+        scanned, end = [], _Deadline(wish.share)
         for number in range(first, last + 1):
-            if out.is_full:
+            if out.is_full or (number > first and end.is_over):
                 last = number - 1
                 break
             if total > 1:
                 out.mark(f"page {number}")
-            lines = page_lines(pdfium, document, number - 1)
+            lines = page_lines(pdfium, document, number - 1, out.leaves_out)
             if lines:
                 _write(lines, out)
             elif number in wish.texts:
@@ -76,11 +85,23 @@ def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wish: PdfWish = NO_WIS
             elif _shows_something(document, number - 1):
                 scanned.append(number)
         title = (document.get_metadata_dict().get("Title") or "").strip()
-        return PdfText(title, last - first + 1, total, tuple(scanned))
+        return PdfText(title, last, wanted, tuple(scanned))
     except pdfium.PdfiumError as error:
         raise FetchFailed("the PDF is damaged and could not be read", "unparsable") from error
     finally:
         document.close()
+
+
+class _Deadline:
+    """`is_over`: the time for reading has been used up. `share` of the usual time."""
+
+    def __init__(self, share: float) -> None:
+        self._cpu_s = time.process_time() + share * READ_CPU_S
+        self._s = time.monotonic() + share * READ_S
+
+    @property
+    def is_over(self) -> bool:
+        return time.process_time() > self._cpu_s or time.monotonic() > self._s
 
 
 def _opened(pdfium: Any, body: bytes) -> Any:

@@ -4,10 +4,12 @@ Sources: pypdfium2 5 and PDFium's fpdf_text.h, fpdf_flatten.h, read 2026-11-22.
 """
 
 import unicodedata
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from gateway.engines.office.pdf_looks import PageLooks
 from gateway.ocr.types import Line, Rect, Word, hull
 
 CELL_GAP = 0.8
@@ -30,16 +32,19 @@ time."""
 
 class _Letter(NamedTuple):
     """A visible character of a page. `rect`: its box, as high as a line of its type. `begins_word`: a space comes
-    before it. `weight`: of its type (400 is regular, 700 bold), 0 where the document does not say."""
+    before it. `weight`: of its type (400 is regular, 700 bold), 0 where the document does not say. `is_unseen`: people
+    cannot see it."""
 
     character: str
     rect: Rect
     begins_word: bool
     weight: int
+    is_unseen: bool
 
 
-def page_lines(pdfium: Any, document: Any, index: int) -> list[Line]:
-    """The lines of a page, cut at wide gaps; y grows downwards from the page's top."""
+def page_lines(pdfium: Any, document: Any, index: int, leaves_out: Callable[[str], bool]) -> list[Line]:
+    """The lines of a page, cut at wide gaps; y grows downwards from the page's top. `leaves_out`: whether a text that
+    people cannot see is left out."""
     page = _with_annotations(pdfium.raw, document, index)
     try:
         text = page.get_textpage()
@@ -49,6 +54,9 @@ def page_lines(pdfium: Any, document: Any, index: int) -> list[Line]:
             text.close()
     finally:
         page.close()
+    unseen = "".join(letter.character for letter in letters if letter.is_unseen)
+    if unseen and leaves_out(unseen):
+        letters = [letter for letter in letters if not letter.is_unseen]
     lines: list[Line] = []
     run: list[_Letter] = []
     for letter in letters:
@@ -104,7 +112,7 @@ def _letters(raw: Any, text: Any, page: Any) -> list[_Letter]:
     letters, height = [], page.get_height()
     x1, x2 = sorted(page.get_bbox()[::2])
     y1, y2 = sorted(page.get_bbox()[1::2])
-    box, after_space = raw.FS_RECTF(), True
+    box, after_space, looks = raw.FS_RECTF(), True, PageLooks(raw, page, text, (x1, y1, x2, y2))
     for index in range(min(text.count_chars(), MAX_CHARS_PER_PAGE)):
         character = chr(raw.FPDFText_GetUnicode(text, index) or 0x20)
         if character in LINE_END_HYPHENS:
@@ -116,7 +124,8 @@ def _letters(raw: Any, text: Any, page: Any) -> list[_Letter]:
                 continue
             rect = Rect(box.left, height - box.top, box.right, height - box.bottom)
             weight = raw.FPDFText_GetFontWeight(text, index) if after_space else 0
-            letters.append(_Letter(character, rect, after_space, max(0, weight)))
+            is_unseen = looks.is_unseen(index, character, box)
+            letters.append(_Letter(character, rect, after_space, max(0, weight), is_unseen))
             after_space = False
     return letters
 

@@ -6,16 +6,20 @@ The libraries are those of the extra `office` and are imported here alone. Raise
 import io
 import re
 import zipfile
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.office.archive import checked_archive
-from gateway.engines.office.pdf import NO_WISH, PdfWish, read_pdf
+from gateway.engines.office.epub import read_epub
+from gateway.engines.office.odt import read_odt
+from gateway.engines.office.pdf import NO_WISH, REREAD_SHARE, PdfWish, read_pdf
 from gateway.engines.office.repair import CONTENT_TYPES, repaired
-from gateway.engines.office.sheets import read_pptx, read_xlsx
+from gateway.engines.office.sheets import read_xlsx
+from gateway.engines.office.slides import read_pptx
 from gateway.engines.office.text import DocumentText
-from gateway.engines.office.word import read_docx, read_odt
+from gateway.engines.office.word import read_docx
 from gateway.errors import EngineMissing
 
 _MAIN_PARTS = {"word/document.xml": "docx", "xl/workbook.xml": "xlsx", "ppt/presentation.xml": "pptx"}
@@ -23,22 +27,27 @@ _MAIN_TYPES = {b"wordprocessingml.document.main+xml": "docx", b"presentationml.p
 """Of documents whose main part has another name."""
 _TYPES_BYTES = 1_000_000
 """Chosen: ten times the types of a deck of a thousand slides."""
-_ODT = b"application/vnd.oasis.opendocument.text"
+_MIMETYPES = {b"application/vnd.oasis.opendocument.text": "odt", b"application/epub+zip": "epub"}
 _MIMETYPE_BYTES = 200
-KINDS = ("pdf", "docx", "xlsx", "pptx", "odt")
+KINDS = ("pdf", "docx", "xlsx", "pptx", "odt", "epub")
 _PAGES = re.compile(r"page=(\d{1,5})(?:-(\d{1,5}))?")
 
 
 class ReadDocument(NamedTuple):
-    """`scanned`: numbers of the pages of a PDF that show something and hold no text."""
+    """`scanned`: numbers of the pages of a PDF that show something and hold no text. `unread`: its first and last page
+    that were wanted and not read, as they would take too long. `left_out`: characters of hidden text that are not here;
+    `shows_hidden`: text that looks hidden is here, as it is much of the document."""
 
     title: str
     text: str
     scanned: tuple[int, ...] = ()
+    unread: tuple[int, int] | None = None
+    left_out: int = 0
+    shows_hidden: bool = False
 
 
 def archive_kind(body: bytes) -> str:
-    """`docx`, `xlsx`, `pptx` or `odt` of a ZIP archive; "" for another one."""
+    """`docx`, `xlsx`, `pptx`, `odt` or `epub` of a ZIP archive; "" for another one."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(body))
         names = set(archive.namelist())
@@ -51,7 +60,7 @@ def archive_kind(body: bytes) -> str:
             return next((kind for mark, kind in _MAIN_TYPES.items() if mark in types), "")
         if "mimetype" in names:
             with archive.open("mimetype") as part:
-                return "odt" if part.read(_MIMETYPE_BYTES).strip() == _ODT else ""
+                return _MIMETYPES.get(part.read(_MIMETYPE_BYTES).strip(), "")
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, EOFError, RuntimeError):
         return ""
     return ""
@@ -65,24 +74,30 @@ def page_range(fragment: str) -> tuple[int, int] | None:
 
 def read_document(kind: str, body: bytes, *, plain: bool, wish: PdfWish = NO_WISH) -> ReadDocument:
     """A body of one of the KINDS as Markdown, or without its signs if `plain`. `wish` is for a PDF. The text of a PDF
-    that has none is empty."""
+    that has none is empty. Text that people cannot see is left out; what only looks so is kept if it is much."""
     out = DocumentText(plain)
+    read = _read(kind, body, out, wish)
+    if out.hides_too_much:
+        out = DocumentText(plain, keeps_unseen=True)
+        read = _read(kind, body, out, replace(wish, share=REREAD_SHARE))._replace(shows_hidden=True)
+    if not read.text and not read.scanned:
+        raise FetchFailed(f"the {'PDF' if kind == 'pdf' else 'document'} holds no text", "unparsable")
+    return read._replace(left_out=out.left_out)
+
+
+def _read(kind: str, body: bytes, out: DocumentText, wish: PdfWish) -> ReadDocument:
     if kind == "pdf":
         found = read_pdf(_library("pypdfium2", "web"), body, out, wish)
-        has_text = bool(out.texts)
-        if not has_text and not found.scanned:
-            raise FetchFailed("the PDF holds no text", "unparsable")
-        return ReadDocument(found.title, out.whole() if has_text else "", found.scanned)
+        unread = (found.last + 1, found.wanted) if found.last < found.wanted else None
+        return ReadDocument(found.title, out.whole() if out.texts else "", found.scanned, unread)
     archive = checked_archive(body)
     try:
         title = _read_archive(kind, body, archive, out)
     except (FetchFailed, EngineMissing, MemoryError, RecursionError):
         raise
     except Exception:  # the readers raise KeyError, ValueError and types of their own on damaged documents
-        out = DocumentText(plain)
+        out.clear()
         title = _read_repaired(kind, archive, out)
-    if not out.whole():
-        raise FetchFailed("the document holds no text", "unparsable")
     return ReadDocument(title.strip(), out.whole())
 
 
@@ -100,10 +115,12 @@ def _read_repaired(kind: str, archive: zipfile.ZipFile, out: DocumentText) -> st
 def _read_archive(kind: str, body: bytes, archive: zipfile.ZipFile, out: DocumentText) -> str:
     if kind == "odt":
         return read_odt(_library("lxml.etree", "web"), archive, out)
+    if kind == "epub":
+        return read_epub(_library("lxml.etree", "web"), archive, out)
     if kind == "docx":
         return read_docx(_library("docx"), body, out)
     if kind == "xlsx":
-        return read_xlsx(_library("openpyxl"), body, out)
+        return read_xlsx(_library("openpyxl"), _library("lxml.etree", "web"), (body, archive), out)
     return read_pptx(_library("pptx"), body, out)
 
 

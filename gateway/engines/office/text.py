@@ -1,4 +1,9 @@
-"""Writes what the readers of documents find as Markdown, or as plain text without its signs. Bounded in characters."""
+"""Writes what the readers of documents find as Markdown, or as plain text without its signs. Bounded in characters.
+
+It also decides which of the texts that people cannot see are left out, and counts them.
+"""
+
+from gateway.engines.text.hidden_share import hides_too_much
 
 MAX_CHARS = 2_000_000
 """As much as a page may hold (engines.extract.page); a reader stops there."""
@@ -7,12 +12,18 @@ MAX_LEVEL = 6
 
 
 class DocumentText:
-    """Collects the parts of a document in order. `is_full`: nothing more is taken."""
+    """Collects the parts of a document in order. `is_full`: nothing more is taken. `keeps_unseen`: texts that only look
+    as if people could not see them are taken too."""
 
-    def __init__(self, plain: bool) -> None:
-        self._plain = plain
+    def __init__(self, plain: bool, *, keeps_unseen: bool = False) -> None:
+        self.is_plain = plain
+        self._keeps_unseen = keeps_unseen
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets everything."""
         self._parts: list[str] = []
-        self._chars = 0
+        self._chars = self._declared_chars = self._unseen_chars = 0
         self.texts = 0
         """Parts that are not marks."""
 
@@ -21,11 +32,33 @@ class DocumentText:
         """Whether MAX_CHARS have been reached."""
         return self._chars >= MAX_CHARS
 
+    @property
+    def left_out(self) -> int:
+        """Characters of hidden text that were left out."""
+        return self._declared_chars + self._unseen_chars
+
+    @property
+    def hides_too_much(self) -> bool:
+        """Whether so much was left out for its looks that the document must be read again with `keeps_unseen`."""
+        return hides_too_much(self._unseen_chars, self._chars + self._unseen_chars)
+
+    def leaves_out(self, text: str, *, is_declared: bool = False) -> bool:
+        """Whether a hidden text must be left out; it is counted then. `is_declared`: the document itself says that it
+        is hidden; otherwise its looks do, such as its colour or place."""
+        if self._keeps_unseen and not is_declared:
+            return False
+        count = len(text.strip())
+        if is_declared:
+            self._declared_chars += count
+        else:
+            self._unseen_chars += count
+        return True
+
     def heading(self, level: int, text: str) -> None:
         """A heading of level 1 to 6; an empty one is left out."""
         text = " ".join(text.split())
         if text:
-            self._add(text if self._plain else f"{'#' * max(1, min(MAX_LEVEL, level))} {text}")
+            self._add(text if self.is_plain else f"{'#' * max(1, min(MAX_LEVEL, level))} {text}")
 
     def paragraph(self, text: str) -> None:
         """A paragraph with its line breaks; an empty one is left out."""
@@ -44,7 +77,7 @@ class DocumentText:
         rows = [(row + [""] * width)[:width] for row in rows if any(row)]
         if not rows:
             return
-        if self._plain:
+        if self.is_plain:
             self._add("\n".join("\t".join(row) for row in rows))
             return
         lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
@@ -52,7 +85,7 @@ class DocumentText:
 
     def mark(self, text: str) -> None:
         """A mark between pages, sheets or slides, such as `page 3`."""
-        self._add(f"--- {text} ---" if self._plain else f"<!-- {text} -->", is_text=False)
+        self._add(f"--- {text} ---" if self.is_plain else f"<!-- {text} -->", is_text=False)
 
     def whole(self) -> str:
         """All parts, blank lines between them."""

@@ -45,7 +45,7 @@ def serve(port: int, threads: int = 0, nice: int = 0) -> None:
 
 
 async def _serve(port: int, command: tuple[str, ...]) -> None:
-    runner = web.AppRunner(build_app(OcrWorker(command)), access_log=None)
+    runner = runner_of(OcrWorker(command))
     await runner.setup()
     site = web.TCPSite(runner, HOST, port)
     stopped = asyncio.Event()
@@ -59,6 +59,11 @@ async def _serve(port: int, command: tuple[str, ...]) -> None:
         await stopped.wait()
     finally:
         await runner.cleanup()
+
+
+def runner_of(worker: OcrWorker) -> web.AppRunner:
+    """Runs the application. A request whose client has left is cancelled, with its page, for which nobody waits."""
+    return web.AppRunner(build_app(worker), access_log=None, handler_cancellation=True)
 
 
 def build_app(worker: OcrWorker) -> web.Application:

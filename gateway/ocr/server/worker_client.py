@@ -8,11 +8,14 @@ Theory of operation. One process at most; one job runs in it, `MAX_WAITING` more
 | stopped  | `_process` is None or has ended      | a job has its turn: starting, after the pause of `RestartPolicy` |
 | starting | a job holds `_turn`; no job sent     | `hello` line: running; `failed` line, end or timeout: stopped    |
 | running  | the job that holds `_turn` was sent  | its last line: idle; the process dies or is silent: stopped, and |
-|          |                                      | the job runs once more if it died before its first piece         |
+|          |                                      | the job runs once more if it died before its first piece; the    |
+|          |                                      | caller leaves: leaving, or stopped if the job was half sent      |
+| leaving  | `_turn` is held; a cancel was sent   | the job's last line: idle; not within CANCEL_S: stopped          |
 | idle     | `_pending` is 0; the idle timer runs | a job has its turn: running; the timer fires: stopped            |
 
-A caller that leaves in mid-job has the job cancelled: the worker drops it between two pieces, and lines it still sends
-for it are skipped by their id. `close` is called once, when no job is running. Knows nothing of HTTP or of images.
+A caller that leaves in mid-job has the job cancelled: the worker drops it between two steps, or is ended, so that what
+nobody waits for takes no time from the next job. `close` is called once, when no job is running. Knows nothing of HTTP
+or of images.
 """
 
 import asyncio
@@ -25,7 +28,8 @@ from contextlib import aclosing
 import orjson
 
 from gateway.domain import Json
-from gateway.errors import EngineMissing, GatewayError, InvalidRequest, RateLimited
+from gateway.errors import EngineMissing, RateLimited
+from gateway.ocr.server.worker_errors import WorkerDied, died, job_error, too_long
 from gateway.resilience.restart_policy import RestartPolicy
 
 MAX_WAITING = 8
@@ -40,10 +44,13 @@ START_TIMEOUT_S = 60.0
 PIECE_TIMEOUT_S = 60.0
 JOB_TIMEOUT_S = 600.0
 STOP_TIMEOUT_S = 5.0
+CANCEL_S = 1.0
 """Chosen together, each far above what is usual on a slow machine: loading takes seconds; the worker sends a line
 between the steps of a page, so silence of a minute is a hang and not work. At half, a machine under heavy load kills
 sound jobs; at double, a hanging image blocks the queue twice as long. A job as a whole may take ten minutes, beyond
-any caller's patience. A killed process ends at once unless the kernel holds it; then 5 s and it is left to itself."""
+any caller's patience. A killed process ends at once unless the kernel holds it; then 5 s and it is left to itself. A
+cancelled job ends at its next step, mostly within half a second; one within a long step is given up with its process,
+whose start costs about as much as is waited: at half, more processes are started anew, at double the next job waits."""
 
 IDLE_S = 900.0
 """Without jobs for so long, the process and its memory are released. Chosen: half an hour of work has gaps shorter than
@@ -62,6 +69,9 @@ a worker that runs wild fills more memory before it is stopped."""
 WRITE_BYTES = 1 << 18
 """Bytes of an image written at once. Chosen: copied in a tenth of a millisecond; at half more turns of the loop, at
 double the loop's step is twice as long."""
+
+
+_NOT_STARTED = "the OCR engine could not be started; the log says why"
 
 
 def worker_command(threads: int, nice: int = 0) -> tuple[str, ...]:
@@ -151,29 +161,45 @@ class OcrWorker:
         process = await self._ensure_started()
         self._last_id += 1
         job_id = self._last_id
-        finished = False
+        finished = is_sent = False
         deadline = asyncio.get_running_loop().time() + JOB_TIMEOUT_S
         try:
             job = {"id": job_id, "prompt": prompt, "details": details, "size": len(data)}
             await self._send(process, orjson.dumps(job) + b"\n", data)
+            is_sent = True
             while True:
                 message = await self._receive(process)
                 if message.get("id") != job_id or "alive" in message:
                     if asyncio.get_running_loop().time() > deadline:
                         await self._fail()
-                        raise _too_long()
+                        raise too_long()
                     continue
                 if "piece" in message or "report" in message:
                     yield message.get("piece") or message.get("report") or ""
                     continue
                 finished = True
                 if "error" in message:
-                    raise _job_error(message["error"])
+                    raise job_error(message["error"])
                 return
         finally:
-            if not finished and process.returncode is None and process.stdin is not None:
-                # The caller left, or the job took too long: the worker drops the job before its next piece.
-                process.stdin.write(orjson.dumps({"cancel": job_id}) + b"\n")
+            if not finished and process is self._process and process.returncode is None:
+                await (self._cancel(process, job_id) if is_sent else self._stop())
+
+    async def _cancel(self, process: asyncio.subprocess.Process, job_id: int) -> None:
+        """Has the worker drop a job whose caller has left, and ends a worker that does not do so in time."""
+        assert process.stdin is not None and process.stdout is not None
+        is_dropped = False
+        try:
+            process.stdin.write(orjson.dumps({"cancel": job_id}) + b"\n")
+            async with asyncio.timeout(CANCEL_S):
+                while not is_dropped:
+                    message: Json = orjson.loads(await process.stdout.readline())
+                    is_dropped = message.get("id") == job_id and bool(message.keys() & {"done", "error"})
+        except (TimeoutError, ValueError, ConnectionError):  # ValueError: its output has ended
+            pass
+        finally:
+            if not is_dropped:
+                await self._stop()
 
     async def _send(self, process: asyncio.subprocess.Process, message: bytes, data: bytes | bytearray) -> None:
         """Writes in pieces, so that a large image is not copied whole into the pipe's buffer in one step."""
@@ -186,7 +212,7 @@ class OcrWorker:
                 await asyncio.wait_for(process.stdin.drain(), self._piece_timeout_s)
         except (ConnectionError, TimeoutError) as error:
             await self._fail()
-            raise _died() from error
+            raise died() from error
 
     async def _receive(self, process: asyncio.subprocess.Process) -> Json:
         assert process.stdout is not None
@@ -194,10 +220,10 @@ class OcrWorker:
             line = await asyncio.wait_for(process.stdout.readline(), self._piece_timeout_s)
         except (TimeoutError, ValueError, ConnectionError) as error:  # ValueError: a line above LINE_LIMIT_BYTES
             await self._fail()
-            raise _too_long() from error
+            raise too_long() from error
         if not line:
             await self._fail()
-            raise _died()
+            raise died()
         message: Json = orjson.loads(line)
         return message
 
@@ -259,32 +285,3 @@ class OcrWorker:
             task = asyncio.get_running_loop().create_task(self._stop())
             self._stopping.add(task)
             task.add_done_callback(self._stopping.discard)
-
-
-class ImageFailed(GatewayError):
-    """The engine failed on one image. Status 422, since the image is the cause: callers keep using the server."""
-
-    status = 422
-    type = "invalid_request_error"
-    code = "ocr_failed"
-
-
-class WorkerDied(ImageFailed):
-    """The process ended while it had the job."""
-
-
-_NOT_STARTED = "the OCR engine could not be started; the log says why"
-
-
-def _too_long() -> GatewayError:
-    return ImageFailed("the OCR engine took too long over this image; try a smaller one", code="ocr_timeout")
-
-
-def _died() -> GatewayError:
-    return WorkerDied("the OCR engine failed on this image and was restarted; try another image")
-
-
-def _job_error(fields: Json) -> GatewayError:
-    """The error that the worker reported: `{status, code, message}`."""
-    kinds: dict[int, type[GatewayError]] = {400: InvalidRequest, 503: EngineMissing}
-    return kinds.get(fields["status"], ImageFailed)(fields["message"], code=fields["code"])

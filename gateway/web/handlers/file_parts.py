@@ -1,8 +1,8 @@
 """Puts the text of files in place of `file`, `input_file` and `document` parts, for upstreams that take no files.
 
 Files come inside the request (base64); they are read in the parse processes and their text is sanitized as the request
-was. Formats: PDF (OCR reads scanned pages), .docx, .xlsx, .pptx, .odt, HTML, text. Sources: OpenAI API reference (chat,
-responses), Anthropic API reference (messages), read 2026-11-22.
+was. Formats: PDF (OCR reads scanned pages), .docx, .xlsx, .pptx, .odt, .epub, HTML, text. Sources: OpenAI API reference
+(chat, responses), Anthropic API reference (messages), read 2026-11-22.
 """
 
 import mimetypes

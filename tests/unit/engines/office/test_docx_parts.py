@@ -7,7 +7,7 @@ from typing import Any
 import docx
 from docx.oxml import parse_xml
 
-from gateway.engines.office.docx_parts import W
+from gateway.engines.office.docx_looks import W
 from gateway.engines.office.reader import read_document
 from tests.support.office_files import docx_file, saved
 

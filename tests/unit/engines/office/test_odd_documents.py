@@ -77,7 +77,9 @@ def test_a_main_part_may_have_another_name() -> None:
 
 
 def test_hidden_text_of_an_odt_is_left_out_and_what_follows_it_stays() -> None:
-    style = '<style:style style:name="H"><style:text-properties text:display="none"/></style:style>'
+    hidden = '<style:text-properties text:display="none"/></style:style>'
+    families = ("text", "paragraph")
+    style = "".join(f'<style:style style:name="H" style:family="{family}">{hidden}' for family in families)
     content = (
         '<text:p>One<text:hidden-text text:is-hidden="true">secret1</text:hidden-text> two'
         '<text:span text:style-name="H">secret2</text:span> three</text:p>'

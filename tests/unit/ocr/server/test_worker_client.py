@@ -6,10 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 
+import aiohttp
 import pytest
+from aiohttp import web
 
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, RateLimited
-from gateway.ocr.server.worker_client import LONGEST_PAUSE_S, MAX_WAITING, ImageFailed, OcrWorker
+from gateway.ocr.server.app import runner_of
+from gateway.ocr.server.worker_client import LONGEST_PAUSE_S, MAX_WAITING, OcrWorker
+from gateway.ocr.server.worker_errors import ImageFailed
+from tests.support.ocr_running import request_of
+from tests.support.waiting import until
 
 SCRIPT = r"""
 import json, os, queue, sys, threading, time
@@ -30,6 +36,7 @@ while True:
         if word == "die": os._exit(9)
         if word == "die-once":
             if not os.path.exists(data): open(data, "w").close(); os._exit(9)
+        elif word == "begin": open(data + b"-begun", "w").close()
         elif word == "hang": time.sleep(60)
         elif word == "refuse":
             say(id=number, error={"status": 400, "code": "invalid_image_format", "message": "bad"})
@@ -120,6 +127,41 @@ async def test_a_caller_who_leaves_has_the_job_given_up(worker: OcrWorker, tmp_p
     pid = worker.pid
     assert await read(worker, "next wait", mark.encode()) == ["next"]
     assert worker.pid == pid
+
+
+async def test_a_worker_that_does_not_drop_the_job_of_a_caller_who_leaves_is_ended(worker: OcrWorker) -> None:
+    async with aclosing(worker.read(b"", "first hang")) as pieces:
+        assert await anext(pieces) == "first"
+    assert not worker.is_loaded
+    assert await read(worker, "next") == ["next"]
+
+
+async def test_a_caller_who_leaves_while_the_image_is_sent_spoils_no_other_image(worker: OcrWorker) -> None:
+    assert await read(worker, "warm") == ["warm"]
+    task = asyncio.create_task(read(worker, "never", bytes(80_000_000)))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert await read(worker, "next") == ["next"]
+
+
+async def test_a_request_whose_client_has_left_is_given_up(worker: OcrWorker, tmp_path: Path) -> None:
+    mark, runner = tmp_path / "given-up", runner_of(worker)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    body = request_of(str(mark).encode(), "begin until-given-up")
+    try:
+        async with aiohttp.ClientSession() as session:
+            url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1/chat/completions"
+            asking = asyncio.create_task(session.post(url, json=body))
+            await until(Path(f"{mark}-begun").exists, 20)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+        await until(mark.exists, 10)
+    finally:
+        await runner.cleanup()
 
 
 @pytest.mark.slow
