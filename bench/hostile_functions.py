@@ -27,6 +27,8 @@ from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html import charset, dom, metadata, no_text
+from gateway.engines.index import coverage
+from gateway.engines.index.query import comparable
 from gateway.engines.index.vector_rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.engines.text import code_fences, passages, tokens
@@ -182,6 +184,8 @@ def _urls(text: str) -> None:
 def _words_of(text: str) -> None:
     tokens.bigrams(tokens.fold(text))
     tokens.terms(text)
+    tokens.terms_among(text, {"cach", "index"})
+    coverage.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, comparable(text))
 
 
 _IMAGE_HEADS = {

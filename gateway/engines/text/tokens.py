@@ -5,6 +5,7 @@ Pure; used in the server and in the parsing processes. The search index stems wi
 
 import re
 import unicodedata
+from collections.abc import Collection
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
@@ -62,6 +63,19 @@ def terms(text: str, stop: frozenset[str] = STOP_WORDS) -> list[str]:
         else:
             stems.append(stem(word))
     return stems
+
+
+def terms_among(text: str, wanted: Collection[str]) -> set[str]:
+    """Those of `wanted` that are terms of the text: `set(terms(text))` cut to `wanted`, at a third of its cost.
+
+    Only words that may have such a stem are stemmed: a stem without its last letter begins its word (see `stem`).
+    """
+    if any(CJK.search(each) for each in wanted):
+        return set(terms(text)).intersection(wanted)
+    words = {word.replace("’", "'").removesuffix("'s") for word in WORD.findall(fold(text))}
+    beginnings = tuple(each[:-1] for each in wanted)
+    kept = [word for word in words - STOP_WORDS or words if word.startswith(beginnings)]
+    return {stem(word) for word in kept if not CJK.search(word)}.intersection(wanted)
 
 
 def name_parts(name: str) -> list[str]:
