@@ -66,11 +66,13 @@ class QueryTerms:
     """What is looked up: `words` (a name with underscores is one, looked up as a phrase), and CJK pairs.
 
     `names` are those of the words that are names in camel case, each with its parts that are words for its sake only.
+    `needed`: words of which a passage must have all of one group; none where any word does.
     """
 
     words: tuple[str, ...]
     pairs: tuple[str, ...]
     names: tuple[tuple[str, frozenset[str]], ...] = ()
+    needed: tuple[tuple[str, ...], ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.words or self.pairs)
@@ -109,7 +111,8 @@ def query_terms(text: str) -> QueryTerms:
 def match_expression(query: IndexQuery, terms: QueryTerms) -> str:
     """The MATCH text: passages of the query's owners with any of the terms, or with any of its phrases."""
     owners = " OR ".join(quoted(owner_token(owner)) for owner in query.owners)
-    either = [quoted(word) for word in terms.words]  # of all columns: a column filter costs more than it keeps out
+    groups = terms.needed or [(word,) for word in terms.words]
+    either = [" AND ".join(map(quoted, group)) for group in groups]  # of all columns: a column filter costs too much
     if terms.pairs:
         either.append("cjk : (" + " OR ".join(map(quoted, terms.pairs)) + ")")
     if query.phrases:

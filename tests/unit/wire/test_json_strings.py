@@ -4,7 +4,7 @@ import json
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.long_texts import LONG_CHARS, Utf8Text
@@ -17,6 +17,7 @@ def text_of(value: str | Utf8Text) -> str:
     return value.text if isinstance(value, Utf8Text) else value
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(UNITS), min_size=1, max_size=8), st.integers(0, 40), st.booleans())
 def test_a_string_is_decoded_as_by_the_naive_form(units: list[str], shift: int, is_ascii: bool) -> None:
     text = "x" * shift + "".join(units) * (2 * LONG_CHARS // len(units))

@@ -146,7 +146,11 @@ class PostgresReader:
         query's phrases. Of a CJK phrase all pairs and words must be there: `ranking` looks for the phrase itself."""
         if not query.phrases:
             wanted = self._query_terms(terms)
-            return wanted, " | ".join(term.query for term in wanted)
+            if not terms.needed:
+                return wanted, " | ".join(term.query for term in wanted)
+            groups = [self._terms(group) for group in (*terms.needed, *((pair,) for pair in terms.pairs))]
+            either = [" & ".join(term.query for term in group if term.words) for group in groups]
+            return wanted, " | ".join(f"({group})" for group in either if group)
         wanted, either = [], []
         for phrase in query.phrases:
             pairs = bigrams(fold(phrase))

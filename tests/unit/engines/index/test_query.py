@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.engines.index import candidates, ranking
 from gateway.engines.index.candidates import ranked_passages
 from gateway.engines.index.messages import is_message
 from gateway.engines.index.page_priors import page_prior
@@ -165,3 +166,28 @@ async def test_pages_without_latin_words_are_found_in_each_way_of_writing(
         ("chinese", "如果端口已被占用,启动容器时会报错。"),
     ]
     assert (await _found(tmp_path, pages, query))[0] == page
+
+
+_COMMON_PAGES = [
+    ("both", "A tide that carries amber to the shore."),
+    *[(f"tide{n}", "The tide, the tide of every day.") for n in range(30)],
+    *[(f"amber{n}", "Amber, amber of every colour.") for n in range(30)],
+]
+
+
+@pytest.mark.parametrize("query", ["amber tide", "a tide of amber shipped 教程"])
+async def test_a_large_index_ranks_old_pages_that_hold_two_common_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    monkeypatch.setattr(ranking, "MAX_PASSAGES", 10)
+    monkeypatch.setattr(candidates, "ROW_BUDGET", 10)
+    assert (await _found(tmp_path, _COMMON_PAGES, query))[0] == "both"
+
+
+async def test_a_large_index_finds_pages_by_chinese_pairs_beside_common_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranking, "MAX_PASSAGES", 10)
+    monkeypatch.setattr(candidates, "ROW_BUDGET", 10)
+    pages = [("chinese", "教程 for everybody"), *_COMMON_PAGES]
+    assert "chinese" in await _found(tmp_path, pages, "amber tide 教程")
