@@ -17,9 +17,9 @@ wanted; at half, long pages push others out; at double, finding their pages cost
 ROW_BUDGET = 4_000
 _MAX_RECOUNTED = _MAX_GROUPED = 4
 """Rows that BM25 may rank in a large index, words counted once more within the caller's pages, and words that groups
-are made of. Chosen for 60 ms of CPU at the 95th percentile over 100,000 pages (`bench.index`). Measured with every index
-taken for a large one, 125 questions over two sets of documentation: MRR@10 .702 without a budget, .697 with this one,
-.683 with 3,000 rows, .625 with 6,000 rows of the rarest words alone, as before; double misses the limit of time."""
+are made of. Chosen for 60 ms of CPU at the 95th percentile over 100,000 pages (`bench.index`); double misses that.
+Measured with every index taken for a large one, 125 questions over two sets of documentation: MRR@10 .702 without a
+budget, .697 with this one, .683 with 3,000 rows, .625 with 6,000 rows of the rarest words alone, as before."""
 
 
 class PassageCounts:
