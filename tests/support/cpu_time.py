@@ -17,10 +17,11 @@ def takes_less(limit_s: float, call: Callable[[], object]) -> bool:
     One run of five that does is enough. Each is taken without collections of garbage, and beside a fixed piece of work
     that says how much slower this machine is at that moment; a faster one does not make the bound stricter.
     """
-    return any(once_s(lambda _: call(), None) < limit_s * _slowness() for _ in range(_TRIES))
+    return any(once_s(lambda _: call(), None) < limit_s * slowness() for _ in range(_TRIES))
 
 
-def _slowness() -> float:
+def slowness() -> float:
+    """How many times slower this machine is at this moment than the one on which bounds were chosen; at least 1."""
     return max(1.0, once_s(_reference, 300_000) / REFERENCE_S)
 
 
