@@ -14,6 +14,7 @@ from bench import hostile_content as content
 from bench import hostile_hidden as hidden
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
+from bench import hostile_sheets as sheets
 from gateway import schemas, trace
 from gateway.access.budgets import estimated_tokens
 from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
@@ -231,6 +232,7 @@ READERS: dict[str, Reader] = {
     "signs of scripts": Reader(content.signs, _trees(), _PAGE_SIZES),
     "data of scripts": Reader(content.state, inputs.TEXTS),
     "hidden parts": Reader(content.hidden, _trees(), _PAGE_SIZES),
+    "style sheet": Reader(sheets.rules, sheets.SHEETS),
     "second opinion": Reader(content.opinion, _trees(), _PAGE_SIZES),
     "links": Reader(lambda root: metadata.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
     "pruning": Reader(_pruned, _trees(), _PAGE_SIZES),

@@ -16,7 +16,7 @@ from gateway.engines.html import colours, hiding
 from gateway.engines.html.cascade import Cascade
 from gateway.engines.html.css import Declarations
 from gateway.engines.html.dom import remove_all, text_size
-from gateway.engines.html.marked_elements import NAMING, OPENER, MarkedElements, openers_of
+from gateway.engines.html.marked_elements import NAMING, OPENER, MarkedElements
 from gateway.engines.html.selector_frames import mark
 from gateway.engines.html.shadow_trees import flatten
 from gateway.engines.html.surroundings import Surroundings
@@ -143,7 +143,7 @@ class _Walk:
         return marked | (self._styles.suspects(lambda style: _may_hide(style, known)) - {self._root})
 
     def _keep_revealed(self, found: _Findings) -> None:
-        self._openers = openers_of(self._root)
+        self._openers = self._marked.around_openers()
         invisible = {element for element, _, ends in found.texts if ends is hiding.text_invisible}
         kept = {box for box in [*found.boxes, *invisible] if self._is_kept(box, found, invisible)}
         kept |= _drawings_in_opened(self._root, found, kept, self._openers)

@@ -18,7 +18,7 @@ from gateway.engines.html.selectors import NEVER_AT_REST
 
 _VALUES_REMEMBERED = 4_096
 """Values of properties that a process remembers. Chosen: those of a few pages; at half long sheets judge some twice."""
-_NAME = re.compile(r"([.#])([A-Za-z][\w-]*)")
+_NAME = re.compile(r"[.#][A-Za-z][\w-]*")
 _TAG = re.compile(r"(?:^|[\s>+~])([A-Za-z][\w-]*)")
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _MAX_NESTING = 6
@@ -73,10 +73,10 @@ class Present:
             return True
         if ":" in selector and NEVER_AT_REST.search(selector):
             return False
-        names = (match[0] if self._is_strict else match[0].lower() for match in _NAME.finditer(selector))
-        if not all(name in self._names for name in names):
+        names = _NAME.findall(selector)
+        if not self._names.issuperset(names if self._is_strict else map(str.lower, names)):
             return False
-        return all(match[1].lower() in self._tags for match in _TAG.finditer(selector))
+        return self._tags.issuperset(map(str.lower, _TAG.findall(selector)))
 
 
 def decisive(stated: Iterable[Declared]) -> frozenset[str]:

@@ -31,7 +31,6 @@ a hostile page takes four seconds, at 3 µs for each."""
 _SLOTS = 8
 """Names that one step may have. Chosen: pages have five; a step with more never matches."""
 
-
 _OwnTest = AttributeTest | PlaceTest | StateTest | HasTest
 
 
@@ -46,19 +45,14 @@ class SelectorMatcher:
         self._joined = {" ": 0, ">": 0, "+": 0, "~": 0}
         self._tags: dict[str, int] = {}
         self._slots: list[tuple[int, dict[str, int]]] = [(0, {}) for _ in range(_SLOTS)]
-        self._attributes: set[str] = set()
-        self._tests: dict[int, tuple[_OwnTest, ...]] = {}
-        self._lists: dict[int, list[tuple[int, bool]]] = {}
+        self._attributes, self._ids = set[str](), set[str]()
+        self._tests, self._lists = dict[int, tuple[_OwnTest, ...]](), dict[int, list[tuple[int, bool]]]()
         self._below_root, self._work = -1, MAX_WORK
-        self._places: Remembered[int, list[int]] = Remembered()
-        self._listed: Remembered[int, int] = Remembered()
-        self._list_ends: dict[ListTest, int] = {}
-        self._rules: dict[int, int] = {}
-        self._has: dict[HasTest, set[Any]] = {}
-        self._has_bits: dict[HasTest, int] = {}
-        self._having: dict[Any, int] = {}
+        self._places, self._listed = Remembered[int, list[int]](), Remembered[int, int]()
+        self._list_ends, self._rules = dict[ListTest, int](), dict[int, int]()
+        self._has, self._has_bits = dict[HasTest, set[Any]](), dict[HasTest, int]()
         self._counted: dict[PlaceTest, dict[Any, tuple[int, int]]] = {}
-        self._known: Remembered[Any, int] = Remembered()
+        self._having, self._known = dict[Any, int](), Remembered[Any, int]()
         self._has_types = self._has_siblings = False
 
     def add(self, selector: Selector, rule: int) -> None:
@@ -128,6 +122,8 @@ class SelectorMatcher:
                 by_name[names[at]] = by_name.get(names[at], 0) | bit
                 if names[at][0] == "[":
                     self._attributes.add(names[at][1:-1])
+                elif names[at][0] == "#":
+                    self._ids.add(names[at][1:])
             else:
                 self._slots[at] = (free | bit, by_name)
 
@@ -232,11 +228,15 @@ class SelectorMatcher:
         """The steps whose tag and names an element has."""
         given = element.keys()
         present = tuple(filter(self._attributes.__contains__, given)) if given and self._attributes else ()
-        key = (element.tag, element.get("id"), element.get("class"), present)
+        identity = element.get("id") if given and self._ids else None
+        if identity and (identity.lower() if self._quirks else identity) not in self._ids:
+            identity = None
+        classes = element.get("class") if given else None
+        key = (element.tag, identity, classes, present)
         if (known := self._known.get(key)) is not None:
             return known
-        names = [f"#{key[1]}"] if key[1] else []
-        names += [f".{name}" for name in (key[2] or "").split()]
+        names = [f"#{identity}"] if identity else []
+        names += [f".{name}" for name in (classes or "").split()]
         names += [f"[{name}]" for name in present]
         if self._quirks:
             names = [name.lower() for name in names]
