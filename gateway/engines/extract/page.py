@@ -120,10 +120,11 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
         text = f"{text}\n\n{head.described}".strip()  # scripts draw the page, but its structured data has the text
     if count_words(text, FEW_WORDS) < FEW_WORDS <= count_words(drawn := state.text(), FEW_WORDS):
         text = drawn  # the text that scripts would draw stands in the page as data
+        content = replace(content, for_no_scripts=False)
     for _, read in options.page_texts:
         text = f"{text}\n\n{read}".strip()  # what OCR has read of a picture of the page
     page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS
-    page["needs_browser"] = signs.needs_browser(text)
+    page["needs_browser"] = signs.needs_browser("" if content.for_no_scripts else text)
     page["login"] = login and not text
     return _complete_page(text, options, page, lambda: anchors_of(content.region))
 
