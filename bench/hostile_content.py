@@ -14,12 +14,13 @@ from gateway.engines.content import blocks
 from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.opinion import follow
 from gateway.engines.content.structured_data import read_structured_data
-from gateway.engines.content.structured_text import completed
+from gateway.engines.content.structured_text import completed, with_things
 from gateway.engines.html.embedded_state import EmbeddedState
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.inline_frames import open_frames
 from gateway.engines.html.metadata import read_head
 from gateway.engines.html.script_signs import read_signs
+from gateway.engines.markdown.writer import WriterOptions
 from gateway.engines.office.reader import read_document
 
 _XML_ODD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -49,9 +50,9 @@ def opinion(root: Any) -> None:
 
 
 def structured(root: Any) -> str:
-    """What structured data adds to a short text."""
+    """What structured data adds to a short text, and to none."""
     data = read_structured_data(root, read_head(root, "https://example.org/a/b"))
-    return completed("a text of 19.99", data, "product", plain=False)
+    return completed("a text of 19.99", data, "product", plain=False) + with_things("", data, WriterOptions(""))
 
 
 def signs(root: Any) -> object:

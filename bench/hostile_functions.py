@@ -15,6 +15,7 @@ from bench import hostile_hidden as hidden
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
 from bench import hostile_sheets as sheets
+from bench.hostile_things import THINGS
 from gateway import schemas, trace
 from gateway.access.budgets import estimated_tokens
 from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
@@ -86,7 +87,7 @@ def _trees() -> dict[str, Make]:
 
 
 def _structured_trees() -> dict[str, Make]:
-    return {name: partial(_parsed, make) for name, make in {**inputs.PAGES, **inputs.STRUCTURED}.items()}
+    return {name: partial(_parsed, make) for name, make in {**inputs.PAGES, **inputs.STRUCTURED, **THINGS}.items()}
 
 
 def _encoded(table: Mapping[str, Make], prefix: bytes = b"") -> dict[str, Make]:
@@ -217,7 +218,7 @@ READERS: dict[str, Reader] = {
     "whole answer with hosted tools": Reader(answers.hosted_chat, answers.HOSTED),
     "messages body": Reader(lambda body: answers.to_chat(body, 8), answers.REQUESTS, _QUICK_SIZES),
     "page": Reader(_page, _encoded(inputs.PAGES), (5_000, 10_000, 20_000)),
-    "page that fell": Reader(_page, _encoded({kind: pages.MORE_PAGES[kind] for kind in pages.FELL})),
+    "page that fell": Reader(_page, _encoded({kind: pages.MORE_PAGES[kind] for kind in pages.FELL} | THINGS)),
     "page of text": Reader(lambda text: read("markdown", text, "text/markdown", False), _encoded(inputs.TEXTS)),
     "page of xml": Reader(
         lambda text: read("xml", text, "text/xml", False), _encoded(inputs.PAGES | pages.MORE_DOCUMENTS)

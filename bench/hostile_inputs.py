@@ -273,24 +273,24 @@ def names(kinds: Iterable[dict[str, Generator]]) -> list[str]:
     return [name for kind in kinds for name in kind]
 
 
-def _json_ld(begin: str, unit: str, end: str, size: int) -> str:
+def json_ld(begin: str, unit: str, end: str, size: int) -> str:
     text = begin + unit * (size // len(unit)) + end
     return f'<body>a<script type="application/ld+json">{text}</script>'
 
 
 _PRODUCT_START = '{"@type":"Product","name":"a b","description":"'
 STRUCTURED: dict[str, Callable[[int], str]] = {
-    "nested lists": lambda size: _json_ld("", "[", "]" * size, size // 2),
-    "nested objects": lambda size: _json_ld("", '{"a":', "1" + "}" * (size // 10), size // 2),
-    "items": partial(_json_ld, '{"@type":"ItemList","itemListElement":[', '{"name":"a"},', "1]}"),
-    "lists": partial(_json_ld, "[", '{"@type":"ItemList","itemListElement":[{"name":"a"}]},', "1]"),
-    "products": partial(_json_ld, "[", '{"@type":"Product","name":"a","offers":[{"price":1}]},', "1]"),
-    "offers": partial(_json_ld, '{"@type":"Product","name":"a","offers":[', '{"offers":[{"price":1}]},', "1]}"),
-    "types": partial(_json_ld, '{"@type":[', '"Product",', '"a"],"name":"b"}'),
-    "marks": partial(_json_ld, _PRODUCT_START, "<", '"}'),
-    "half tags": partial(_json_ld, _PRODUCT_START, "<a ", '"}'),
-    "references": partial(_json_ld, _PRODUCT_START, "&amp;", '"}'),
-    "long number": partial(_json_ld, '{"@type":"Product","name":"a","offers":{"price":"', "1.", '"}}'),
+    "nested lists": lambda size: json_ld("", "[", "]" * size, size // 2),
+    "nested objects": lambda size: json_ld("", '{"a":', "1" + "}" * (size // 10), size // 2),
+    "items": partial(json_ld, '{"@type":"ItemList","itemListElement":[', '{"name":"a"},', "1]}"),
+    "lists": partial(json_ld, "[", '{"@type":"ItemList","itemListElement":[{"name":"a"}]},', "1]"),
+    "products": partial(json_ld, "[", '{"@type":"Product","name":"a","offers":[{"price":1}]},', "1]"),
+    "offers": partial(json_ld, '{"@type":"Product","name":"a","offers":[', '{"offers":[{"price":1}]},', "1]}"),
+    "types": partial(json_ld, '{"@type":[', '"Product",', '"a"],"name":"b"}'),
+    "marks": partial(json_ld, _PRODUCT_START, "<", '"}'),
+    "half tags": partial(json_ld, _PRODUCT_START, "<a ", '"}'),
+    "references": partial(json_ld, _PRODUCT_START, "&amp;", '"}'),
+    "long number": partial(json_ld, '{"@type":"Product","name":"a","offers":{"price":"', "1.", '"}}'),
     "scripts": lambda size: '<script type="application/ld+json">[</script>' * (size // 45),
     "nested scopes": lambda size: "<div itemscope itemprop=a>" * (size // 26),
     "nested properties": lambda size: "<div itemscope>" + "<div itemprop=a>b" * (size // 17),

@@ -12,8 +12,8 @@ from tests.support.cpu_time import slowness
 
 MOST_US_PER_BYTE = 25.0
 """CPU time of a byte in a small input, with what a call costs whatever it reads, on the machine on which bounds were
-chosen (`cpu_time`). Chosen: over twice that of the dearest, a page of short paragraphs; at half a busy machine fails, at
-double a byte may cost what five do today."""
+chosen (`cpu_time`). Chosen: over twice that of the dearest, a page of short paragraphs; at half a busy machine fails,
+at double a byte may cost what five do today."""
 
 
 @pytest.mark.slow

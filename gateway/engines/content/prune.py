@@ -65,11 +65,12 @@ begin like a button go."""
 @dataclass(frozen=True, slots=True)
 class Content:
     """The pruned region, an element, and the page's type; the type is empty for a page too large or too empty.
-    `styles_ignored`: see PageMeasures."""
+    `styles_ignored` and `for_no_scripts`: see PageMeasures."""
 
     region: Any
     page_type: str = ""
     styles_ignored: bool = False
+    for_no_scripts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,8 @@ class PageMeasures:
     """A measured page: its blocks, their feature rows (none for a page with too many blocks), which blocks are
     comments, the bits of page_parts of each, the words outside comments, the page's signals, the region from which it
     was measured, whether it has scripts, whether it declares one product or an article, whether the rules of its
-    `style` elements were ignored (see html.hidden), and the second opinion."""
+    `style` elements were ignored (see html.hidden), whether it has only short texts for browsers without scripts
+    (see html.no_text), and the second opinion."""
 
     blocks: list[TextBlock]
     rows: list[list[float]]
@@ -90,6 +92,7 @@ class PageMeasures:
     is_product: bool = False
     is_article: bool = False
     styles_ignored: bool = False
+    for_no_scripts: bool = False
     opinion: WordPairs | None = None
 
     def evidence(self, types: dict[str, float]) -> PageEvidence:
@@ -104,14 +107,16 @@ def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
     open_frames(root)
     styles_ignored = drop_hidden(root)
     opinion = second_opinion(markup_of(root)) if depth == "advanced" else None
-    scripted = root.find(".//script") is not None
-    drop_code(root)
+    has_scripts = root.find(".//script") is not None
+    for_no_scripts = drop_code(root)
+    scripted = has_scripts and not for_no_scripts  # scripts draw nothing of such a text
     region = region_of(root)
     head.semantic = region.semantic
     body = root.find("body")
     found = blocks.collect(root if body is None else body)
     if not found or len(found) > MAX_BLOCKS:
-        return PageMeasures(found, [], [], [], 0, [], region.element, scripted, styles_ignored=styles_ignored)
+        measures = PageMeasures(found, [], [], [], 0, [], region.element, scripted, styles_ignored=styles_ignored)
+        return replace(measures, for_no_scripts=for_no_scripts)
     features = BlockFeatures(found, region.element, head, head.base)
     rows = features.rows()
     comments = in_comments(found)
@@ -124,6 +129,7 @@ def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
         is_product=declares_product(head),
         is_article=declares_article(head),
         styles_ignored=styles_ignored,
+        for_no_scripts=for_no_scripts,
         opinion=opinion,
     )
 
@@ -153,7 +159,7 @@ def prune_page(
     model, types = models
     if model is None or types is None or not page.rows:
         drop_furniture(root)
-        return Content(page.region, styles_ignored=page.styles_ignored)
+        return Content(page.region, "", page.styles_ignored, page.for_no_scripts)
     kinds = types.probabilities(page.signals, head)
     keep = select_blocks(page.evidence(kinds), model.probabilities(page.rows))
     body = root.find("body")
@@ -162,7 +168,7 @@ def prune_page(
     if kind in SHOWCASES:
         _remove_labels(body)
     remove_others(body, [block for block, is_kept in zip(page.blocks, keep, strict=True) if is_kept])
-    return Content(body, kind, page.styles_ignored)
+    return Content(body, kind, page.styles_ignored, page.for_no_scripts)
 
 
 def _remove_labels(body: Any) -> None:

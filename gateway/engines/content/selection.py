@@ -118,7 +118,9 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         if page.opinion is not None and not _is_unlike_articles(page):
             follow(page.opinion, page.blocks, likely, keep)
         _keep_loose(page.blocks, keep)
-        plain_pages.keep_plain(page.blocks, keep, [any(marks) for marks in zip(furniture, aside, labels, strict=True)])
+        others = [any(marks) for marks in zip(furniture, aside, labels, strict=True)]
+        plain_pages.keep_plain(page.blocks, keep, others)
+        short_pages.keep_lists(page.blocks, keep, others)
         if page.is_product or _is_of_goods(page):
             _keep_price(page, keep)
         least = 0 if lowest else _LIKELIEST_SHARE * own

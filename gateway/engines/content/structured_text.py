@@ -1,4 +1,5 @@
-"""Adds to a page's text what its structured data says beyond it: facts of a product, the items of a list.
+"""Adds to a page's text what its structured data says beyond it: facts of a product, the items of a list; and of a
+page that shows next to nothing what it is about (`things`).
 
 Runs in the parsing processes. Does not know where the data stood in the page.
 """
@@ -8,7 +9,9 @@ import re
 
 from gateway.engines.content.blocks import WORD
 from gateway.engines.content.structured_data import StructuredData, Subject
+from gateway.engines.content.things import write_things
 from gateway.engines.markdown.inline import Inline, InlineStyle
+from gateway.engines.markdown.writer import WriterOptions
 
 _HELD_SHARE = 0.75
 """Share of the word pairs of a value from which the text has it. Chosen: descriptions are cut or quoted in part; at
@@ -19,6 +22,12 @@ names shortened; at double, each shortened name would come twice."""
 _OWN_DESCRIPTION = 2
 """A text so many times as long as the description describes the product in its own words. Chosen: at half, a text with
 reviews alone passes for one; at double, short advertising lines for search engines are added to long texts."""
+THIN_CHARS = 200
+"""Text shorter than this is next to nothing. Chosen: a short paragraph; at double, real short pages are padded, at half
+a cookie notice hides an article drawn by scripts."""
+_TOLD_TIMES = 2
+"""Structured data so many times as long as such a text says more than the page. Chosen: at half, the data of a short
+notice that is read repeats it in other words; at double, a cookie notice hides a short recipe."""
 _LABELS = (("brand", "Brand: "), ("price", "Price: "), ("availability", ""), ("rating", "Rating: "))
 _NUMBER = re.compile(r"\d(?:[\d.,]{0,30}\d)?")
 
@@ -69,6 +78,15 @@ def completed(text: str, data: StructuredData, page_type: str, plain: bool) -> s
     if items and sum(held.has(item.name) for item in items) < _HELD_ITEMS * len(items):
         added += ["\n".join(_item_line(item, inline, plain) for item in items)]
     return "\n\n".join([text, *added] if text else added)
+
+
+def with_things(text: str, data: StructuredData, options: WriterOptions) -> str:
+    """The text of a page that shows next to nothing, and behind it what its structured data says of recipes, jobs,
+    events and the like; the text alone where that is not much more."""
+    if len(text) >= THIN_CHARS or not data.things:
+        return text
+    told = write_things(data.things, _Held(text).has, options)
+    return "\n\n".join(part for part in (text, told) if part) if len(told) > _TOLD_TIMES * len(text) else text
 
 
 def _product_lines(product: Subject, held: _Held, inline: Inline) -> list[str]:

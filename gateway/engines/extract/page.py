@@ -10,7 +10,7 @@ from typing import Any
 from gateway.domain import Json
 from gateway.engines.content.prune import SHOWCASES, Content, main_content
 from gateway.engines.content.structured_data import StructuredData, read_structured_data
-from gateway.engines.content.structured_text import completed
+from gateway.engines.content.structured_text import THIN_CHARS, completed, with_things
 from gateway.engines.extract import documents, simhash
 from gateway.engines.extract.anchors import Anchor, anchors_of, mark_anchors
 from gateway.engines.extract.feed_page import feed_links, feed_page
@@ -32,9 +32,6 @@ from gateway.engines.text.word_count import count_words
 
 MAX_TEXT_CHARS = 2_000_000
 """Content of a page. Chosen: half cuts long books and specifications; double doubles the memory of a crawl's pages."""
-_THIN_CHARS = 200
-"""Content shorter than this gives way to structured data that is more than twice as long. Chosen: a short paragraph; at
-double, real short pages are padded, at half a cookie notice hides an article drawn by scripts."""
 _SCRIPTED_CHARS = 300
 """A page with scripts and less content than this is reported as one that needs JavaScript."""
 _DESCRIPTION_CHARS = 500
@@ -120,14 +117,15 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     if options.links:
         page["links"] = _main_first(links, content.region, head, routes=options.routes)
     text = text_of_content(content, head, structured, options.format == "text")
-    if len(text) < _THIN_CHARS and len(head.described) > 2 * _THIN_CHARS:
+    if not structured.things and len(text) < THIN_CHARS and len(head.described) > 2 * THIN_CHARS:
         text = f"{text}\n\n{head.described}".strip()  # scripts draw the page, but its structured data has the text
     if count_words(text, FEW_WORDS) < FEW_WORDS <= count_words(drawn := state.text(), FEW_WORDS):
         text = drawn  # the text that scripts would draw stands in the page as data
+        content = replace(content, for_no_scripts=False)
     for _, read in options.page_texts:
         text = f"{text}\n\n{read}".strip()  # what OCR has read of a picture of the page
     page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS
-    page["needs_browser"] = signs.needs_browser(text)
+    page["needs_browser"] = signs.needs_browser("" if content.for_no_scripts else text)
     page["login"] = login and not text
     return _complete_page(text, options, page, lambda: anchors_of(content.region))
 
@@ -136,7 +134,8 @@ def text_of_content(content: Content, head: Head, structured: StructuredData, pl
     """The region as Markdown or plain text, with what structured data says beyond it. On pages of goods and teasers the
     pictures, whose descriptions repeat their names, are left out; `images` lists them."""
     options = WriterOptions(head.base, plain, pictures=content.page_type not in SHOWCASES)
-    return completed(Writer(options).write(content.region), structured, content.page_type, plain)
+    text = completed(Writer(options).write(content.region), structured, content.page_type, plain)
+    return with_things(text, structured, options)
 
 
 def _head_fields(head: Head) -> Json:

@@ -10,6 +10,14 @@ from typing import Any
 
 from gateway.engines.html.dom import remove_all, text_of, text_size
 
+_PARAGRAPHS = frozenset(
+    {"p", "div", "section", "article", "li", "dt", "dd", "td", "th", "blockquote", "center", "pre", "figcaption",
+     "h1", "h2", "h3", "h4", "h5", "h6"}
+)  # fmt: skip
+_NOTICE = re.compile(r"java\s?script|\bscripting\b|\benable (?:js|scripts)\b|\byour browser\b", re.IGNORECASE)
+_BESIDE_CHARS = 100
+"""Text beside a `noscript` up to which it is all there is. Chosen: a notice that the page loads. At half, such notices
+hide the text; at double, a short page gives way to the text for readers without scripts."""
 _DROPPED = (
     "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
     "select", "textarea", "input", "datalist", "link", "meta", "head", "title", "noembed",
@@ -27,9 +35,10 @@ scripts. At half, notices such as "enable JavaScript" count; at double (the whol
 shows in its own place is content from the share alone: browsers of today show it where a plug-in would have to run."""
 
 
-def drop_code(root: Any) -> None:
+def drop_code(root: Any) -> bool:
     """Removes elements without text for readers. Text for browsers without scripts, or without the program that an
-    `object` needs, stays if it is most of the page."""
+    `object` needs, stays if it is most of the page. True for a page that has nothing but short texts of the first kind:
+    a browser may show more."""
     body = root.find("body")
     if body is not None:
         remove_all(list(body.iter("noframes")))  # of a frameset inline_frames has made a box
@@ -39,24 +48,54 @@ def drop_code(root: Any) -> None:
                 frame.tag = "div"
     fallback = [] if body is None else list(body.iter("noscript", "object"))
     remove_all(element for element in list(root.iter(*_DROPPED)) if element.tag not in ("noscript", "object"))
-    content = _content_in_place(body, fallback) if fallback else set()
+    content, is_alone = _content_in_place(body, fallback) if fallback else (set(), False)
     for element in content:
         element.tag = "div"
     remove_all(element for element in fallback if element not in content)
     _drop_marks(root)
+    return is_alone
 
 
-def _content_in_place(body: Any, fallback: list[Any]) -> set[Any]:
-    """The outermost of the elements that hold most of the page's text."""
+def _content_in_place(body: Any, fallback: list[Any]) -> tuple[set[Any], bool]:
+    """The outermost of the elements that hold most of the page's text; or, where the page has next to nothing beside
+    short texts for browsers without scripts, these, and True."""
     inside = set[Any]()
     outermost = []
     for each in fallback:
         if each not in inside:
             inside.update(each.iter("noscript", "object"))
-            outermost.append((each, text_size(each)))
-    total = text_size(body) - sum(size for each, size in outermost if each.tag == "object")
+            outermost.append(each)
+    sizes = {each: text_size(each) for each in outermost}
+    notes = [each for each in outermost if each.tag == "noscript" and sizes[each]]
+    beside = text_size(body) - sum(sizes.values())
+    total = beside + sum(sizes[each] for each in notes)
     least = {"object": _FALLBACK_SHARE * total, "noscript": max(_FALLBACK_CHARS, _FALLBACK_SHARE * total)}
-    return {each for each, size in outermost if size > least[each.tag]}
+    content = {each for each in outermost if sizes[each] > least[each.tag]}
+    if content or beside > _BESIDE_CHARS:
+        return content, False
+    _drop_notices(notes)
+    sizes = {each: text_size(each) for each in notes}
+    return ({each for each in notes if sizes[each]}, True) if sum(sizes.values()) > beside else (set(), False)
+
+
+def _drop_notices(notes: list[Any]) -> None:
+    """Takes the paragraphs that ask for scripts out of texts for browsers without them: they are no answer."""
+    for note in notes:
+        paragraph: dict[Any, Any] = {}
+        pieces: dict[Any, list[str]] = {}
+        for element in note.iter():
+            outer = paragraph.get(element.getparent())
+            own = paragraph[element] = element if outer is None or element.tag in _PARAGRAPHS else outer
+            pieces.setdefault(own, []).append(element.text or "")
+            if outer is not None:
+                pieces[outer].append(element.tail or "")
+        texts = {own: "".join(found) for own, found in pieces.items()}
+        notices = {own for own, text in texts.items() if len(text) <= _FALLBACK_CHARS and _NOTICE.search(text)}
+        for element, own in paragraph.items():
+            if own in notices:
+                element.text = None
+            if paragraph.get(element.getparent()) in notices:
+                element.tail = None
 
 
 def _keep_drawn_text(body: Any) -> None:

@@ -1,0 +1,99 @@
+"""Which properties of schema.org's types `things` tells, in which order and form: a table.
+
+Source: schema.org's types and properties, and which of them Google's documentation of structured data asks for.
+"""
+
+Field = tuple[str, str, str]
+"""`(properties, form, label)`. Of several properties the first that has a value is told; no property is the object
+itself. Forms: `fact`, `text`, `list`, `steps` and `questions`."""
+_ARTICLE = (
+    ("author", "fact", "Author"),
+    ("datePublished", "fact", "Published"),
+    ("articleBody text description abstract", "text", ""),
+)
+_EVENT = (
+    ("startDate", "fact", "Start"),
+    ("endDate", "fact", "End"),
+    ("eventStatus", "fact", "Status"),
+    ("location", "fact", "Place"),
+    ("performer", "fact", "With"),
+    ("organizer", "fact", "Organiser"),
+    ("offers", "fact", "Price"),
+    ("description", "text", ""),
+)
+_QUESTIONS = (("description", "text", ""), ("mainEntity", "questions", ""))
+_FILM = (
+    ("director", "fact", "Director"),
+    ("actor", "fact", "Cast"),
+    ("dateCreated datePublished", "fact", "Date"),
+    ("duration", "fact", "Duration"),
+    ("genre", "fact", "Genre"),
+    ("contentRating", "fact", "Rated"),
+    ("aggregateRating", "fact", "Rating"),
+    ("description", "text", ""),
+)
+_FIELDS: dict[str, tuple[Field, ...]] = {
+    "recipe": (
+        ("description", "text", ""),
+        ("author", "fact", "Author"),
+        ("recipeYield yield", "fact", "Yield"),
+        ("prepTime", "fact", "Preparation"),
+        ("cookTime", "fact", "Cooking"),
+        ("totalTime", "fact", "Total time"),
+        ("nutrition", "fact", "Nutrition"),
+        ("aggregateRating", "fact", "Rating"),
+        ("recipeIngredient ingredients", "list", "Ingredients"),
+        ("recipeInstructions", "steps", "Instructions"),
+    ),
+    "howto": (
+        ("description", "text", ""),
+        ("totalTime", "fact", "Total time"),
+        ("estimatedCost", "fact", "Cost"),
+        ("supply", "list", "Supplies"),
+        ("tool", "list", "Tools"),
+        ("step steps", "steps", "Steps"),
+    ),
+    "jobposting": (
+        ("hiringOrganization", "fact", "Organisation"),
+        ("jobLocation", "fact", "Place"),
+        ("jobLocationType", "fact", "Kind of place"),
+        ("applicantLocationRequirements", "fact", "Applicants from"),
+        ("employmentType", "fact", "Employment"),
+        ("baseSalary estimatedSalary", "fact", "Salary"),
+        ("datePosted", "fact", "Posted"),
+        ("validThrough", "fact", "Valid until"),
+        ("description", "text", ""),
+        ("responsibilities", "text", "Responsibilities"),
+        ("qualifications", "text", "Qualifications"),
+        ("skills", "text", "Skills"),
+        ("jobBenefits", "text", "Benefits"),
+    ),
+    "book": (
+        ("author", "fact", "Author"),
+        ("publisher", "fact", "Publisher"),
+        ("datePublished", "fact", "Published"),
+        ("isbn", "fact", "ISBN"),
+        ("numberOfPages", "fact", "Pages"),
+        ("inLanguage", "fact", "Language"),
+        ("genre", "fact", "Genre"),
+        ("aggregateRating", "fact", "Rating"),
+        ("description abstract", "text", ""),
+    ),
+    "faqpage": _QUESTIONS,
+    "qapage": _QUESTIONS,
+    "question": (("", "questions", ""),),
+    **dict.fromkeys(("movie", "tvseries", "tvepisode"), _FILM),
+}
+"""What is told of each type, by its name in lower case."""
+_FAMILIES = (("event", _EVENT), ("festival", _EVENT), ("article", _ARTICLE), ("posting", _ARTICLE))
+"""Ends of the names of types, and what is told of them where they are not in _FIELDS: MusicEvent, NewsArticle."""
+
+
+def is_thing(types: frozenset[str]) -> bool:
+    """True for an object with one of these types (in lower case) of which `write_things` tells."""
+    return any(fields_of(kind) for kind in types)
+
+
+def fields_of(kind: str) -> tuple[Field, ...]:
+    """What is told of a type; nothing of most."""
+    return _FIELDS.get(kind) or next((fields for end, fields in _FAMILIES if kind.endswith(end)), ())
