@@ -16,8 +16,9 @@ from gateway.engines.html.css_rules import split_list
 from gateway.engines.html.dom import values_of
 from gateway.engines.html.selectors import NEVER_AT_REST
 
-_VALUES_REMEMBERED = 4_096
-"""Values of properties that a process remembers. Chosen: those of a few pages; at half long sheets judge some twice."""
+_VALUES_REMEMBERED, _REMEMBERED_CHARS = 4_096, 64
+"""Values of properties that a process remembers, and the longest of them. Chosen: those of a few pages; at half long
+sheets judge some twice."""
 _NAME = re.compile(r"[.#][A-Za-z][\w-]*")
 _TAG = re.compile(r"(?:^|[\s>+~])([A-Za-z][\w-]*)")
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
@@ -119,15 +120,22 @@ def _possible(given: set[str], values: dict[str, set[str]]) -> set[str]:
     return {value for value in known if not _ONE_VARIABLE.fullmatch(value)}
 
 
-@functools.lru_cache(maxsize=_VALUES_REMEMBERED)
 def _may_hide(name: str, value: str) -> bool:
-    """Whether a value hides in the most favourable surroundings."""
+    """Whether a value hides in the most favourable surroundings. Long ones are not remembered: a page could fill the
+    memory of the process with them."""
+    return (_known_to_hide if len(value) <= _REMEMBERED_CHARS else _hides)(name, value)
+
+
+def _hides(name: str, value: str) -> bool:
     if "var(" in value.lower():
         return name in _HIDING
     style = {**_AROUND, **dict(expanded(name, value.lower()))}
     if hiding.hides_for_good(style) or hiding.hides_until_shown(style):
         return True
     return bool(hiding.letters_unseen(style) or hiding.text_invisible(style))
+
+
+_known_to_hide = functools.lru_cache(maxsize=_VALUES_REMEMBERED)(_hides)
 
 
 def _colours_meet(values: dict[str, set[str]]) -> bool:
