@@ -81,7 +81,7 @@ def keep_lists(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[b
 
 
 def _before_list(element: Any, boxes: set[Any]) -> Any:
-    """What stands directly before the list or table of an element, if that is directly inside one of the boxes."""
+    """The element directly before the list or table that holds this one; None unless a box is its parent."""
     for _ in range(_MAX_LIST_DEPTH):
         box = element.getparent()
         if element.tag not in _LIST_TAGS or box is None:

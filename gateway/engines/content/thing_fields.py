@@ -4,8 +4,8 @@ Source: schema.org's types and properties, and which of them Google's documentat
 """
 
 Field = tuple[str, str, str]
-"""`(properties, form, label)`. Of several properties the first that has a value is told; no property is the object
-itself. Forms: `fact`, `text`, `list`, `steps` and `questions`."""
+"""`(properties, form, label)`: the first of the properties that has a value is written; "" stands for the whole object.
+Forms: `fact`, `text`, `list`, `steps` and `questions`."""
 _ARTICLE = (
     ("author", "fact", "Author"),
     ("datePublished", "fact", "Published"),
@@ -84,9 +84,9 @@ _FIELDS: dict[str, tuple[Field, ...]] = {
     "question": (("", "questions", ""),),
     **dict.fromkeys(("movie", "tvseries", "tvepisode"), _FILM),
 }
-"""What is told of each type, by its name in lower case."""
+"""The fields that are written for each type, by the type's name in lower case."""
 _FAMILIES = (("event", _EVENT), ("festival", _EVENT), ("article", _ARTICLE), ("posting", _ARTICLE))
-"""Ends of the names of types, and what is told of them where they are not in _FIELDS: MusicEvent, NewsArticle."""
+"""The fields of types that are not in _FIELDS, by the end of their names: MusicEvent, NewsArticle."""
 
 
 def is_thing(types: frozenset[str]) -> bool:
@@ -95,5 +95,5 @@ def is_thing(types: frozenset[str]) -> bool:
 
 
 def fields_of(kind: str) -> tuple[Field, ...]:
-    """What is told of a type; nothing of most."""
+    """The fields that are written for a type; most types have none."""
     return _FIELDS.get(kind) or next((fields for end, fields in _FAMILIES if kind.endswith(end)), ())

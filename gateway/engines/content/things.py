@@ -21,8 +21,8 @@ from gateway.engines.html.text_check import holdable
 from gateway.engines.markdown.writer import Writer, WriterOptions
 
 _MAX_CHARS = 200_000
-"""Characters of values that are told of one page. Chosen: a very long article. At half, such are cut; at double, a
-hostile page takes twice the time (0.3 s)."""
+"""Characters of structured data that are written for one page. Chosen: a very long article. At half, such are cut; at
+double, a hostile page takes twice the time (0.3 s)."""
 _MAX_ENTRIES = 200
 """Entries of one list. Chosen: long recipes have 40 steps, pages of questions 100. At half, these are cut; at double, a
 page made for it has twice the entries."""
@@ -66,7 +66,7 @@ class _Document:
         self._under("h1", name, lambda: self._fields(thing))
 
     def _under(self, tag: str, text: str, tell: Callable[[], None]) -> None:
-        """Tells something under a heading, which is left out if nothing is told, or if it is known."""
+        """Writes a value under a heading; without a value, or if the page shows it already, writes neither."""
         is_new = text and text not in self._told and not self._is_held(text)
         heading, before = self._append(self._body, tag, text) if is_new else None, self._left
         self._told.add(text)

@@ -28,7 +28,7 @@ _OLD_DOCUMENTS = {
     bytes.fromhex("d0cf11e0a1b11ae1"): "an Office document of before 2007 (.doc, .xls, .ppt), or one with a password,",
     b"{\\rtf": "an RTF document",
 }
-"""How documents begin that are told by their bytes alone: RTF is ASCII, and its codes would pass for text."""
+"""First bytes of documents that are refused, whatever type is declared: RTF is ASCII and would pass for text."""
 _MAX_INDENTED_CHARS = 1_000_000
 """JSON above this size is not parsed and indented: that would take several times its size in memory."""
 _MAX_TITLE_SEARCH_CHARS = 20_000
