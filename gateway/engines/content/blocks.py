@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.html.dom import FURNITURE_ROLES
-from gateway.engines.markdown.writer import BLOCKS
+from gateway.engines.markdown.block_names import BLOCKS
 
 _NAMES_REMEMBERED = 16_384
 """Classes and ids whose categories a process remembers, a few MB. Chosen: a site repeats some thousand names. At half,

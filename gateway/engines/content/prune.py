@@ -34,7 +34,7 @@ from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.inline_frames import open_frames
 from gateway.engines.html.metadata import Head
 from gateway.engines.html.no_text import drop_code
-from gateway.engines.markdown.writer import BLOCKS
+from gateway.engines.markdown.block_names import BLOCKS
 
 MAX_BLOCKS = 12_000
 """A page with more blocks is not measured and loses only marked furniture. Chosen: 12,000 rows of 133 features

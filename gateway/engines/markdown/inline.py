@@ -1,6 +1,6 @@
 """Writes inline Markdown: emphasis, code spans, links, images, and the escapes that keep text from being read as marks.
 
-Knows nothing of blocks. Source: CommonMark 0.31, GFM 0.29.
+A block inside inline content (a heading, a link of a card) is set apart by blanks. Source: CommonMark 0.31, GFM 0.29.
 """
 
 import re
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.fetch.urls import join
+from gateway.engines.markdown.block_names import BLOCKS
 
 _BREAK = "\ue000"
 """Marks a line break until blanks are collapsed; a private-use character, which pages hardly contain."""
@@ -78,6 +79,10 @@ class Inline:
             pieces.append(self._image(element))
         elif depth > MAX_DEPTH:
             pieces.append(self.escape(" ".join(element.itertext())))
+        elif tag in BLOCKS:  # a browser begins a new line here: without a blank, words of two lines would be one
+            pieces.append(" ")
+            self.inside(element, pieces, depth)
+            pieces.append(" ")
         elif self._plain:
             self.inside(element, pieces, depth)
         elif tag in _CODE:

@@ -10,17 +10,10 @@ from typing import Any
 
 from gateway.engines.markdown import tables
 from gateway.engines.markdown.admonitions import label_of
+from gateway.engines.markdown.block_names import BLOCKS
 from gateway.engines.markdown.inline import MAX_DEPTH, Inline, InlineStyle, collapse
 from gateway.engines.markdown.source_code import code_text, language_of
 
-BLOCKS = frozenset(
-    {
-        "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dir", "div", "dl", "dt",
-        "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup",
-        "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody",
-        "td", "tfoot", "th", "thead", "tr", "ul", "caption", "listing", "xmp", "frameset", "noframes", "option",
-    }
-)  # fmt: skip
 _LISTS = frozenset({"ul", "ol", "menu", "dir"})
 _HEADING = re.compile(r"^h[1-6]$")
 _BLOCK_START = re.compile(r"^(#{1,6}(?=\s)|[-+](?=\s)|>|\d{1,9}[.)](?=\s)|={3,}$|-{3,}$|~~~)")

@@ -1,11 +1,13 @@
 """HTML becomes Markdown that means the same: structure, code, tables, lists, links, and text that stays text."""
 
 import pytest
+from lxml import etree
 
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.page import extract
 from gateway.engines.extract.simhash import exact, near, simhash
 from gateway.engines.html.dom import parse
+from gateway.engines.markdown.block_names import BLOCKS
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.engines.text.tokens import bigrams, stem, terms
 
@@ -60,6 +62,15 @@ def written(html: str, *, plain: bool = False) -> str:
 )  # fmt: skip
 def test_html_becomes_markdown(html: str, markdown: str) -> None:
     assert written(html) == markdown
+
+
+@pytest.mark.parametrize("name", sorted(BLOCKS))
+def test_a_block_inside_a_heading_is_set_apart(name: str) -> None:
+    region, heading, block = (etree.Element(tag) for tag in ("div", "h3", name))
+    region.append(heading)
+    heading.append(block)
+    block.text, block.tail = "Opinion", "The week in books"
+    assert Writer(WriterOptions("http://a.test/")).write(region) == "### Opinion The week in books"
 
 
 def test_plain_text_has_no_marks() -> None:
