@@ -6,7 +6,8 @@ no ranking (engines.index.query) and no schema (engines.index.schema).
 
 The writer works in turns of a few milliseconds, so that a long page or a long batch keeps nobody waiting: each turn
 takes steps of one call's work (`engines.index.page_rows`), then the call queues for its next one. Upkeep (merging,
-deleting, cutting pages of an older version) takes its turns between. A further thread copies the log into the file.
+deleting, cutting pages of an older version) takes its turns between. A further thread copies the log into the file
+(`engines.index.log_copier`).
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from typing import TypeVar
 
 from gateway.domain import Json
 from gateway.engines.index.disk_room import bytes_on_disk, describe, need_room, truncate_log
+from gateway.engines.index.log_copier import LogCopier
 from gateway.engines.index.page_rows import (
     IndexedPage,
     cut_steps,
@@ -47,12 +49,6 @@ _SWEEP_EVERY = 500
 _OLD_PAGES_WAIT_S = 2.0
 """How long the first search waits for pages of an older version of the file. Chosen: a thousand pages are cut
 meanwhile; at double a caller takes the pause for a fault."""
-_COPY_EVERY, _LONG_LOG_PAGES = 50, 8_000
-"""Calls of `add` after which the log is copied into the file, by a thread of its own; and the pages of a log that is
-copied to its end in the writer, when the rest is short: only then does it begin anew while writes go on. Chosen: 50
-calls of one page write about SQLite's own 1,000 pages; at half the disk is waited for twice as often, at double readers
-search twice as much log. 8,000 are 32 MB, which a flood writes in some seconds; at double the log takes twice the
-disk."""
 
 
 class PageIndex:
@@ -78,10 +74,7 @@ class PageIndex:
         self._max_pages = max_pages
         self._ttl_s = ttl_days * 86_400.0
         self._writer = ThreadPoolExecutor(1, "index-write")
-        self._copier = ThreadPoolExecutor(1, "index-log")
-        self._copying: Future[int] = Future()
-        self._copying.set_result(0)
-        self._until_copy = _COPY_EVERY
+        self._log = LogCopier(self._connection)
         self._readers = ThreadPoolExecutor(2, "index-read")
         self._connections: list[sqlite3.Connection] = []
         self._local = threading.local()
@@ -106,7 +99,7 @@ class PageIndex:
 
     def _shut(self) -> None:
         self._writer.shutdown(wait=True, cancel_futures=True)
-        self._copier.shutdown(wait=True)
+        self._log.close()
         self._readers.shutdown(wait=True)
         for connection in self._connections:
             connection.close()
@@ -173,14 +166,21 @@ class PageIndex:
         """Runs `work` with its thread's connection, and once more on a new file when the old one is damaged."""
         loop = asyncio.get_running_loop()
 
+        def worked() -> T:
+            connection = self._connection()
+            result = work(connection)
+            if pool is self._writer:
+                self._log.after_turn(connection)
+            return result
+
         def guarded() -> T:
             try:
-                return work(self._connection())
+                return worked()
             except (DamagedIndex, sqlite3.DatabaseError) as error:
                 if isinstance(error, sqlite3.DatabaseError) and not is_damage(error):
                     raise
                 self._replace_file(str(error) if isinstance(error, DamagedIndex) else "was damaged")
-                return work(self._connection())
+                return worked()
 
         return await loop.run_in_executor(pool, guarded)
 
@@ -233,6 +233,7 @@ class PageIndex:
                 self._need_room(connection)
                 taken[:] = taken or [steps(connection)]
                 is_left = take_turn(taken[0])
+                self._log.after_turn(connection)
             if is_left:
                 submit()
             else:
@@ -278,22 +279,7 @@ class PageIndex:
         need_room(connection, self._path.parent, self._reserve_bytes)
 
     def _keep_up(self) -> None:
-        """Has the upkeep done, unless it is under way, and the log copied when it is long. In the writer's thread."""
+        """Has the upkeep done, unless it is under way. In the writer's thread."""
         if self._upkeep.done():
             self._upkeep = Future()
             self._between_turns(upkeep_steps, self._upkeep)
-        self._until_copy -= 1
-        if self._copying.done():
-            if self._copying.result() > _LONG_LOG_PAGES:
-                self._copying = Future()
-                self._copying.set_result(self._copy_log())
-            elif self._until_copy <= 0:
-                self._until_copy = _COPY_EVERY
-                self._copying = self._copier.submit(self._copy_log)
-
-    def _copy_log(self) -> int:
-        """Copies the log into the file, beside other threads' work; how many pages the log has, 0 after a failure."""
-        try:
-            return int(self._connection().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1])
-        except (DamagedIndex, sqlite3.Error, OSError):
-            return 0  # the next write meets the same, and tells it
