@@ -89,7 +89,9 @@ def _read(kind: str, body: bytes, out: DocumentText, wish: PdfWish) -> ReadDocum
     if kind == "pdf":
         found = read_pdf(_library("pypdfium2", "web"), body, out, wish)
         unread = (found.last + 1, found.wanted) if found.last < found.wanted else None
-        return ReadDocument(found.title, out.whole() if out.texts else "", found.scanned, unread)
+        first = 1 if wish.pages is None else wish.pages[0]
+        title = found.title or (out.first_heading if first == 1 else "")
+        return ReadDocument(title, out.whole() if out.texts else "", found.scanned, unread)
     archive = checked_archive(body)
     try:
         title = _read_archive(kind, body, archive, out)
@@ -98,7 +100,8 @@ def _read(kind: str, body: bytes, out: DocumentText, wish: PdfWish) -> ReadDocum
     except Exception:  # the readers raise KeyError, ValueError and types of their own on damaged documents
         out.clear()
         title = _read_repaired(kind, archive, out)
-    return ReadDocument(title.strip(), out.whole())
+    named = "" if kind == "xlsx" else out.first_heading  # the headings of a workbook are the names of its sheets
+    return ReadDocument(title.strip() or named, out.whole())
 
 
 def _read_repaired(kind: str, archive: zipfile.ZipFile, out: DocumentText) -> str:

@@ -7,6 +7,9 @@ from gateway.engines.text.hidden_share import hides_too_much
 
 MAX_CHARS = 2_000_000
 """As much as a page may hold (engines.extract.page); a reader stops there."""
+TITLE_WITHIN_CHARS = 600
+"""How far from its beginning a document's first heading may be to name it. Chosen: a logo, a date and an address may
+stand above it; at double the heading of a first section names a letter."""
 MAX_LEVEL = 6
 """Markdown (CommonMark) has six heading levels."""
 
@@ -24,6 +27,8 @@ class DocumentText:
         """Forgets everything."""
         self._parts: list[str] = []
         self._chars = self._declared_chars = self._unseen_chars = 0
+        self.first_heading = ""
+        """A heading within the first TITLE_WITHIN_CHARS, or ""."""
         self.texts = 0
         """Parts that are not marks."""
 
@@ -58,6 +63,8 @@ class DocumentText:
         """A heading of level 1 to 6; an empty one is left out."""
         text = " ".join(text.split())
         if text:
+            if not self.first_heading and self._chars < TITLE_WITHIN_CHARS:
+                self.first_heading = text
             self._add(text if self.is_plain else f"{'#' * max(1, min(MAX_LEVEL, level))} {text}")
 
     def paragraph(self, text: str) -> None:
