@@ -21,6 +21,7 @@ from gateway.engines.html.inline_frames import open_frames
 from gateway.engines.html.metadata import read_head
 from gateway.engines.html.script_signs import read_signs
 from gateway.engines.markdown.writer import WriterOptions
+from gateway.engines.office.contents_list import entries, without_leaders
 from gateway.engines.office.reader import read_document
 
 _XML_ODD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -34,6 +35,11 @@ def comments(root: Any) -> int:
     """Words outside the comments."""
     found = blocks.collect(root)
     return own_text(found, in_comments(found))
+
+
+def contents(text: str) -> object:
+    """The entries of a contents list, and the text without its rows of dots."""
+    return entries(text), without_leaders(text)
 
 
 def hidden(root: Any) -> bool:

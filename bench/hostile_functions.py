@@ -119,9 +119,8 @@ def _robots(text: str) -> bool:
 
 
 def _allowed(path: str) -> bool:
-    return robots.parse("user-agent: *\ndisallow: /*a*b*c*d*e*f$\nallow: /[*](*x", "gateway").allows(
-        "https://e/" + path
-    )
+    rules = robots.parse("user-agent: *\ndisallow: /*a*b*c*d*e*f$\nallow: /[*](*x", "gateway")
+    return rules.allows("https://e/" + path)
 
 
 def _stream(body: bytes, piece: int = 1 << 20) -> int:
@@ -242,6 +241,7 @@ READERS: dict[str, Reader] = {
     "fences": Reader(code_fences.closing, inputs.TEXTS),
     "excerpt": Reader(lambda text: excerpt.excerpt(text, "value of a text"), inputs.TEXTS),
     "passages": Reader(passages.passages, inputs.TEXTS),
+    "contents list": Reader(content.contents, inputs.TEXTS),
     "word pieces": Reader(_word_pieces(), inputs.TEXTS),
     "text of a passage": Reader(lambda text: passage_text(text[:99], text, text), inputs.TEXTS),
     "passages as plain text": Reader(passages.plain_text, inputs.TEXTS),

@@ -183,7 +183,7 @@ _TEXT_UNITS = (
     "\u0430", "e\u0301", "\u6f22", "\U000e0041", "\ue000", "\x00", "\ufffd", "\ud55c", "\u0130", '"', "'",
     '\\"', "{", "}",
     '{"a":', "[REDACTED:", "<think>", "<|ref|>", "--", "a,", "a;", "a-", "a_", "a.", "a/", "A1", "0x", "::",
-    "1:", "a: ",
+    "1:", "a: ", " .", " . 1 ", "- a … 1\n",
 )  # fmt: skip
 TEXTS: dict[str, Generator] = {repr(unit): _repeated(unit) for unit in _TEXT_UNITS}
 _LONG_HEADINGS = "".join(f"{'#' * level} {'h' * 290}\n\n" for level in range(1, 6))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.office.contents_list import Item, entries, without_leaders
 from gateway.engines.office.pdf_lines import SAME_LINE, page_lines
 from gateway.engines.office.text import DocumentText
 from gateway.ocr.layout.aligned_tables import aligned_tables
@@ -125,13 +126,21 @@ def _shows_something(document: Any, index: int) -> bool:
 def _write(lines: list[Line], out: DocumentText) -> None:
     tables = [Region("table", rect, 1.0) for rect in aligned_tables(lines)]
     heads = [Region("title", rect, 1.0) for rect in _bold_heads(lines)]
+    contents: list[Item] = []
     for block in build_blocks(lines, tables + heads):
+        listed = entries(" ".join(line.text for line in block.lines)) if block.label != "table" else None
+        if listed is not None:
+            contents += listed
+            continue
+        out.items(contents)
+        contents = []
         if block.label == "title":
-            out.heading(block.level, " ".join(line.text for line in block.lines))
+            out.heading(block.level, without_leaders(" ".join(line.text for line in block.lines)))
         elif block.label == "table" and (table := _table_of(block)) is not None:
             out.table(_rows(table))
         else:
-            out.paragraph(_without_hyphens(paragraph(block)))
+            out.paragraph(_without_hyphens(without_leaders(paragraph(block))))
+    out.items(contents)
 
 
 def _bold_heads(lines: list[Line]) -> list[Rect]:

@@ -73,8 +73,11 @@ class DocumentText:
             self._add(text.strip())
 
     def items(self, items: list[tuple[int, str, str]]) -> None:
-        """A list: `(depth, mark, text)` of each item, depth from 0."""
-        lines = [f"{'   ' * depth}{mark} {' '.join(text.split())}" for depth, mark, text in items if text.strip()]
+        """A list: `(depth, mark, text)` of each item. The least depth stands at the margin."""
+        top = min((depth for depth, _, _ in items), default=0)
+        lines = [
+            f"{'   ' * (depth - top)}{mark} {' '.join(text.split())}" for depth, mark, text in items if text.strip()
+        ]
         self.paragraph("\n".join(lines))
 
     def table(self, rows: list[list[str]]) -> None:

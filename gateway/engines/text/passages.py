@@ -2,7 +2,8 @@
 
 A passage is a slice of the page, so its place in the page is known and nothing in it is rewritten. It begins at a
 block, never inside a code fence, a table row or a list item that fits; a heading, a definition's term and a line that
-ends in a colon stay with what follows them. Each passage carries the headings above it. Every function takes time
+ends in a colon stay with what follows them. The contents list of a document is in no passage, unless there is no other:
+it has the words of every section and no answer. Each passage carries the headings above it. Every function takes time
 linear in the text. Knows no index and no query.
 """
 
@@ -45,6 +46,8 @@ _SHOWN_MARKS = re.compile(
 _CLOSING_MARKS = re.compile(r"[ \t]#{1,100}[ \t]{0,100}\Z")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(?=\S)")
 _LIST_ITEM = re.compile(r"[ \t]{0,12}(?:[-*+]|\d{1,9}[.)])[ \t]")
+_CONTENTS_ENTRY = re.compile(r"[ \t]{0,30}- [^\n]{1,400} … (?:[0-9]{1,5}|[ivxlcIVXLC]{1,8})")
+"""An entry of a contents list with its page number, as `engines.office.contents_list` writes it."""
 _FENCE = re.compile(r"[ \t]{0,12}(`{3,64}|~{3,64})")
 _FENCE_LINE = re.compile(r"^[ \t]{0,12}(`{3,64}|~{3,64})[^\n]{0,1000}", re.MULTILINE)
 
@@ -104,6 +107,15 @@ def each_passage(content: str, most_chars: int = MOST_CHARS) -> Iterator[Passage
 
 def passage_steps(content: str, most_chars: int = MOST_CHARS) -> Iterator[Passage | None]:
     """As `each_passage`, with None after every _LINES_A_STEP lines: a page may have very many lines and no passage."""
+    is_empty = True
+    for passage in _steps(content, most_chars, with_contents=False):
+        is_empty = is_empty and passage is None
+        yield passage
+    if is_empty:
+        yield from _steps(content, most_chars, with_contents=True)
+
+
+def _steps(content: str, most_chars: int, *, with_contents: bool) -> Iterator[Passage | None]:
     trail: list[tuple[int, str]] = []
     start = end = -1
     headings: tuple[str, ...] = ()
@@ -121,6 +133,8 @@ def passage_steps(content: str, most_chars: int = MOST_CHARS) -> Iterator[Passag
             if start >= 0 and (end - start > most_chars * _LEAST_SHARE or path[: len(headings)] != headings):
                 yield Passage(start, end, headings)
                 start = -1
+            continue
+        if not with_contents and all(_is_contents(content, block) for block in unit):
             continue
         if start >= 0 and unit[-1].end - start > most_chars:
             yield Passage(start, end, headings)
@@ -193,6 +207,13 @@ def _blocks(content: str) -> Iterator[_Block | None]:
 
 def _text_block(content: str, start: int, end: int) -> _Block:
     return _Block(start, end, 0, _leads(content[start:end]))
+
+
+def _is_contents(content: str, block: _Block) -> bool:
+    """Whether a block is an entry of a contents list, or several."""
+    if block.is_code or " … " not in content[block.start : block.end]:
+        return False
+    return all(_CONTENTS_ENTRY.fullmatch(line) for line in content[block.start : block.end].split("\n"))
 
 
 def _leads(text: str) -> bool:
