@@ -134,7 +134,7 @@ def _steps(content: str, most_chars: int, *, with_contents: bool) -> Iterator[Pa
                 yield Passage(start, end, headings)
                 start = -1
             continue
-        if not with_contents and all(_is_contents(content, block) for block in unit):
+        if not with_contents and _is_contents(content, unit[-1]):
             continue
         if start >= 0 and unit[-1].end - start > most_chars:
             yield Passage(start, end, headings)

@@ -94,5 +94,6 @@ def test_the_line_that_opens_the_code_a_place_is_within_is_known() -> None:
 def test_a_contents_list_is_in_no_passage_unless_there_is_nothing_else() -> None:
     contents = "- 1 Pools … 3\n   - 1.1 Limits of pools … 4\n      - 1.1.1 Errors … 12\n- Index … xii"
     assert texts(f"# Guide\n\n{contents}\n\n{WORDS * 3}") == [WORDS * 3]
+    assert texts(f"# Guide\n\nContents\n\n{contents}\n\n{WORDS * 3}") == [WORDS * 3]
     assert texts(f"# Guide\n\n{contents}") == [contents]
     assert "and so on … 4" in texts(f"Counted 1, 2, and so on … 4\n\n{WORDS * 3}")[0]
