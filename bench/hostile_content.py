@@ -23,6 +23,7 @@ from gateway.engines.html.script_signs import read_signs
 from gateway.engines.markdown.writer import WriterOptions
 from gateway.engines.office.contents_list import entries, without_leaders
 from gateway.engines.office.reader import read_document
+from gateway.engines.office.running_lines import running_lines
 
 _XML_ODD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that no document holds."""
@@ -38,8 +39,8 @@ def comments(root: Any) -> int:
 
 
 def contents(text: str) -> object:
-    """The entries of a contents list, and the text without its rows of dots."""
-    return entries(text), without_leaders(text)
+    """The entries of a contents list, the text without its rows of dots, and its lines that are on every page."""
+    return entries(text), without_leaders(text), running_lines([line.split("\r") for line in text.split("\n")])
 
 
 def hidden(root: Any) -> bool:

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from collections.abc import Sequence
 
 import docx
 import openpyxl
@@ -89,7 +90,7 @@ def saved(document: object) -> bytes:
     return out.getvalue()
 
 
-def pdf_file(pages: list[list[tuple[float, float, float, str]]]) -> bytes:
+def pdf_file(pages: Sequence[Sequence[tuple[float, float, float, str]]]) -> bytes:
     """A PDF in Helvetica, written by hand: pages of `(x, y from the bottom, size, text)`; a page without is blank."""
     objects = ["<< /Type /Catalog /Pages 2 0 R >>", ""]
     objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")

@@ -85,6 +85,7 @@ def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wish: PdfWish = NO_WIS
                 out.paragraph(wish.texts[number])
             elif _shows_something(document, number - 1):
                 scanned.append(number)
+        out.drop_running_lines()
         title = (document.get_metadata_dict().get("Title") or "").strip()
         return PdfText(title, last, wanted, tuple(scanned))
     except pdfium.PdfiumError as error:

@@ -3,6 +3,9 @@
 It also decides which of the texts that people cannot see are left out, and counts them.
 """
 
+from itertools import pairwise
+
+from gateway.engines.office.running_lines import running_lines
 from gateway.engines.text.hidden_share import hides_too_much
 
 MAX_CHARS = 2_000_000
@@ -26,6 +29,7 @@ class DocumentText:
     def clear(self) -> None:
         """Forgets everything."""
         self._parts: list[str] = []
+        self._marks: list[int] = []
         self._chars = self._declared_chars = self._unseen_chars = 0
         self.first_heading = ""
         """A heading within the first TITLE_WITHIN_CHARS, or ""."""
@@ -94,8 +98,16 @@ class DocumentText:
         self._add("\n".join([lines[0], "|" + " --- |" * width, *lines[1:]]))
 
     def mark(self, text: str) -> None:
-        """A mark between pages, sheets or slides, such as `page 3`."""
+        """A mark before a page, sheet or slide, such as `page 3`."""
+        self._marks.append(len(self._parts))
         self._add(f"--- {text} ---" if self.is_plain else f"<!-- {text} -->", is_text=False)
+
+    def drop_running_lines(self) -> None:
+        """Leaves out what the marked pages repeat at their heads and feet. Called once, after the last page."""
+        starts = [mark + 1 for mark in self._marks]
+        pages = [self._parts[start : end - 1] for start, end in pairwise([*starts, len(self._parts) + 1])]
+        for page, part in reversed(running_lines(pages)):
+            del self._parts[starts[page] + part]
 
     def whole(self) -> str:
         """All parts, blank lines between them."""

@@ -35,7 +35,7 @@ def test_rows_of_dots_elsewhere_are_one_sign() -> None:
 
 def test_the_contents_of_a_pdf_are_a_list() -> None:
     lines = [f"2 Harbours{DOTS} 5", f"2.1 Piers{DOTS} 6", f"2.2 Cranes{DOTS} 8"]
-    shown: list[tuple[float, float, float, str]] = [(60, 780, 24, "Contents")]
+    shown = [(60, 780, 24, "Contents")]
     shown += [(60, 740 - 15 * at, 11, line) for at, line in enumerate(lines)]
     written = read_document("pdf", pdf_file([shown]), plain=False).text
     assert written == "# Contents\n\n- 2 Harbours … 5\n   - 2.1 Piers … 6\n   - 2.2 Cranes … 8"

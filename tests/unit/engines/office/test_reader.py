@@ -106,7 +106,7 @@ def test_a_blank_page_is_no_scan() -> None:
 
 def test_a_word_cut_by_a_line_s_end_is_put_together() -> None:
     lines = [(60, 780, 12, "The harbour office explains the docu-"), (60, 765, 12, "ment to everybody who asks for it")]
-    assert "document to everybody" in text("pdf", pdf_file([lines]))  # type: ignore[list-item]
+    assert "document to everybody" in text("pdf", pdf_file([lines]))
 
 
 def test_a_fragment_names_pages() -> None:
