@@ -11,6 +11,7 @@ import orjson
 
 from gateway.engines.extract.signatures import SNIFFED_BYTES, ZIP, is_pdf
 from gateway.engines.extract.xml_feed import is_xml_feed
+from gateway.engines.fetch.decompress import decoder_for
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html.charset import decode
 from gateway.engines.html.text_check import not_text, text_only
@@ -29,10 +30,28 @@ _OLD_DOCUMENTS = {
     b"{\\rtf": "an RTF document",
 }
 """First bytes of documents that are refused, whatever type is declared: RTF is ASCII and would pass for text."""
+_GZIP = b"\x1f\x8b\x08"
+"""First bytes of a gzip file: RFC 1952, 2.3."""
+_GZIP_TYPES = frozenset({"application/gzip", "application/x-gzip", "application/gzip-compressed"})
+_MAX_UNPACKED_BYTES = 10_485_760
+"""As much as a page sent with `Content-Encoding: gzip` may have (engines.fetch.fetcher.FetchLimits)."""
 _MAX_INDENTED_CHARS = 1_000_000
 """JSON above this size is not parsed and indented: that would take several times its size in memory."""
 _MAX_TITLE_SEARCH_CHARS = 20_000
 """Beginning of an XML document in which its title is looked for; feeds have it first."""
+
+
+def unpacked(content_type: str, body: bytes) -> tuple[str, bytes]:
+    """The type and body of what a gzip file holds (a mailing list's archive, a change log, a page compressed twice);
+    any other body as it is. Raises FetchFailed."""
+    if not body.startswith(_GZIP):
+        return content_type, body
+    is_told = content_type.partition(";")[0].strip().lower() not in _GZIP_TYPES
+    decoder = decoder_for("gzip", _MAX_UNPACKED_BYTES)
+    held = decoder.feed(body)
+    if not decoder.is_complete:
+        raise FetchFailed("the gzip file is damaged: it ends early", "unparsable")
+    return content_type if is_told else "", held
 
 
 def kind_of(content_type: str, body: bytes) -> str:

@@ -52,7 +52,9 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
     and `simhash` are hexadecimal, see engines.extract.simhash;
     `links` are `[url, anchor text, is in the main region]`.
     """
-    kind = documents.kind_of(options.content_type, body)
+    content_type, body = documents.unpacked(options.content_type, body)
+    options = replace(options, content_type=content_type)
+    kind = documents.kind_of(content_type, body)
     if kind == "html":
         return _html_page(holdable(text_only(decode(body, options.content_type))), options)
     if kind == "picture":

@@ -6,6 +6,7 @@ Runs in the parsing processes. Needs the extra `ocr`. Knows no text.
 import base64
 
 from gateway.domain import Json
+from gateway.engines.extract.documents import unpacked
 from gateway.ocr.image.document_pages import open_document
 from gateway.ocr.image.normalise import plain_image
 from gateway.wire.image_header import read_header
@@ -14,8 +15,9 @@ from gateway.wire.image_header import read_header
 def page_picture(body: bytes, number: int) -> Json:
     """`{picture: base64, mime, width, height, pages: how many the document has}` of page `number`, counted from 1.
 
-    Raises InvalidRequest for damaged documents and pages that there are not, EngineMissing.
+    Raises InvalidRequest for damaged documents and pages that there are not, EngineMissing, FetchFailed.
     """
+    _, body = unpacked("", body)
     document = open_document(body, (number, number))
     picture = next(document.pages)
     info = read_header(picture)

@@ -1,10 +1,13 @@
 """What kinds of page are read: encodings, text and data formats, PDF; what cannot be read is named."""
 
+import gzip
 from pathlib import Path
 
 import pytest
 
 from gateway.engines.extract.documents import kind_of
+from gateway.engines.extract.options import ExtractOptions
+from gateway.engines.extract.page import extract
 from gateway.engines.fetch.errors import FetchFailed
 from tests.support.websites import Site
 from tests.unit.engines.crawl.test_traps import TEXT, text, why
@@ -88,6 +91,34 @@ async def test_a_pdf_is_read_whatever_it_is_called_and_a_broken_one_says_so(tmp_
         found = await text(site, tmp_path, path)
         assert found["title"] == "The report" and "Words that stand in a document." in found["raw_content"]
     assert "PDF is damaged" in await why(site, tmp_path, "/broken")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "shown"),
+    [
+        ("application/gzip", b"Subject: tides\n\nHigh water at noon.", "Subject: tides\n\nHigh water at noon."),
+        ("application/x-gzip", f"<html><title>T</title><p>{TEXT}</p></html>".encode(), TEXT.strip()),
+        ("application/octet-stream", b"plain words", "plain words"),
+        ("text/html; charset=utf-8", f"<title>T</title><p>{TEXT}</p>".encode(), TEXT.strip()),  # compressed twice
+        ("application/gzip", pdf("Words that stand in a document.", "T"), "Words that stand in a document."),
+    ],
+)
+def test_a_gzip_file_is_read_as_what_it_holds(kind: str, body: bytes, shown: str) -> None:
+    page = extract(gzip.compress(body), ExtractOptions("https://a.test/2024-May.txt.gz", kind))
+    assert page["content"].strip() == shown
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (gzip.compress(b"usr/bin\x00" * 99), "cannot be read"),
+        (gzip.compress(b"words")[:-9], "damaged|ends"),
+        (gzip.compress(bytes(20_000_000)), "larger than"),
+    ],
+)
+def test_a_gzip_file_of_anything_else_is_refused(body: bytes, why: str) -> None:
+    with pytest.raises(FetchFailed, match=why):
+        extract(body, ExtractOptions("https://a.test/x.tar.gz", "application/gzip"))
 
 
 async def test_a_type_that_cannot_be_read_is_named(tmp_path: Path) -> None:
