@@ -35,7 +35,6 @@ TOUCHES: dict[str, dict[str, str]] = {
     "engines.fetch.bounded_answers": {
         "_factory": "a connector has no public hook for the class of its connections",
         "_loop": "the loop of a connector",
-        "_reading_paused": "whether a body's reader has paused its connection: what there is to resume after a read",
     },
     "cli.completion": {
         "_actions": "argparse tells the options of a parser in no public way",

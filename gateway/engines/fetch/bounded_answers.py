@@ -60,10 +60,10 @@ class _Connection(ResponseHandler):
         self._content: StreamReader | None = None
         self._interim_count = self._byte_count = 0
         self._unchecked_room = _SLICE_BYTES
-        self._is_refused = False
+        self._is_refused = self._has_paused = False
 
     def set_response_params(self, **settings: Any) -> None:
-        self._content = None
+        self._content, self._has_paused = None, False  # aiohttp makes a new parser
         self._interim_count = self._byte_count = 0
         self._unchecked_room = _SLICE_BYTES
         super().set_response_params(**settings)
@@ -83,10 +83,14 @@ class _Connection(ResponseHandler):
             _parse(self, part)
             self._check_bytes()
 
+    def pause_reading(self) -> None:
+        self._has_paused = True
+        super().pause_reading()
+
     def resume_reading(self, resume_parser: bool = True) -> None:
-        """Called by aiohttp after each read of the body. Only where reading was paused has the parser bytes left, and
-        the transport anything to resume; aiohttp 3.14.5 asks both each time."""
-        if self._reading_paused:
+        """Called by aiohttp 3.14.5 after each read of the body: it resumes the transport, and parses what a pause has
+        left. There is neither before the first pause; after it the parser may stop once more without another one."""
+        if self._has_paused:
             super().resume_reading(resume_parser)
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:

@@ -167,3 +167,23 @@ async def test_a_piece_that_comes_alone_is_parsed_once(monkeypatch: pytest.Monke
     async with answering([b"word"] * 20, 0.005) as answer:
         assert await answer.content.read() == b"word" * 20
     assert 0 < len(parsed) <= 23 and 0 not in parsed, "aiohttp by itself parses nothing after each read"
+
+
+async def test_what_comes_behind_a_pause_is_read_although_nothing_follows_it() -> None:
+    is_read = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(CHUNKED + b"1\r\na\r\n" * 257)  # the last is one more than a reader with this buffer lets come
+        await is_read.wait()
+        writer.write(b"1\r\nb\r\n" * 4)  # parsed up to the first: aiohttp pauses there, once more
+        await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server, aiohttp.ClientSession(connector=BoundedConnector(), read_bufsize=4_096) as session:
+        url = "http://{}:{}/".format(*server.sockets[0].getsockname())
+        async with asyncio.timeout(5), session.get(url) as answer:
+            assert await answer.content.readexactly(257) == b"a" * 257
+            is_read.set()
+            assert await answer.content.readexactly(4) == b"bbbb"
