@@ -124,6 +124,7 @@ async def test_wrong_framing_behind_the_first_piece_ends_the_wait(rest: bytes) -
 @asynccontextmanager
 async def answering(pieces: Iterable[bytes], pause_s: float | None) -> AsyncIterator[aiohttp.ClientResponse]:
     """A chunked answer of these pieces, each written `pause_s` after the one before it (None: at once)."""
+    has_ended = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -134,14 +135,16 @@ async def answering(pieces: Iterable[bytes], pause_s: float | None) -> AsyncIter
             if pause_s is not None:
                 await asyncio.sleep(pause_s)
         writer.write(b"0\r\n\r\n")
-        await writer.drain()
         writer.close()
+        await writer.wait_closed()
+        has_ended.set()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server, aiohttp.ClientSession(connector=BoundedConnector(), read_bufsize=4_096) as session:
         url = "http://{}:{}/".format(*server.sockets[0].getsockname())
         async with asyncio.timeout(30), session.get(url) as answer:
             yield answer
+        await asyncio.wait_for(has_ended.wait(), 10)
 
 
 @pytest.mark.parametrize("size", [3, 700, 90_000])
@@ -170,7 +173,7 @@ async def test_a_piece_that_comes_alone_is_parsed_once(monkeypatch: pytest.Monke
 
 
 async def test_what_comes_behind_a_pause_is_read_although_nothing_follows_it() -> None:
-    is_read = asyncio.Event()
+    is_read, has_ended = asyncio.Event(), asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -179,6 +182,7 @@ async def test_what_comes_behind_a_pause_is_read_although_nothing_follows_it() -
         writer.write(b"1\r\nb\r\n" * 4)  # parsed up to the first: aiohttp pauses there, once more
         await asyncio.wait_for(reader.read(), 10)
         writer.close()
+        has_ended.set()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server, aiohttp.ClientSession(connector=BoundedConnector(), read_bufsize=4_096) as session:
@@ -187,3 +191,4 @@ async def test_what_comes_behind_a_pause_is_read_although_nothing_follows_it() -
             assert await answer.content.readexactly(257) == b"a" * 257
             is_read.set()
             assert await answer.content.readexactly(4) == b"bbbb"
+        await asyncio.wait_for(has_ended.wait(), 10)
