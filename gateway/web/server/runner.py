@@ -86,12 +86,11 @@ class _Connection(ConnectionBase):
     live longer. So has a client that does not read.
     """
 
-    __slots__ = ("__weakref__", "_has_paused", "_header_timer", "_limits", "_linger_timer", "_stall_timer")
+    __slots__ = ("__weakref__", "_header_timer", "_limits", "_linger_timer", "_stall_timer")
 
     def __init__(self, server: web.Server, limits: _Limits, **settings: Any) -> None:
         super().__init__(server, **settings)
         self._limits = limits
-        self._has_paused = False
         self._header_timer: asyncio.TimerHandle | None = None
         self._linger_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
@@ -117,16 +116,6 @@ class _Connection(ConnectionBase):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
-
-    def pause_reading(self) -> None:
-        self._has_paused = True
-        super().pause_reading()
-
-    def resume_reading(self, resume_parser: bool = True) -> None:
-        """Called by aiohttp 3.14.5 after each read of a body: it resumes the transport, and parses what a pause has
-        left. There is neither before the connection's first pause, and most connections have none."""
-        if self._has_paused:
-            super().resume_reading(resume_parser)
 
     def pause_writing(self) -> None:
         super().pause_writing()
