@@ -20,21 +20,7 @@ def set_match_info(request: web.Request, info: web.UrlMappingMatchInfo) -> None:
 class ConnectionBase(RequestHandler):
     """A connection's protocol object, with the parts of its state that a subclass may read."""
 
-    __slots__ = ("_has_paused",)
-
-    def __init__(self, *parts: Any, **settings: Any) -> None:
-        super().__init__(*parts, **settings)
-        self._has_paused = False
-
-    def pause_reading(self) -> None:
-        self._has_paused = True
-        super().pause_reading()
-
-    def resume_reading(self, resume_parser: bool = True) -> None:
-        """Called by aiohttp after each read of a body: it resumes the transport, and parses what a pause has left.
-        There is neither before the connection's first pause, and most connections have none."""
-        if self._has_paused:
-            super().resume_reading(resume_parser)
+    __slots__ = ()
 
     @property
     def server(self) -> web.Server | None:

@@ -1,7 +1,4 @@
-"""Bodies that come faster than they are read: the connection is paused and read on, and what was sent behind is served.
-
-A body that comes with its header is parsed once.
-"""
+"""Bodies that come faster than they are read: the connection is paused and read on, and what was sent behind is served."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,7 +6,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
 
 from gateway.web.in_flight import IN_FLIGHT, InFlight
 from gateway.web.listen_socket import bind
@@ -60,19 +56,3 @@ async def test_requests_behind_a_paused_body_are_served_without_waiting_for_more
         writer.write(b"".join(requests))
         for size in (first, 360_000, 700_000, 3, 1):
             assert (await reader.readuntil(b">")).endswith(b"<%d>" % size)
-
-
-async def test_a_body_that_comes_with_its_header_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed: list[int] = []
-    parse = RequestHandler.data_received
-
-    def noted(protocol: RequestHandler, data: bytes) -> None:
-        parsed.append(len(data))
-        parse(protocol, data)
-
-    monkeypatch.setattr(RequestHandler, "data_received", noted)
-    async with asyncio.timeout(5), connected() as (reader, writer):
-        for _ in range(3):
-            writer.write(whole(3))
-            await reader.readuntil(b"<3>")
-    assert parsed == [len(whole(3))] * 3
