@@ -1,4 +1,4 @@
-"""Bodies that come faster than they are read: the connection is paused and read on, and what was sent next is served."""
+"""Bodies that come faster than they are read: the connection is paused and read on, what was sent next is served."""
 
 import asyncio
 from collections.abc import AsyncIterator
