@@ -241,7 +241,7 @@ class KeyStore:
         """Whether the file still has the key with this id, expired or not."""
         if self._clock() - self._checked_at >= _CHECK_INTERVAL_S:
             self._refresh()
-        return self._table.has(key_id)
+        return key_id in self._table.ids
 
     def caller_of(self, key_id: str) -> Caller | None:
         """The caller of a known key, by its id; None where there is none."""

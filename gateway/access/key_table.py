@@ -52,15 +52,12 @@ class KeyTable:
         self._now = now
         self._by_digest: dict[bytes, tuple[bytes, Caller, int | None]] = {}
         self._by_id: dict[str, Caller] = {}
-        self._ids: frozenset[str] = frozenset()
+        self.ids: frozenset[str] = frozenset()
+        """The ids of all keys, expired or not."""
 
     def __len__(self) -> int:
         """Keys held."""
         return len(self._by_digest)
-
-    def has(self, key_id: str) -> bool:
-        """Whether there is a key with this id, expired or not."""
-        return key_id in self._ids
 
     def caller_of(self, key_id: str) -> Caller | None:
         """The caller of the key with this id, expired or not; None where there is none."""
@@ -83,10 +80,10 @@ class KeyTable:
 
     def replace(self, entries: Iterable[tuple[bytes, Caller, int | None]]) -> None:
         """Hold these keys and no others. Ids that came and went are logged, except when there were none before."""
-        before = self._ids
+        before = self.ids
         self._by_digest = {entry[0]: entry for entry in entries}
         self._by_id = {caller.key_id: caller for _, caller, _ in self._by_digest.values()}
-        self._ids = frozenset(self._by_id)
-        if before and before != self._ids:
-            added, removed = sorted(self._ids - before), sorted(before - self._ids)
+        self.ids = frozenset(self._by_id)
+        if before and before != self.ids:
+            added, removed = sorted(self.ids - before), sorted(before - self.ids)
             logs.event("keys_changed", added=added[:_MAX_LOGGED], removed=removed[:_MAX_LOGGED])

@@ -186,7 +186,7 @@ class RedisKeyStore:
 
     def is_live(self, key_id: str) -> bool:
         """Whether there is a key with this id, expired or not, as far as is known."""
-        return self._table.has(key_id)
+        return key_id in self._table.ids
 
     def caller_of(self, key_id: str) -> Caller | None:
         """The caller of a known key, by its id; None where there is none."""

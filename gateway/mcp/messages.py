@@ -189,8 +189,11 @@ def render(data: Json) -> Json:
 
     Its JSON is made once and used as text and as `structuredContent`. Call it after the outcome was sanitized.
     """
-    if not isinstance(data, ToolOutcome):
-        return data
+    return _rendered(data)[0] if isinstance(data, ToolOutcome) else data
+
+
+def _rendered(data: ToolOutcome) -> tuple[Json, bool]:
+    """The message of a tool's result, and whether it is short."""
     try:
         encoded = orjson.dumps(data)
     except TypeError:  # half a surrogate pair from a web page, or a number outside 64 bits
@@ -199,22 +202,23 @@ def render(data: Json) -> Json:
         data.update(repaired)
         encoded = orjson.dumps(data)
     structured, extra = data.form
+    text = encoded.decode()
     result: Json = {
-        "content": [{"type": "text", "text": encoded.decode()}],
+        "content": [{"type": "text", "text": text}],
         "isError": not data["success"],
         **extra,
     }
     if structured:
         result["structuredContent"] = orjson.Fragment(encoded)
-    return response(data.call_id, result)
+    return response(data.call_id, result), len(text) <= LONG_CHARS
 
 
 def render_body(data: Json) -> Json | bytes:
     """`render` for a whole answer: the JSON itself of a short result, whose length is known here."""
-    message = render(data)
-    if isinstance(data, ToolOutcome) and len(message["result"]["content"][0]["text"]) <= LONG_CHARS:
-        return orjson.dumps(message)
-    return message
+    if not isinstance(data, ToolOutcome):
+        return data
+    message, is_short = _rendered(data)
+    return orjson.dumps(message) if is_short else message
 
 
 def render_all(data: list[Json]) -> list[Json]:

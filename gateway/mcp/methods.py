@@ -8,6 +8,8 @@ Source: modelcontextprotocol.io, revisions 2024-11-05, 2025-03-26, 2025-06-18, 2
 import importlib
 from collections.abc import Callable, Mapping
 
+import orjson
+
 import gateway
 from gateway import trace
 from gateway.domain import Json
@@ -51,7 +53,11 @@ class McpMethods:
         self._tools = tools
         full = [tool.descriptor for tool in tools.values()]
         plain = [{key: value for key, value in each.items() if key not in ("title", "outputSchema")} for each in full]
-        self._lists: Mapping[bool, Json] = {True: {"tools": full}, False: {"tools": plain}}
+        # as JSON: some 500 values, which would be written anew, and looked through for long texts, in each answer
+        self._lists: Mapping[bool, Json] = {
+            True: {"tools": orjson.Fragment(orjson.dumps(full))},
+            False: {"tools": orjson.Fragment(orjson.dumps(plain))},
+        }
         shared: dict[str, Method] = {"tools/list": self._list, "tools/call": self._call}
         self.forms: Mapping[str, ResultForm] = {
             **{revision: ResultForm(is_structured(revision), {}) for revision in versions.HANDSHAKE},

@@ -110,7 +110,7 @@ class Answer:
 
         A compressed body that ends too early is not an error here: event streams mark their own end.
         """
-        content = self._response.content
+        content, decompressor = self._response.content, self._decompressor
         timer = _ReadTimer(self._response, self._timeouts.idle_s, self._deadline_s)
         clock = asyncio.get_running_loop().time
         try:
@@ -120,13 +120,13 @@ class Answer:
                 timer.since_s = None
                 if not part:
                     return
-                if self._decompressor is not None:
-                    async for output in unpacked(self._decompressor, part, MAX_ANSWER_BYTES):
+                if decompressor is None and len(part) <= PIECE_BYTES:
+                    yield part
+                    continue
+                if decompressor is not None:
+                    async for output in unpacked(decompressor, part, MAX_ANSWER_BYTES):
                         async for piece in in_turns(pieces_of(output)):
                             yield piece
-                    continue
-                if len(part) <= PIECE_BYTES:
-                    yield part
                     continue
                 for piece in pieces_of(part):
                     yield piece

@@ -113,16 +113,18 @@ class OpenAICompatUpstream:
                 async for chunk in chunks:
                     batch = parser.feed(chunk)
                     if batch:
-                        if max(map(len, batch)) > PIECE_BYTES:
+                        if (
+                            len(batch[0]) > PIECE_BYTES
+                        ):  # begun in earlier reads: no read has so much, nor another event
                             await checked_events(batch, stats, names)
                         stats.upstream_s += clock() - started_s
-                        if is_complete := b"[DONE]" in batch:
-                            end = batch.index(b"[DONE]") + 1
-                            del batch[end:]  # what comes behind its end is no part of the answer
+                        if b"[DONE]" in batch:
+                            is_complete = True
+                            del batch[batch.index(b"[DONE]") + 1 :]  # what comes behind is no part of the answer
                         yield batch
-                        started_s = clock()
                         if is_complete:
                             return
+                        started_s = clock()
             if batch := parser.close():
                 yield await checked_events(batch, stats, names)
         finally:

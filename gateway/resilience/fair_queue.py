@@ -107,8 +107,8 @@ class FairQueue:
         self._total -= 1
         if self._waiting:
             self._put_last(key)
-        while self._waiting and self._serve_next():
-            pass
+            while self._waiting and self._serve_next():
+                pass
 
     @asynccontextmanager
     async def hold(self, key: str) -> AsyncIterator[None]:

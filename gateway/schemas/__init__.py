@@ -78,7 +78,7 @@ def is_too_deep(raw: bytes | bytearray, value: Any) -> bool:
 
     The naive form is the walk alone, layer by layer; a body with at most MAX_DEPTH brackets cannot be too deep.
     """
-    if len(raw) <= _COUNTED_BYTES and _has_few_brackets(raw):
+    if len(raw) <= _COUNTED_BYTES and raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
         return False
     layer, counted = [value] if type(value) in _CONTAINERS else [], False
     for _ in range(MAX_DEPTH):

@@ -54,7 +54,8 @@ class RequestContext:
             if budgets is not None and budgets.may_bind(self.caller):
                 model = self.stats.model or (self.reservation.model if self.reservation is not None else "")
                 await budgets.charge_tool(self.caller, tool, self.limits, model)
-            self.stats.tools[tool] = self.stats.tools.get(tool, 0) + 1
+            tools = self.stats.tools
+            tools[tool] = tools.get(tool, 0) + 1
 
 
 CONTEXT = RequestKey("context", RequestContext)

@@ -36,7 +36,10 @@ class InFlight:
         """`cap`: requests served at once (`server.max_in_flight`). `share`: the part of them that is one key's due
         (`limits.in_flight_share`, see `resilience.fair_queue`)."""
         self._cap = cap
-        self._places = FairQueue(cap, share=share, spare=max(1, cap // _SPARE_PART))
+        places = FairQueue(cap, share=share, spare=max(1, cap // _SPARE_PART))
+        self._take = places.take
+        self.give_back = places.release
+        """Called with the key when the request that `take_place` counted has ended."""
         self._tasks: dict[asyncio.Task[object], bool] = {}
         self._emptied: asyncio.Event | None = None  # while somebody waits for it: an event costs each request
         self._awaited: set[asyncio.Task[object]] = set()
@@ -94,12 +97,8 @@ class InFlight:
     def take_place(self, key_id: str) -> None:
         """Count the current request against the cap, for its key; `give_back` must follow. Raises Overloaded; then
         nothing is counted."""
-        if not self._places.take(key_id):
+        if not self._take(key_id):
             raise Overloaded(f"the gateway serves {self._cap} requests at once; try again", retry_after_s=1)
-
-    def give_back(self, key_id: str) -> None:
-        """The request that `take_place` counted has ended."""
-        self._places.release(key_id)
 
     def stop_all(self) -> int:
         """Cancel and mark every running task. Returns how many there were."""

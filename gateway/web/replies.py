@@ -27,8 +27,6 @@ Chosen: half would cut mobile clients that change networks; double would hold an
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 """Ask proxies (nginx reads the second) to pass events on at once and unchanged."""
 
-_NO_BODY = [b""]
-
 Endings = Callable[[GatewayError], list[Event]]
 """The events that end a stream which failed with this error."""
 
@@ -104,7 +102,8 @@ class JsonReply(web.StreamResponse):
         if self._stays_open is None:
             self._stays_open = request.keep_alive
         headers, (major, minor) = self.headers, request.version
-        headers[hdrs.CONTENT_LENGTH] = str(len(body[0]) if len(body) == 1 else sum(map(len, body)))
+        *before, last = body
+        headers[hdrs.CONTENT_LENGTH] = str(len(last) + sum(map(len, before)) if before else len(last))
         headers[hdrs.DATE] = rfc822_formatted_time()
         if not self._stays_open:
             headers[hdrs.CONNECTION] = "close"
@@ -112,7 +111,8 @@ class JsonReply(web.StreamResponse):
             headers[hdrs.CONNECTION] = "keep-alive"
         writer = request.writer
         await writer.write_headers(f"HTTP/{major}.{minor} {self.status} {self.reason}", headers)
-        *before, last = body if request.method != hdrs.METH_HEAD else _NO_BODY
+        if request.method == hdrs.METH_HEAD:
+            before, last = [], b""
         for part in before:
             await writer.write(part)
         await writer.write_eof(last)

@@ -6,6 +6,7 @@ key, a query string, a prompt or an answer. Knows no HTTP but the status.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -121,15 +122,17 @@ class Recorder:
 
     def _count_tools(self, gathered: Sequence[Finished]) -> None:
         """Count calls of tools, those for a model under both. `gathered`: requests that called some."""
-        calls: dict[tuple[str, str, str, str], int] = {}
         durations: dict[str, list[float]] = {}
-        for finished in gathered:
-            stats = finished.stats
-            if stats.tool in stats.tools:
-                durations.setdefault(stats.tool, []).append(finished.total_s)
-            for tool, number in stats.tools.items():
-                group = (tool, stats.outcome, stats.key_id, stats.model)
-                calls[group] = calls.get(group, 0) + number
+        all_stats = [finished.stats for finished in gathered]
+        # each tool of each request is counted once, by C; what it was called more often is added
+        calls = Counter([(tool, each.outcome, each.key_id, each.model) for each in all_stats for tool in each.tools])
+        for each in all_stats:
+            if len(each.tools) > 1 or each.tools.get(each.tool) != 1:
+                for tool, number in each.tools.items():
+                    calls[tool, each.outcome, each.key_id, each.model] += number - 1
+        for name in {each.tool for each in all_stats}:
+            if times := [one.total_s for one in gathered if one.stats.tool == name and name in one.stats.tools]:
+                durations[name] = times
         for (tool, outcome, key_id, model), number in calls.items():
             self._metrics.tool_calls.labels(tool, outcome or "ok").inc(number)
             if self._usage is not None:

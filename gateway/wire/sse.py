@@ -97,8 +97,8 @@ class Parser:
         if self._skip_lf or _CR in chunk:
             chunk = self._line_feeds(chunk)
         size = len(chunk)
-        is_line = chunk.find(_LF) == size - 2 and not self._rest and 8 < size <= self._max_event_bytes
-        if is_line and chunk[-1] == _LF and chunk.startswith(b"data: "):  # one event: most reads hold just that
+        is_line = chunk.find(_LF) == size - 2 and chunk.endswith(b"\n\n") and not self._rest
+        if is_line and 8 < size <= self._max_event_bytes and chunk.startswith(b"data: "):  # one event, as in most reads
             self._started = True
             return [chunk[6:-2]]
         if self._rest:

@@ -110,18 +110,19 @@ class CompletionService:
                 try:
                     async with aclosing(stream) as payloads:
                         async for batch in payloads:
+                            if (plain := state.relayed(batch)) is not None:  # the attempt has begun with another
+                                yield plain
+                                continue
                             if max(map(len, batch), default=0) > DELTA_CHARS:
                                 async for each in _one_by_one(state.take_in_steps(batch)):
-                                    if not attempt.begun:
-                                        _begin(attempt, held, state, stats)
+                                    _begin(attempt, held, state, stats)
                                     yield each
                                 if stats.has_large_answer:
                                     give_back()  # else what comes next takes memory beside the holes that are left
                             else:
                                 events, fault = state.take(batch)
                                 if events:
-                                    if not attempt.begun:
-                                        _begin(attempt, held, state, stats)
+                                    _begin(attempt, held, state, stats)
                                     yield events
                                 if fault is not None:
                                     raise fault
@@ -182,10 +183,11 @@ class OwnModel:
 
 
 def _begin(attempt: Attempt, held: HeldBody, state: ChatStream, stats: RequestStats) -> None:
-    """The first event goes out: from here on no other upstream is asked, so the request's body is let go."""
-    attempt.begin()
-    held.close()
-    stats.streaming = state
+    """An event goes out: with the first one no other upstream is asked any more, so the request's body is let go."""
+    if not attempt.begun:
+        attempt.begin()
+        held.close()
+        stats.streaming = state
 
 
 async def _one_by_one(steps: Iterator[Event | None]) -> EventStream:

@@ -40,7 +40,9 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         coding = headers.get(hdrs.CONTENT_ENCODING)
         if coding is not None and coding.lower() != "identity":
             raise UnsupportedMediaType("the Content-Encoding is not supported; send the body without one")
-        max_bytes = min(request.client_max_size, context.endpoint.max_body_bytes or request.client_max_size)
+        max_bytes, own_max_bytes = request.client_max_size, context.endpoint.max_body_bytes
+        if 0 < own_max_bytes < max_bytes:
+            max_bytes = own_max_bytes
         if request.content.is_eof():  # it came with the headers: nothing to wait for
             raw: bytes | bytearray = request.content.read_nowait()
             if len(raw) > max_bytes:

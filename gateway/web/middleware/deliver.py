@@ -18,8 +18,9 @@ leaves ends everything with `ClientGone`, from a failed write, or with the task'
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from typing import TypeVar
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -47,6 +48,7 @@ _LONG_STREAM_BYTES = 1 << 18
 """After so much, events that come together are written apart: an event may repeat all text before it, and the end of an
 answer has several of these. Chosen: at half more bursts of small events are encoded one by one (2 µs each), at double
 twice the memory is held for short answers."""
+T = TypeVar("T")
 _GONE = (ConnectionError, RuntimeError)
 """Errors of a write to a client that has left. RuntimeError: the pings found it gone and closed the stream."""
 
@@ -83,11 +85,12 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
             stamp(request, context, reply)
             if reply.late_headers is not None:
                 reply.headers.update(reply.late_headers())
-            await _write(reply.prepare(request))
+            writer = await _write(reply.prepare(request))
             waited_s = time.perf_counter() - context.stats.started_s
             context.server.metrics.first_event.labels(context.endpoint.name).observe(waited_s)
             try:
-                await _pump(request, context, reply, first)
+                # the writer's own method: the reply's only asks first whether there is a writer
+                await _pump(request, context, reply, reply.write if writer is None else writer.write, first)
             finally:
                 context.stats.sent_events = reply.event_count
                 reply.stop_streaming()
@@ -98,52 +101,76 @@ async def _stream(request: web.Request, reply: EventReply) -> None:
 
 
 async def _pump(
-    request: web.Request, context: RequestContext, reply: EventReply, first: Awaitable[EventBatch | None]
+    request: web.Request,
+    context: RequestContext,
+    reply: EventReply,
+    write: Callable[[bytes], Awaitable[None]],
+    first: Awaitable[EventBatch | None],
 ) -> None:
-    keys, key_id, since_yield, sent_bytes = context.server.keys, context.caller.key_id, 0, 0
-    following = first
+    is_live, key_id, stats = context.server.keys.is_live, context.caller.key_id, context.stats
+    following, advance = first, reply.events.__anext__
+    next_yield, sent_bytes = _EVENTS_BETWEEN_YIELDS, 0
     while True:
-        fault: GatewayError | None = None
         try:
             batch = await following  # aiohttp-sse sends its pings meanwhile
         except StopAsyncIteration:
             break
-        except asyncio.CancelledError:
-            stopping = context.server.in_flight.take_back()
-            if stopping is None:  # not the end of a drain: the client has left
+        except (asyncio.CancelledError, Exception) as error:
+            fault = _fault_of(request, context, error)
+            if fault is None:
                 raise
-            batch, fault = [], stopping
-        except Exception as error:
-            batch, fault = [], as_gateway_error(request, error)
-        if batch is None:
-            break
-        if fault is None and not keys.is_live(key_id):
+        else:
+            if batch is None:
+                break
+            if is_live(key_id):
+                if batch:
+                    try:
+                        if len(batch) == 1 and not stats.has_large_answer:  # most batches: no call is made for them
+                            event = batch[0]
+                            encoded = event.raw or sse.encode(event)
+                            sent_bytes += len(encoded)
+                            await write(encoded)
+                        else:
+                            sent_bytes += await _write_batch(context, reply, batch, sent_bytes)
+                    except _GONE as error:
+                        raise ClientGone from error
+                    count = reply.event_count = reply.event_count + len(batch)
+                    if count >= next_yield:
+                        next_yield = count + _EVENTS_BETWEEN_YIELDS
+                        await asyncio.sleep(0)  # a burst must not hold up other requests
+                following = advance()
+                continue
             fault = Unauthenticated("this API key was revoked")
-        if fault is not None:
-            context.stats.outcome = "truncated"
-            fault.request_id = context.request_id
-            failure_events = reply.failure_events or context.endpoint.dialect.error_events
-            await _write(reply.write(sse.encode_all(failure_events(fault))))
-            del fault  # its traceback leads to this frame: as a circle they would wait for the garbage collector
-            break
-        if batch:
-            try:
-                is_long = context.work.is_large or sent_bytes > _LONG_STREAM_BYTES
-                if (is_long and len(batch) > 1) or context.stats.has_large_answer:
-                    sent_bytes += await _write_apart(reply, batch)
-                else:
-                    encoded = sse.encode_all(batch)
-                    sent_bytes += len(encoded)
-                    await reply.write(encoded)
-            except _GONE as error:
-                raise ClientGone from error
-            reply.event_count += len(batch)
-            since_yield += len(batch)
-        if since_yield >= _EVENTS_BETWEEN_YIELDS:
-            since_yield = 0
-            await asyncio.sleep(0)  # a burst must not hold up other requests
-        following = reply.events.__anext__()
+        await _write_fault(context, reply, fault)
+        del fault  # its traceback leads to this frame: as a circle they would wait for the garbage collector
+        break
     await _write(reply.write_eof())
+
+
+def _fault_of(
+    request: web.Request, context: RequestContext, error: Exception | asyncio.CancelledError
+) -> GatewayError | None:
+    """What a stream ends with that failed, or was cut off at the end of a drain; None where the client has left."""
+    if isinstance(error, asyncio.CancelledError):
+        return context.server.in_flight.take_back()
+    return as_gateway_error(request, error)
+
+
+async def _write_fault(context: RequestContext, reply: EventReply, fault: GatewayError) -> None:
+    context.stats.outcome = "truncated"
+    fault.request_id = context.request_id
+    failure_events = reply.failure_events or context.endpoint.dialect.error_events
+    await _write(reply.write(sse.encode_all(failure_events(fault))))
+
+
+async def _write_batch(context: RequestContext, reply: EventReply, batch: EventBatch, sent_bytes: int) -> int:
+    """Write events that come together, and any of a long answer; `sent_bytes` went before. Returns their bytes."""
+    is_long = context.work.is_large or sent_bytes > _LONG_STREAM_BYTES
+    if (is_long and len(batch) > 1) or context.stats.has_large_answer:
+        return await _write_apart(reply, batch)
+    encoded = sse.encode_all(batch)
+    await reply.write(encoded)
+    return len(encoded)
 
 
 async def _write_apart(reply: EventReply, batch: EventBatch) -> int:
@@ -164,9 +191,9 @@ async def _write_apart(reply: EventReply, batch: EventBatch) -> int:
     return sent_bytes + len(waiting)
 
 
-async def _write(writing: Awaitable[object]) -> None:
+async def _write(writing: Awaitable[T]) -> T:
     """Await a write to the client. Raises ClientGone."""
     try:
-        await writing
+        return await writing
     except _GONE as error:
         raise ClientGone from error

@@ -40,8 +40,7 @@ def observing(server: ServerState) -> Middleware:
         name = "unmatched" if matched is None else matched.name
         stats, task = RequestStats(started_s=started_s), server.in_flight.enter()
         sent_trace, token = request.headers.get(_TRACEPARENT), None
-        parent = trace.parent_of(sent_trace) if sent_trace is not None else None
-        if parent is not None:
+        if sent_trace is not None and (parent := trace.parent_of(sent_trace)) is not None:
             stats.trace_id = trace.trace_id(parent)
             token = trace.enter(parent)
         request[CONTEXT] = context = RequestContext(server, request_id, endpoint, stats, task)

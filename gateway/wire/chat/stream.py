@@ -5,7 +5,7 @@ in the text alone are relayed by their bytes instead (`chunk_relay`). Source: Op
 llama.cpp, vLLM, Ollama, Azure, DeepSeek (facts read 2026-11-21). Deliberately knows no HTTP.
 
 Theory of operation. One `ChatStream` reads one upstream stream. Its owner calls `take` for every batch in order, and
-`end` exactly once, when the upstream has no more to say.
+`end` exactly once, when the upstream has no more to say. It may ask `relayed` first, a shorter way for most batches.
 
 | state     | condition                                        | allowed calls | left when                          |
 |-----------|--------------------------------------------------|---------------|------------------------------------|
@@ -117,6 +117,20 @@ class ChatStream:
             return events, error
         return events, None
 
+    def relayed(self, batch: list[bytes]) -> EventBatch | None:
+        """What `take` gives for a batch of one relayed chunk; None for any other batch, which is not taken."""
+        if len(batch) == 1:
+            data = batch[0]
+            for pattern in self._patterns:
+                if (event := pattern.match(data)) is not None:
+                    characters = self._characters + len(data) - pattern.fixed_bytes
+                    if characters + self._other_characters > MAX_STREAM_CHARS:
+                        return None
+                    self._characters = characters
+                    self._relayed += 1
+                    return [event]
+        return None
+
     def take_in_steps(self, batch: list[bytes]) -> Iterator[Event | None]:
         """The same one by one, for long chunks: each is made when the one before it was worked on. None is a pause.
 
@@ -165,8 +179,9 @@ class ChatStream:
             raise UpstreamError("the upstream ended its stream without an answer")
         if not self._all_ended:
             raise UpstreamError("the upstream ended its stream before the answer was complete")
-        if self._keep_text:
-            self._check_json()
+        for choice in self._choices.values() if self._keep_text else ():
+            if choice.finish == "stop":
+                require_json("".join(choice.text))
         estimated = normalise_usage(self._usage, lambda: 0, 0)[1]
         events = [self._finish_event(index, choice, estimated) for index, choice in sorted(self._choices.items())]
         if self._context.include_usage:
@@ -272,11 +287,6 @@ class ChatStream:
         if around and our_around:
             self._patterns = [each for each in self._patterns if each.choice is not choice]
             self._patterns.append(ChunkPattern(choice, index, around, our_around))
-
-    def _check_json(self) -> None:
-        for choice in self._choices.values():
-            if choice.finish == "stop":
-                require_json("".join(choice.text))
 
 
 def require_json(text: str) -> None:

@@ -1,12 +1,14 @@
 """Servers that send without end what is no page: their connection ends at once, and honest answers pass."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
+from aiohttp.client_proto import ResponseHandler
 
+from gateway.engines.fetch import bounded_answers
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.bounded_answers import MAX_INTERIM, BoundedConnector
 from gateway.engines.fetch.errors import FetchFailed
@@ -117,3 +119,76 @@ async def test_wrong_framing_behind_the_first_piece_ends_the_wait(rest: bytes) -
             is_read.set()
             with pytest.raises(aiohttp.ClientPayloadError):
                 await answer.content.read()
+
+
+@asynccontextmanager
+async def answering(pieces: Iterable[bytes], pause_s: float | None) -> AsyncIterator[aiohttp.ClientResponse]:
+    """A chunked answer of these pieces, each written `pause_s` after the one before it (None: at once)."""
+    has_ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(CHUNKED)
+        for piece in pieces:
+            writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            await writer.drain()
+            if pause_s is not None:
+                await asyncio.sleep(pause_s)
+        writer.write(b"0\r\n\r\n")
+        writer.close()
+        await writer.wait_closed()
+        has_ended.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server, aiohttp.ClientSession(connector=BoundedConnector(), read_bufsize=4_096) as session:
+        url = "http://{}:{}/".format(*server.sockets[0].getsockname())
+        async with asyncio.timeout(30), session.get(url) as answer:
+            yield answer
+        await asyncio.wait_for(has_ended.wait(), 10)
+
+
+@pytest.mark.parametrize("size", [3, 700, 90_000])
+async def test_a_reader_slower_than_its_server_gets_every_byte(size: int) -> None:
+    pieces = [bytes([65 + number % 26]) * size for number in range(max(40, 60_000 // size))]
+    read = b""
+    async with answering(pieces, None) as answer:
+        while part := await answer.content.readany():
+            read += part
+            await asyncio.sleep(0.005)  # the buffer fills up: the connection is paused, and read on
+    assert read == b"".join(pieces)
+
+
+async def test_a_piece_that_comes_alone_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[int] = []
+    parse = bounded_answers._parse
+
+    def noted(protocol: ResponseHandler, data: bytes) -> None:
+        parsed.append(len(data))
+        parse(protocol, data)
+
+    monkeypatch.setattr(bounded_answers, "_parse", noted)
+    async with answering([b"word"] * 20, 0.005) as answer:
+        assert await answer.content.read() == b"word" * 20
+    assert 0 < len(parsed) <= 23 and 0 not in parsed, "aiohttp by itself parses nothing after each read"
+
+
+async def test_what_comes_behind_a_pause_is_read_although_nothing_follows_it() -> None:
+    is_read, has_ended = asyncio.Event(), asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(CHUNKED + b"1\r\na\r\n" * 257)  # the last is one more than a reader with this buffer lets come
+        await is_read.wait()
+        writer.write(b"1\r\nb\r\n" * 4)  # parsed up to the first: aiohttp pauses there, once more
+        await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+        has_ended.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server, aiohttp.ClientSession(connector=BoundedConnector(), read_bufsize=4_096) as session:
+        url = "http://{}:{}/".format(*server.sockets[0].getsockname())
+        async with asyncio.timeout(5), session.get(url) as answer:
+            assert await answer.content.readexactly(257) == b"a" * 257
+            is_read.set()
+            assert await answer.content.readexactly(4) == b"bbbb"
+        await asyncio.wait_for(has_ended.wait(), 10)

@@ -1,0 +1,58 @@
+"""Bodies that come faster than they are read: the connection is paused and read on, what was sent next is served."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from gateway.web.in_flight import IN_FLIGHT, InFlight
+from gateway.web.listen_socket import bind
+from gateway.web.server.runner import Listener
+
+
+def chunked(pieces: int, piece: bytes) -> bytes:
+    """A request whose body is so many chunks."""
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head + b"%x\r\n%b\r\n" % (len(piece), piece) * pieces + b"0\r\n\r\n"
+
+
+def whole(size: int) -> bytes:
+    """A request whose body has a known length."""
+    return b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (size, b"a" * size)
+
+
+@asynccontextmanager
+async def connected() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection to a server that reads bodies slowly and answers with their lengths."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        size = 0
+        while part := await request.content.readany():
+            size += len(part)
+            await asyncio.sleep(0.002)
+        return web.Response(text=f"<{size}>")
+
+    app = web.Application()
+    app[IN_FLIGHT] = InFlight(10)
+    app.router.add_post("/", answer)
+    listener, sock = Listener(app, header_timeout_s=5, stalled_s=5), bind("127.0.0.1", 0)
+    address = sock.getsockname()
+    await listener.start([sock])
+    try:
+        reader, writer = await asyncio.open_connection(*address)
+        yield reader, writer
+        writer.close()
+        await writer.wait_closed()
+    finally:
+        await listener.close()
+
+
+@pytest.mark.parametrize("first", [4_097, 5_000, 20_000], ids=["ends with its pause", "paused once", "paused often"])
+async def test_requests_behind_a_paused_body_are_served_without_waiting_for_more(first: int) -> None:
+    requests = [chunked(first, b"a"), chunked(40, b"b" * 9_000), whole(700_000), whole(3), chunked(1, b"c")]
+    async with asyncio.timeout(20), connected() as (reader, writer):
+        writer.write(b"".join(requests))
+        for size in (first, 360_000, 700_000, 3, 1):
+            assert (await reader.readuntil(b">")).endswith(b"<%d>" % size)

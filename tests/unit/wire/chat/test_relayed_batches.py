@@ -1,0 +1,37 @@
+"""The short way of a stream's most usual batch, one relayed chunk, gives what the long way gives."""
+
+import time
+
+import orjson
+import pytest
+
+from gateway.wire import sse
+from gateway.wire.chat.answer import AnswerContext
+from gateway.wire.chat.stream import ChatStream
+from tests.unit.wire.chat.test_stream import STOP, TEXTS, chunk, taken
+
+
+def test_the_short_way_for_one_relayed_chunk_gives_what_the_long_way_gives() -> None:
+    context = AnswerContext("SvcLLM", "p", "up-model", time.perf_counter())
+    contents = [*TEXTS, *TEXTS]
+    lone = [[orjson.dumps(chunk({"content": each}))] for each in contents]
+    batches = [*lone, [], [*lone[0], *lone[1]], [orjson.dumps(chunk({"content": "c"}, x=1))], [orjson.dumps(STOP)]]
+    long_way, short_way = ChatStream(context), ChatStream(context)
+    relayed = 0
+    for batch in batches:
+        events = short_way.relayed(batch)
+        relayed += events is not None
+        ours = taken(short_way, *batch) if events is None else events
+        assert [sse.encode(event) for event in ours] == [sse.encode(event) for event in taken(long_way, *batch)]
+    assert relayed > len(TEXTS)
+    assert short_way.usage == long_way.usage
+
+
+def test_the_short_way_for_one_relayed_chunk_ends_at_the_same_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.wire.chat.stream.MAX_STREAM_CHARS", 1_000)
+    stream = ChatStream(AnswerContext("SvcLLM", "p", "up-model", time.perf_counter()))
+    data = orjson.dumps(chunk({"content": "a" * 100}))
+    taken(stream, data)
+    assert [stream.relayed([data]) is not None for _ in range(11)] == [True] * 9 + [False] * 2
+    _, fault = stream.take([data])
+    assert fault is not None and "too long" in fault.message
