@@ -103,14 +103,15 @@ def _json_in_json(levels: int) -> Callable[[random.Random, int], Made]:
     """Arguments of calls that are JSON inside of JSON: each level doubles the backslashes of the one below."""
 
     def make(rng: random.Random, size: int) -> Made:
-        given: object = {"q": [{f"k{i}": _words(rng, 40)} for i in range(40)]}
+        count = 100
+        leaves = max(1, size // count // 130 >> levels)
+        given: object = {"q": [{f"k{i}": _words(rng, 60)} for i in range(leaves)]}
         for _ in range(levels):
             given = {"data": orjson.dumps(given).decode()}
         text = orjson.dumps(given).decode()
         one = {"id": "c", "type": "function", "function": {"name": "f", "arguments": text}}
-        count = max(1, min(1900, size // len(orjson.dumps(one))))
         calls = [{**one, "id": f"c{i}"} for i in range(count)]
-        results = [{"role": "tool", "tool_call_id": f"c{i}", "content": text} for i in range(min(count, 60))]
+        results = [{"role": "tool", "tool_call_id": f"c{i}", "content": text[: 40 * i]} for i in range(count)]
         last = {"role": "assistant", "content": None, "tool_calls": calls}
         return _chat(messages=[*_HELLO, last, *results])
 
@@ -235,7 +236,7 @@ def _blocks(rng: random.Random, size: int) -> Made:
 
 def _large_inputs(rng: random.Random, size: int) -> Made:
     """One call of a history whose input is all of the body, with some letters beyond U+FFFF."""
-    given = {f"row {i}": [_words(rng, 30), i, {"a": None}] for i in range(size // 90)}
+    given = {f"row {i}": [_words(rng, 150), i, {"a": None}] for i in range(size // 200)}
     use = {"type": "tool_use", "id": "t", "name": "f", "input": given}
     result = {"type": "tool_result", "tool_use_id": "t", "content": "ok"}
     messages = [*_HELLO, {"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
@@ -326,7 +327,7 @@ ODD: Mapping[str, Callable[[random.Random, int], Made]] = {
     "one large input": _large_inputs,
     "a batch of all messages": _rpc_batch,
     "a query without end": _call_of(lambda rng, size: {"query": _words(rng, size)}),
-    "arguments of long names": _call_of(lambda rng, size: {"query": "a", _words(rng, size // 2): _words(rng, size // 3)}),
+    "arguments of long names": _call_of(lambda rng, size: {_words(rng, size // 2): _words(rng, size // 3)}),
     "names without end": _long_names,
     "words without end": _long_fields,
     "biases": _bias,

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from gateway.long_texts import LONG_CHARS, Utf8Text
+from gateway.resilience.slices import Steps, all_steps
 from gateway.wire.json_default import as_json, string_parts
 from gateway.wire.logprobs import PackedLogprobs
 
@@ -77,6 +78,11 @@ class EncodedJson:
 
         Raises TypeError when it cannot be JSON.
         """
+        return all_steps(cls.steps_of(value, is_owned=is_owned, values=values))
+
+    @classmethod
+    def steps_of(cls, value: Any, *, is_owned: bool, values: int = 0) -> Steps["EncodedJson"]:
+        """As `of` in steps of at most some milliseconds, between which nobody may change the value."""
         parts: list[bytes] = []
         waiting = bytearray()  # not a list: orjson allocates a KB for the shortest piece
         for piece in _Drain(max(_LEAST_WEIGHT, values // _SHARE), empties=is_owned).pieces(value):
@@ -84,17 +90,19 @@ class EncodedJson:
             if len(waiting) >= _PART_BYTES:
                 parts.append(bytes(waiting))
                 waiting.clear()
+            yield
         return cls([*parts, bytes(waiting)])
 
-    def text(self) -> str:
-        """The JSON as a text; there are no parts afterwards. In ASCII where one emoji would make Python take four bytes
-        for each of its many ASCII characters."""
+    def text_steps(self) -> Steps[str]:
+        """The JSON as a text, in steps as above; there are no parts afterwards. In ASCII where one emoji would make
+        Python take four bytes for each of its many ASCII characters."""
         parts, self.parts = self.parts[::-1], []
         if _is_wide(parts):
             text = ""
             while parts:
                 for piece in _ascii_json(parts.pop()):
                     text += piece  # grows in place
+                    yield
             return text
         joined = bytearray()
         while parts:

@@ -34,7 +34,8 @@ class EmbeddingService:
             async with plan.attempt(stats) as attempt:
                 target = attempt.target
                 sent = wire.to_upstream(held.take(), target.options, user=user)
-                call = target.upstream.complete(held.pack(sent, is_read=attempt.is_read), stats, route=_ROUTE)
+                sent = await held.pack(sent, is_read=attempt.is_read)
+                call = target.upstream.complete(sent, stats, route=_ROUTE)
                 del sent
                 answer = await call
                 for items in wire.checked_data(answer, count):

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from gateway import schemas
 from gateway.domain import EventStream, Json
+from gateway.resilience.slices import in_slices
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.images import MAX_IMAGES
 from gateway.services.completion.service import CompletionService
@@ -25,7 +26,7 @@ from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.messages.object import estimated_tokens
-from gateway.wire.messages.request import to_chat
+from gateway.wire.messages.request import chat_steps
 from gateway.wire.messages.search import WebWish, item_id, open_calls, web_wish
 from gateway.wire.messages.stream import MessageStream
 
@@ -68,7 +69,7 @@ class MessagesHandler:
         wish = web_wish(body)
         if wish is not None:
             return await self._search(context, entry, wish)
-        chat = to_chat(body, MAX_IMAGES, is_owned=context.work.is_large)
+        chat = await in_slices(chat_steps(body, MAX_IMAGES, is_owned=context.work.is_large))
         stats = context.stats
         stream = MessageStream(body, estimated_tokens(chat))
         is_stream, context.body, stats.owns_body = body.get("stream"), None, True
@@ -87,7 +88,7 @@ class MessagesHandler:
         self._hosted.require_scope(context.caller, wish.tools[0][1])
         options = of_messages(wish.search, wish.fetch, fetches_first=wish.forced == "web_fetch")
         recalled = self._recalled(owner, body["messages"], sources)
-        chat = to_chat(body, MAX_IMAGES, recalled)
+        chat = await in_slices(chat_steps(body, MAX_IMAGES, recalled))
         stream = MessageStream({**body, "model": entry.name}, estimated_tokens(chat))
         loop = LoopRequest(chat, WebSearchTool.kind if wish.forced else "", wish.max_uses)
         is_allowed = (body.get("tool_choice") or {}).get("type") != "none"
@@ -128,7 +129,7 @@ class MessagesHandler:
         entry = self._text_model(body)
         if self._files is not None:
             await self._files.replace(context, entry, body)
-        chat = to_chat(body, MAX_IMAGES)
+        chat = await in_slices(chat_steps(body, MAX_IMAGES))
         tokens = await self._counter.count(entry, body, context.stats)
         if tokens is not None:
             return JsonReply({"input_tokens": tokens})
