@@ -77,6 +77,9 @@ class Conversation:
         self._flush()
         if not self._messages:
             raise InvalidRequest("messages: must hold a message of a user", param="messages")
+        for message in self._messages:
+            if isinstance(message["content"], _Row):
+                message["content"] = message["content"].joined()
         _drop_old_images(self._messages, max_images)
         head = [{"role": "system", "content": "\n\n".join(self._system)}] if self._system else []
         return head + self._messages
@@ -120,7 +123,8 @@ class Conversation:
             return
         last = self._messages[-1] if self._messages else {}
         if last.get("role") == "assistant":
-            last["content"] = "\n\n".join(part for part in (last["content"], text) if part) or None
+            if text:
+                _row_of(last).append([text_part(text)])
             message = last
         else:
             message = {"role": "assistant", "content": text or None}
@@ -169,13 +173,40 @@ class Conversation:
             return
         last = self._messages[-1] if self._messages else {}
         if last.get("role") == "user":
-            last["content"] = chat_content([*as_parts(last["content"]), *parts])
+            _row_of(last).append(parts)
         else:
             self._messages.append({"role": "user", "content": chat_content(parts)})
 
     def _check_answered(self, where: str) -> None:
         for path in self._open_calls.values():
             raise InvalidRequest(f"{where}: the call in {path} has no tool_result in the message after it", param=path)
+
+
+class _Row(list[list[Json]]):
+    """The content of a message that others of its role follow, until all of them are known: the parts of each.
+
+    Naive form: each joined to those before it at once, which copies a text that grows again and again.
+    """
+
+    def joined(self) -> str | list[Json]:
+        """The content. Texts before the first image are one."""
+        first = next((number for number, parts in enumerate(self) if not _are_texts(parts)), len(self))
+        text = "\n\n".join(part["text"] for parts in self[:first] for part in parts)
+        if first == len(self):
+            return text
+        return [*([text_part(text)] if first else []), *(part for parts in self[first:] for part in parts)]
+
+
+def _row_of(message: Json) -> _Row:
+    """The row that a message's content is from now on."""
+    content = message["content"]
+    if not isinstance(content, _Row):
+        content = message["content"] = _Row([as_parts(content)] if content else [])
+    return content
+
+
+def _are_texts(parts: list[Json]) -> bool:
+    return all(part["type"] == "text" for part in parts)
 
 
 def _call(call_id: str, name: str, arguments: str) -> Json:
