@@ -43,7 +43,9 @@ wait twice as long between pieces, at half there are twice as many writes."""
 COPIED_BYTES = 1 << 21
 """Bytes of a long string copied, or of a document searched, in one step: a millisecond. At half there are twice as many
 steps; at double others wait twice as long."""
+_NO_VALUE = re.compile(rb"[ \t\r\n]*+(?![\[{\"\-0-9tfn])")
 _CONTAINER = re.compile(rb"[ \t\r\n]*+[\[{]")
+_HEAD_BYTES = 1 << 10
 OPENING = b'"data:'
 """How a JSON string with a data URL begins."""
 NOT_PLAIN = (b"\\", b"\n", b"\r", b"\t")
@@ -176,6 +178,8 @@ def _steps(raw: bytes | bytearray, packer: Packer | None = None) -> Steps[Any]:
         except ValueError:  # not JSON, or a string cut wrongly: an error must give positions in the original
             pass
     is_dense = (packer is not None and packer.utf8_names) or len(raw) > LARGE_BYTES or _is_dense(raw)
+    if is_dense and (space := _NO_VALUE.match(raw)):  # no JSON from the first character on: an error would copy it all
+        return orjson.loads(raw[: space.end() + _HEAD_BYTES].decode(errors="ignore"))
     if not (is_dense and _CONTAINER.match(raw)):
         return _let_go(raw, orjson.loads(raw))
     yield
