@@ -13,10 +13,10 @@ import orjson
 from gateway.long_texts import LONG_CHARS, MeasuredBytes, Utf8Text, text_of_utf8
 from gateway.resilience.slices import Steps, all_steps
 
-_PIECES_A_STEP, _STEP_BYTES = 4, 1 << 18
-"""Pieces that are decoded in one step, and the bytes of a string that is decoded at once: 4 ms and 2 ms where all of it
-are escapes. Chosen: at half twice as many turns of the loop, and twice as many moves of the text as it grows; at double
-others wait for twice as long."""
+_PIECES_A_STEP, _AT_ONCE_BYTES = 4, 1 << 20
+"""Pieces that are decoded in one step, at most 4 ms, and bytes of a string that is decoded at once, 5 ms: both where
+all of it are escapes. Chosen: at half of the first twice as many turns of the loop, at double others wait for twice as
+long; at half of the second ordinary bodies take longer, at double a string of that size holds the loop for 10 ms."""
 _FIRST_PIECE_BYTES, _PIECE_BYTES = 1 << 10, 1 << 17
 """Of a string whose end is looked for, looked at at once: at first, since most are names, and at most. Each look is at
 four times as much as the one before. Chosen: at half twice as many looks at a long string, at double twice the memory
@@ -36,26 +36,24 @@ def decoded_text(string: memoryview) -> str | Utf8Text:
 
 
 def text_steps(string: memoryview, *, keeps_utf8: bool) -> Steps[str | Utf8Text]:
-    """The same in steps of at most some milliseconds; without `keeps_utf8` a string of Python."""
-    if keeps_utf8:
-        utf8 = MeasuredBytes(len(string))
-        for number, piece in enumerate(_pieces(string)):
-            utf8.add(piece.encode())
-            if number % _PIECES_A_STEP == _PIECES_A_STEP - 1:
-                yield
-        return text_of_utf8(utf8.take())
-    if len(string) <= _STEP_BYTES:
+    """The same in steps of some milliseconds; without `keeps_utf8` a string of Python, which is made in one step (55 ms
+    for 30 MB with an emoji): one that grows is moved, so that there are two of it for a moment."""
+    if len(string) <= _AT_ONCE_BYTES and not keeps_utf8:
         whole: str = orjson.loads(string)
         return whole
-    text, waiting = "", list[str]()
-    for piece in _pieces(string):
-        waiting.append(piece)
-        if len(waiting) == _PIECES_A_STEP:
-            text += "".join(waiting)  # grows in place, since nothing else refers to it
-            waiting.clear()
+    utf8 = MeasuredBytes(len(string)) if keeps_utf8 else None
+    for number, (at, piece) in enumerate(_pieces(string)):
+        text = orjson.loads(b'"%b"' % piece)
+        if utf8 is None and b"\\" in piece:
+            utf8 = MeasuredBytes(len(string))
+            utf8.add(string[1:at])
+        if utf8 is not None:
+            utf8.add(text.encode())
+        if number % _PIECES_A_STEP == _PIECES_A_STEP - 1:
             yield
-    text += "".join(waiting)
-    return text
+    if utf8 is None:
+        return str(string[1:-1], "utf-8")
+    return text_of_utf8(utf8.take()) if keeps_utf8 else utf8.take().decode()
 
 
 def end_of_string(raw: bytearray, start: int) -> Steps[int]:
@@ -81,13 +79,14 @@ def end_of_string(raw: bytearray, start: int) -> Steps[int]:
     raise ValueError("a string is missing")
 
 
-def _pieces(string: memoryview) -> Iterator[str]:
+def _pieces(string: memoryview) -> Iterator[tuple[int, bytes]]:
+    """Where each piece begins, and the piece."""
     at, end = 1, len(string) - 1
     while at < end:
         piece = bytes(string[at : min(at + LONG_CHARS, end)])
         if at + len(piece) < end:
             piece = piece[: _end_of_units(piece)]
-        yield orjson.loads(b'"%b"' % piece)
+        yield at, piece
         at += len(piece)
 
 
