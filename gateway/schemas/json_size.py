@@ -12,6 +12,8 @@ from array import array
 from collections.abc import Iterator
 from itertools import accumulate
 
+from gateway.resilience.freed_memory import give_back
+
 SLICE_BYTES = 1 << 17
 """Bytes that one slice splits at its quotes. Chosen: the worst slice (quotes alone) takes 4 ms, and as long again where
 its strings are counted, in a turn of its own; at half equal names are counted more often than they are made, at double
@@ -166,6 +168,7 @@ def _measure_outside_strings(
         if b"\\" in text:
             text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
         pieces = text.split(b'"')
+        del text
         outside = b"".join(pieces[is_inside::2])
         opened = seen.brackets
         seen.add(outside)
@@ -184,6 +187,9 @@ def _measure_outside_strings(
             raise TooDeep
         depth += opened - outside.count(b"]") - outside.count(b"}")
         start = end
+        del pieces, outside  # else the next slice's stand beside them
+        if is_exact:
+            give_back()  # glibc would take other holes of the heap for the next slice's: 1 MB more for each
         yield
 
 

@@ -128,6 +128,7 @@ class _Reader:
         window = Window(bytes(self._raw[: self._window_bytes]))
         if -1 in window.levels:
             end, bracket = window.bracket(window.levels.index(-1))
+            del window
             container = self._open[-1]
             if bracket != _CLOSING[type(container)]:
                 raise ValueError("a bracket closes another")
@@ -136,6 +137,7 @@ class _Reader:
             self._end_member()
             return
         comma = window.last_comma()
+        del window  # else it stands beside the values that are made of it
         if comma is None:
             yield from self._read_long_member()
             return
