@@ -20,6 +20,8 @@ import orjson
 
 from bench.dense_bodies import DENSE, Made
 from bench.file_bodies import FILES
+from bench.history_bodies import HISTORIES
+from bench.odd_bodies import ODD
 from tests.support.loop_block import MeasuredGateway
 
 _TEXT = """the gateway answers every request with one status and says what was wrong with it mail to ops@posthaus.com or
@@ -253,7 +255,7 @@ KINDS: Mapping[str, Callable[[random.Random, int], Body]] = {
     "a batch of searches": _batch,
     "a batch of wrong searches": _wrong_arguments,
     "not JSON": lambda rng, size: Body(_CHAT, b"[" + b'{"a":[' * (size // 6)),
-    **{name: partial(_made, make) for name, make in (*DENSE.items(), *FILES.items())},
+    **{name: partial(_made, make) for name, make in (*DENSE.items(), *FILES.items(), *ODD.items(), *HISTORIES.items())},
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
 from bench.hostile_things import THINGS
 from gateway import schemas, trace
-from gateway.access.budgets import estimated_tokens
+from gateway.access.token_estimate import token_steps
 from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
 from gateway.engines.extract import excerpt, simhash
 from gateway.engines.extract.documents import read
@@ -39,6 +39,7 @@ from gateway.mcp.arguments import Arguments
 from gateway.mcp.envelope import Envelope, decode
 from gateway.mcp.messages import RpcFault
 from gateway.providers import search_http
+from gateway.resilience.slices import all_steps
 from gateway.sanitize.scan.fallback_mask import mask_all_but_words
 from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut
 from gateway.sanitize.scan.scanner import Scanner
@@ -80,8 +81,7 @@ def _parsed(make: Make, size: int) -> Any:
 
 
 def _trees() -> dict[str, Make]:
-    """Parsed pages: each call must get a new one, as some functions change it."""
-    return {name: partial(_parsed, make) for name, make in inputs.PAGES.items()}
+    return {name: partial(_parsed, make) for name, make in inputs.PAGES.items()}  # a new one for each: some are changed
 
 
 def _structured_trees() -> dict[str, Make]:
@@ -285,7 +285,7 @@ READERS: dict[str, Reader] = {
     "place in a page": Reader(lambda text: find_in(text, text[:8] or "a", None), inputs.TEXTS),
     "thoughts": Reader(thinking.without_thinking, inputs.TEXTS),
     "trace": Reader(lambda text: trace.parent_of("00-" + text), inputs.TEXTS),
-    "token estimate": Reader(lambda body: estimated_tokens(large_json.decode(body)), inputs.BODIES),
+    "token estimate": Reader(lambda body: all_steps(token_steps(large_json.decode(body))), inputs.BODIES),
 }
 """By the name that `bench.hostile` prints."""
 MORE_READERS = {"page, odd": Reader(_page, _encoded(pages.MORE_PAGES) | dict(pages.CHARSETS))}

@@ -158,7 +158,7 @@ class MeasuredBytes:
     def __init__(self, expected: int) -> None:
         self._block, self._end = bytearray(expected), 0
 
-    def add(self, piece: bytes) -> None:
+    def add(self, piece: bytes | memoryview) -> None:
         """The bytes go on."""
         start, self._end = self._end, self._end + len(piece)
         if self._end > len(self._block):

@@ -19,27 +19,22 @@ the names of the limits on output.
 import calendar
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from gateway.access.prices import NANO, PriceList, Used
 from gateway.access.rate_limits import LimitState
+from gateway.access.token_estimate import token_steps
 from gateway.config.server_settings import Limits
 from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import BudgetSpent, NoPrice
+from gateway.resilience.slices import in_slices
 from gateway.shared_state.port import Amount, Counters
 
 _KEPT_S = 3600.0
 """How long a counter outlives its period, for requests settled after it: four times the longest (`total_timeout_s`)."""
-
-_CHARS_A_TOKEN = 4
-"""Characters of a token in the estimate of a request's input, as for usage that an upstream does not report."""
-
-_IMAGE_TOKENS = 1000
-"""Estimate for an image in a request. Chosen: between a small picture of OpenAI's models (255) and a large one (1,445);
-at half or double, parallel requests with images are let in later or earlier, until they are settled."""
 
 _OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 """Fields of chat, responses and messages bodies that bound the output."""
@@ -121,7 +116,7 @@ class Budgets:
                 f"this key has a spend limit, and model '{unpriced}' has no price; the operator must add [[prices]]",
                 param="model",
             )
-        used = Used(estimated_tokens(body), 0, self._most_output(body))
+        used = Used(await in_slices(token_steps(body)), 0, self._most_output(body))
         amounts = []
         if per_minute:
             amounts.append((TOKENS_MINUTE, used.tokens, per_minute))
@@ -239,30 +234,6 @@ def count_cut_off(stats: RequestStats, reservation: Reservation) -> None:
     that was sent of the answer."""
     if stats.attempts and not (stats.input_tokens or stats.output_tokens):
         stats.input_tokens, stats.output_tokens = reservation.input_tokens, stats.sent_events
-
-
-def estimated_tokens(body: Any) -> int:
-    """Tokens of all text in a decoded body, at least 1; an image counts as _IMAGE_TOKENS."""
-    characters = images = 0
-    for text in _texts(body):
-        if text.startswith("data:"):
-            images += 1
-        else:
-            characters += len(text)
-    return characters // _CHARS_A_TOKEN + images * _IMAGE_TOKENS + 1
-
-
-def _texts(body: Any) -> Iterator[str]:
-    """Every string in a decoded body, without recursion."""
-    waiting = [body]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
 
 
 def _wait_s(amount: Amount, total: int, carried: int, left_s: float) -> float:

@@ -12,9 +12,12 @@ from array import array
 from collections.abc import Iterator
 from itertools import accumulate
 
+from gateway.resilience.freed_memory import give_back
+
 SLICE_BYTES = 1 << 17
-"""Bytes that one slice splits at its quotes. Chosen: the worst slice (quotes alone) takes 4 ms; at half twice as many
-turns of the loop for a long body, at double such a slice holds the loop for 8 ms."""
+"""Bytes that one slice splits at its quotes. Chosen: the worst slice (quotes alone) takes 4 ms, and as long again where
+its strings are counted, in a turn of its own; at half equal names are counted more often than they are made, at double
+such a slice holds the loop for 8 ms."""
 _COUNT_BYTES = 1 << 21
 """Bytes that one slice of the first look counts. Chosen: three counts of this size take 2 ms; at half twice as many
 turns, at double twice the block."""
@@ -165,10 +168,12 @@ def _measure_outside_strings(
         if b"\\" in text:
             text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
         pieces = text.split(b'"')
+        del text
         outside = b"".join(pieces[is_inside::2])
         opened = seen.brackets
         seen.add(outside)
         if is_exact:
+            yield
             seen.add_exactly(outside, pieces, 0 if is_inside else 1)
         is_inside ^= len(pieces) % 2 == 0
         opened = seen.brackets - opened
@@ -182,6 +187,9 @@ def _measure_outside_strings(
             raise TooDeep
         depth += opened - outside.count(b"]") - outside.count(b"}")
         start = end
+        del pieces, outside  # else the next slice's stand beside them
+        if is_exact:
+            give_back()  # glibc would take other holes of the heap for the next slice's: 1 MB more for each
         yield
 
 

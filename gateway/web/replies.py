@@ -16,6 +16,7 @@ from aiohttp_sse import EventSourceResponse
 
 from gateway.domain import Event, EventStream
 from gateway.errors import GatewayError
+from gateway.resilience.slices import Steps, all_steps
 from gateway.sanitize.masking.stream_steps import Refusal
 from gateway.wire.json_default import as_json
 from gateway.wire.json_drain import EncodedJson, is_long
@@ -70,13 +71,24 @@ class JsonReply(web.StreamResponse):
 
         Raises TypeError when the data is not JSON (a lone surrogate, for example).
         """
+        steps = self.begin_render()
+        if steps is not None:
+            all_steps(steps)
+
+    def begin_render(self) -> Steps[None] | None:
+        """As `render`; a long body is made by the steps that are returned. Raises TypeError, and so do these."""
         value = self.finish(self.data) if self.finish else self.data
         if type(value) is bytes:
             self.body = [value]
         elif not self._is_short and is_long(value):
-            self.body = EncodedJson.of(value, is_owned=False).parts
+            return self._render_long(value)
         else:
             self.body = [orjson.dumps(value, default=as_json)]
+        return None
+
+    def _render_long(self, value: Any) -> Steps[None]:
+        encoded = yield from EncodedJson.steps_of(value, is_owned=False)
+        self.body = encoded.parts
 
     @property
     def prepared(self) -> bool:

@@ -12,7 +12,8 @@ from typing import Any
 
 import orjson
 
-from gateway.long_texts import LONG_CHARS, Utf8Text
+from gateway.long_texts import LONG_CHARS, MeasuredBytes, Utf8Text
+from gateway.resilience.slices import Steps, all_steps
 from gateway.wire.json_default import as_json, string_parts
 from gateway.wire.logprobs import PackedLogprobs
 
@@ -77,6 +78,11 @@ class EncodedJson:
 
         Raises TypeError when it cannot be JSON.
         """
+        return all_steps(cls.steps_of(value, is_owned=is_owned, values=values))
+
+    @classmethod
+    def steps_of(cls, value: Any, *, is_owned: bool, values: int = 0) -> Steps["EncodedJson"]:
+        """As `of` in steps of at most some milliseconds, between which nobody may change the value."""
         parts: list[bytes] = []
         waiting = bytearray()  # not a list: orjson allocates a KB for the shortest piece
         for piece in _Drain(max(_LEAST_WEIGHT, values // _SHARE), empties=is_owned).pieces(value):
@@ -84,22 +90,20 @@ class EncodedJson:
             if len(waiting) >= _PART_BYTES:
                 parts.append(bytes(waiting))
                 waiting.clear()
+            yield
         return cls([*parts, bytes(waiting)])
 
-    def text(self) -> str:
-        """The JSON as a text; there are no parts afterwards. In ASCII where one emoji would make Python take four bytes
-        for each of its many ASCII characters."""
+    def text_steps(self) -> Steps[str]:
+        """The JSON as a text, in steps as above; there are no parts afterwards. In ASCII where one emoji would make
+        Python take four bytes for each of its many ASCII characters."""
         parts, self.parts = self.parts[::-1], []
-        if _is_wide(parts):
-            text = ""
-            while parts:
-                for piece in _ascii_json(parts.pop()):
-                    text += piece  # grows in place
-            return text
-        joined = bytearray()
+        is_wide = _is_wide(parts)
+        joined = MeasuredBytes(sum(map(_ascii_size if is_wide else len, parts)))
         while parts:
-            joined += parts.pop()
-        return joined.decode()
+            for piece in _ascii_json(parts.pop()) if is_wide else (parts.pop(),):
+                joined.add(piece)
+                yield
+        return joined.take().decode()
 
     def decoded(self) -> Any:
         """The value again, a new one each time."""
@@ -206,10 +210,18 @@ def _is_wide(parts: list[bytes]) -> bool:
     return plain + 3 * (sum(map(len, parts)) - plain) < 2 * chars  # an escape: at most three times a character's bytes
 
 
-def _ascii_json(part: bytes) -> Iterator[str]:
+def _ascii_size(part: bytes) -> int:
+    """The bytes of JSON with escapes for all but ASCII: an escape has six, and there are two for a character beyond
+    U+FFFF, which begins with a byte of its own."""
+    begins = len(part.translate(None, _INNER))
+    plain = len(part.translate(None, _BEYOND_ASCII))
+    return plain + 6 * (begins - plain) + 6 * len(part.translate(None, _NO_FOURTH))
+
+
+def _ascii_json(part: bytes) -> Iterator[bytes]:
     """JSON with escapes for all but ASCII, in pieces. A JSON string is made of each, and its own quotes and backslashes
     are restored: the standard library's C does that in 10 ms a megabyte, a pattern of alternating letters in 50 ms."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(part), LONG_CHARS):
         quoted = json.encoder.encode_basestring_ascii(decoder.decode(part[start : start + LONG_CHARS]))[1:-1]
-        yield quoted.replace("\\\\", "\0").replace('\\"', '"').replace("\0", "\\")
+        yield quoted.replace("\\\\", "\0").replace('\\"', '"').replace("\0", "\\").encode()

@@ -25,7 +25,7 @@ import orjson
 from gateway.resilience.freed_memory import give_back
 from gateway.resilience.slices import Steps, all_steps
 from gateway.wire.json_packing import Pack, Packer
-from gateway.wire.json_strings import decoded_text
+from gateway.wire.json_strings import end_of_string, text_steps
 from gateway.wire.json_window import Window
 
 WINDOW_BYTES = 1 << 16
@@ -43,10 +43,9 @@ _MAX_OPEN = 128
 """Chosen: more than the levels that a body may have (`schemas.MAX_DEPTH`); each costs a look at a window. At half legal
 bodies are decoded in the naive way, at double a document of brackets takes twice as long to be refused."""
 _SPACE = re.compile(rb"[ \t\r\n]*+")
-_FIRST_PIECE_BYTES, _PIECE_BYTES = 1 << 10, 1 << 17
-"""Of a string, looked at at once: at first, since most are names, and at most. Each look is at four times as much as
-the one before. Chosen: at half twice as many looks at a long string, at double twice the memory for copies. With the
-second from the beginning a document of members just longer than a window takes five times as long."""
+_PIECE_BYTES = 1 << 17
+"""Of what is cut off the document, looked at at once for the place of an error. Chosen: .2 ms; at half twice as many
+turns of the loop for a long string, at double twice the memory for copies."""
 _INNER_BYTES = bytes(range(0x80, 0xC0))
 """The bytes of UTF-8 that begin no character."""
 _SCALAR = re.compile(rb"[^ \t\r\n,\[\]{}\"]++")
@@ -63,13 +62,14 @@ def decode_in_pieces(raw: bytearray, window_bytes: int = WINDOW_BYTES) -> Any:
 
 
 def decode_in_steps(raw: bytearray, window_bytes: int = WINDOW_BYTES, packer: Packer | None = None) -> Steps[Any]:
-    """As `decode_in_pieces`, in steps of about a millisecond; a string longer than a window is one step. What `packer`
-    raises is raised, too."""
+    """As `decode_in_pieces`, in steps of about a millisecond; a number or white space is one step, however long it is.
+    What `packer` raises is raised, too."""
     reader = _Reader(raw, window_bytes, packer)
     try:
         root = yield from reader.read()
         return root
     except ValueError as error:
+        yield
         raise reader.failure(error) from None
 
 
@@ -97,7 +97,7 @@ class _Reader:
             raise ValueError("not an object or a list")
         read = 0
         while self._open:
-            self._read_window()
+            yield from self._read_window()
             read += 1
             if not read % _WINDOWS_BETWEEN:
                 give_back()
@@ -124,10 +124,11 @@ class _Reader:
             found.lineno, found.colno = told.lineno + self._line, told.colno + shift
         return found
 
-    def _read_window(self) -> None:
+    def _read_window(self) -> Steps[None]:
         window = Window(bytes(self._raw[: self._window_bytes]))
         if -1 in window.levels:
             end, bracket = window.bracket(window.levels.index(-1))
+            del window
             container = self._open[-1]
             if bracket != _CLOSING[type(container)]:
                 raise ValueError("a bracket closes another")
@@ -136,8 +137,9 @@ class _Reader:
             self._end_member()
             return
         comma = window.last_comma()
+        del window  # else it stands beside the values that are made of it
         if comma is None:
-            self._read_long_member()
+            yield from self._read_long_member()
             return
         if not self._add_run(self._open[-1], comma):
             raise ValueError("a member is missing")
@@ -177,13 +179,14 @@ class _Reader:
         if len(words) > MAX_WORDS:
             words.clear()
 
-    def _read_long_member(self) -> None:
+    def _read_long_member(self) -> Steps[None]:
         """Open the container, or read the string or number, that is longer than a window."""
         self._skip_space()
         container, start, key = self._open[-1], 0, None
         if type(container) is dict:
-            start = self._end_of_string(0)
-            key = orjson.loads(self._raw[:start])
+            start = yield from end_of_string(self._raw, 0)
+            with memoryview(self._raw) as view, view[:start] as text:
+                key = cast(str, (yield from text_steps(text, keeps_utf8=False)))
             start = self._end_of(_SPACE, start)
             if self._raw[start : start + 1] != b":":
                 raise ValueError("a colon is missing")
@@ -193,16 +196,22 @@ class _Reader:
             self._cut(start)
             member = self._open_container(first, key or "")
         else:
-            end = self._end_of_string(start) if first == b'"' else self._end_of(_SCALAR, start)
+            is_string = first == b'"'
+            end = (yield from end_of_string(self._raw, start)) if is_string else self._end_of(_SCALAR, start)
+            yield
             with memoryview(self._raw) as view, view[start:end] as text:  # no copy: it may be all of the document
-                member = decoded_text(text) if first == b'"' and self._keeps_utf8(key) else orjson.loads(text)
+                if is_string:
+                    member = yield from text_steps(text, keeps_utf8=self._keeps_utf8(key))
+                else:
+                    member = orjson.loads(text)
             members = [member] if key is None else {key: member}
             if self._pack is not None:
                 self._pack.add(members, is_run=False)
                 member = None
             elif self._packer is not None:
                 self._packer.weigh(members, self._words)
-            self._cut(end)
+            del members
+            yield from self._cut_steps(end)
         if key is not None:
             container[key] = member
         else:
@@ -259,30 +268,16 @@ class _Reader:
             raise ValueError("a member is missing")
         return found.end()
 
-    def _end_of_string(self, start: int) -> int:
-        """Where the string at `start` ends. Escaped backslashes and quotes are blanked in a copy, piece by piece.
-
-        A look at each takes three times as long (8 MB: .4 s), a pattern holds Python's lock for the whole string.
-        """
-        at = start + 1 if self._raw[start : start + 1] == b'"' else len(self._raw)
-        size = _FIRST_PIECE_BYTES
-        while at < len(self._raw):
-            piece = bytes(self._raw[at : at + size])
-            size = min(4 * size, _PIECE_BYTES)
-            backslashes = len(piece) - len(piece.rstrip(b"\\"))
-            if backslashes % 2 and at + len(piece) < len(self._raw):
-                piece = piece[:-1]  # what it escapes is in the next piece
-            found = piece.replace(b"\\\\", b"  ").replace(b'\\"', b"  ").find(b'"')
-            if found >= 0:
-                return at + found + 1
-            at += len(piece) or 1
-        raise ValueError("a string is missing")
-
     def _skip_space(self) -> None:
         self._cut(self._end_of(_SPACE, 0))
 
     def _cut(self, size: int) -> None:
+        all_steps(self._cut_steps(size))
+
+    def _cut_steps(self, size: int) -> Steps[None]:
         for start in range(0, size, _PIECE_BYTES):
+            if start:
+                yield
             text = bytes(self._raw[start : min(start + _PIECE_BYTES, size)])
             lines = text.count(b"\n")
             if lines:

@@ -11,6 +11,7 @@ ends, tabs) are looked for, since a search for all costs as much as parsing. The
 
 import gc
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,24 +24,28 @@ from gateway.wire.json_packing import Packer
 from gateway.wire.json_pieces import decode_in_steps
 
 LARGE_BYTES = 1 << 20
-"""Smaller documents go to orjson as they are. Chosen: orjson takes about 1 ms for this size; at half the search costs
-what it saves, at double the event loop is blocked twice as long."""
+"""No more goes to orjson at once: 1 ms for plain text, 6 ms for escapes or letters of several bytes. At half ordinary
+bodies are decoded at a third of the speed, at double the event loop is blocked twice as long."""
 DENSE_BYTES, DENSE_VALUE_BYTES = 1 << 18, 48
-"""Documents of the first size and more, with a value in less than the second on average, are decoded in pieces. Chosen:
-orjson needs half a megabyte for the first beside the values, and half as much as the document for the second. At half
-more ordinary bodies are decoded at a third of the speed, at double less memory is saved."""
+"""Documents of the first size and more, with a value in less than the second on average, are decoded in pieces even
+below LARGE_BYTES. Chosen: orjson needs half a megabyte for the first beside the values, and half as much as the
+document for the second. At half more ordinary bodies are decoded at a third of the speed, at double less memory is
+saved."""
 LONG_STRING_BYTES = 1 << 18
 """Shorter strings stay in the document. Chosen: orjson takes about 0.2 ms for this size; at half more small images are
 cut out for a smaller gain, at double each string that stays blocks the event loop twice as long."""
 MAX_STRINGS = 64
-"""More long strings than this and the whole document goes to orjson. Chosen: eight times the images that a request may
+"""More long strings than this and the document is decoded in pieces. Chosen: eight times the images that a request may
 hold; bounds the work for a document made to have many."""
 PIECE_CHARS = 1 << 18
 """Size of the pieces that are written. Chosen: copying one takes well under a millisecond; at double other requests
 wait twice as long between pieces, at half there are twice as many writes."""
 COPIED_BYTES = 1 << 21
-"""Bytes of a long string copied in one step: a millisecond. At half there are twice as many steps; at double others
-wait twice as long."""
+"""Bytes of a long string copied, or of a document searched, in one step: a millisecond. At half there are twice as many
+steps; at double others wait twice as long."""
+_NO_VALUE = re.compile(rb"[ \t\r\n]*+(?![\[{\"\-0-9tfn])")
+_CONTAINER = re.compile(rb"[ \t\r\n]*+[\[{]")
+_HEAD_BYTES = 1 << 10
 OPENING = b'"data:'
 """How a JSON string with a data URL begins."""
 NOT_PLAIN = (b"\\", b"\n", b"\r", b"\t")
@@ -123,7 +128,7 @@ def decode(raw: bytes | bytearray) -> Any:
 
 
 def decode_steps(raw: bytes | bytearray, packer: Packer | None = None) -> Steps["DecodedBody"]:
-    """What `decode` takes in place of `raw`, made in steps of a few milliseconds; a long text without values is one.
+    """What `decode` takes in place of `raw`, made in steps of a few milliseconds.
 
     A document of many values is decoded as `packer` says; what that raises is raised.
     """
@@ -163,16 +168,26 @@ class DecodedBody(bytearray):
 
 
 def _steps(raw: bytes | bytearray, packer: Packer | None = None) -> Steps[Any]:
+    """Data URLs are cut out where what is left is small; else a large or dense document is decoded in pieces."""
     spans = (yield from _long_data_urls(raw)) if len(raw) >= LARGE_BYTES else []
-    if not spans and ((packer is not None and packer.utf8_names) or _is_dense(raw)):
-        yield
-        if not isinstance(raw, bytearray):
-            raw = bytearray(raw)
-            give_back()  # else the bytes before it stay taken beside all values
-        value = yield from decode_in_steps(raw, packer=packer)
-        return value
-    value = yield from _decode_large(raw, spans)
-    return _let_go(raw, value)
+    rest_bytes = len(raw) - sum(end - start for start, end in spans)
+    if spans and rest_bytes <= LARGE_BYTES:
+        try:
+            value = yield from _decode_around(raw, spans)
+            return _let_go(raw, value)
+        except ValueError:  # not JSON, or a string cut wrongly: an error must give positions in the original
+            pass
+    is_dense = (packer is not None and packer.utf8_names) or len(raw) > LARGE_BYTES or _is_dense(raw)
+    if is_dense and (space := _NO_VALUE.match(raw)):  # no JSON from the first character on: an error would copy it all
+        return orjson.loads(raw[: space.end() + _HEAD_BYTES].decode(errors="ignore"))
+    if not (is_dense and _CONTAINER.match(raw)):
+        return _let_go(raw, orjson.loads(raw))
+    yield
+    if not isinstance(raw, bytearray):
+        raw = bytearray(raw)
+        give_back()  # else the bytes before it stay taken beside all values
+    value = yield from decode_in_steps(raw, packer=packer)
+    return value
 
 
 def _is_dense(raw: bytes | bytearray) -> bool:
@@ -201,37 +216,45 @@ def _let_go(raw: bytes | bytearray, value: Any) -> Any:
     return value
 
 
-def _decode_large(raw: bytes | bytearray, spans: list[tuple[int, int]]) -> Steps[Any]:
-    rest_bytes = len(raw) - sum(end - start for start, end in spans)
-    if not spans or rest_bytes > LARGE_BYTES:
-        return orjson.loads(raw)
-    try:
-        value = yield from _decode_around(raw, spans)
-        return value
-    except ValueError:  # not JSON, or a string cut wrongly: an error must give positions in the original
-        return orjson.loads(raw)
-
-
 def _long_data_urls(raw: bytes | bytearray) -> Steps[list[tuple[int, int]]]:
-    """Start and end of the long data URLs, without their quotes; empty when there are too many."""
+    """Start and end of the long data URLs, without their quotes; empty when there are too many.
+
+    Naive form: search for `OPENING`, which a document may have by the million. Whatever is as long as a long string has
+    half of that without a quote, at one of few places.
+    """
     spans: list[tuple[int, int]] = []
-    at = raw.find(OPENING)
-    while at >= 0:
-        start = at + 1
-        end = raw.find(b'"', start)
+    at, stretch = 0, LONG_STRING_BYTES // 2
+    while at < len(raw):
+        if raw.find(b'"', at, at + stretch) >= 0:
+            at += stretch
+            yield
+            continue
+        start = raw.rfind(b'"', 0, at) + 1
+        end = yield from _find(raw, b'"', at + stretch)
         if end < 0:
             break
-        is_long = end - start >= LONG_STRING_BYTES
-        is_plain = is_long and raw[at - 1 : at] != b"\\"
+        is_url = end - start >= LONG_STRING_BYTES and raw.startswith(OPENING, max(0, start - 1))
+        is_plain = is_url and raw[start - 2 : start - 1] != b"\\"
         for each in NOT_PLAIN if is_plain else ():
-            yield
-            is_plain = is_plain and raw.find(each, start, end) < 0
+            is_plain = is_plain and (yield from _find(raw, each, start, end)) < 0
         if is_plain:
             spans.append((start, end))
             if len(spans) > MAX_STRINGS:
                 return []
-        at = raw.find(OPENING, end if is_long else start)
+        at = end + 1
     return spans
+
+
+def _find(raw: bytes | bytearray, what: bytes, start: int, end: int | None = None) -> Steps[int]:
+    """As `raw.find(what, start, end)`."""
+    end = len(raw) if end is None else end
+    while start < end:
+        found = raw.find(what, start, min(start + COPIED_BYTES + len(what) - 1, end))
+        if found >= 0:
+            return found
+        start += COPIED_BYTES
+        yield
+    return -1
 
 
 def _text_of(view: memoryview) -> Steps[str]:

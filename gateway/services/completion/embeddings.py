@@ -6,6 +6,7 @@ Model table, retries, fallbacks, queues and health are those of completions. Kno
 import asyncio
 
 from gateway.domain import Json, RequestStats
+from gateway.resilience.slices import in_slices
 from gateway.services.completion.held_body import HeldBody
 from gateway.services.completion.service import CompletionService
 from gateway.wire.embeddings import answer as wire
@@ -28,13 +29,14 @@ class EmbeddingService:
         held = HeldBody(body, stats.body_values, is_owned=stats.owns_body)
         user = self._completions.hashed_user(body)
         stats.user_hash = user or ""
-        count, estimate = wire.input_count(body), wire.estimated_tokens(body)
+        count, estimate = wire.input_count(body), await in_slices(wire.token_steps(body))
         del body
         while True:
             async with plan.attempt(stats) as attempt:
                 target = attempt.target
                 sent = wire.to_upstream(held.take(), target.options, user=user)
-                call = target.upstream.complete(held.pack(sent, is_read=attempt.is_read), stats, route=_ROUTE)
+                sent = await held.pack(sent, is_read=attempt.is_read)
+                call = target.upstream.complete(sent, stats, route=_ROUTE)
                 del sent
                 answer = await call
                 for items in wire.checked_data(answer, count):

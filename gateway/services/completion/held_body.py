@@ -5,11 +5,13 @@ of its members is kept once an attempt has begun; the request to the upstream is
 upstream.
 """
 
+import asyncio
 import operator
 from typing import Any
 
 from gateway.domain import Json
 from gateway.long_texts import LONG_CHARS
+from gateway.resilience.slices import in_slices
 from gateway.wire.json_drain import EncodedJson
 
 
@@ -45,26 +47,27 @@ class HeldBody:
         if self.is_let_go:
             self._members = {}
 
-    def pack(self, sent: Json, *, is_read: bool) -> Json:
-        """What is sent for the body: where that is let go, its own lists and objects encoded. `sent` was made of what
-        `take` has returned, which nobody should have any more. `is_read`: something between here and the upstream reads
-        what is sent, which stays as it is then."""
+    async def pack(self, sent: Json, *, is_read: bool) -> Json:
+        """What is sent for the body: where that is let go, its own lists and objects encoded, and others get their turn
+        meanwhile. `sent` was made of what `take` has returned, which nobody should have any more. `is_read`: something
+        between here and the upstream reads what is sent, which stays as it is then."""
         if not self.is_let_go:
             return sent
+        await asyncio.sleep(0)
         for name, own in self._members.items():
             is_passed = not is_read and _is_same(sent.get(name), own)
-            packed = self._members[name] = self._packed(own, is_owned=is_passed and self._is_owned)
+            packed = self._members[name] = await self._packed(own, is_owned=is_passed and self._is_owned)
             if is_passed:
                 sent[name] = packed
         if is_read:
             return sent
-        return {name: self._packed(member, is_owned=False) for name, member in sent.items()}
+        return {name: await self._packed(member, is_owned=False) for name, member in sent.items()}
 
-    def _packed(self, member: Any, *, is_owned: bool) -> Any:
+    async def _packed(self, member: Any, *, is_owned: bool) -> Any:
         is_long_text = isinstance(member, str) and len(member) > LONG_CHARS
         if not is_long_text and not isinstance(member, dict | list):
             return member
-        return EncodedJson.of(member, is_owned=is_owned, values=self._values)
+        return await in_slices(EncodedJson.steps_of(member, is_owned=is_owned, values=self._values))
 
 
 def _is_same(sent: Any, own: Any) -> bool:

@@ -9,7 +9,8 @@ import base64
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.ports import ImageSource
-from gateway.wire.chat.request import IMAGE_PARTS, image_urls, other_urls
+from gateway.resilience.slices import in_slices
+from gateway.wire.chat.request import image_steps
 from gateway.wire.image_header import media_type
 
 MAX_IMAGES = 8
@@ -28,17 +29,21 @@ async def inline_images(body: Json, source: ImageSource | None) -> Json:
     """
     if all(type(message.get("content")) is str for message in body["messages"]):
         return body
-    for where, url in other_urls(body):
-        if not url.startswith("data:"):
-            raise InvalidRequest(f"{where}: only images are fetched here; send a data: URL", param=where)
-    if not image_urls(body):
+    places = await in_slices(image_steps(body))
+    if not places:
         return body
-    messages = [_copy_message(message) for message in body["messages"]]
-    images = image_urls({"messages": messages})
-    if len(images) > MAX_IMAGES:
+    if len(places) > MAX_IMAGES:
         raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="messages")
-    urls = await data_urls([(image["url"], where) for where, image in images], source)
-    for (_, image), url in zip(images, urls, strict=True):
+    messages = list(body["messages"])
+    for number in {number for _, number, _ in places}:
+        messages[number] = {**messages[number], "content": [*messages[number]["content"]]}
+    images: list[Json] = []
+    for _, number, place in places:
+        parts = messages[number]["content"]
+        parts[place] = _copy_image_part(parts[place])
+        images.append(parts[place]["image_url"])
+    urls = await data_urls([(image["url"], where) for image, (where, _, _) in zip(images, places, strict=True)], source)
+    for image, url in zip(images, urls, strict=True):
         image["url"] = url
     return {**body, "messages": messages}
 
@@ -85,18 +90,9 @@ async def data_url(url: str, source: ImageSource | None) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
-def _copy_message(message: Json) -> Json:
-    content = message.get("content")
-    if not isinstance(content, list):
-        return message
-    return {**message, "content": [_copy_part(part) for part in content]}
-
-
-def _copy_part(part: Json) -> Json:
-    """A copy of a part; an image given as a string gets chat's form `{type: "image_url", image_url: {url}}`."""
-    if not isinstance(part, dict) or part.get("type") not in IMAGE_PARTS:
-        return part
-    image = part.get("image_url")
+def _copy_image_part(part: Json) -> Json:
+    """A copy of an image part; an image given as a string gets chat's form `{type: "image_url", image_url: {url}}`."""
+    image = part["image_url"]
     if isinstance(image, str):
         image = {"url": image, **({"detail": part["detail"]} if part.get("detail") else {})}
-    return {**part, "type": "image_url", "image_url": dict(image) if isinstance(image, dict) else image}
+    return {**part, "type": "image_url", "image_url": dict(image)}

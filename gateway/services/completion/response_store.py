@@ -10,12 +10,14 @@ from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from io import BytesIO
+from typing import Any
 
 import orjson
 
 from gateway.domain import EventStream, Json
 from gateway.errors import InvalidRequest, NotFound, StateUnavailable
 from gateway.resilience.freed_memory import give_back
+from gateway.resilience.slices import Steps, in_slices
 from gateway.shared_state.port import Entries, Entry, StateDown
 from gateway.wire.json_default import as_json
 from gateway.wire.json_drain import is_long, json_pieces
@@ -63,7 +65,7 @@ class ResponseStore:
         """Remember a response, `{id, output: [{id, …}], …}`, with its input items. One for which there is no room is
         ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces.
         `is_large`: its request was."""
-        value, parts = _encoded(response, items, is_large=is_large)
+        value, parts = await in_slices(_encoded(response, items, is_large=is_large))
         entry = Entry(owner, str(response["id"]), value, self._ttl_s, parts)
         del value
         is_large = is_large or len(entry.value) > _LARGE_BYTES
@@ -161,21 +163,29 @@ class Storing:
                 yield batch
 
 
-def _encoded(response: Json, items: list[Json], *, is_large: bool) -> tuple[bytes, dict[str, tuple[int, int]]]:
-    """The number of items, a line feed, `{output, response, items}` as JSON; and the place of each output item."""
+def _encoded(response: Json, items: list[Json], *, is_large: bool) -> Steps[tuple[bytes, dict[str, tuple[int, int]]]]:
+    """The number of items, a line feed, `{output, response, items}` as JSON; and the place of each output item. In
+    steps of about a millisecond."""
     whole = BytesIO()  # gives out what was written without a copy
     whole.write(f'{len(items) + len(response["output"])}\n{{"output":['.encode())
     parts: dict[str, tuple[int, int]] = {}
     for number, item in enumerate(response["output"]):
         whole.write(b"," if number else b"")
         start = whole.tell()
-        whole.writelines(json_pieces(item) if is_long(item) else (orjson.dumps(item, default=as_json),))
+        yield from _write(whole, item, is_large=is_long(item))
         parts[str(item["id"])] = (start, whole.tell())
-    rest = {"response": {**response, "output": None}, "items": items}
-    pieces = json_pieces(rest) if is_large else iter((orjson.dumps(rest, default=as_json),))
-    whole.write(b"]," + next(pieces)[1:])
-    whole.writelines(pieces)
+    whole.write(b'],"response":')
+    yield from _write(whole, {**response, "output": None}, is_large=is_large)
+    whole.write(b',"items":')
+    yield from _write(whole, items, is_large=is_large)
+    whole.write(b"}")
     return whole.getvalue(), parts
+
+
+def _write(whole: BytesIO, value: Any, *, is_large: bool) -> Steps[None]:
+    for piece in json_pieces(value) if is_large else (orjson.dumps(value, default=as_json),):
+        whole.write(piece)
+        yield
 
 
 def _decoded(value: bytes) -> StoredResponse:

@@ -74,7 +74,8 @@ class CompletionService:
                 is_checked = needs_json_check(asked, attempt.target.options)
                 sent = self._sent(asked, attempt, stats)
                 del asked
-                call = attempt.target.upstream.complete(held.pack(sent, is_read=attempt.is_read), stats)
+                sent = await held.pack(sent, is_read=attempt.is_read)
+                call = attempt.target.upstream.complete(sent, stats)
                 del sent
                 answer = normalise_answer(await call, context)
                 del call
@@ -105,7 +106,8 @@ class CompletionService:
                 state = ChatStream(context, keep_text=needs_json_check(asked, attempt.target.options))
                 sent = self._sent(asked, attempt, stats)
                 del asked
-                stream = attempt.target.upstream.stream(held.pack(sent, is_read=attempt.is_read), stats)
+                sent = await held.pack(sent, is_read=attempt.is_read)
+                stream = attempt.target.upstream.stream(sent, stats)
                 del sent
                 try:
                     async with aclosing(stream) as payloads:

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from gateway import schemas
 from gateway.domain import EventStream, Json
+from gateway.resilience.slices import in_slices
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.images import MAX_IMAGES
 from gateway.services.completion.service import CompletionService
@@ -24,8 +25,8 @@ from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.replies import EventReply, JsonReply
-from gateway.wire.messages.object import estimated_tokens
-from gateway.wire.messages.request import to_chat
+from gateway.wire.messages.object import token_steps
+from gateway.wire.messages.request import chat_steps
 from gateway.wire.messages.search import WebWish, item_id, open_calls, web_wish
 from gateway.wire.messages.stream import MessageStream
 
@@ -68,9 +69,9 @@ class MessagesHandler:
         wish = web_wish(body)
         if wish is not None:
             return await self._search(context, entry, wish)
-        chat = to_chat(body, MAX_IMAGES, is_owned=context.work.is_large)
+        chat = await in_slices(chat_steps(body, MAX_IMAGES, is_owned=context.work.is_large))
         stats = context.stats
-        stream = MessageStream(body, estimated_tokens(chat))
+        stream = MessageStream(body, await in_slices(token_steps(chat)))
         is_stream, context.body, stats.owns_body = body.get("stream"), None, True
         del body
         if is_stream:
@@ -87,8 +88,8 @@ class MessagesHandler:
         self._hosted.require_scope(context.caller, wish.tools[0][1])
         options = of_messages(wish.search, wish.fetch, fetches_first=wish.forced == "web_fetch")
         recalled = self._recalled(owner, body["messages"], sources)
-        chat = to_chat(body, MAX_IMAGES, recalled)
-        stream = MessageStream({**body, "model": entry.name}, estimated_tokens(chat))
+        chat = await in_slices(chat_steps(body, MAX_IMAGES, recalled))
+        stream = MessageStream({**body, "model": entry.name}, await in_slices(token_steps(chat)))
         loop = LoopRequest(chat, WebSearchTool.kind if wish.forced else "", wish.max_uses)
         is_allowed = (body.get("tool_choice") or {}).get("type") != "none"
         events = self._hosted.answer(context, entry, HostedRequest(loop, options if is_allowed else None, sources))
@@ -128,12 +129,12 @@ class MessagesHandler:
         entry = self._text_model(body)
         if self._files is not None:
             await self._files.replace(context, entry, body)
-        chat = to_chat(body, MAX_IMAGES)
+        chat = await in_slices(chat_steps(body, MAX_IMAGES))
         tokens = await self._counter.count(entry, body, context.stats)
         if tokens is not None:
             return JsonReply({"input_tokens": tokens})
         estimate = {"usage_estimated": True}
-        return JsonReply({"input_tokens": estimated_tokens(chat), "provider_specific_fields": estimate})
+        return JsonReply({"input_tokens": await in_slices(token_steps(chat)), "provider_specific_fields": estimate})
 
     def _text_model(self, body: Json) -> ModelEntry:
         entry = self._completions.resolve(body["model"])

@@ -54,6 +54,7 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
             give_back()
             context.stats.body_values = await _measure(raw, max_values)
             context.work.charge_values(context.stats.body_values)
+            give_back()
             raw = await in_slices(decode_steps(raw))
             give_back()
         context.body = check(raw, headers)

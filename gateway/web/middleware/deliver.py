@@ -28,6 +28,7 @@ from aiohttp.typedefs import Handler
 from gateway.domain import EventBatch
 from gateway.errors import GatewayError, Unauthenticated, UpstreamError
 from gateway.resilience.freed_memory import give_back
+from gateway.resilience.slices import in_slices
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.middleware.errors import as_gateway_error
 from gateway.web.middleware.observe import stamp
@@ -63,7 +64,9 @@ async def deliver(request: web.Request, handler: Handler) -> web.StreamResponse:
     reply = await handler(request)
     if isinstance(reply, JsonReply):
         try:
-            reply.render()
+            steps = reply.begin_render()
+            if steps is not None:
+                await in_slices(steps)
         except TypeError as error:
             raise UpstreamError("the answer holds text that is not valid Unicode") from error
     elif isinstance(reply, EventReply):

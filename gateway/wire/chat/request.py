@@ -4,12 +4,13 @@ Source: OpenAI API reference (chat completions, legacy functions), read 2026-11-
 caller's body is not changed; the parts that differ are copied.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.resilience.slices import Steps
 from gateway.wire.chat.open_calls import OpenCalls
 
 _HOST_OR_CREDENTIAL = frozenset({
@@ -26,6 +27,9 @@ workspace). They are nobody else's business, and strict upstreams refuse them.""
 _CREDENTIAL_PREFIXES = ("aws_", "azure_", "vertex_", "litellm_", "x-portkey", "portkey_")
 IMAGE_PARTS = ("image_url", "input_image")
 """Types of the parts with an image: chat's, and that of the responses route."""
+_PARTS_A_STEP, _TEXT_FIELDS = 1_024, 2
+"""Content parts that are looked at in one step; and the fields of a part of text, which has no others: `type`, `text`.
+Chosen: so many take up to a millisecond. At half more turns of the loop, at double others wait for twice as long."""
 _PLAIN_ROLES = ("user", "assistant", "system")
 """Roles that every upstream accepts as they are."""
 _JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no code fence."
@@ -228,39 +232,35 @@ def _with_json_instruction(messages: list[Json]) -> list[Json]:
     return [{"role": "system", "content": _JSON_ONLY}, *messages]
 
 
-def image_urls(body: Json) -> list[tuple[str, Json]]:
-    """`(path, {url, detail?})` of every image part, the path of its `url` first; set `url` to replace it in place.
+def image_steps(body: Json) -> Steps[list[tuple[str, int, int]]]:
+    """`(path, message, part)` of every image part: the path of its `url`, the message's place and the part's place in
+    it. In steps of about a millisecond.
 
-    A bare string image comes as a new object. Raises InvalidRequest for an image part without a URL.
+    Raises InvalidRequest for an image part without a URL, and for every other address in a content part that is no
+    data URL: upstreams fetch `video_url`, `audio_url` and more, some of them whatever the part's type is.
     """
-    images: list[tuple[str, Json]] = []
-    for place, part in _parts(body):
-        if part.get("type") in IMAGE_PARTS:
-            image = part.get("image_url")
-            if isinstance(image, str):
-                image = {"url": image}
-            where = f"{place}.image_url"
-            if not isinstance(image, dict) or not isinstance(image.get("url"), str):
-                raise InvalidRequest(f"{where}: must be an object with a url", param=where)
-            images.append((f"{where}.url", image))
+    images: list[tuple[str, int, int]] = []
+    for number, message in enumerate(body["messages"]):
+        content = message.get("content")
+        for place, part in enumerate(content) if isinstance(content, list) else ():
+            if place % _PARTS_A_STEP == _PARTS_A_STEP - 1:
+                yield
+            if not isinstance(part, dict) or (len(part) == _TEXT_FIELDS and "type" in part and "text" in part):
+                continue
+            where, is_image = f"messages[{number}].content[{place}]", part.get("type") in IMAGE_PARTS
+            _check_addresses(part, where, is_image=is_image)
+            if is_image:
+                image = part.get("image_url")
+                if not isinstance(image.get("url") if isinstance(image, dict) else image, str):
+                    raise InvalidRequest(f"{where}.image_url: must be an object with a url", param=f"{where}.image_url")
+                images.append((f"{where}.image_url.url", number, place))
     return images
 
 
-def other_urls(body: Json) -> Iterator[tuple[str, str]]:
-    """`(path, url)` of every other address in a content part: upstreams fetch `video_url`, `audio_url` and more, some
-    of them whatever the part's type is."""
-    for place, part in _parts(body):
-        for name, value in part.items():
-            if name.endswith("_url") and not (name == "image_url" and part.get("type") in IMAGE_PARTS):
-                url = value.get("url") if isinstance(value, dict) else value
-                if isinstance(url, str):
-                    yield f"{place}.{name}", url
-
-
-def _parts(body: Json) -> Iterator[tuple[str, Json]]:
-    """`(path, part)` of every content part that is an object."""
-    for index, message in enumerate(body["messages"]):
-        content = message.get("content")
-        for place, part in enumerate(content) if isinstance(content, list) else ():
-            if isinstance(part, dict):
-                yield f"messages[{index}].content[{place}]", part
+def _check_addresses(part: Json, where: str, *, is_image: bool) -> None:
+    for name, value in part.items():
+        if name.endswith("_url") and not (is_image and name == "image_url"):
+            url = value.get("url") if isinstance(value, dict) else value
+            if isinstance(url, str) and not url.startswith("data:"):
+                at = f"{where}.{name}"
+                raise InvalidRequest(f"{at}: only images are fetched here; send a data: URL", param=at)

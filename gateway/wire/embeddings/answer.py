@@ -10,7 +10,9 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import UpstreamError
+from gateway.resilience.slices import Steps
 from gateway.wire.chat.request import UpstreamOptions, without_hosts
+from gateway.wire.text_size import utf8_size
 from gateway.wire.untrusted_json import count_in, list_in, table_in
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
@@ -38,13 +40,12 @@ def input_count(body: Json) -> int:
     return 1 if isinstance(value, str) or isinstance(value[0], int) else len(value)
 
 
-def estimated_tokens(body: Json) -> int:
-    """About how many tokens the inputs have, at least 1; token ids are counted."""
+def token_steps(body: Json) -> Steps[int]:
+    """About how many tokens the inputs have, at least 1; token ids are counted. In steps of about a millisecond."""
     value = body["input"]
     items = [value] if isinstance(value, str) or isinstance(value[0], int) else value
-    sizes = (len(item.encode(errors="replace")) / _BYTES_PER_TOKEN if isinstance(item, str) else len(item)
-             for item in items)  # fmt: skip
-    return max(1, round(sum(sizes)))
+    size = yield from utf8_size(item for item in items if isinstance(item, str))
+    return max(1, round(size / _BYTES_PER_TOKEN) + sum(len(item) for item in items if not isinstance(item, str)))
 
 
 def checked_data(answer: Json, count: int) -> Iterator[list[Json]]:

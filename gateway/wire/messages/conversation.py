@@ -20,10 +20,13 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.resilience.slices import Steps
 from gateway.wire.json_drain import EncodedJson
 from gateway.wire.messages.content import as_parts, chat_content, chat_part, text_of, text_part
 
 _LEFT_OUT = "[an earlier image is left out]"
+_BLOCKS_A_STEP = 512
+"""Chosen: so many take about a millisecond; at half more turns of the loop, at double others wait for twice as long."""
 _THOUGHTS = ("thinking", "redacted_thinking", "compaction", "fallback")
 """Blocks of an assistant that chat has no place for: the model does without them."""
 
@@ -53,16 +56,17 @@ class Conversation:
         if text := text_of(content, where):
             self._system.append(text)
 
-    def add(self, message: Json, where: str) -> None:
-        """Add a message, `{role, content}`. Raises InvalidRequest that names the block."""
+    def add(self, message: Json, where: str) -> Steps[None]:
+        """Add a message, `{role, content}`, in steps of at most some milliseconds. Raises InvalidRequest that names the
+        block."""
         content = message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())
         if message["role"] == "system":
             self.add_system(content, f"{where}.content")
         elif message["role"] == "assistant":
-            self._add_assistant(blocks, where)
+            yield from self._add_assistant(blocks, where)
         else:
-            self._add_user(blocks, where)
+            yield from self._add_user(blocks, where)
 
     def finished(self, max_images: int) -> list[Json]:
         """The chat messages. Before the last user message only the newest images stay, `max_images` in all.
@@ -73,21 +77,26 @@ class Conversation:
         self._flush()
         if not self._messages:
             raise InvalidRequest("messages: must hold a message of a user", param="messages")
+        for message in self._messages:
+            if isinstance(message["content"], _Row):
+                message["content"] = message["content"].joined()
         _drop_old_images(self._messages, max_images)
         head = [{"role": "system", "content": "\n\n".join(self._system)}] if self._system else []
         return head + self._messages
 
-    def _add_assistant(self, blocks: list[Json], where: str) -> None:
+    def _add_assistant(self, blocks: list[Json], where: str) -> Steps[None]:
         self._check_answered(where)
         self._flush()
         texts: list[str] = []
         calls: list[Json] = []
         for index, block in enumerate(blocks):
             kind = block["type"]
+            if index % _BLOCKS_A_STEP == _BLOCKS_A_STEP - 1:
+                yield
             if kind == "text":
                 texts.append(block.get("text") or "")
             elif kind == "tool_use":
-                arguments = self._arguments(block)
+                arguments = yield from self._arguments(block)
                 calls.append(_call(block["id"], block["name"], arguments))
                 self._open_calls[block["id"]] = f"{where}.content[{index}]"
             elif kind == "server_tool_use" and (known := self._recalled.get(str(block.get("id")))) is not None:
@@ -100,10 +109,12 @@ class Conversation:
         if texts or calls:
             self._write("".join(texts), calls)
 
-    def _arguments(self, block: Json) -> str:
+    def _arguments(self, block: Json) -> Steps[str]:
         """The input of a call as JSON."""
         if self._is_owned:
-            return EncodedJson.of(block.pop("input", None) or {}, is_owned=True).text()
+            encoded = yield from EncodedJson.steps_of(block.pop("input", None) or {}, is_owned=True)
+            arguments = yield from encoded.text_steps()
+            return arguments
         return orjson.dumps(block.get("input") or {}).decode()
 
     def _write(self, text: str, calls: list[Json]) -> None:
@@ -112,7 +123,8 @@ class Conversation:
             return
         last = self._messages[-1] if self._messages else {}
         if last.get("role") == "assistant":
-            last["content"] = "\n\n".join(part for part in (last["content"], text) if part) or None
+            if text:
+                _row_of(last).append([text_part(text)])
             message = last
         else:
             message = {"role": "assistant", "content": text or None}
@@ -120,9 +132,11 @@ class Conversation:
         if calls:
             message.setdefault("tool_calls", []).extend(calls)
 
-    def _add_user(self, blocks: list[Json], where: str) -> None:
+    def _add_user(self, blocks: list[Json], where: str) -> Steps[None]:
         own: list[Json] = []
         for index, block in enumerate(blocks):
+            if index % _BLOCKS_A_STEP == _BLOCKS_A_STEP - 1:
+                yield
             at = f"{where}.content[{index}]"
             if block["type"] == "tool_result":
                 self._add_result(block, at)
@@ -159,13 +173,40 @@ class Conversation:
             return
         last = self._messages[-1] if self._messages else {}
         if last.get("role") == "user":
-            last["content"] = chat_content([*as_parts(last["content"]), *parts])
+            _row_of(last).append(parts)
         else:
             self._messages.append({"role": "user", "content": chat_content(parts)})
 
     def _check_answered(self, where: str) -> None:
         for path in self._open_calls.values():
             raise InvalidRequest(f"{where}: the call in {path} has no tool_result in the message after it", param=path)
+
+
+class _Row(list[list[Json]]):
+    """The content of a message that others of its role follow, until all of them are known: the parts of each.
+
+    Naive form: each joined to those before it at once, which copies a text that grows again and again.
+    """
+
+    def joined(self) -> str | list[Json]:
+        """The content. Texts before the first image are one."""
+        first = next((number for number, parts in enumerate(self) if not _are_texts(parts)), len(self))
+        text = "\n\n".join(part["text"] for parts in self[:first] for part in parts)
+        if first == len(self):
+            return text
+        return [*([text_part(text)] if first else []), *(part for parts in self[first:] for part in parts)]
+
+
+def _row_of(message: Json) -> _Row:
+    """The row that a message's content is from now on."""
+    content = message["content"]
+    if not isinstance(content, _Row):
+        content = message["content"] = _Row([as_parts(content)] if content else [])
+    return content
+
+
+def _are_texts(parts: list[Json]) -> bool:
+    return all(part["type"] == "text" for part in parts)
 
 
 def _call(call_id: str, name: str, arguments: str) -> Json:

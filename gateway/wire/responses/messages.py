@@ -54,7 +54,7 @@ REFUSED: Mapping[str, str] = {
 class MessageBuilder:
     """`where` arguments are an item's path in the request, for errors and warnings.
 
-    `warnings`: sentences on what was left out. `settings`: `{reasoning?, text?}` of the last items that change them.
+    `settings`: `{reasoning?, text?}` of the last items that change them.
     """
 
     def __init__(self, names: ToolNames) -> None:
@@ -66,7 +66,10 @@ class MessageBuilder:
         self._caller: Json = {}  # the assistant message of the open calls
         self._waiting: list[Json] = []
         self._images: list[Json] = []
-        self.warnings: list[str] = []
+        self._further: dict[
+            int, tuple[Json, list[str]]
+        ] = {}  # texts that go on a message, by its id: joined at the end
+        self._warnings: dict[str, None] = {}
         self.settings: Json = {}
         self._adders: dict[str, Callable[[Json, str], None]] = {
             "message": self._add_message,
@@ -78,6 +81,11 @@ class MessageBuilder:
             **dict.fromkeys(LEFT_OUT, self._add_nothing),
             **dict.fromkeys(REFUSED, self._refuse),
         }
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences on what was left out, each once."""
+        return list(self._warnings)
 
     def add_system(self, text: str) -> None:
         """Add a text to the system message."""
@@ -95,16 +103,17 @@ class MessageBuilder:
     def finished(self) -> list[Json]:
         """The messages. Raises InvalidRequest when there is none."""
         self._release()
+        for message, texts in self._further.values():
+            message["content"] = "\n\n".join([message["content"], *texts] if message["content"] else texts)
         head = [{"role": "system", "content": "\n\n".join(self._system)}] if self._system else []
         messages = head + self._messages
         if not messages:
-            left_out = f" ({'; '.join(self.warnings[:_SHOWN_WARNINGS])})" if self.warnings else ""
+            left_out = f" ({'; '.join(self.warnings[:_SHOWN_WARNINGS])})" if self._warnings else ""
             raise InvalidRequest(f"input: must hold a message{left_out}", param="input")
         return messages
 
     def _warn(self, sentence: str) -> None:
-        if sentence not in self.warnings:
-            self.warnings.append(sentence)
+        self._warnings[sentence] = None
 
     def _add_nothing(self, item: Json, where: str) -> None:
         pass
@@ -144,7 +153,7 @@ class MessageBuilder:
         if message is None:
             self._messages.append({"role": "assistant", "content": text})
         elif text:
-            message["content"] = f"{message['content']}\n\n{text}" if message["content"] else text
+            self._further.setdefault(id(message), (message, []))[1].append(text)
 
     def _add_tool_message(self, item: Json, text: str) -> None:
         """A message with role `tool`: answers the call of its id, else the oldest open call, else is user text."""

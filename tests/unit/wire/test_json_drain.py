@@ -6,6 +6,7 @@ import sys
 import orjson
 import pytest
 
+from gateway.resilience.slices import all_steps
 from gateway.wire.json_drain import EncodedJson, is_long
 from gateway.wire.messages.request import to_chat
 
@@ -18,13 +19,13 @@ def test_the_text_of_encoded_json_is_the_same_document(seed: int) -> None:
         for _ in range(rng.choice((1, 100)))
     }
     encoded = EncodedJson.of(value, is_owned=False)
-    assert orjson.loads(encoded.text()) == value
+    assert orjson.loads(all_steps(encoded.text_steps())) == value
     assert encoded.parts == []
 
 
 def test_one_emoji_does_not_make_a_long_text_four_times_as_large() -> None:
     value = {"text": 'plain words 中 \\ " ' * 60_000 + "😀"}
-    text = EncodedJson.of(value, is_owned=False).text()
+    text = all_steps(EncodedJson.of(value, is_owned=False).text_steps())
     assert sys.getsizeof(text) < 2 * len(orjson.dumps(value))
     assert orjson.loads(text) == value
 
@@ -32,7 +33,7 @@ def test_one_emoji_does_not_make_a_long_text_four_times_as_large() -> None:
 @pytest.mark.parametrize("letters", ["中文", "😀🚀", "plain"])
 def test_a_text_that_escapes_would_make_larger_has_none(letters: str) -> None:
     value = {"text": letters * 70_000}
-    assert EncodedJson.of(value, is_owned=False).text() == orjson.dumps(value).decode()
+    assert all_steps(EncodedJson.of(value, is_owned=False).text_steps()) == orjson.dumps(value).decode()
 
 
 def test_the_arguments_of_a_large_messages_request_take_a_byte_a_character() -> None:

@@ -21,13 +21,13 @@ def json_of(sent: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.slow
-def test_a_large_body_is_let_go_and_comes_back_for_another_attempt() -> None:
+async def test_a_large_body_is_let_go_and_comes_back_for_another_attempt() -> None:
     message = Watched(role="user", content="hi")
     body: dict[str, Any] = {"model": "m", "messages": [message]}
     seen, held = weakref.ref(message), HeldBody(body, 1)
     del message
     assert held.is_let_go
-    sent = held.pack(held.take(), is_read=False)
+    sent = await held.pack(held.take(), is_read=False)
     body.clear()
     gc.collect()
     assert seen() is None
@@ -36,14 +36,14 @@ def test_a_large_body_is_let_go_and_comes_back_for_another_attempt() -> None:
     assert held.take() is not held.take()
 
 
-def test_only_lists_and_objects_that_nobody_else_has_are_emptied() -> None:
+async def test_only_lists_and_objects_that_nobody_else_has_are_emptied() -> None:
     whole = {"messages": [{"role": "user"}] * 600, "tools": [{"type": "function"}], "extra": {"a": [1]}}
     for is_owned in (True, False):
         body = orjson.loads(orjson.dumps(whole))
         held = HeldBody(body, 1, is_owned=is_owned)
         taken = held.take()
         added = {"of": ["the operator"]}
-        sent = held.pack(
+        sent = await held.pack(
             {**taken, "messages": [*taken["messages"]], "tools": [{**taken["tools"][0]}], "added": added}, is_read=False
         )
         assert orjson.loads(json_of(sent)) == {**whole, "added": {"of": ["the operator"]}} and added["of"]
@@ -51,9 +51,9 @@ def test_only_lists_and_objects_that_nobody_else_has_are_emptied() -> None:
         assert held.take() == whole
 
 
-def test_what_an_adapter_reads_is_sent_as_it_is() -> None:
+async def test_what_an_adapter_reads_is_sent_as_it_is() -> None:
     held = HeldBody({"messages": [{"role": "user"}]}, 1, is_owned=True)
-    assert held.pack(held.take(), is_read=True) == {"messages": [{"role": "user"}]} == held.take()
+    assert await held.pack(held.take(), is_read=True) == {"messages": [{"role": "user"}]} == held.take()
 
 
 def test_any_other_body_stays_as_it_is() -> None:

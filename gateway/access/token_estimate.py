@@ -1,0 +1,42 @@
+"""Estimates the tokens of a request before it is sent, for budgets. Knows no wire format."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gateway.resilience.slices import Steps
+
+_CHARS_A_TOKEN = 4
+"""Characters of a token in the estimate of a request's input, as for usage that an upstream does not report."""
+
+_IMAGE_TOKENS = 1000
+"""Estimate for an image in a request. Chosen: between a small picture of OpenAI's models (255) and a large one (1,445);
+at half or double, parallel requests with images are let in later or earlier, until they are settled."""
+_TEXTS_A_STEP = 2_048
+"""Chosen: so many take about a millisecond; at half more turns of the loop, at double others wait for twice as long."""
+
+
+def token_steps(body: Any) -> Steps[int]:
+    """Tokens of all text in a decoded body, at least 1; an image counts as _IMAGE_TOKENS. In steps of about a
+    millisecond."""
+    characters = images = 0
+    for number, text in enumerate(_texts(body)):
+        if number % _TEXTS_A_STEP == _TEXTS_A_STEP - 1:
+            yield
+        if text.startswith("data:"):
+            images += 1
+        else:
+            characters += len(text)
+    return characters // _CHARS_A_TOKEN + images * _IMAGE_TOKENS + 1
+
+
+def _texts(body: Any) -> Iterator[str]:
+    """Every string in a decoded body, without recursion."""
+    waiting = [body]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
