@@ -103,13 +103,13 @@ class Cascade:
 
     def _read(self, marked: MarkedElements, whole: bool) -> None:
         reader = RuleReader()
-        sheets = list(_sheets(self._root))
-        if not sheets:
+        texts = list(sheets(self._root))
+        if not texts:
             return
         is_strict = bool(_STRICT.fullmatch(self._root.getroottree().docinfo.doctype or ""))
         matcher = SelectorMatcher(quirks=not is_strict)
         present = rule_filter.Present(self._root, marked.tags, is_strict)
-        rules = [rule for css in sheets for rule in reader.read(css) if present.may_match(rule.selectors)]
+        rules = [rule for css in texts for rule in reader.read(css) if present.may_match(rule.selectors)]
         bodies = {body: declared(body) for body in {rule.body for rule in rules}}
         stated = [bodies[rule.body] for rule in rules]
         wanted = rule_filter.decisive([*bodies.values(), *self._in_attributes(marked)])
@@ -123,7 +123,9 @@ class Cascade:
         self.is_cut = matcher.is_cut
 
     def _in_attributes(self, marked: MarkedElements) -> Iterator[Declared]:
-        """What `style` attributes, `bgcolor` and `color` say."""
+        """What `style` attributes, `bgcolor` and `color` say, and `display` of the browser's own sheet."""
+        if marked.suspects:
+            yield {"display": (False, "none")}
         for text in marked.values("style"):
             own = self._of_attribute(text)
             yield own.styles
@@ -229,7 +231,7 @@ class _Stated:
         self.varies = any("var(" in value.lower() for value in self.plain.values())
 
 
-def _sheets(root: Any) -> Iterator[str]:
+def sheets(root: Any) -> Iterator[str]:
     """The texts of the sheets that hold in a browser with scripts, in document order."""
     for element in root.iter("style", "link"):
         if element.tag == "link" and "stylesheet" not in (element.get("rel") or "").lower():
