@@ -22,7 +22,8 @@ at half they push each other out, double only costs memory."""
 _HEX = re.compile(r"#([0-9a-f]{3,8})")
 _FUNCTION = re.compile(r"(rgba?|hsla?|hwb|(?:ok)?(?:lab|lch)|color)\(([^()]*)\)")
 _PAIR = re.compile(
-    r"(color-mix\(\s*+in [^,()]{1,60},|light-dark\()((?:[^(),]|\([^()]{0,80}\)){1,120}),((?:[^(),]|\([^()]{0,80}\)){1,120})\)"
+    r"(color-mix\(\s*+in [^,()]{1,60},|light-dark\()"
+    r"((?:[^(),]|\([^()]{0,80}\)){1,120}),((?:[^(),]|\([^()]{0,80}\)){1,120})\)"
 )
 _MIX_SHARE = re.compile(r"(?:^|\s)(\d{1,3}(?:\.\d{0,4})?)%(?:\s|$)")
 _OTHER = re.compile(

@@ -15,8 +15,8 @@ CANVAS: colours.Colour = (255, 255, 255)
 
 class Surroundings:
     """The stated colours of one document. With style sheets elsewhere, a box with a class or an id may have others that
-    are not known: the search ends there. Where nothing states a ground, the page is white, as browsers draw it, unless a
-    script may have given one of the boxes another."""
+    are not known: the search ends there. Where nothing states a ground, the page is white, as browsers draw it, unless
+    a script may have given one of the boxes another."""
 
     def __init__(self, root: Any, styles: Cascade) -> None:
         self._styles = styles
