@@ -32,13 +32,16 @@ _STRICT = re.compile(
 )
 _NO_VALUE = "\x00"
 """A variable without a value: the fallback of the enclosing `var()` is used."""
+_CLOSED = frozenset({"hidden", "popover"})
+"""Attributes for which the browser's own sheet says `display: none`."""
 _Order = tuple[tuple[int, ...], tuple[int, int, int], int]
 
 
 class Cascade:
     """The styles of one document. `marked`: its elements with attributes that count here. With `rules` false the
     `style` attributes alone count; with `whole` rules keep the declarations that can hide nothing in this document by
-    themselves."""
+    themselves. `read`: all rules that hold on a screen, with their `strings`; `present` tells which of them may
+    match."""
 
     def __init__(self, root: Any, marked: MarkedElements, rules: bool = True, whole: bool = False) -> None:
         self.is_cut = False
@@ -50,6 +53,9 @@ class Cascade:
         self._variables: dict[tuple[Any, str], str | None] = {}
         self._inline: dict[str, _Stated] = {}
         self._work = MAX_WORK
+        self.read: list[CssRule] = []
+        self.strings: list[str] = []
+        self.present: rule_filter.Present | None = None
         if rules:
             self._read(marked, whole)
 
@@ -108,8 +114,10 @@ class Cascade:
             return
         is_strict = bool(_STRICT.fullmatch(self._root.getroottree().docinfo.doctype or ""))
         matcher = SelectorMatcher(quirks=not is_strict)
-        present = rule_filter.Present(self._root, marked.tags, is_strict)
-        rules = [rule for css in texts for rule in reader.read(css) if present.may_match(rule.selectors)]
+        self.present = present = rule_filter.Present(self._root, marked.tags, is_strict)
+        self.strings = reader.strings
+        self.read = [rule for css in texts for rule in reader.read(css)]
+        rules = [rule for rule in self.read if present.may_match(rule.selectors)]
         bodies = {body: declared(body) for body in {rule.body for rule in rules}}
         stated = [bodies[rule.body] for rule in rules]
         wanted = rule_filter.decisive([*bodies.values(), *self._in_attributes(marked)])
@@ -124,7 +132,7 @@ class Cascade:
 
     def _in_attributes(self, marked: MarkedElements) -> Iterator[Declared]:
         """What `style` attributes, `bgcolor` and `color` say, and `display` of the browser's own sheet."""
-        if marked.suspects:
+        if any(element.tag == "dialog" or not _CLOSED.isdisjoint(element.keys()) for element in marked.suspects):
             yield {"display": (False, "none")}
         for text in marked.values("style"):
             own = self._of_attribute(text)

@@ -3,8 +3,8 @@ box, when an animation has run, or when a script adds a class as the box is scro
 
 A rule with `:hover`, `:checked` and the like is read as if the state held wherever it can hold, but not for the box
 itself, which nobody finds. An animation counts by its last frame, if that stays. A class that a script adds counts for
-opacity alone: what else it shows (a dialog, a menu) is opened by a control. Read are the sheets of the page, a second
-time, and only where both such rules and hidden boxes are. Runs in the parsing processes.
+opacity alone: what else it shows (a dialog, a menu) is opened by a control. Nothing is compared where no box is hidden.
+Runs in the parsing processes.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Any
 from gateway.engines.html import hiding
 from gateway.engines.html.cascade import Cascade, sheets
 from gateway.engines.html.css import Declarations, declared
-from gateway.engines.html.css_rules import CssRule, RuleReader, split_list
+from gateway.engines.html.css_rules import CssRule, split_list
 from gateway.engines.html.selector_matcher import SelectorMatcher
 from gateway.engines.html.selectors import NotValidError, read_selectors
 
@@ -59,15 +59,14 @@ class ReachableStates:
         return any(_is_seen({**style, **more}) for more in given)
 
     def _read(self) -> dict[Any, list[Declarations]]:
-        reader, matcher = RuleReader(), SelectorMatcher()
+        matcher, present = SelectorMatcher(), self._styles.present
         stated: list[Declarations] = []
-        for css in sheets(self._root):
-            frames = dict(_last_frames(css))
-            for rule in reader.read(css):
-                for selectors, found in _shown_by(rule, frames):
-                    if len(stated) < _MOST_RULES:
-                        _add(matcher, selectors, reader.strings, len(stated))
-                        stated.append(found)
+        frames = dict(frame for css in sheets(self._root) for frame in _last_frames(css))
+        for rule in self._styles.read:
+            for selectors, found in _shown_by(rule, frames):
+                if len(stated) < _MOST_RULES and present is not None and present.may_match(selectors):
+                    _add(matcher, selectors, self._styles.strings, len(stated))
+                    stated.append(found)
         if not stated:
             return {}
         groups_of, groups = matcher.match(self._root)
