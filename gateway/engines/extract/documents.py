@@ -12,7 +12,7 @@ import orjson
 from gateway.engines.extract.signatures import SNIFFED_BYTES, ZIP, is_pdf
 from gateway.engines.extract.xml_feed import is_xml_feed
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html.charset import decode
+from gateway.engines.html.charset import decode, wide_codec
 from gateway.engines.html.text_check import not_text, text_only
 from gateway.engines.office.reader import archive_kind
 from gateway.engines.text.code_fences import fenced
@@ -90,7 +90,7 @@ def _is_json(body: bytes) -> bool:
 
 def _sniff(body: bytes, content_type: str) -> str:
     head, essence = body[:SNIFFED_BYTES], content_type.partition(";")[0].strip().lower()
-    is_wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or "utf-16" in content_type.lower()
+    is_wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or "utf-16" in content_type.lower() or wide_codec(body)
     if b"\x00" in head and not is_wide:
         raise not_text() if _is_text(essence) else _unreadable_type(essence)
     start = head.lstrip().lower()
