@@ -2,7 +2,8 @@
 
 Order: byte-order mark, HTTP header, a declaration in the first 4 KB, UTF-8 if it is (nearly) valid, a guess by the
 letters (`legacy_charset`), else windows-1252. Only the standard's own encodings count, under its own labels: Python
-knows others (`utf-7`, `unicode_escape`, `idna`) in which a page could hide its text, or which raise errors. Knows nothing of HTML beyond the declaration.
+knows others (`utf-7`, `unicode_escape`, `idna`) in which a page could hide its text, or which raise errors. Knows
+nothing of HTML beyond the declaration.
 """
 
 import re
