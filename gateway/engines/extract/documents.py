@@ -29,6 +29,9 @@ _OLD_DOCUMENTS = {
     b"{\\rtf": "an RTF document",
 }
 """First bytes of documents that are refused, whatever type is declared: RTF is ASCII and would pass for text."""
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_LONGEST_CHARACTER = 4
+"""Bytes of a character in UTF-8: the sniffed ones may end inside one."""
 _MAX_INDENTED_CHARS = 1_000_000
 """JSON above this size is not parsed and indented: that would take several times its size in memory."""
 _MAX_TITLE_SEARCH_CHARS = 20_000
@@ -70,6 +73,10 @@ def _declared_kind(content_type: str, body: bytes) -> str:
         return "markdown"
     if _TEXTUAL.match(essence):
         return _sniff(body, content_type) if essence == "text/plain" else "text"
+    if essence == "image/svg+xml":
+        return "html"
+    if essence.startswith(("application/", "message/")) and _is_plainly_text(body):
+        return "text"  # sources, subtitles, settings: there are more types than any list has
     raise _unreadable_type(essence)
 
 
@@ -86,6 +93,13 @@ def _is_json(body: bytes) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _is_plainly_text(body: bytes) -> bool:
+    """Whether the first bytes are UTF-8 without control characters."""
+    head = body[:SNIFFED_BYTES]
+    decoded = head.decode("utf-8", "ignore")
+    return len(head) - len(decoded.encode()) < _LONGEST_CHARACTER and not _CONTROLS.search(decoded)
 
 
 def _sniff(body: bytes, content_type: str) -> str:
