@@ -90,8 +90,8 @@ async def decoded_answer(
     utf8_names: frozenset[str] | None = None,
 ) -> object:
     """The value; None for what is no JSON, or nested too deeply. With `utf8_names` the log probabilities of a large
-    answer are `wire.logprobs.PackedLogprobs`, half characters are U+FFFD, and long texts with one of these names `long_texts.Utf8Text`. Sets
-    `stats.answer_bytes`, and `stats.has_large_answer` for a large one.
+    answer are `wire.logprobs.PackedLogprobs`, long texts with one of these names `long_texts.Utf8Text`, and half
+    characters of a small one U+FFFD. Sets `stats.answer_bytes`, and `stats.has_large_answer` for a large one.
 
     Raises UpstreamError, which names the `sender`: it has too many values, or takes too much memory."""
     is_large = len(raw) > min(MEASURED_BYTES, max_values)

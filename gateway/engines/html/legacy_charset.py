@@ -47,17 +47,15 @@ _CANDIDATES = (
     _Candidate("cp949", _HANGUL, 0.85),
     _Candidate("gb18030", frozenset(_HANZI), 0.25),
     _Candidate("big5hkscs", frozenset(_HANZI), 0.25),
-    _Candidate("cp1251", frozenset("оеаинтсрвлкмдпуі"), 0.65),
-    _Candidate("koi8-r", frozenset("оеаинтсрвлкмдпу"), 0.65),
-    _Candidate("iso8859-5", frozenset("оеаинтсрвлкмдпу"), 0.65),
-    _Candidate("cp866", frozenset("оеаинтсрвлкмдпу"), 0.65),
-    _Candidate("cp1253", frozenset("αοιετσνηυρπκλμςάίόή"), 0.65),
-    _Candidate("cp1255", frozenset("יוהלאתמרבשנ"), 0.6),
-    _Candidate("cp1256", frozenset("الينمورتبعده"), 0.6),
+    _Candidate("cp1251", frozenset("оеаинтсрвлкмдпуі"), 0.5),
+    _Candidate("koi8-r", frozenset("оеаинтсрвлкмдпу"), 0.5),
+    _Candidate("iso8859-5", frozenset("оеаинтсрвлкмдпу"), 0.5),
+    _Candidate("cp866", frozenset("оеаинтсрвлкмдпу"), 0.5),
+    _Candidate("cp1253", frozenset("αοιετσνηυρπκλμςάίόή"), 0.5),
+    _Candidate("cp1255", frozenset("יוהלאתמרבשנ"), 0.45),
+    _Candidate("cp1256", frozenset("الينمورتبعده"), 0.45),
     _Candidate("cp874", _THAI, 0.9),
 )
-"""In the order of their precision: where two fit, the first is right (kana is at the same place in `euc_jp` and
-`gb18030`, but Chinese has none)."""
 
 
 def guess(body: bytes) -> str | None:
@@ -68,13 +66,15 @@ def guess(body: bytes) -> str | None:
     in_rows = sum(len(row.group().translate(None, _HIGH)) for row in _ROW.finditer(sample))
     if high < _MIN_CHARS or in_rows < _MIN_IN_ROWS * high:
         return None
-    return next((each.codec for each in _CANDIDATES if _fits(sample, each)), None)
+    best = max(_CANDIDATES, key=(fits := {each: _fit(sample, each) for each in _CANDIDATES}).__getitem__)
+    return best.codec if fits[best] >= 1 else None
 
 
-def _fits(sample: bytes, candidate: _Candidate) -> bool:
+def _fit(sample: bytes, candidate: _Candidate) -> float:
+    """The share of common characters, as a multiple of the least one; 0 for a sample that is not in the encoding."""
     text = sample.decode(candidate.codec, "replace")
     letters = [char for char in text if char > "\x7f" and (char.isalpha() or char == "\ufffd")]
     bad = text.count("\ufffd")
     if len(letters) - bad < _MIN_CHARS // 2 or bad > 1 + _MAX_BAD * len(letters):
-        return False
-    return sum(map(candidate.common.__contains__, letters)) >= candidate.least * len(letters)
+        return 0.0
+    return sum(map(candidate.common.__contains__, letters)) / len(letters) / candidate.least
