@@ -27,7 +27,7 @@ from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html import charset, dom, metadata, no_text
+from gateway.engines.html import charset, dom, legacy_charset, metadata, no_text, xhtml
 from gateway.engines.index import coverage
 from gateway.engines.index.query import comparable
 from gateway.engines.index.vector_rows import passage_text
@@ -225,6 +225,10 @@ READERS: dict[str, Reader] = {
     "hidden text of files": Reader(hostile_hidden.read, hostile_hidden.HIDDEN),
     "charset": Reader(lambda body: charset.decode(body, ""), _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
     "charset of a header": Reader(lambda text: charset.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
+    "encoding by letters": Reader(
+        lambda text: legacy_charset.guess(b"\xd0\xce" * 9 + text.encode("cp1251", "replace")), inputs.TEXTS
+    ),
+    "page sent as XML": Reader(xhtml.as_html, inputs.PAGES | inputs.TEXTS),
     "head": Reader(_head_of, _trees(), _PAGE_SIZES),
     "structured data": Reader(content.structured, _structured_trees(), _PAGE_SIZES),
     "signs of scripts": Reader(content.signs, _trees(), _PAGE_SIZES),

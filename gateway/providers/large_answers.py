@@ -18,6 +18,7 @@ from gateway.resilience.freed_memory import give_back
 from gateway.resilience.slices import in_slices
 from gateway.schemas import MAX_DEPTH, MEASURED_BYTES
 from gateway.schemas.json_size import FREE_BYTES, MAX_TIMES, TooDeep, TooDense, TooManyValues, measure
+from gateway.wire import repaired_json
 from gateway.wire.decoded_event import DecodedEvent
 from gateway.wire.large_json import DecodedBody, decode_steps
 from gateway.wire.logprobs_packer import LogprobsPacker, TooLarge
@@ -89,15 +90,15 @@ async def decoded_answer(
     utf8_names: frozenset[str] | None = None,
 ) -> object:
     """The value; None for what is no JSON, or nested too deeply. With `utf8_names` the log probabilities of a large
-    answer are `wire.logprobs.PackedLogprobs`, and long texts with one of these names `long_texts.Utf8Text`. Sets
-    `stats.answer_bytes`, and `stats.has_large_answer` for a large one.
+    answer are `wire.logprobs.PackedLogprobs`, long texts with one of these names `long_texts.Utf8Text`, and half
+    characters of a small one U+FFFD. Sets `stats.answer_bytes`, and `stats.has_large_answer` for a large one.
 
     Raises UpstreamError, which names the `sender`: it has too many values, or takes too much memory."""
     is_large = len(raw) > min(MEASURED_BYTES, max_values)
     if stats is not None:
         stats.answer_bytes, stats.has_large_answer = len(raw), is_large or stats.has_large_answer
     if not is_large:
-        return json_or_none(raw)
+        return json_or_none(raw, repairs=utf8_names is not None)
     held = [raw]
     del raw
     try:
@@ -128,10 +129,10 @@ async def _decoded(held: list[bytes], max_values: int, name: str, utf8_names: fr
         raise UpstreamError(problem) from None
 
 
-def json_or_none(data: bytes) -> object:
-    """The decoded value of a short text; None for what is no JSON."""
+def json_or_none(data: bytes, repairs: bool = False) -> object:
+    """The decoded value of a short text; None for what is no JSON. With `repairs` half a character is U+FFFD."""
     try:
-        value: object = orjson.loads(data)
+        value: object = repaired_json.loads(data) if repairs else orjson.loads(data)
     except orjson.JSONDecodeError:
         return None
     return value

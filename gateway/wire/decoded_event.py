@@ -4,6 +4,7 @@ from typing import Any
 
 import orjson
 
+from gateway.wire import repaired_json
 from gateway.wire.large_json import DecodedBody
 
 
@@ -44,7 +45,7 @@ def let_go(batch: list[bytes]) -> None:
 def event_value(data: bytes) -> Any:
     """The value of an event's data; the same object each time where it was decoded already. Raises
     orjson.JSONDecodeError."""
-    return data.body.peek() if isinstance(data, DecodedEvent) else orjson.loads(data)
+    return data.body.peek() if isinstance(data, DecodedEvent) else repaired_json.loads(data)
 
 
 def event_data(value: Any, before: bytes) -> bytes:

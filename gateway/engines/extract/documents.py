@@ -13,7 +13,7 @@ from gateway.engines.extract.signatures import SNIFFED_BYTES, ZIP, is_pdf
 from gateway.engines.extract.xml_feed import is_xml_feed
 from gateway.engines.fetch.decompress import decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html.charset import decode
+from gateway.engines.html.charset import decode, wide_codec
 from gateway.engines.html.text_check import not_text, text_only
 from gateway.engines.office.reader import archive_kind
 from gateway.engines.text.code_fences import fenced
@@ -35,6 +35,9 @@ _GZIP = b"\x1f\x8b\x08"
 _GZIP_TYPES = frozenset({"application/gzip", "application/x-gzip", "application/gzip-compressed"})
 _MAX_UNPACKED_BYTES = 10_485_760
 """As much as a page sent with `Content-Encoding: gzip` may have (engines.fetch.fetcher.FetchLimits)."""
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_LONGEST_CHARACTER = 4
+"""Bytes of a character in UTF-8: the sniffed ones may end inside one."""
 _MAX_INDENTED_CHARS = 1_000_000
 """JSON above this size is not parsed and indented: that would take several times its size in memory."""
 _MAX_TITLE_SEARCH_CHARS = 20_000
@@ -89,6 +92,10 @@ def _declared_kind(content_type: str, body: bytes) -> str:
         return "markdown"
     if _TEXTUAL.match(essence):
         return _sniff(body, content_type) if essence == "text/plain" else "text"
+    if essence == "image/svg+xml":
+        return "html"
+    if essence.startswith(("application/", "message/")) and _is_plainly_text(body):
+        return "text"  # sources, subtitles, settings: there are more types than any list has
     raise _unreadable_type(essence)
 
 
@@ -107,9 +114,16 @@ def _is_json(body: bytes) -> bool:
     return True
 
 
+def _is_plainly_text(body: bytes) -> bool:
+    """Whether the first bytes are UTF-8 without control characters."""
+    head = body[:SNIFFED_BYTES]
+    decoded = head.decode("utf-8", "ignore")
+    return len(head) - len(decoded.encode()) < _LONGEST_CHARACTER and not _CONTROLS.search(decoded)
+
+
 def _sniff(body: bytes, content_type: str) -> str:
     head, essence = body[:SNIFFED_BYTES], content_type.partition(";")[0].strip().lower()
-    is_wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or "utf-16" in content_type.lower()
+    is_wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or "utf-16" in content_type.lower() or wide_codec(body)
     if b"\x00" in head and not is_wide:
         raise not_text() if _is_text(essence) else _unreadable_type(essence)
     start = head.lstrip().lower()

@@ -160,13 +160,21 @@ class Inflater:
 
 
 def decoder_for(coding: str, max_bytes: int) -> Decoder:
-    """The decoder for a Content-Encoding header's value; raises FetchFailed (`unsupported_type`) for any other."""
-    name = coding.strip().lower()
-    if name in ("", "identity"):
+    """The decoder for a Content-Encoding header's value; raises FetchFailed (`unsupported_type`) for a coding, or
+    several, that cannot be undone. What is no coding (`utf-8`, `none`) says nothing, as in browsers."""
+    named = [name for part in coding.split(",") if (name := part.strip().lower()) in _CODINGS]
+    if not named:
         return Plain(max_bytes)
-    if name in ("gzip", "x-gzip", "deflate"):
-        return Inflater(max_bytes, gzip=name != "deflate")
+    if len(named) == 1 and named[0] in ("gzip", "x-gzip", "deflate"):
+        return Inflater(max_bytes, gzip=named[0] != "deflate")
     raise FetchFailed("the page is sent in a compression that was not asked for", "unsupported_type")
+
+
+_CODINGS = frozenset({
+    "gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress", "dcb", "dcz", "bzip2", "xz", "lzma", "exi",
+    "pack200-gzip", "aes128gcm",
+})  # fmt: skip
+"""The content codings of IANA's register, and others that servers send."""
 
 
 def too_large(max_bytes: int) -> FetchFailed:

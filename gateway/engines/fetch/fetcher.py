@@ -26,6 +26,7 @@ from gateway.engines.fetch.bounded_answers import BoundedConnector, EndlessAnswe
 from gateway.engines.fetch.decompress import Inflater, decoder_for, steps_of, too_large
 from gateway.engines.fetch.errors import NO_ANSWER, FetchFailed, SkippedUrl
 from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
+from gateway.engines.fetch.page_pieces import PagePieces
 from gateway.engines.fetch.resolver import GuardedResolver, SystemLookup
 from gateway.engines.fetch.urls import join, parse_url
 
@@ -63,7 +64,7 @@ class Fetched:
 
     `url` is the address after redirects, `content_type` the header (`text/html; charset=x`), `body` decompressed.
     `headers` has the names in `_USED_HEADERS` that were sent, in lower case. `public` is False when only the
-    operator's allow-list permitted the fetch. `ended_early`: the compressed body stops before its end.
+    operator's allow-list permitted the fetch. `ended_early`: the body stops before its end.
     """
 
     url: str
@@ -176,6 +177,8 @@ class Fetcher:
         fetched = await self.fetch(url, limits, "image/*")
         if fetched.status != 200:
             raise FetchFailed(f"the image's host answered {fetched.status}", "http_status", http_status=fetched.status)
+        if fetched.ended_early:
+            raise FetchFailed("the image's host broke off its answer")
         return fetched.body
 
     async def _follow(self, url: URL, limits: FetchLimits, accept: str, conditions: Mapping[str, str]) -> Fetched:
@@ -225,7 +228,8 @@ class Fetcher:
         decoder = decoder_for(response.headers.get("Content-Encoding", ""), limits.max_inflated_bytes)
         body = bytearray()
         wire_bytes, most_wire_bytes = 0, limits.max_inflated_bytes if limits.is_cut else limits.max_bytes
-        async for piece in response.content.iter_any():
+        pieces = PagePieces(response)
+        async for piece in pieces:
             wire_bytes += len(piece)
             if wire_bytes > most_wire_bytes:  # compressed bytes need not have any output
                 raise too_large(most_wire_bytes)
@@ -241,7 +245,7 @@ class Fetcher:
                 break
         content_type, headers = response.headers.get("Content-Type", ""), _used_headers(response.headers, keeps)
         public = self._is_public(response)
-        ended_early = not limits.is_cut and not decoder.is_complete
+        ended_early = pieces.broke_off or (not limits.is_cut and not decoder.is_complete)
         return Fetched(str(url), response.status, content_type, bytes(body), headers, public, ended_early)
 
     def _is_public(self, response: aiohttp.ClientResponse) -> bool:

@@ -32,13 +32,16 @@ _STRICT = re.compile(
 )
 _NO_VALUE = "\x00"
 """A variable without a value: the fallback of the enclosing `var()` is used."""
+_CLOSED = frozenset({"hidden", "popover"})
+"""Attributes for which the browser's own sheet says `display: none`."""
 _Order = tuple[tuple[int, ...], tuple[int, int, int], int]
 
 
 class Cascade:
     """The styles of one document. `marked`: its elements with attributes that count here. With `rules` false the
     `style` attributes alone count; with `whole` rules keep the declarations that can hide nothing in this document by
-    themselves."""
+    themselves. `read`: all rules that hold on a screen, with their `strings`; `present` tells which of them may
+    match."""
 
     def __init__(self, root: Any, marked: MarkedElements, rules: bool = True, whole: bool = False) -> None:
         self.is_cut = False
@@ -50,6 +53,9 @@ class Cascade:
         self._variables: dict[tuple[Any, str], str | None] = {}
         self._inline: dict[str, _Stated] = {}
         self._work = MAX_WORK
+        self.read: list[CssRule] = []
+        self.strings: list[str] = []
+        self.present: rule_filter.Present | None = None
         if rules:
             self._read(marked, whole)
 
@@ -103,13 +109,15 @@ class Cascade:
 
     def _read(self, marked: MarkedElements, whole: bool) -> None:
         reader = RuleReader()
-        sheets = list(_sheets(self._root))
-        if not sheets:
+        texts = list(sheets(self._root))
+        if not texts:
             return
         is_strict = bool(_STRICT.fullmatch(self._root.getroottree().docinfo.doctype or ""))
         matcher = SelectorMatcher(quirks=not is_strict)
-        present = rule_filter.Present(self._root, marked.tags, is_strict)
-        rules = [rule for css in sheets for rule in reader.read(css) if present.may_match(rule.selectors)]
+        self.present = present = rule_filter.Present(self._root, marked.tags, is_strict)
+        self.strings = reader.strings
+        self.read = [rule for css in texts for rule in reader.read(css)]
+        rules = [rule for rule in self.read if present.may_match(rule.selectors)]
         bodies = {body: declared(body) for body in {rule.body for rule in rules}}
         stated = [bodies[rule.body] for rule in rules]
         wanted = rule_filter.decisive([*bodies.values(), *self._in_attributes(marked)])
@@ -123,7 +131,9 @@ class Cascade:
         self.is_cut = matcher.is_cut
 
     def _in_attributes(self, marked: MarkedElements) -> Iterator[Declared]:
-        """What `style` attributes, `bgcolor` and `color` say."""
+        """What `style` attributes, `bgcolor` and `color` say, and `display` of the browser's own sheet."""
+        if any(element.tag == "dialog" or not _CLOSED.isdisjoint(element.keys()) for element in marked.suspects):
+            yield {"display": (False, "none")}
         for text in marked.values("style"):
             own = self._of_attribute(text)
             yield own.styles
@@ -229,7 +239,7 @@ class _Stated:
         self.varies = any("var(" in value.lower() for value in self.plain.values())
 
 
-def _sheets(root: Any) -> Iterator[str]:
+def sheets(root: Any) -> Iterator[str]:
     """The texts of the sheets that hold in a browser with scripts, in document order."""
     for element in root.iter("style", "link"):
         if element.tag == "link" and "stylesheet" not in (element.get("rel") or "").lower():

@@ -6,6 +6,8 @@ import itertools
 import re
 from collections.abc import Iterable
 
+from gateway.engines.html import colour_spaces
+
 Colour = tuple[int, int, int]
 TRANSPARENT = (-1, -1, -1)
 """The value of a colour without any opacity."""
@@ -18,7 +20,12 @@ _REMEMBERED, _REMEMBERED_CHARS = 1_024, 64
 """Values that a process remembers, and the longest of them. Chosen: a page states some hundred, of up to 40 characters;
 at half they push each other out, double only costs memory."""
 _HEX = re.compile(r"#([0-9a-f]{3,8})")
-_FUNCTION = re.compile(r"(rgba?|hsla?|hwb)\(([^()]*)\)")
+_FUNCTION = re.compile(r"(rgba?|hsla?|hwb|(?:ok)?(?:lab|lch)|color)\(([^()]*)\)")
+_PAIR = re.compile(
+    r"(color-mix\(\s*+in [^,()]{1,60},|light-dark\()"
+    r"((?:[^(),]|\([^()]{0,80}\)){1,120}),((?:[^(),]|\([^()]{0,80}\)){1,120})\)"
+)
+_MIX_SHARE = re.compile(r"(?:^|\s)(\d{1,3}(?:\.\d{0,4})?)%(?:\s|$)")
 _OTHER = re.compile(
     r"(?:lab|lch|oklab|oklch|color|color-mix|light-dark|contrast-color|device-cmyk|rgba?|hsla?|hwb)\([^\n]{0,200}\)|currentcolor|"
     r"accentcolor(?:text)?|activetext|button(?:border|face|text)|canvas(?:text)?|field(?:text)?|graytext|"
@@ -73,12 +80,37 @@ def _read(text: str) -> Colour | None:
     if match := _HEX.fullmatch(text):
         return _hex(match[1])
     if match := _FUNCTION.fullmatch(text):
-        parts = [part for part in re.split(r"[\s,/]+", match[2].strip()) if part]
+        function, parts = match[1], [part for part in re.split(r"[\s,/]+", match[2].strip()) if part]
+        if function == "color":
+            parts = parts[1:]  # without the name of the space
         if len(parts) == 4 and _alpha(parts[3]) <= _FAINT:
             return TRANSPARENT
         if len(parts) >= 3:
-            return _of_parts(match[1], parts[:3])
+            is_plain = function[0] in "rh"
+            return _of_parts(function, parts[:3]) if is_plain else colour_spaces.channels(function, parts[:3])
+    if match := _PAIR.fullmatch(text):
+        return _mixed(match[2], match[3]) if match[1].startswith("color-mix") else colour(match[2])
     return None
+
+
+def _mixed(one: str, other: str) -> Colour | None:
+    """What `color-mix()` gives of two colours with shares, as if in sRGB."""
+    shares = [_MIX_SHARE.search(each) for each in (one, other)]
+    first, second = (float(share[1]) / 100 if share else None for share in shares)
+    first = first if first is not None else 0.5 if second is None else 1 - second
+    second = second if second is not None else 1 - first
+    colours = [colour(_MIX_SHARE.sub(" ", each)) for each in (one, other)]
+    if None in colours or first + second <= 0:
+        return None
+    weights = [weight for weight, each in zip((first, second), colours, strict=True) if each != TRANSPARENT]
+    seen = [each for each in colours if each is not None and each != TRANSPARENT]
+    if sum(weights) <= _FAINT:
+        return TRANSPARENT
+    red, green, blue = (
+        round(sum(weight * each[channel] for weight, each in zip(weights, seen, strict=True)) / sum(weights))
+        for channel in range(3)
+    )
+    return red, green, blue
 
 
 _known = functools.lru_cache(maxsize=_REMEMBERED)(_read)
@@ -129,10 +161,13 @@ def _of_parts(function: str, parts: list[str]) -> Colour | None:
 
 
 def text_colour(style: dict[str, str]) -> Colour | None:
-    """The stated colour of the text. Text that shows its ground through its letters counts as stated by nothing."""
+    """The stated colour of the text. Text that shows its ground through its letters, or has a shadow of another colour,
+    counts as stated by nothing."""
     if style.get("background-clip") == "text":
         return None
-    return colour(style.get("-webkit-text-fill-color")) or colour(style.get("color"))
+    found = colour(style.get("-webkit-text-fill-color")) or colour(style.get("color"))
+    shadow = _first_known(style["text-shadow"][:_REMEMBERED_CHARS]) if found and "text-shadow" in style else None
+    return None if found and shadow and not same(found, shadow) else found
 
 
 def ground(style: dict[str, str]) -> tuple[bool, Colour | None]:
@@ -143,6 +178,8 @@ def ground(style: dict[str, str]) -> tuple[bool, Colour | None]:
         return True, None
     if stated is None:
         return False, None
+    if stated == "currentcolor":
+        return True, text_colour(style)
     plain = _first_known(stated) if len(stated) <= _REMEMBERED_CHARS else _first(stated)
     return plain != TRANSPARENT and stated not in ("none", "inherit", "initial", "unset"), plain
 

@@ -53,7 +53,8 @@ _LENGTH_WORDS = re.compile(
 _NUMBERS = frozenset({"opacity", "scale", "zoom"})
 _COLOURS = frozenset({"color", "background-color", "-webkit-text-fill-color"})
 _FUNCTIONS = frozenset({"clip", "clip-path", "transform", "filter", "translate", "background-image", "rotate"})
-PROPERTIES = frozenset(_WORDS) | _LENGTHS | _NUMBERS | _COLOURS | _FUNCTIONS
+_ANY_VALUE = frozenset({"text-shadow"})
+PROPERTIES = frozenset(_WORDS) | _LENGTHS | _NUMBERS | _COLOURS | _FUNCTIONS | _ANY_VALUE
 """The properties that hiding depends on."""
 
 
@@ -68,6 +69,8 @@ def is_valid(name: str, value: str) -> bool:
         if match is None:
             return bool(_LENGTH_WORDS.fullmatch(value))
         return bool(match[2]) or name == "line-height" or float(match[1]) == 0
+    if name in _ANY_VALUE:
+        return True
     if name in _NUMBERS:
         return value == "none" or "(" in value or all(_NUMBER.fullmatch(part.rstrip("%")) for part in value.split())
     if name in _COLOURS:

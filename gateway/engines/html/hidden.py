@@ -17,9 +17,10 @@ from gateway.engines.html.cascade import Cascade
 from gateway.engines.html.css import Declarations
 from gateway.engines.html.dom import remove_all, text_size
 from gateway.engines.html.marked_elements import NAMING, OPENER, MarkedElements
+from gateway.engines.html.reachable_states import ReachableStates
 from gateway.engines.html.selector_frames import mark
 from gateway.engines.html.shadow_trees import flatten
-from gateway.engines.html.surroundings import Surroundings
+from gateway.engines.html.surroundings import CANVAS, Surroundings
 from gateway.engines.text.hidden_share import hides_too_much
 
 _MAX_ARIA_SHARE = 0.3
@@ -117,6 +118,7 @@ class _Walk:
         self._styles = styles
         self._marked = marked
         self._surroundings = Surroundings(root, styles)
+        self._states = ReachableStates(root, styles)
         self._controls: dict[str, list[Any]] | None = None
         self._openers: set[Any] = set()
 
@@ -137,7 +139,7 @@ class _Walk:
             return marked
         stated = [*map(self._styles.own_style, marked), *self._styles.declarations()]
         grounds = {colours.ground(style)[1] for style in stated}
-        grounds |= {colours.colour(box.get("bgcolor")) for box in self._marked.boxes}
+        grounds |= {CANVAS, *(colours.colour(box.get("bgcolor")) for box in self._marked.boxes)}
         texts = {colours.text_colour(style) for style in stated}
         known = _Colours(colours.near(grounds), colours.near(texts))
         return marked | (self._styles.suspects(lambda style: _may_hide(style, known)) - {self._root})
@@ -151,7 +153,7 @@ class _Walk:
         found.texts = [text for text in found.texts if text[0] not in kept or text[2] is not hiding.text_invisible]
 
     def _judge(self, element: Any, style: Declarations, found: _Findings) -> None:
-        if hiding.hidden_by_attribute(element):
+        if hiding.hidden_by_attribute(element, {} if self._surroundings.is_linked else style):
             found.boxes[element] = False
         elif style:
             own = self._styles.own_style(element)
@@ -176,7 +178,8 @@ class _Walk:
             return
         under = None if text == colours.TRANSPARENT else under if stated else self._surroundings.ground(element, style)
         if text == colours.TRANSPARENT or (under is not None and colours.same(text, under)):
-            found.texts.append((element, not _STATING & own.keys(), _states_colour))
+            in_doubt = under == CANVAS and self._surroundings.is_bare(element, style)
+            found.texts.append((element, in_doubt or not _STATING & own.keys(), _states_colour))
 
     def blank(self, element: Any, ends: Callable[[Declarations], bool | None]) -> None:
         """Removes the text inside, except in elements whose own style shows it again."""
@@ -195,7 +198,7 @@ class _Walk:
             return False
         if (box.get("role") or "").strip().lower() == "tabpanel" or _follows_button(box, found, self._openers):
             return True
-        if _is_answer(box, found, invisible) or self._is_streamed(box):
+        if _is_answer(box, found, invisible) or self._is_streamed(box) or self._states.show(box):
             return True
         if self._controls is None:
             self._controls = self._controls_by_target()

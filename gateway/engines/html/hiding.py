@@ -30,6 +30,7 @@ _TURNED_AWAY = re.compile(
     r"(?:rotate[xy]|rotate3d)\([^()]{0,60}?\b(?:90|270)deg|rotate[xy]\(\s*-?(?:0?\.[27]5turn|[13]00grad)"
 )
 _FAINT_FILTER = re.compile(r"opacity\(\s*(?:0?\.0[0-5]?\d*|0)%?\s*\)")
+_NOT_DISPLAYED = frozenset({"none", "revert", "revert-layer"})
 _VISIBLE_SIZES = frozenset({"xx-small", "x-small", "small", "medium", "large", "x-large", "xx-large", "initial"})
 
 
@@ -179,11 +180,21 @@ def text_invisible(style: Declarations) -> bool | None:
     return None if value is None or value == "inherit" else value in ("hidden", "collapse")
 
 
-def hidden_by_attribute(element: Any) -> bool:
-    """True for an element with an attribute that hides it, or a `popover` or `dialog` that is not open."""
+def hidden_by_attribute(element: Any, style: Declarations) -> bool:
+    """True for an element with an attribute that hides it, or a `popover` or `dialog` that is not open.
+
+    `hidden`, `popover` and `dialog` hide by `display: none` of the browser's own sheet: a `display` in the page's
+    `style` wins.
+    """
     attributes = element.attrib
+    if _displayed(style.get("display")) and attributes.get("aria-hidden") is None and "inert" not in attributes:
+        return False
     if "hidden" in attributes:
         return bool(attributes["hidden"].strip().lower() != "until-found")
     if (attributes.get("aria-hidden") or "").strip().lower() == "true" or "inert" in attributes:
         return True
     return "popover" in attributes or (element.tag == "dialog" and "open" not in attributes)
+
+
+def _displayed(display: str | None) -> bool:
+    return display is not None and display not in _NOT_DISPLAYED

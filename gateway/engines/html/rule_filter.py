@@ -44,8 +44,11 @@ _BESIDE = (
 _HIDING = hiding.PROPERTIES | {"font", "margin", "margin-inline"} | _BESIDE[0][0]
 """What may hide by itself, whatever its value is; shorthands too."""
 _COLOURS = frozenset(
-    {"color", "-webkit-text-fill-color", "background", "background-color", "background-image", "background-clip"}
-)
+    {
+        "color", "-webkit-text-fill-color", "background", "background-color", "background-image", "background-clip",
+        "text-shadow",
+    }
+)  # fmt: skip
 
 
 class Present:
@@ -141,11 +144,11 @@ _known_to_hide = functools.lru_cache(maxsize=_VALUES_REMEMBERED)(_hides)
 def _colours_meet(values: dict[str, set[str]]) -> bool:
     """Whether a text that is stated somewhere may have the colour of a ground that is stated somewhere."""
     given = [value for name in _COLOURS for value in values.get(name, ())]
-    if any("var(" in value.lower() for value in given):
+    if any("var(" in value.lower() or value == "currentcolor" for value in given):
         return True
     texts = {colours.colour(value) for name in ("color", "-webkit-text-fill-color") for value in values.get(name, ())}
     grounds = {colours.ground({"background-color": value})[1] for value in values.get("background-color", ())}
-    known = colours.near(grounds)
+    known = colours.near(grounds | {(255, 255, 255)})
     return any(text == colours.TRANSPARENT or colours.rounded(text) in known for text in texts if text is not None)
 
 

@@ -49,7 +49,8 @@ _ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
 _ELEMENT = (
     rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>(?:(?=[^\s<>]{4,160}</)"
     rb"|<!\[CDATA\[(?=[^\s<>]{4,160}>?</))"
-)  # <password>x</password>
+    rb"|&gt;(?=[^\s<>]{4,160}&lt;/)|\\{1,7}u003[eE](?=[^\s<>]{4,160}\\u003[cC]/)"
+)  # <password>x</password>, also as other HTML and as JSON quote it
 _PAIRED = (
     rb"[\"']?\s{0,3}[:=]\s{0,3}\{\s{0,20}[\"']?(?i:value|default|plain(?:text)?|content)[\"']?\s{0,3}[:=]\s{0,3}"
     rb"|\s{0,4}(?:\|\||\?\?|\?:|or)\s{1,4}(?=[\"'`])"  # env.TOKEN ?? "x"

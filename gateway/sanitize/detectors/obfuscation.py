@@ -44,6 +44,9 @@ _MIN_ENCODED = b"t" * _MIN_ENCODED_CHARS
 _PROBE_CHARS = 64
 """Chosen: the start of a longer base64 word is decoded first, and the rest only if this is text. At half binary data
 passes the probe by chance more often; at double each probe costs more."""
+_NEXT_ROW = re.compile(rb"\r?\n[ \t]{0,16}(?=[A-Za-z0-9+/=])")
+_ROW_CHARS = range(60, 80, 4)
+"""Lengths of the rows in which programs print base64: 64 (PEM), 76 (MIME, `base64`), and lengths between."""
 _SPACE = 0x20
 
 
@@ -98,6 +101,14 @@ def decoded_words(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
     while start >= 0:
         rest = _REST_OF_ENCODED.match(classes, start + _MIN_ENCODED_CHARS)
         end = rest.end() if rest else start + _MIN_ENCODED_CHARS
+        rows = _rows_of(text, classes, start, end) if end - start in _ROW_CHARS else None
+        if rows is not None:
+            budget.spend(5 + (rows[-1].stop - start) // 16)
+            block = _spelling_of_rows(text, rows)
+            if block is not None:
+                yield block
+                start = classes.find(_MIN_ENCODED, rows[-1].stop)
+                continue
         word = text[start:end]
         texts = decoded_by_word.get(word)
         budget.spend(1)
@@ -107,6 +118,38 @@ def decoded_words(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
         for decoded in texts:
             yield Spelling(start, end, decoded)
         start = classes.find(_MIN_ENCODED, end)
+
+
+def _rows_of(text: bytes, classes: bytes, start: int, end: int) -> list[range] | None:
+    """The rows of base64 that begin with the one at [start, end), all as long as it but the last; None for one row, or
+    where the first is no text."""
+    if not _as_text(_from_base64(text[start : start + _PROBE_CHARS // 4 * 3])):
+        return None
+    rows = [range(start, end)]
+    while len(rows[-1]) == end - start:
+        link = _NEXT_ROW.match(text, rows[-1].stop)
+        row = _REST_OF_ENCODED.match(classes, link.end()) if link else None
+        if row is None or not 0 < row.end() - row.start() <= end - start:
+            break
+        rows.append(range(*row.span()))
+    return rows if len(rows) > 1 else None
+
+
+def _spelling_of_rows(text: bytes, rows: list[range]) -> Spelling | None:
+    """The text that rows of base64 are together: a value in it may begin in one row and end in another."""
+    body = b"".join(text[row.start : row.stop] for row in rows).rstrip(b"=")
+    decoded = _as_text(_from_base64(body[: len(body) - (len(body) % 4 == 1)]))
+    if not decoded:
+        return None
+    width, (whole,) = len(rows[0]), decoded
+    if not whole.isascii():
+        return Spelling(rows[0].start, rows[-1].stop, whole)
+
+    def offset_of(index: int) -> int:
+        row, column = divmod(min(-(-index * 4 // 3), len(body)), width)
+        return (rows[row].start + column if row < len(rows) else rows[-1].stop) - rows[0].start
+
+    return Spelling(rows[0].start, rows[-1].stop, whole, offset_of)
 
 
 def _decode(word: bytes, cut: bool) -> tuple[str, ...]:

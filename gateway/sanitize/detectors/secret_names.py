@@ -87,7 +87,7 @@ _OWNED_BY = re.compile(
     rb"(?i:encrypt(?:ion|or)?|crypt|secret|credentials?|jwt|pagerduty\w{0,16})[\"']?\s{0,2}(?:=>"
     rb"|[:=])?\s{0,2}[\[{(]?(?:\s{0,3}[\"'][A-Z"
     rb"a-z]{1,16}[\"']\s?[:=]>?\s?[\"'][\w.-]{1,24}[\"'],){0,2}\s{0,16}(?:- )?"
-    rb"[\"']?(?:routing_|service_)?[kK]?\Z"
+    rb"[\"']?(?:routing_|service_|[sS]igning_?)?[kK]?\Z"
 )
 """The mapping whose only `key` follows: `encryption:` above `key: x`, `'crypt' => ['key' => 'x']`."""
 _FALLBACK = re.compile(rb"(?i:secret|token|passw(?:or)?d|api_?key)[\w\"')\]]{0,12}\s{0,8}(?:\|\||\?\?|\?:|or\s)")

@@ -169,8 +169,8 @@ def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]
 
 def _without_closing(value: bytes, naming: Naming) -> bytes:
     """The value without what ends it in a query or string and, if it is not quoted, without the marks of a sentence."""
-    if _PERCENT in value or _BACKSLASH in value:
-        for mark in (b"%26", b"%22", b"\\u0026", b"\\u0022"):
+    if _PERCENT in value or _BACKSLASH in value or b"&lt;/" in value:
+        for mark in (b"%26", b"%22", b"\\u0026", b"\\u0022", b"&lt;/", b"\\u003c/", b"\\u003C/"):
             value = value.partition(mark)[0]
         value = value.rstrip(b"\\")
     if not naming.quote:

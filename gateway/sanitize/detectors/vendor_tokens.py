@@ -128,7 +128,7 @@ VENDORS: tuple[tuple[str, str], ...] = (
     ("Slack webhook", r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{30,80}"),
     ("Discord webhook", r"(?:discord|discordapp)\.com/api/webhooks/\d{15,20}/[A-Za-z0-9_-]{40,80}"),
     ("Discord bot", r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"),
-    ("Telegram", r"\d{8,10}:AA[A-Za-z0-9_-]{32,34}"),
+    ("Telegram", r"(?:bot)?\d{8,10}:AA[A-Za-z0-9_-]{32,34}"),
     ("Twilio", r"(?:AC|SK)[a-f0-9]{32}"),
     ("SendGrid", r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}"),
     ("Mailgun", r"key-[a-f0-9]{32}|[a-f0-9]{32}-[a-f0-9]{8}-[a-f0-9]{8}"),

@@ -36,6 +36,18 @@ _FOUR_DIGITS = re.compile(rb"[0-9]{4}")
 _ASSIGNMENT = re.compile(rb"[:=>\"'`]")
 _ODD_WORD = re.compile(rb"[A-Za-z][^\sA-Za-z]{1,8}[A-Za-z]|[a-z][A-Z]|[^\s]{12}")
 """A word that may be a password without digits, which a name needs no sign to give it to: `password is Abc!Defgh`."""
+_OPTION = re.compile(rb"\s-[A-Za-z]")
+_UNUSUAL_WORD = searcher(
+    re2.compile(
+        rb"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][a-z]{11}|[A-Z][a-z]{0,11}[^\sA-Za-z]{1,8}[A-Za-z]|[a-z][^\sA-Za-z]{1,8}[A-Z]|"
+        + _OPTION.pattern
+    )
+)
+"""Capitals and small letters as words of prose do not mix them, or a command's option: before or in a password of
+letters and marks. One of small letters, or capitals, alone is told from a word by no detector."""
+_LONG_VALUE = re.compile(rb"[^\s]{12,64}")
+"""12 characters: from there on mixed letters are a certain value (`value_forms.MIN_CERTAIN_CHARS`). Chosen: 64 bounds
+the search; at half or double the rest of a longer word is a word of its own."""
 _LINE_FEED = 0x0A
 _LINKS = frozenset(link.decode() for link in ADDRESS_LINKS)
 _SECRET_NAME = searcher(re2.compile(NAMES))
@@ -80,6 +92,8 @@ def is_trivially_clean(text: str) -> bool:
     digits = lower.translate(None, _NOT_DIGITS)
     if digits and (len(digits) > _MAX_DIGITS or any(not _YEAR.match(each) for each in _FOUR_DIGITS.findall(lower))):
         return False
+    if _may_be_password(folded_text):
+        return False
     if not digits and _ASSIGNMENT.search(lower) is None and _ODD_WORD.search(folded_text) is None:
         return True
     return _SECRET_NAME(folded_text, 0)[0] < 0
@@ -94,6 +108,7 @@ def plain_text_cut(text: str, start: int) -> int:
         or "sg." in classes
         or _may_be_card_code(classes)
         or plain.translate(_NOT_SPACE).find(_LONG_WORD) >= 0
+        or _may_be_password(plain)
     ):
         return -1
     spelt = plain.translate(_SPELT_CLASSES)
@@ -105,6 +120,15 @@ def plain_text_cut(text: str, start: int) -> int:
     if begin < 0:
         return holdback_start(plain, start)
     return begin if begin > start else start
+
+
+def _may_be_password(plain: bytes) -> bool:
+    """Whether a word without digits may be a value: by its letters, or by a command or a name before it."""
+    if _UNUSUAL_WORD(plain, 0)[0] < 0:
+        return False
+    if any(not (word.islower() or word.isupper()) for word in _LONG_VALUE.findall(plain)):
+        return True
+    return _OPTION.search(plain) is not None or _SECRET_NAME(plain, 0)[0] >= 0
 
 
 def _plain_holdback_start(classes: str, start: int) -> int:

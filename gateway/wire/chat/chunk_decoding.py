@@ -14,10 +14,7 @@ def decode_chunk(data: bytes) -> Json:
     try:
         chunk = event_value(data)
     except orjson.JSONDecodeError:
-        try:
-            chunk = orjson.loads(data.decode(errors="replace"))
-        except orjson.JSONDecodeError:
-            raise UpstreamError("the upstream sent a chunk that is not JSON") from None
+        raise UpstreamError("the upstream sent a chunk that is not JSON") from None
     if not isinstance(chunk, dict) or not isinstance(chunk.get("choices") or [], list):
         raise UpstreamError("the upstream sent a chunk that is not valid")
     if len(chunk.get("choices") or ()) > MAX_CHOICES:

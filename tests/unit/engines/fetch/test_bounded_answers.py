@@ -73,6 +73,34 @@ async def test_what_never_becomes_a_page_is_given_up_at_once(first: bytes, again
     assert sent[0] < 16_000_000, "the buffers of both ends, not all that the server has"
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n<p>words",
+        CHUNKED + b"8\r\n<p>words\r\n",
+        CHUNKED + b"20\r\n<p>words",
+    ],
+    ids=["length", "no last chunk", "half a chunk"],
+)
+async def test_of_a_page_that_breaks_off_what_came_is_read(answer: bytes) -> None:
+    async with sending(answer) as (address, _):
+        fetcher = Fetcher(AddressPolicy([address]), "test", FetchLimits(total_s=10))
+        try:
+            page = await fetcher.fetch(f"http://{address}/")
+            assert page.body == b"<p>words"
+            assert page.ended_early
+            with pytest.raises(FetchFailed, match="broke off"):
+                await fetcher.fetch_image(f"http://{address}/", 10_000)
+        finally:
+            await fetcher.close()
+
+
+async def test_a_page_of_which_nothing_came_has_failed() -> None:
+    async with sending(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n") as (address, _):
+        with pytest.raises(FetchFailed, match="no web page"):
+            await fetched(address)
+
+
 async def test_a_few_interim_answers_and_small_chunks_are_read() -> None:
     async with sending(INTERIM * MAX_INTERIM + WHOLE) as (address, _):
         assert await fetched(address) == b"read"

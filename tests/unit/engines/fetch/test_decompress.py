@@ -108,8 +108,12 @@ def test_pages_fail_with_the_fetchers_own_errors() -> None:
         decoder_for("gzip", 100).feed(b"plain text")
     with pytest.raises(FetchFailed, match="larger than 3 bytes"):
         decoder_for("identity", 3).feed(b"four")
-    with pytest.raises(FetchFailed, match="not asked for"):
-        decoder_for("br", 100)
+    for coding in ("br", "zstd", "gzip, br", "gzip, gzip"):
+        with pytest.raises(FetchFailed, match="not asked for"):
+            decoder_for(coding, 100)
+    for coding in ("utf-8", "none", "UTF-8, 8bit", "identity, none"):
+        assert decoder_for(coding, 10).feed(b"plain") == b"plain"
+    assert decoder_for("gzip, identity", len(TEXT)).feed(gzip.compress(TEXT, mtime=0)) == TEXT
     page = decoder_for(" X-GZIP ", len(TEXT) * 2)
     assert page.feed(gzip.compress(TEXT, mtime=0)) + page.feed(gzip.compress(TEXT, mtime=0)) == TEXT * 2
     with pytest.raises(FetchFailed, match="larger"):

@@ -48,3 +48,36 @@ def test_every_label_names_a_codec_that_decodes_any_bytes() -> None:
     assert len(_CODECS) > 200
     for codec in set(_CODECS.values()):
         assert isinstance(bytes(range(256)).decode(codec, "replace"), str)
+
+
+SCRIPTS = {
+    "Москва является столицей России и крупнейшим городом страны.": ("cp1251", "koi8-r", "iso8859-5", "cp866"),
+    "Η Αθήνα είναι η πρωτεύουσα της Ελλάδας και η μεγαλύτερη πόλη.": ("cp1253",),
+    "ירושלים היא עיר הבירה של מדינת ישראל והעיר הגדולה ביותר בה.": ("cp1255",),
+    "القاهرة هي عاصمة جمهورية مصر العربية وأكبر مدنها من حيث عدد السكان.": ("cp1256",),
+    "กรุงเทพมหานครเป็นเมืองหลวงและนครที่มีประชากรมากที่สุด": ("cp874",),
+    "これは日本語の文章です。東京は日本の首都であり、大きな都市です。": ("cp932", "euc_jp"),
+    "这是一个用来测试的中文网页，内容包括北京、上海等城市的介绍。": ("gb18030",),
+    "這是一個繁體中文的網頁，內容介紹臺北與高雄的天氣。": ("big5hkscs",),
+    "이것은 한국어 페이지입니다. 서울은 대한민국의 수도입니다.": ("cp949",),
+    "L’été dernier, l’élève rêvait près du château, à Noël.": ("cp1252",),
+}
+
+
+@pytest.mark.parametrize(("text", "codec"), [(text, codec) for text, codecs in SCRIPTS.items() for codec in codecs])
+def test_a_page_that_names_no_encoding_is_read_by_its_letters(text: str, codec: str) -> None:
+    page = f"<title>News</title><nav>Home</nav><p>{text}</p>"
+    assert decode(page.encode(codec), "text/html") == page
+
+
+def test_a_damaged_byte_does_not_spoil_a_page_in_utf_8() -> None:
+    page = "<p>Größe und Übermut: „schön“</p>".encode()
+    assert decode(page.replace(b"und", b"u\xffnd"), "") == "<p>Größe u\ufffdnd Übermut: „schön“</p>"
+    assert decode(page[: page.index("ö".encode()) + 1] + "ßäöü".encode(), "text/plain").endswith("\ufffdßäöü")
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark_is_read(codec: str) -> None:
+    page = "<!doctype html><title>Ärger</title><p>Größe</p>"
+    assert decode(page.encode(codec), "text/html") == page
+    assert decode(b"a\0b" * 100, "text/html") == "a\0b" * 100

@@ -36,7 +36,7 @@ SHOWING_STYLES = [
     "display:block", "visibility:visible", "opacity:1", "opacity:.5", "font-size:12px", "font-size:100%",
     "left:-9999px",
     "position:absolute;left:10px", "text-indent:2em", "width:0", "height:100px;overflow:hidden", "transform:scale(1)",
-    "transform:translateX(-50%)", "color:white;background:black", "color:#fff", "clip-path:inset(0)", "color:red",
+    "transform:translateX(-50%)", "color:white;background:black", "clip-path:inset(0)", "color:red",
     "color:#fff;background:url(x.png) #fff", "color:transparent;background-clip:text", "font:16px/1.5 serif",
     "transform:scale(0.5)", "opacity:0.9", "margin-left:-20px", "font-size:0.9em", "color:var(--white);background:#fff",
 ]  # fmt: skip

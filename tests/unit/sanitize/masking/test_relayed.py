@@ -82,6 +82,7 @@ WORDS = st.sampled_from(
         "(at)", ",", ".", "-", "--", "@", "it's", '"', "password", "pin", "hunter22", ":", "=", "in", "the", "%", "17%",
         "3a", "–", "é", "1.", "2)", "**", "#", "://", "sg.", "\n", "cvv",
         "card security code", "605", "Привет", "je\u200bnny@exa\u200bmple.com", "&", "\\",
+        "unzip -P", "mysql -u root -p", "requirepass", "XBQWgzweDkIB", "Xbqwgzwedkib", "Ab!deF", "ABCdeFgh.jk",
     ]
 )  # fmt: skip
 TEXTS = st.lists(st.tuples(WORDS, st.sampled_from([" ", " ", "", "  "])), max_size=12).map(
@@ -122,6 +123,20 @@ def test_the_glance_at_plain_words_says_nothing_that_the_full_look_does_not(text
 def test_a_text_that_is_trivially_clean_has_no_findings(text: str) -> None:
     if Scanner().is_trivially_clean(text):
         assert Scanner().scan_uncached(text) == []
+
+
+@pytest.mark.parametrize("value", ["XBQWgzweDkIB", "Hqzwvxkjbnmpr", "ab!dEf.Gh", "QWERTzuiopas"])
+@pytest.mark.parametrize(
+    "text",
+    ["The root password is § by the way.", "unzip -P § a.zip", "mysql -u root -p§ app", "requirepass § ", "psk § and"],
+)
+def test_a_value_of_letters_alone_is_masked_in_a_stream_as_in_the_whole(text: str, value: str) -> None:
+    text = text.replace("§", value)
+    assert Scanner().scan(text) == Scanner().scan_uncached(text)
+    for size in (1, 5, 40):
+        relay, mask = Relay(), new_mask()
+        out = mask.push(relay.events(*pieces_of(text, size)))
+        assert text_of(out + mask.finish()) == whole(text)
 
 
 SPELT = ("AKIAQWERTYUIOPASDFGH", "sk-abcdefghijklmnopqrstuvwxyzabcdef", "ghp_abcdefghijklmnopqrstuvwxyzABCDEFGHIJ")
