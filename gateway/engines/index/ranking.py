@@ -79,8 +79,9 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     if candidates is first:  # after feedback, words that were not asked for count as well
         pages = by_length(reader, by_coverage(reader, pages, query.text, weights), pasted)
         pages = by_definition(reader, pages, query.text)
+    best_by_words = {page.row for page in pages[:_JUDGED_PAGES]}  # of whole pages, passages need not hold much
+    if candidates is first:
         pages = by_page_words(stored, pages, pasted, weights)
-    best_by_words = {page.row for page in pages[:_JUDGED_PAGES]}
     if near:
         share = near_share(by_words) if candidates is first else EXPANDED_SHARE
         pages = fused(pages, near_pages(reader, near, query.text), share)
