@@ -4,10 +4,11 @@ What a message has of its own is left out (`messages`), misspelt words are repla
 
 1. `candidates`: the best passages of the caller's pages; in a large index by the words that tell passages apart.
 2. `feedback`: where pages are single passages, words of the best ones are added and both rankings fused.
-3. A page's rank is the score of its best passage and a share of the next two, lowered for listings, source listings and
-   release notes (`page_priors`), raised where that passage holds all of a query that is no sentence (`coverage`),
-   lowered for long pages where the query is a program's message (`messages`), raised for pages that define the name
-   that is the query (`definitions`), and for a sentence by what the whole page holds of it (`page_words`).
+3. A page's rank is the score of its best passage and a share of the next two (`fusion.RankedPage`), lowered for
+   listings, source listings and release notes (`page_priors`), raised where that passage holds all of a query that is
+   no sentence (`coverage`), lowered for long pages where the query is a program's message (`messages`), raised for
+   pages that define the name that is the query (`definitions`), and for a sentence by what the whole page holds of it
+   (`page_words`).
 4. `fusion`: where the query comes with passages near to it by their vectors, both rankings are joined.
 5. The score shown is absolute (`score`): how likely a page answers, from what it holds of the query.
 
@@ -22,7 +23,15 @@ from gateway.engines.index.candidates import PassageCounts, affordable_terms, ra
 from gateway.engines.index.coverage import by_coverage, coverage, word_weights
 from gateway.engines.index.definitions import by_definition
 from gateway.engines.index.feedback import MAX_PASSAGES, with_feedback
-from gateway.engines.index.fusion import EXPANDED_SHARE, RankedPage, fused, near_pages, near_passages, near_share
+from gateway.engines.index.fusion import (
+    COUNTED_PASSAGES,
+    EXPANDED_SHARE,
+    RankedPage,
+    fused,
+    near_pages,
+    near_passages,
+    near_share,
+)
 from gateway.engines.index.messages import by_length, lasting_text
 from gateway.engines.index.page_priors import page_prior, subject
 from gateway.engines.index.page_words import by_page_words
@@ -99,8 +108,9 @@ def _by_page(reader: IndexReader, candidates: list[Candidate], text: str) -> lis
     pages: dict[int, RankedPage] = {}
     for each in candidates:
         pages.setdefault(each.page, RankedPage(each.page, [])).passages.append(each)
+    sizes = reader.passage_counts([page.row for page in pages.values() if len(page.passages) < COUNTED_PASSAGES])
     for page in pages.values():
-        page.rank = page.strength()
+        page.rank = page.strength(sizes.get(page.row, COUNTED_PASSAGES))
     ranked = sorted(pages.values(), key=lambda page: -page.rank)
     best = {page.row: page for page in ranked[:_MAX_NAMED_PAGES]}
     for row, url, title in reader.names(list(best)):

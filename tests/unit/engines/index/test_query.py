@@ -177,10 +177,10 @@ async def test_a_message_is_found_by_what_it_always_says(tmp_path: Path) -> None
 async def test_a_message_is_found_in_a_page_about_it_before_a_long_manual_that_holds_it_too(
     tmp_path: Path, query: str, first: str
 ) -> None:
-    sections = [_MANUAL] * 400 + [_ANSWER + _MANUAL[:200]]
+    sections = [_MANUAL] * 400 + [_ANSWER]
     pages = [
         ("manual", "\n\n".join(f"## Part {n}\n\n{text}" for n, text in enumerate(sections))),
-        ("short", _ANSWER + _MANUAL[:300]),
+        ("short", f"{_ANSWER}{_MANUAL * 2}"[:900]),
         *[(f"other{n}", f"Engines turn and wheels follow them, {n} at a time.") for n in range(12)],
     ]
     assert (await _found(tmp_path, pages, query))[0] == first
@@ -196,7 +196,7 @@ async def test_for_a_sentence_the_whole_page_counts_beside_its_best_passage(
     sections = [f"## {part}\n\n" + f"{part} are kept, as {part} of every size are. " * 25 for part in _PARTS]
     pages = [
         ("boats", "\n\n".join(sections)),
-        ("rope", "Sails are tied to anchors and keels by ropes. " + "Ropes are long. " * 20),
+        ("rope", "Sails are tied to anchors and keels by ropes. " + "Ropes are long. " * 50),
         *[(f"other{n}", f"Wheels turn and engines follow, {n} at a time. " * 10) for n in range(12)],
     ]
     assert (await _found(tmp_path, pages, query))[0] == first
@@ -216,6 +216,16 @@ async def test_pages_without_latin_words_are_found_in_each_way_of_writing(
         ("chinese", "如果端口已被占用,启动容器时会报错。"),
     ]
     assert (await _found(tmp_path, pages, query))[0] == page
+
+
+async def test_a_page_of_one_passage_is_not_behind_for_the_passages_that_it_has_not(tmp_path: Path) -> None:
+    sections = [f"## Part {n}\n\n{'Ebb and flow are told here. ' * 40}The tide turns amber." for n in range(3)]
+    pages = [
+        ("short", f"{'Ebb and flow are told here. ' * 22}The tide turns amber."),
+        ("manual", "\n\n".join(sections)),
+        *[(f"other{n}", f"Wheels turn and engines follow, {n} at a time.") for n in range(12)],
+    ]
+    assert (await _found(tmp_path, pages, "amber tide"))[0] == "short"
 
 
 _COMMON_PAGES = [
