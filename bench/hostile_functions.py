@@ -28,7 +28,7 @@ from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html import charset, dom, legacy_charset, metadata, no_text, xhtml
-from gateway.engines.index import coverage
+from gateway.engines.index import coverage, messages
 from gateway.engines.index.query import comparable
 from gateway.engines.index.vector_rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
@@ -184,7 +184,7 @@ def _words_of(text: str) -> None:
     tokens.bigrams(tokens.fold(text))
     tokens.terms(text)
     tokens.terms_among(text, {"cach", "index"})
-    coverage.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, comparable(text))
+    coverage.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, comparable(messages.lasting_text(text)))
 
 
 _IMAGE_HEADS = {

@@ -56,7 +56,7 @@ def coverage(text: str, weights: dict[str, float]) -> float:
 
 def by_coverage(reader: IndexReader, pages: list[RankedPage], text: str, weights: dict[str, float]) -> list[RankedPage]:
     """The pages, best first, where those gain whose best passages hold most of the query `text`."""
-    share = _share(text)
+    share = _SHARE * (1 - sentence_degree(text))
     first = {page.passages[0].row: page for page in pages[:_PAGES]}
     if not share or len(weights) < 2 or not first:
         return pages
@@ -84,8 +84,9 @@ def heaviest_run(words: Sequence[str], weights: Sequence[float], text: str) -> f
     return min(heaviest, 1.0)
 
 
-def _share(text: str) -> float:
+def sentence_degree(text: str) -> float:
+    """How far a query is a sentence: 0 without stop words, 1 from a share of _SENTENCE_SHARE of them on."""
     words = WORD.findall(fold(text))
     stop_words = STOP_WORDS | foreign_stop_words(words)
     stops = sum(word in stop_words for word in words)
-    return _SHARE * max(0.0, 1 - stops / (_SENTENCE_SHARE * len(words))) if words else 0.0
+    return min(stops / (_SENTENCE_SHARE * len(words)), 1.0) if words else 1.0

@@ -1,13 +1,14 @@
 """Ranking in the local index: passages by BM25, pages by their best passages, and an absolute score.
 
-Misspelt words are replaced first (`spelling`). Then:
+What a message has of its own is left out (`messages`), misspelt words are replaced (`spelling`). Then:
 
 1. `candidates`: the best passages of the caller's pages; in a large index by the words that tell passages apart.
 2. `feedback`: where pages are single passages, words of the best ones are added and both rankings fused.
-3. A page's rank is the score of its best passage and a share of the next two, lowered for listings, source listings and
-   release notes (`page_priors`), raised where that passage holds all of a query that is no sentence (`coverage`),
-   lowered for long pages where the query is a program's message (`messages`), raised for pages that define the name
-   that is the query (`definitions`).
+3. A page's rank is the score of its best passage and a share of the next two (`fusion.RankedPage`), lowered for
+   listings, source listings and release notes (`page_priors`), raised where that passage holds all of a query that is
+   no sentence (`coverage`), lowered for long pages where the query is a program's message (`messages`), raised for
+   pages that define the name that is the query (`definitions`), and for a sentence by what the whole page holds of it
+   (`page_words`).
 4. `fusion`: where the query comes with passages near to it by their vectors, both rankings are joined.
 5. The score shown is absolute (`score`): how likely a page answers, from what it holds of the query.
 
@@ -22,13 +23,23 @@ from gateway.engines.index.candidates import PassageCounts, affordable_terms, ra
 from gateway.engines.index.coverage import by_coverage, coverage, word_weights
 from gateway.engines.index.definitions import by_definition
 from gateway.engines.index.feedback import MAX_PASSAGES, with_feedback
-from gateway.engines.index.fusion import EXPANDED_SHARE, RankedPage, fused, near_pages, near_passages, near_share
-from gateway.engines.index.messages import by_length
+from gateway.engines.index.fusion import (
+    COUNTED_PASSAGES,
+    EXPANDED_SHARE,
+    RankedPage,
+    fused,
+    near_pages,
+    near_passages,
+    near_share,
+)
+from gateway.engines.index.messages import by_length, lasting_text
 from gateway.engines.index.page_priors import page_prior, subject
+from gateway.engines.index.page_words import by_page_words
 from gateway.engines.index.query import IndexHit, IndexQuery, comparable, holds_all, query_terms
 from gateway.engines.index.reader import Candidate, IndexReader
 from gateway.engines.index.score import Evidence, absolute_score, in_order
 from gateway.engines.index.spelling import corrected, respelt
+from gateway.engines.index.stored_pages import StoredPages
 from gateway.engines.text.passages import Passage, plain_text
 
 _MAX_NAMED_PAGES = 100
@@ -52,6 +63,9 @@ class _Asked(NamedTuple):
 
 def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     """The best `count` pages, best first; several owners' copies of one page count once. Raises sqlite3.Error."""
+    pasted = query.text
+    if not query.phrases:
+        query = replace(query, text=lasting_text(query.text))
     asked = query_terms(query.text)
     if not asked and not query.phrases:
         return []
@@ -68,16 +82,19 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     candidates = with_feedback(reader, query, asked.words, first, total)
     pages = _by_page(reader, candidates, query.text)
     weights = word_weights(counter, asked, total)
+    stored = StoredPages(reader, query.not_before)
     near = near_passages(reader, query)
-    by_words = _best_coverage(reader, pages, query, weights) if near else 0.0
+    by_words = _best_coverage(reader, stored, pages, query, weights) if near else 0.0
     if candidates is first:  # after feedback, words that were not asked for count as well
-        pages = by_length(reader, by_coverage(reader, pages, query.text, weights), query.text)
+        pages = by_length(reader, by_coverage(reader, pages, query.text, weights), pasted)
         pages = by_definition(reader, pages, query.text)
-    best_by_words = {page.row for page in pages[:_JUDGED_PAGES]}
+    best_by_words = {page.row for page in pages[:_JUDGED_PAGES]}  # of whole pages, passages need not hold much
+    if candidates is first:
+        pages = by_page_words(stored, pages, pasted, weights)
     if near:
         share = near_share(by_words) if candidates is first else EXPANDED_SHARE
         pages = fused(pages, near_pages(reader, near, query.text), share)
-    found = _named(reader, pages, query)
+    found = _named(reader, stored, pages, query)
     speaks = [place < _JUDGED_PAGES or page.row in best_by_words for place, (_, page) in enumerate(found)]
     asked_for = _Asked(query.text, weights, sum(weights.values()) / math.log(max(total, 1) + 1))
     fits = [_fit(hit, page, place, asked_for) for place, (hit, page) in enumerate(found)]
@@ -91,8 +108,9 @@ def _by_page(reader: IndexReader, candidates: list[Candidate], text: str) -> lis
     pages: dict[int, RankedPage] = {}
     for each in candidates:
         pages.setdefault(each.page, RankedPage(each.page, [])).passages.append(each)
+    sizes = reader.passage_counts([page.row for page in pages.values() if len(page.passages) < COUNTED_PASSAGES])
     for page in pages.values():
-        page.rank = page.strength()
+        page.rank = page.strength(sizes.get(page.row, COUNTED_PASSAGES))
     ranked = sorted(pages.values(), key=lambda page: -page.rank)
     best = {page.row: page for page in ranked[:_MAX_NAMED_PAGES]}
     for row, url, title in reader.names(list(best)):
@@ -100,13 +118,15 @@ def _by_page(reader: IndexReader, candidates: list[Candidate], text: str) -> lis
     return sorted(best.values(), key=lambda page: -page.rank)
 
 
-def _named(reader: IndexReader, ranked: list[RankedPage], query: IndexQuery) -> list[tuple[IndexHit, RankedPage]]:
+def _named(
+    reader: IndexReader, stored: StoredPages, ranked: list[RankedPage], query: IndexQuery
+) -> list[tuple[IndexHit, RankedPage]]:
     """The best pages that may be shown, as many as are wanted, without their scores."""
     phrases = [comparable(phrase) for phrase in query.phrases]
     found: list[tuple[IndexHit, RankedPage]] = []
     urls: set[str] = set()
     for page in ranked:
-        hit = _read_page(reader, page, query)
+        hit = _read_page(reader, stored, page, query)
         if hit is None or hit.url in urls:
             continue
         if phrases and not holds_all(comparable(f"{hit.title} {hit.content}"), phrases):
@@ -138,22 +158,24 @@ def _fit(hit: IndexHit, page: RankedPage, place: int, asked: _Asked) -> float:
     )
 
 
-def _best_coverage(reader: IndexReader, pages: list[RankedPage], query: IndexQuery, weights: dict[str, float]) -> float:
+def _best_coverage(
+    reader: IndexReader, stored: StoredPages, pages: list[RankedPage], query: IndexQuery, weights: dict[str, float]
+) -> float:
     """How much of the query's weight one passage of the best pages holds."""
-    hits = [_read_page(reader, page, query) for page in pages[:_JUDGED_PAGES]]
+    hits = [_read_page(reader, stored, page, query) for page in pages[:_JUDGED_PAGES]]
     return max(
         (_coverage_of(hit, each, weights) for hit in hits if hit for each in hit.passages[:_JUDGED_PASSAGES]),
         default=0.0,
     )
 
 
-def _read_page(reader: IndexReader, page: RankedPage, query: IndexQuery) -> IndexHit | None:
+def _read_page(reader: IndexReader, stored: StoredPages, page: RankedPage, query: IndexQuery) -> IndexHit | None:
     """The page with its best passages; None for one that has expired or is damaged."""
-    stored = reader.page(page.row, query.not_before)
-    if stored is None:
+    row = stored.read(page.row)
+    if row is None:
         return None
     passages = tuple(reader.passages([each.row for each in page.passages[: query.passages]]))
-    return IndexHit(stored.url, stored.title, stored.content, 0.0, stored.published, stored.favicon, passages)
+    return IndexHit(row.url, row.title, row.content, 0.0, row.published, row.favicon, passages)
 
 
 def _coverage_of(hit: IndexHit, each: Passage, weights: dict[str, float]) -> float:

@@ -30,9 +30,15 @@ def test_a_short_page_is_given_whole() -> None:
 
 def test_about_a_quarter_of_a_long_page_is_given_and_never_more_than_asked() -> None:
     page = manual(filler=120)
-    assert 0.2 * len(page) < len(excerpt(page, "chapter 7 interest")) <= 0.28 * len(page)
+    assert 0.2 * len(page) < len(excerpt(page, "chapter 7 interest")) <= 0.27 * len(page)
     assert len(excerpt(page, "chapter 7 interest", 2_000)) <= 2_000
-    assert len(excerpt(page, "chapter 7 interest", 20_000)) <= 0.28 * 20_000 < 0.2 * len(page)
+    assert len(excerpt(page, "chapter 7 interest", 20_000)) <= 0.27 * 20_000 < 0.2 * len(page)
+
+
+def test_of_a_page_of_a_few_sections_half_is_given_and_a_shorter_one_stays_whole() -> None:
+    page = manual(filler=6)[:5_000]
+    assert 1_500 < len(excerpt(page, "chapter 7 interest")) <= 3_000
+    assert excerpt(page[:1_600], "chapter 7 interest") == page[:1_600]
 
 
 def test_a_piece_begins_with_the_headings_above_it_and_its_term() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.engines.index import candidates, ranking
 from gateway.engines.index.candidates import ranked_passages
-from gateway.engines.index.messages import is_message
+from gateway.engines.index.messages import is_message, lasting_text
 from gateway.engines.index.page_priors import page_prior
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, QueryTerms, query_terms
@@ -129,6 +129,11 @@ async def test_a_page_with_the_whole_message_ranks_before_one_that_repeats_its_r
         ("std::vector push_back", False),
         ("localhost:8080 is busy", False),
         ("Error boundaries", False),
+        ("==4021== Invalid free", True),
+        ("worker[311] gave up", True),
+        ("2025-02-11 09:12:44 gave up", True),
+        ("list[2] of a string", False),
+        ("how to bind 10.0.0.1", False),
     ],
 )
 def test_a_label_or_the_name_of_an_exception_makes_a_query_a_message(query: str, expected: bool) -> None:
@@ -136,18 +141,63 @@ def test_a_label_or_the_name_of_an_exception_makes_a_query_a_message(query: str,
 
 
 _MANUAL = "This section of the manual is about something else, which takes a few words to tell. " * 6
+_PARTS = ("Sails", "Anchors", "Keels")
 _ANSWER = "The server says quota exceeded when an account has written more than it may. " * 2
+
+
+@pytest.mark.parametrize(
+    ("message", "left"),
+    [
+        ("2025-02-11 09:12:44.103 UTC [8821] FATAL: no room", "FATAL: no room"),
+        ("[Tue Mar 04 11:20:31 2025] [core:error] [pid 77] no room", "[ ] [core:error] [ ] no room"),
+        ("connect to mx.test[203.0.113.9]:25: refused", "connect to mx.test[ ]: : refused"),
+        ("==88== Invalid write of size 8 at 0x4848FD7: push", "Invalid write of size at : push"),
+        ("** ann+x@old.test: no such user", "** : no such user"),
+        ("OSError: [Errno 98] in use (10), line 7, 503 or 30.00", "OSError: [Errno 98] in use (10), line , 503 or"),
+        ("error: 12 34", "error: 12 34"),
+        ("how to bind 10.0.0.1 and 8 others", "how to bind 10.0.0.1 and 8 others"),
+        ("python 3.11 or 7 zip", "python 3.11 or 7 zip"),
+    ],
+)
+def test_of_a_message_what_differs_each_time_is_left_out(message: str, left: str) -> None:
+    assert " ".join(lasting_text(message).split()) == left
+
+
+async def test_a_message_is_found_by_what_it_always_says(tmp_path: Path) -> None:
+    pages = [
+        ("numbers", "Release 31 of 2024-05-06 fixed 17 defects, 42 of them old, 17 new and 31 reported by 99 users."),
+        ("answer", "When the queue is stalled, nothing is delivered. " + _MANUAL),
+        *[(f"other{n}", f"The queue of wheels turns, {n} at a time.") for n in range(12)],
+    ]
+    message = "2024-05-06 17:31:42 [99] error: 31 17 42 99: queue stalled"
+    assert (await _found(tmp_path, pages, message))[0] == "answer"
 
 
 @pytest.mark.parametrize(("query", "first"), [("fatal: quota exceeded", "short"), ("quota exceeded", "manual")])
 async def test_a_message_is_found_in_a_page_about_it_before_a_long_manual_that_holds_it_too(
     tmp_path: Path, query: str, first: str
 ) -> None:
-    sections = [_MANUAL] * 400 + [_ANSWER + _MANUAL[:200]]
+    sections = [_MANUAL] * 400 + [_ANSWER]
     pages = [
         ("manual", "\n\n".join(f"## Part {n}\n\n{text}" for n, text in enumerate(sections))),
-        ("short", _ANSWER + _MANUAL[:300]),
+        ("short", f"{_ANSWER}{_MANUAL * 2}"[:900]),
         *[(f"other{n}", f"Engines turn and wheels follow them, {n} at a time.") for n in range(12)],
+    ]
+    assert (await _found(tmp_path, pages, query))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [("what are the sails and the anchors and the keels for", "boats"), ("sails anchors keels", "rope")],
+)
+async def test_for_a_sentence_the_whole_page_counts_beside_its_best_passage(
+    tmp_path: Path, query: str, first: str
+) -> None:
+    sections = [f"## {part}\n\n" + f"{part} are kept, as {part} of every size are. " * 25 for part in _PARTS]
+    pages = [
+        ("boats", "\n\n".join(sections)),
+        ("rope", "Sails are tied to anchors and keels by ropes. " + "Ropes are long. " * 50),
+        *[(f"other{n}", f"Wheels turn and engines follow, {n} at a time. " * 10) for n in range(12)],
     ]
     assert (await _found(tmp_path, pages, query))[0] == first
 
@@ -166,6 +216,16 @@ async def test_pages_without_latin_words_are_found_in_each_way_of_writing(
         ("chinese", "如果端口已被占用,启动容器时会报错。"),
     ]
     assert (await _found(tmp_path, pages, query))[0] == page
+
+
+async def test_a_page_of_one_passage_is_not_behind_for_the_passages_that_it_has_not(tmp_path: Path) -> None:
+    sections = [f"## Part {n}\n\n{'Ebb and flow are told here. ' * 40}The tide turns amber." for n in range(3)]
+    pages = [
+        ("short", f"{'Ebb and flow are told here. ' * 22}The tide turns amber."),
+        ("manual", "\n\n".join(sections)),
+        *[(f"other{n}", f"Wheels turn and engines follow, {n} at a time.") for n in range(12)],
+    ]
+    assert (await _found(tmp_path, pages, "amber tide"))[0] == "short"
 
 
 _COMMON_PAGES = [
