@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import orjson
 
 from gateway.long_texts import LONG_CHARS, MeasuredBytes, Utf8Text, text_of_utf8
+from gateway.resilience.freed_memory import give_back
 from gateway.resilience.slices import Steps, all_steps
 
 _PIECES_A_STEP, _AT_ONCE_BYTES = 4, 1 << 17
@@ -52,6 +53,7 @@ def text_steps(string: memoryview, *, keeps_utf8: bool) -> Steps[str | Utf8Text]
             utf8.add(text.encode())
         if number % _PIECES_A_STEP == _PIECES_A_STEP - 1:
             yield
+    give_back()  # glibc takes other holes of the heap for each piece; those would stay taken beside the text
     if utf8 is None:
         return str(string[1:-1], "utf-8")
     return text_of_utf8(utf8.take()) if keeps_utf8 else utf8.take().decode()
