@@ -11,12 +11,14 @@ from collections.abc import Iterator
 import orjson
 
 from gateway.long_texts import LONG_CHARS, MeasuredBytes, Utf8Text, text_of_utf8
+from gateway.resilience.freed_memory import give_back
 from gateway.resilience.slices import Steps, all_steps
 
-_PIECES_A_STEP, _AT_ONCE_BYTES = 4, 1 << 20
-"""Pieces that are decoded in one step, at most 4 ms, and bytes of a string that is decoded at once, 5 ms: both where
-all of it are escapes. Chosen: at half of the first twice as many turns of the loop, at double others wait for twice as
-long; at half of the second ordinary bodies take longer, at double a string of that size holds the loop for 10 ms."""
+_PIECES_A_STEP, _AT_ONCE_BYTES = 4, 1 << 17
+"""Pieces that are decoded in one step, at most 4 ms where all of them are escapes; and bytes of a string that is
+decoded at once, for which orjson takes a copy and more beside the text. Chosen: at half of the first twice as many
+turns of the loop, at double others wait for twice as long; at half of the second ordinary pages are read in pieces for
+nothing, at double twice as much memory is taken beside a text."""
 _FIRST_PIECE_BYTES, _PIECE_BYTES = 1 << 10, 1 << 17
 """Of a string whose end is looked for, looked at at once: at first, since most are names, and at most. Each look is at
 four times as much as the one before. Chosen: at half twice as many looks at a long string, at double twice the memory
@@ -51,6 +53,7 @@ def text_steps(string: memoryview, *, keeps_utf8: bool) -> Steps[str | Utf8Text]
             utf8.add(text.encode())
         if number % _PIECES_A_STEP == _PIECES_A_STEP - 1:
             yield
+    give_back()  # glibc takes other holes of the heap for each piece; those would stay taken beside the text
     if utf8 is None:
         return str(string[1:-1], "utf-8")
     return text_of_utf8(utf8.take()) if keeps_utf8 else utf8.take().decode()

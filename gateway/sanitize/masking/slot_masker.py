@@ -154,7 +154,9 @@ class SlotMasker:
     def _check_name(self, text: str, where: str) -> str:
         """A name that other parts of the request refer to: what would be redacted in it is reported as `block`."""
         encoded = read(text) if text[:5].lower() == "data:" else None
-        self._report_name((*self._scan(text), *(self._scan(encoded.text) if encoded is not None else ())), where)
+        inner = encoded.text if encoded is not None else ""
+        inner = inner.text if isinstance(inner, Utf8Text) else inner
+        self._report_name((*self._scan(text), *(self._scan(inner) if inner else ())), where)
         return text
 
     def _report_name(self, findings: Iterable[Finding], where: str) -> None:

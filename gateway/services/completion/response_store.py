@@ -9,8 +9,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from io import BytesIO
-from typing import Any
 
 import orjson
 
@@ -20,7 +18,7 @@ from gateway.resilience.freed_memory import give_back
 from gateway.resilience.slices import Steps, in_slices
 from gateway.shared_state.port import Entries, Entry, StateDown
 from gateway.wire.json_default import as_json
-from gateway.wire.json_drain import is_long, json_pieces
+from gateway.wire.json_drain import EncodedJson, is_long
 
 MAX_STORED_BYTES = 64 * 1024 * 1024
 """Of all responses of one machine. `limits.response_store_bytes_per_key` says why a key's budget is a quarter. Chosen:
@@ -166,26 +164,24 @@ class Storing:
 def _encoded(response: Json, items: list[Json], *, is_large: bool) -> Steps[tuple[bytes, dict[str, tuple[int, int]]]]:
     """The number of items, a line feed, `{output, response, items}` as JSON; and the place of each output item. In
     steps of about a millisecond."""
-    whole = BytesIO()  # gives out what was written without a copy
-    whole.write(f'{len(items) + len(response["output"])}\n{{"output":['.encode())
-    parts: dict[str, tuple[int, int]] = {}
+    parts = [f'{len(items) + len(response["output"])}\n{{"output":['.encode()]
+    size, places = len(parts[0]), dict[str, tuple[int, int]]()
     for number, item in enumerate(response["output"]):
-        whole.write(b"," if number else b"")
-        start = whole.tell()
-        yield from _write(whole, item, is_large=is_long(item))
-        parts[str(item["id"])] = (start, whole.tell())
-    whole.write(b'],"response":')
-    yield from _write(whole, {**response, "output": None}, is_large=is_large)
-    whole.write(b',"items":')
-    yield from _write(whole, items, is_large=is_large)
-    whole.write(b"}")
-    return whole.getvalue(), parts
+        item_parts = yield from _parts(item, is_large=is_long(item))
+        start = size + (1 if number else 0)
+        size = start + sum(map(len, item_parts))
+        places[str(item["id"])] = (start, size)
+        parts += [b",", *item_parts] if number else item_parts
+    rest = yield from _parts({"response": {**response, "output": None}, "items": items}, is_large=is_large)
+    return b"".join((*parts, b"],", rest[0][1:], *rest[1:])), places
 
 
-def _write(whole: BytesIO, value: Any, *, is_large: bool) -> Steps[None]:
-    for piece in json_pieces(value) if is_large else (orjson.dumps(value, default=as_json),):
-        whole.write(piece)
-        yield
+def _parts(value: Json, *, is_large: bool) -> Steps[list[bytes]]:
+    """Its JSON. Not one block that grows: as it is moved, it would leave holes of several times its length."""
+    if not is_large:
+        return [orjson.dumps(value, default=as_json)]
+    encoded = yield from EncodedJson.steps_of(value, is_owned=False)
+    return encoded.parts
 
 
 def _decoded(value: bytes) -> StoredResponse:

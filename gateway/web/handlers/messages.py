@@ -10,6 +10,7 @@ from aiohttp import web
 
 from gateway import schemas
 from gateway.domain import EventStream, Json
+from gateway.resilience.freed_memory import give_back
 from gateway.resilience.slices import in_slices
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.images import MAX_IMAGES
@@ -74,6 +75,8 @@ class MessagesHandler:
         stream = MessageStream(body, await in_slices(token_steps(chat)))
         is_stream, context.body, stats.owns_body = body.get("stream"), None, True
         del body
+        if context.work.is_large:
+            give_back()  # what translating it has used, and its own values
         if is_stream:
             return self._streamed(context, entry, stream, stream.run(self._completions.stream(chat, stats)))
         started_s = time.perf_counter()

@@ -99,7 +99,7 @@ _WORDS = "plain words and more of them "
     ids=["parts", "one text", "wide letters and a long name", "JSON in a text"],
 )
 def test_no_step_of_decoding_takes_the_time_of_a_large_body(value: object) -> None:
-    """Of three tries the one whose longest step is shortest: one step for all would be as long as the parser takes."""
+    """Of three tries the one whose longest step is shortest: with one step for all it takes as long as the parser."""
     raw = orjson.dumps(value)
     steps = [max(step_times(decode_steps(bytearray(raw)))) for _ in range(3)]
     assert min(steps) < max(0.006, 0.5 * fastest_s(orjson.loads, raw)), steps
