@@ -2,9 +2,10 @@
 box, when an animation has run, or when a script adds a class as the box is scrolled to.
 
 A rule with `:hover`, `:checked` and the like is read as if the state held wherever it can hold, but not for the box
-itself, which nobody finds. An animation counts by its last frame, if that stays. A class that a script adds counts for
-opacity alone: what else it shows (a dialog, a menu) is opened by a control. Nothing is compared where no box is hidden.
-Runs in the parsing processes.
+itself, which nobody finds. A cloak (`v-cloak`, `x-cloak`, `ng-cloak`) is an attribute that hides a box until its
+framework, the first thing it does, removes it. An animation counts by its last frame, if that stays. A class that a
+script adds counts for opacity alone: what else it shows (a dialog, a menu) is opened by a control. Nothing is compared
+where no box is hidden. Runs in the parsing processes.
 """
 
 import re
@@ -49,7 +50,9 @@ class ReachableStates:
         self._shown: dict[Any, list[Declarations]] | None = None
 
     def show(self, box: Any) -> bool:
-        """Whether a rule shows a box that is hidden at rest."""
+        """Whether a rule shows a box that is hidden at rest, or a framework that takes its cloak off."""
+        if any(name.endswith("-cloak") for name in box.attrib) and _is_seen(self._styles.own_style(box)):
+            return True
         if self._shown is None:
             self._shown = self._read()
         given = self._shown.get(box)
