@@ -31,7 +31,7 @@ _MOST_CLASSES = 4
 """Classes of one element in a selector that are left out in turn. Chosen: rules that show something name two or three;
 at double a hostile sheet takes twice the time."""
 _KEYFRAMES = re.compile(r"@(?:-webkit-)?keyframes\s+([\w-]{1,80})\s*+\{((?:[^{}]*+\{[^{}]*+\}){1,40})", re.IGNORECASE)
-_FRAME = re.compile(r"([^{}]*+)\{([^{}]*+)\}")
+_FRAME = re.compile(r"(?<![^{}])([^{}]*+)\{([^{}]*+)\}")
 _STAYS = re.compile(r"(?<![\w-])(?:forwards|both|infinite)(?![\w-])", re.IGNORECASE)
 _WORD = re.compile(r"[\w-]+")
 _MOST_RULES = 500
