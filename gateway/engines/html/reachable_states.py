@@ -37,6 +37,9 @@ _WORD = re.compile(r"[\w-]+")
 _MOST_RULES = 500
 """Rules that are compared with a page. Chosen: pages with menus in CSS have some ten that show something; at half those
 of large frameworks are cut, at double a hostile page takes twice the time."""
+_MOST_LOOKS = 50_000
+"""Rules put together with the styles of hidden boxes. Chosen: pages come to some hundred; at half long menus are near,
+at double a hostile page takes twice the .2 s."""
 _Shown = tuple[str, Declarations]
 """(selectors, declarations) of a rule that shows something."""
 
@@ -48,6 +51,7 @@ class ReachableStates:
         self._root = root
         self._styles = styles
         self._shown: dict[Any, list[Declarations]] | None = None
+        self._left = _MOST_LOOKS
 
     def show(self, box: Any) -> bool:
         """Whether a rule shows a box that is hidden at rest, or a framework that takes its cloak off."""
@@ -59,7 +63,8 @@ class ReachableStates:
         if not given:
             return False
         style = self._styles.style(box)
-        return any(_is_seen({**style, **more}) for more in given)
+        self._left -= len(given)
+        return self._left >= 0 and any(_is_seen({**style, **more}) for more in given)
 
     def _read(self) -> dict[Any, list[Declarations]]:
         matcher, present = SelectorMatcher(), self._styles.present
