@@ -38,7 +38,6 @@ from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
 from gateway.mcp.envelope import Envelope, decode
 from gateway.mcp.messages import RpcFault
-from gateway.providers import search_http
 from gateway.sanitize.scan.fallback_mask import mask_all_but_words
 from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut
 from gateway.sanitize.scan.scanner import Scanner
@@ -47,7 +46,7 @@ from gateway.services.hosted_tools.citations import CitationFinder
 from gateway.services.hosted_tools.page_text import find_in
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch import filters, result_budget
-from gateway.wire import image_header, large_json, ocr, sse, text_slots, thinking
+from gateway.wire import image_header, large_json, ocr, repaired_json, sse, text_slots, thinking
 from gateway.wire.json_pieces import decode_in_pieces
 from gateway.wire.json_strings import decoded_text
 from gateway.wire.openai_error import error_object
@@ -268,7 +267,7 @@ READERS: dict[str, Reader] = {
     "JSON documents": Reader(answers.masked_arguments, inputs.BODIES),
     "log probabilities": Reader(answers.packed_logprobs, answers.LOGPROBS, _QUICK_SIZES),
     "texts of a body": Reader(lambda body: text_slots.text_slots(large_json.decode(body)), inputs.BODIES),
-    "half surrogates": Reader(lambda body: list(search_http._without_lone_surrogates(body)), inputs.BODIES),
+    "half characters": Reader(repaired_json.repaired, inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
     "image header": Reader(image_header.read_header, _images(), _QUICK_SIZES),
     "folding": Reader(lambda text: View(text).folded, inputs.TEXTS),
