@@ -27,7 +27,7 @@ from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html import charset, dom, legacy_charset, metadata, no_text, xhtml
+from gateway.engines.html import charset, dom, metadata, no_text, xhtml
 from gateway.engines.index import coverage
 from gateway.engines.index.query import comparable
 from gateway.engines.index.vector_rows import passage_text
@@ -223,11 +223,8 @@ READERS: dict[str, Reader] = {
     "text document": Reader(content.text_document, content.text_documents(inputs.TEXTS)),
     "document of any XML": Reader(content.text_document, content.odd_documents(inputs.PAGES)),
     "hidden text of files": Reader(hostile_hidden.read, hostile_hidden.HIDDEN),
-    "charset": Reader(lambda body: charset.decode(body, ""), _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
+    "charset": Reader(content.encoded_text, _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
     "charset of a header": Reader(lambda text: charset.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
-    "encoding by letters": Reader(
-        lambda text: legacy_charset.guess(b"\xd0\xce" * 9 + text.encode("cp1251", "replace")), inputs.TEXTS
-    ),
     "page sent as XML": Reader(xhtml.as_html, inputs.PAGES | inputs.TEXTS),
     "head": Reader(_head_of, _trees(), _PAGE_SIZES),
     "structured data": Reader(content.structured, _structured_trees(), _PAGE_SIZES),
