@@ -15,6 +15,7 @@ from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.opinion import follow
 from gateway.engines.content.structured_data import read_structured_data
 from gateway.engines.content.structured_text import completed, with_things
+from gateway.engines.html import charset, legacy_charset
 from gateway.engines.html.embedded_state import EmbeddedState
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.inline_frames import open_frames
@@ -102,3 +103,8 @@ def _packed(make: Make, head: str, end: str, size: int) -> bytes:
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("content.xml", (head + content + end).encode("utf-8", "replace"))
     return out.getvalue()
+
+
+def encoded_text(body: bytes) -> tuple[str, str | None]:
+    """A text in an encoding that has to be found, and what its letters say."""
+    return charset.decode(body, ""), legacy_charset.guess(body)

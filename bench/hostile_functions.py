@@ -27,7 +27,7 @@ from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html import charset, dom, legacy_charset, metadata, no_text, xhtml
+from gateway.engines.html import charset, dom, metadata, no_text, xhtml
 from gateway.engines.index import coverage, messages
 from gateway.engines.index.query import comparable
 from gateway.engines.index.vector_rows import passage_text
@@ -38,7 +38,6 @@ from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
 from gateway.mcp.envelope import Envelope, decode
 from gateway.mcp.messages import RpcFault
-from gateway.providers import search_http
 from gateway.resilience.slices import all_steps
 from gateway.sanitize.scan.fallback_mask import mask_all_but_words
 from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut
@@ -48,7 +47,7 @@ from gateway.services.hosted_tools.citations import CitationFinder
 from gateway.services.hosted_tools.page_text import find_in
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch import filters, result_budget
-from gateway.wire import image_header, large_json, ocr, sse, text_slots, thinking
+from gateway.wire import image_header, large_json, ocr, repaired_json, sse, text_slots, thinking
 from gateway.wire.json_pieces import decode_in_pieces
 from gateway.wire.json_strings import decoded_text
 from gateway.wire.openai_error import error_object
@@ -223,11 +222,8 @@ READERS: dict[str, Reader] = {
     "text document": Reader(content.text_document, content.text_documents(inputs.TEXTS)),
     "document of any XML": Reader(content.text_document, content.odd_documents(inputs.PAGES)),
     "hidden text of files": Reader(hostile_hidden.read, hostile_hidden.HIDDEN),
-    "charset": Reader(lambda body: charset.decode(body, ""), _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
+    "charset": Reader(content.encoded_text, _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
     "charset of a header": Reader(lambda text: charset.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
-    "encoding by letters": Reader(
-        lambda text: legacy_charset.guess(b"\xd0\xce" * 9 + text.encode("cp1251", "replace")), inputs.TEXTS
-    ),
     "page sent as XML": Reader(xhtml.as_html, inputs.PAGES | inputs.TEXTS),
     "head": Reader(_head_of, _trees(), _PAGE_SIZES),
     "structured data": Reader(content.structured, _structured_trees(), _PAGE_SIZES),
@@ -268,7 +264,7 @@ READERS: dict[str, Reader] = {
     "JSON documents": Reader(answers.masked_arguments, inputs.BODIES),
     "log probabilities": Reader(answers.packed_logprobs, answers.LOGPROBS, _QUICK_SIZES),
     "texts of a body": Reader(lambda body: text_slots.text_slots(large_json.decode(body)), inputs.BODIES),
-    "half surrogates": Reader(lambda body: list(search_http._without_lone_surrogates(body)), inputs.BODIES),
+    "half characters": Reader(repaired_json.repaired, inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
     "image header": Reader(image_header.read_header, _images(), _QUICK_SIZES),
     "folding": Reader(lambda text: View(text).folded, inputs.TEXTS),

@@ -32,5 +32,9 @@ SHEETS = {
     "nested media": nested("@media all{", "}", "a{display:none}"),
     "media between rules": said("@media all{a{display:none}b{c:d}}e{f:g}"),
     "layers": numbered("@layer a#.b.c{d{display:none}}"),
+    "states": numbered(".m#:hover .k,.t:checked~.k#{display:block}"),
+    "animations": numbered("@keyframes k#{0%{opacity:0}to{opacity:1}}.k#{opacity:0;animation:k# 1s forwards}"),
+    "frames without an end": said("0%{a:b}", "@keyframes k{"),
+    "mixed colours": said("color-mix(in srgb,", "a{color:"),
     "values": numbered("a{width:calc(#px + 1px);margin:#px 0}"),
 }

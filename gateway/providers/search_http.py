@@ -20,7 +20,8 @@ from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, Upstrea
 from gateway.key_scrubber import scrub_keys
 from gateway.providers.egress import DIRECT, Egress
 from gateway.providers.large_answers import decoded_answer
-from gateway.resilience.slices import Steps, in_slices
+from gateway.resilience.slices import in_slices
+from gateway.wire.repaired_json import without_lone_surrogates
 from gateway.wire.retry_after import retry_after_s
 
 MAX_ANSWER_BYTES = 16_777_216
@@ -40,14 +41,6 @@ _MAX_VALUES = 50_000
 """JSON values of an answer. Chosen: twenty results with all their fields are a few hundred, the pages of SearXNG with
 many engines some thousands. At half, lists of all images of large pages come near it; at double, an answer of nothing
 but small values holds the loop for 50 ms where it is read."""
-_SURROGATES = re.compile(
-    rb"(?<!\\)((?:\\\\)*+)\\u(?:[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|([dD][89a-fA-F][0-9a-fA-F]{2}))"
-)
-"""A pair of escaped surrogates, or half of one, with the escaped backslashes before it."""
-_REPAIRED_BYTES, _MAX_TO_CUT = 1 << 15, 1 << 12
-_BETWEEN_ESCAPES = re.compile(rb"[^\\0-9a-zA-Z]")
-"""An answer is repaired in pieces of the first size and at most the second more, cut where no escape can be. Chosen: a
-piece of nothing but surrogates takes 3 ms; at half twice as many steps, at double twice the block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +136,7 @@ class SearchHttp:
         """The object of an answer. Pages cut in the middle of a character have an escaped lone surrogate, which is no
         Unicode; it becomes U+FFFD."""
         decoded = await self._object(raw)
-        if decoded is None and raw != (repaired := await in_slices(_without_lone_surrogates(raw))):
+        if decoded is None and raw != (repaired := await in_slices(without_lone_surrogates(raw))):
             decoded = await self._object(repaired)
         if not isinstance(decoded, dict):
             raise UpstreamError(
@@ -211,22 +204,6 @@ async def _bounded(response: aiohttp.ClientResponse) -> bytes:
         if len(body) > MAX_ANSWER_BYTES:
             raise UpstreamError("the search provider's answer is too large; ask for fewer results")
     return bytes(body)
-
-
-def _without_lone_surrogates(raw: bytes) -> Steps[bytes]:
-    """JSON with U+FFFD in place of each escaped half of a pair of surrogates without the other half."""
-    repaired = bytearray()
-    start = 0
-    while start < len(raw):
-        end = start + _REPAIRED_BYTES
-        cut = _BETWEEN_ESCAPES.search(raw, end, end + _MAX_TO_CUT)
-        end = cut.start() if cut else end
-        repaired += _SURROGATES.sub(
-            lambda found: found[0] if found[2] is None else found[1] + b"\\ufffd", raw[start:end]
-        )
-        start = end
-        yield
-    return bytes(repaired)
 
 
 def _provider_message(raw: bytes, headers: Mapping[str, str]) -> str:

@@ -230,6 +230,8 @@ class RobotsCache:
             if failure.code in ("redirects", "url_refused"):
                 return ALLOW_ALL, self._ttl_s
             return UNKNOWN, _UNKNOWN_TTL_S
+        if fetched.status == 200 and fetched.ended_early:
+            return UNKNOWN, _UNKNOWN_TTL_S  # what is missing may forbid what is asked for
         if fetched.status == 200:
             text = _first_lines(fetched.body).decode("utf-8", "replace").removeprefix("\ufeff")
             return await asyncio.to_thread(parse, text, self._agent), self._ttl_s

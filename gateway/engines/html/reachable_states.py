@@ -2,9 +2,10 @@
 box, when an animation has run, or when a script adds a class as the box is scrolled to.
 
 A rule with `:hover`, `:checked` and the like is read as if the state held wherever it can hold, but not for the box
-itself, which nobody finds. An animation counts by its last frame, if that stays. A class that a script adds counts for
-opacity alone: what else it shows (a dialog, a menu) is opened by a control. Nothing is compared where no box is hidden.
-Runs in the parsing processes.
+itself, which nobody finds. A cloak (`v-cloak`, `x-cloak`, `ng-cloak`) is an attribute that hides a box until its
+framework, the first thing it does, removes it. An animation counts by its last frame, if that stays. A class that a
+script adds counts for opacity alone: what else it shows (a dialog, a menu) is opened by a control. Nothing is compared
+where no box is hidden. Runs in the parsing processes.
 """
 
 import re
@@ -30,12 +31,15 @@ _MOST_CLASSES = 4
 """Classes of one element in a selector that are left out in turn. Chosen: rules that show something name two or three;
 at double a hostile sheet takes twice the time."""
 _KEYFRAMES = re.compile(r"@(?:-webkit-)?keyframes\s+([\w-]{1,80})\s*+\{((?:[^{}]*+\{[^{}]*+\}){1,40})", re.IGNORECASE)
-_FRAME = re.compile(r"([^{}]*+)\{([^{}]*+)\}")
+_FRAME = re.compile(r"(?<![^{}])([^{}]*+)\{([^{}]*+)\}")
 _STAYS = re.compile(r"(?<![\w-])(?:forwards|both|infinite)(?![\w-])", re.IGNORECASE)
 _WORD = re.compile(r"[\w-]+")
 _MOST_RULES = 500
 """Rules that are compared with a page. Chosen: pages with menus in CSS have some ten that show something; at half those
 of large frameworks are cut, at double a hostile page takes twice the time."""
+_MOST_LOOKS = 50_000
+"""Rules put together with the styles of hidden boxes. Chosen: pages come to some hundred; at half long menus are near,
+at double a hostile page takes twice the .2 s."""
 _Shown = tuple[str, Declarations]
 """(selectors, declarations) of a rule that shows something."""
 
@@ -47,16 +51,20 @@ class ReachableStates:
         self._root = root
         self._styles = styles
         self._shown: dict[Any, list[Declarations]] | None = None
+        self._left = _MOST_LOOKS
 
     def show(self, box: Any) -> bool:
-        """Whether a rule shows a box that is hidden at rest."""
+        """Whether a rule shows a box that is hidden at rest, or a framework that takes its cloak off."""
+        if any(name.endswith("-cloak") for name in box.attrib) and _is_seen(self._styles.own_style(box)):
+            return True
         if self._shown is None:
             self._shown = self._read()
         given = self._shown.get(box)
         if not given:
             return False
         style = self._styles.style(box)
-        return any(_is_seen({**style, **more}) for more in given)
+        self._left -= len(given)
+        return self._left >= 0 and any(_is_seen({**style, **more}) for more in given)
 
     def _read(self) -> dict[Any, list[Declarations]]:
         matcher, present = SelectorMatcher(), self._styles.present

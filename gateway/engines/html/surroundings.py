@@ -8,6 +8,7 @@ from typing import Any
 from gateway.engines.html import colours
 from gateway.engines.html.cascade import Cascade
 from gateway.engines.html.css import Declarations
+from gateway.engines.html.css_rules import CssRule
 
 CANVAS: colours.Colour = (255, 255, 255)
 """The ground of a page that states none."""
@@ -23,7 +24,7 @@ class Surroundings:
         self.is_linked = any("stylesheet" in (link.get("rel") or "") for link in root.iter("link")) or any(
             "@import" in (style.text or "") for style in root.iter("style")
         )
-        self._has_canvas = not (self.is_linked or _is_dark(root))
+        self._has_canvas = not (self.is_linked or _is_dark(root) or any(map(_paints_beside, styles.read)))
         self._is_scripted = next(root.iter("script"), None) is not None
         self._grounds: dict[Any, colours.Colour | None] = {}
         self._bare: dict[Any, bool] = {}
@@ -101,6 +102,11 @@ def _ground_of(box: Any, style: Declarations) -> tuple[bool, colours.Colour | No
 def _is_named(box: Any) -> bool:
     """Whether a sheet elsewhere, or one that a script adds, may speak of a box."""
     return bool(box.get("class") or box.get("id"))
+
+
+def _paints_beside(rule: CssRule) -> bool:
+    """Whether a rule gives a `::before` or `::after`, which often lies under its box, a ground."""
+    return "background" in rule.body and (":before" in rule.selectors or ":after" in rule.selectors)
 
 
 def _is_dark(root: Any) -> bool:

@@ -13,6 +13,7 @@ from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.bounded_answers import MAX_INTERIM, BoundedConnector
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
+from gateway.engines.fetch.robots import RobotsCache
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
 INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
@@ -91,6 +92,15 @@ async def test_of_a_page_that_breaks_off_what_came_is_read(answer: bytes) -> Non
             assert page.ended_early
             with pytest.raises(FetchFailed, match="broke off"):
                 await fetcher.fetch_image(f"http://{address}/", 10_000)
+        finally:
+            await fetcher.close()
+
+
+async def test_a_robots_file_that_breaks_off_allows_nothing() -> None:
+    async with sending(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nUser-agent: *\nDisallow: /a\n") as (address, _):
+        fetcher = Fetcher(AddressPolicy([address]), "test")
+        try:
+            assert not (await RobotsCache(fetcher, "test").of(f"http://{address}/")).known
         finally:
             await fetcher.close()
 

@@ -77,6 +77,11 @@ def test_a_style_does_not_show_what_other_attributes_hide(attribute: str) -> Non
     assert not shows(".t{display:flex}", f'<div class="t" {attribute}>{ANSWER}</div>')
 
 
+def test_a_cloak_that_a_framework_takes_off_hides_nothing() -> None:
+    assert shows("[v-cloak]{display:none}", f'<div id="app" v-cloak><p>{ANSWER}</p></div>')
+    assert not shows("[v-cloak]{display:none}", f'<div v-cloak style="display:none"><p>{ANSWER}</p></div>')
+
+
 _WHITE = f'<div><p style="color:#fff">{ANSWER}</p></div>'
 
 
@@ -94,6 +99,7 @@ def test_white_text_on_a_page_that_states_no_ground_is_left_out() -> None:
         ("", _WHITE, '<meta name="color-scheme" content="dark light">'),
         ("", _WHITE.replace("<div>", '<div class="hero">'), "<script>paint()</script>"),
         ("", f'<table background="night.gif"><tr><td>{_WHITE}</table>', ""),
+        (".h::before{content:'';position:absolute;inset:0;background:#000}", f'<div class="h">{_WHITE}</div>', ""),
         ("body{color:#fff}", f"<p>{ANSWER}</p>", ""),
     ],
 )

@@ -68,3 +68,10 @@ def test_old_documents_are_refused_by_name_with_what_to_do(content_type: str, bo
     with pytest.raises(FetchFailed, match=r"save it as \.docx") as refused:
         kind_of(content_type, body)
     assert words in refused.value.message and refused.value.code == "unsupported_type"
+
+
+def test_an_empty_element_of_a_chapter_swallows_nothing() -> None:
+    body = epub_file(
+        '<html><head><title/><script src="a.js"/></head><body><a id="p1"/><p>Harbour rope.</p></body></html>'
+    )
+    assert read_document("epub", body, plain=False).text.strip() == "Harbour rope."
