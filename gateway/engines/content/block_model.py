@@ -15,7 +15,7 @@ The trees see all blocks of a page at once instead, which takes a third less tim
 pages of bench/extract.py's data, 4,727 blocks: 90 ms against 145 ms). A set of blocks is one integer with a byte for
 each block, 1 for a member. A split then is one bitwise `and` for the whole page, and the sum over the leaves of `set x
 leaf number` holds the number of each block's leaf in its byte. `sum` adds the leaves in the order of the trees, so the
-figures are those of a sum over the naive form's leaves to the last bit (tests/unit/engines/content/test_block_model.py).
+figures are those of a sum over the naive form's leaves to the last bit (tests/unit/engines/content).
 """
 
 import functools
@@ -87,7 +87,7 @@ class BlockModel:
         sets: list[int] = []
         for feature, edges in self._edges.items():
             column = columns[feature] if columns else ()
-            if not column or min(column) == max(column):  # the features of the page are the same for all its blocks
+            if not column or column.count(column[0]) == len(column):  # the page's features are the same for all blocks
                 sets += [everyone if column and column[0] <= edge else 0 for edge in edges]
                 continue
             if len(edges) == 1:  # a flag: less work than the general form below
