@@ -155,9 +155,11 @@ class _Collector:
                 continue
             parent = element.getparent()
             above = outer.own if parent is outer.element else self._mask(parent)
-            each.own = self._mask(element)
-            each.near, each.far = each.own | above, outer.far | each.own
-            each.tags = (outer.tags or 0) | TAG_BITS.get(element.tag, 0) | _attribute_bits(element)
+            tags = (outer.tags or 0) | TAG_BITS.get(element.tag, 0)
+            if element.keys():  # paragraphs and cells mostly have no attributes
+                each.own = self._mask(element)
+                tags |= _attribute_bits(element)
+            each.near, each.far, each.tags = each.own | above, outer.far | each.own, tags
         return box.tags or 0
 
     def _mask(self, element: Any) -> int:
