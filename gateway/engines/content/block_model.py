@@ -14,8 +14,8 @@ The naive form of the model walks every tree for every block:
 The trees see all blocks of a page at once instead, which takes a third less time than that walk over flat lists (18
 pages of bench/extract.py's data, 4,727 blocks: 90 ms against 145 ms). A set of blocks is one integer with a byte for
 each block, 1 for a member. A split then is one bitwise `and` for the whole page, and the sum over the leaves of `set x
-leaf number` holds the number of each block's leaf in its byte. The margins are added in the order of the trees, so the
-figures are those of the naive form to the last bit (tests/unit/engines/content/test_block_model.py).
+leaf number` holds the number of each block's leaf in its byte. `sum` adds the leaves in the order of the trees, so the
+figures are those of a sum over the naive form's leaves to the last bit (tests/unit/engines/content).
 """
 
 import functools
@@ -24,7 +24,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from importlib import resources
 from itertools import repeat
-from operator import add
 from typing import Any
 
 import orjson
@@ -76,11 +75,11 @@ class BlockModel:
         count = len(rows)
         everyone = int.from_bytes(b"\x01" * count, "little")
         sets = self._split_sets(rows, everyone)
-        margins = [self._start] * count
-        for tree, leaves in self._trees:
-            numbers = _leaf_numbers(tree, everyone, sets).to_bytes(count, "little")
-            margins = list(map(add, margins, map(leaves.__getitem__, numbers)))
-        return margins
+        columns = [
+            map(leaves.__getitem__, _leaf_numbers(tree, everyone, sets).to_bytes(count, "little"))
+            for tree, leaves in self._trees
+        ]
+        return [sum(leaves, self._start) for leaves in zip(*columns, strict=True)] if columns else [self._start] * count
 
     def _split_sets(self, rows: Sequence[Sequence[float]], everyone: int) -> list[int]:
         """For each split the set of blocks whose feature is at most the edge."""
@@ -88,7 +87,7 @@ class BlockModel:
         sets: list[int] = []
         for feature, edges in self._edges.items():
             column = columns[feature] if columns else ()
-            if not column or min(column) == max(column):  # the features of the page are the same for all its blocks
+            if not column or column.count(column[0]) == len(column):  # the page's features are the same for all blocks
                 sets += [everyone if column and column[0] <= edge else 0 for edge in edges]
                 continue
             if len(edges) == 1:  # a flag: less work than the general form below

@@ -54,7 +54,7 @@ def _simhash(text: str, words: Sequence[str], max_words: int) -> int:
     words = words[:max_words]
     if len(words) < _MIN_WORDS or own_words < len(words) * _MIN_OWN_WORDS_SHARE:
         return 0
-    shingles = {" ".join(words[at : at + 3]) for at in range(len(words) - 2)}
+    shingles = set(map(" ".join, zip(words, words[1:], words[2:], strict=False)))
     digests = [hashlib.blake2b(shingle.encode(), digest_size=_DIGEST_BYTES).digest() for shingle in shingles]
     joined = b"".join(digests)
     counts = [

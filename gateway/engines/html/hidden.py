@@ -8,7 +8,7 @@ A control reveals no text that is off the screen, clipped, too small, or of the 
 elsewhere are not fetched: what they hide stays. Runs in the parsing processes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,14 +74,12 @@ def drop_hidden(root: Any) -> bool:
     for element, _, ends in found.texts:
         walk.blank(element, ends)
     outermost = _outermost(list(found.boxes))
-    by_aria = [box for box in outermost if _is_hidden_by_aria(box)]
-    is_decorative = sum(map(_text_chars, by_aria)) <= _MAX_ARIA_SHARE * total
+    by_aria = {box for box in outermost if _is_hidden_by_aria(box)}
+    is_decorative = not _has_more(by_aria, _MAX_ARIA_SHARE * total)
     removed: list[Any] = []
     for box in outermost:
-        size = _text_chars(box)
-        if (size > _MAX_SCRIPTED_SHARE * total and size > _MIN_SCRIPTED_CHARS) or (
-            box in by_aria and not is_decorative
-        ):
+        is_page = _has_more([box], max(_MAX_SCRIPTED_SHARE * total, _MIN_SCRIPTED_CHARS))
+        if is_page or (box in by_aria and not is_decorative):
             is_ignored = is_ignored or box not in by_aria
         else:
             removed.append(box)
@@ -99,6 +97,11 @@ def _text_chars(box: Any) -> int:
     """Characters of text outside scripts and styles."""
     code = box.iter("script", "style", "noscript", "template")
     return text_size(box) - sum(text_size(element) for element in code)
+
+
+def _has_more(boxes: Collection[Any], chars: float) -> bool:
+    """Whether boxes hold more text outside scripts and styles. Most hold less with these, which is counted in C."""
+    return sum(map(text_size, boxes)) > chars and sum(map(_text_chars, boxes)) > chars
 
 
 def _outermost(boxes: list[Any]) -> list[Any]:
@@ -127,7 +130,7 @@ class _Walk:
         found = _Findings()
         for element in self._suspects():
             if element.tag not in _NEVER:
-                self._judge(element, self._styles.style(element), found)
+                self._judge(element, found)
         if found.boxes or found.texts:
             self._keep_revealed(found)
         return found
@@ -152,24 +155,27 @@ class _Walk:
         found.boxes = {box: is_ruled for box, is_ruled in found.boxes.items() if box not in kept}
         found.texts = [text for text in found.texts if text[0] not in kept or text[2] is not hiding.text_invisible]
 
-    def _judge(self, element: Any, style: Declarations, found: _Findings) -> None:
-        if hiding.hidden_by_attribute(element, {} if self._surroundings.is_linked else style):
+    def _judge(self, element: Any, found: _Findings) -> None:
+        if hiding.hidden_by_attribute(element) and not self._is_displayed(element):
             found.boxes[element] = False
-        elif style:
-            own = self._styles.own_style(element)
+        elif style := self._styles.style(element):
             if hiding.hides_for_good(style):
-                found.boxes[element] = not hiding.hides_for_good(own)
+                found.boxes[element] = not hiding.hides_for_good(self._styles.own_style(element))
             elif hiding.hides_until_shown(style):
-                found.boxes[element] = not hiding.hides_until_shown(own)
+                found.boxes[element] = not hiding.hides_until_shown(self._styles.own_style(element))
             else:
                 for unseen in (hiding.letters_unseen, hiding.text_invisible):
                     if unseen(style):
-                        found.texts.append((element, not unseen(own), unseen))
-                self._judge_colour(element, style, own, found)
-        if element.tag == "font" and element.get("color"):
-            self._judge_colour(element, {"color": element.get("color")}, {"color": element.get("color")}, found)
+                        found.texts.append((element, not unseen(self._styles.own_style(element)), unseen))
+                self._judge_colour(element, style, found)
+        if element.tag == "font" and (stated := element.get("color")):
+            self._judge_colour(element, {"color": stated}, found, by_attribute=True)
 
-    def _judge_colour(self, element: Any, style: Declarations, own: Declarations, found: _Findings) -> None:
+    def _is_displayed(self, element: Any) -> bool:
+        """Whether the page shows what an attribute hides, as far as that is known without its linked sheets."""
+        return not self._surroundings.is_linked and hiding.shown_by_display(element, self._styles.style(element))
+
+    def _judge_colour(self, element: Any, style: Declarations, found: _Findings, *, by_attribute: bool = False) -> None:
         text = colours.text_colour(style)
         stated, under = colours.ground(style)
         if text is None and under is not None:
@@ -178,8 +184,9 @@ class _Walk:
             return
         under = None if text == colours.TRANSPARENT else under if stated else self._surroundings.ground(element, style)
         if text == colours.TRANSPARENT or (under is not None and colours.same(text, under)):
+            is_ruled = not by_attribute and not _STATING & self._styles.own_style(element).keys()
             in_doubt = under == CANVAS and self._surroundings.is_bare(element, style)
-            found.texts.append((element, in_doubt or not _STATING & own.keys(), _states_colour))
+            found.texts.append((element, in_doubt or is_ruled, _states_colour))
 
     def blank(self, element: Any, ends: Callable[[Declarations], bool | None]) -> None:
         """Removes the text inside, except in elements whose own style shows it again."""
@@ -194,8 +201,9 @@ class _Walk:
 
     def _is_kept(self, box: Any, found: _Findings, invisible: set[Any]) -> bool:
         """True when a control reveals the box and nothing else hides it."""
-        if hiding.hides_for_good(self._styles.style(box)):
-            return False
+        return self._is_revealed(box, found, invisible) and not hiding.hides_for_good(self._styles.style(box))
+
+    def _is_revealed(self, box: Any, found: _Findings, invisible: set[Any]) -> bool:
         if (box.get("role") or "").strip().lower() == "tabpanel" or _follows_button(box, found, self._openers):
             return True
         if _is_answer(box, found, invisible) or self._is_streamed(box) or self._states.show(box):

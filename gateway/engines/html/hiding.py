@@ -57,25 +57,31 @@ def hides_until_shown(style: Declarations) -> bool:
     """True when the element and all inside it are unseen in a way that a control of the page can undo."""
     if _UNTIL_SHOWN.isdisjoint(style):
         return False
-    opacity = number(style.get("opacity", "1"))
-    zoom = number(style.get("zoom", "1"))
-    moved = f"{style.get('transform', '')} {style.get('rotate', '')}"
     return (
         style.get("display") == "none"
         or style.get("content-visibility") == "hidden"
-        or (opacity is not None and opacity <= _FAINT)
-        or (zoom is not None and 0 < zoom <= _TINY_PX / 16)
+        or ("opacity" in style and _is_at_most(number(style["opacity"]), _FAINT))
+        or ("zoom" in style and 0 < (number(style["zoom"]) or 0) <= _TINY_PX / 16)
         or style.get("-webkit-text-security", "none") != "none"
-        or bool(_FAINT_FILTER.search(style.get("filter", "")))
-        or bool(_SCALED_AWAY.search(moved) or _TURNED_AWAY.search(moved))
-        or number((style.get("scale", "").split() or ["1"])[0]) == 0
+        or ("filter" in style and bool(_FAINT_FILTER.search(style["filter"])))
+        or (("transform" in style or "rotate" in style) and _is_turned_away(style))
+        or ("scale" in style and number((style["scale"].split() or ["1"])[0]) == 0)
         or _is_closed_box(style)
     )
 
 
+def _is_at_most(value: float | None, bound: float) -> bool:
+    return value is not None and value <= bound
+
+
+def _is_turned_away(style: Declarations) -> bool:
+    moved = f"{style.get('transform', '')} {style.get('rotate', '')}"
+    return bool(_SCALED_AWAY.search(moved) or _TURNED_AWAY.search(moved))
+
+
 def _is_closed_box(style: Declarations) -> bool:
     """A box without width or height that shows nothing of what overflows."""
-    overflow = {style.get(name, "").partition(" ")[0] for name in ("overflow", "overflow-x", "overflow-y")}
+    overflow = {style[name].partition(" ")[0] for name in ("overflow", "overflow-x", "overflow-y") if name in style}
     if overflow.isdisjoint({"hidden", "clip"}):
         return False
     sides = [pixels(style.get(name)) for name in ("width", "height", "max-width", "max-height", "line-height")]
@@ -95,17 +101,19 @@ def hides_for_good(style: Declarations) -> bool:
             return True
         if any(place is not None and place >= 3 * _AWAY_PX for place in places[:2]):
             return True
-    margins = (pixels(style.get("margin-left")), pixels(style.get("margin-top")))
-    if any(margin is not None and margin <= -3 * _AWAY_PX for margin in margins):
+    if any(_is_at_most(pixels(style.get(name)), -3 * _AWAY_PX) for name in ("margin-left", "margin-top")):
         return True
-    indent = pixels(style.get("text-indent"))
-    if indent is not None and (indent <= -_AWAY_PX or indent >= 3 * _AWAY_PX):
+    if "text-indent" in style:
+        indent = pixels(style["text-indent"])
+        if indent is not None and (indent <= -_AWAY_PX or indent >= 3 * _AWAY_PX):
+            return True
+        if _is_indented_out(style):
+            return True
+    if "clip" in style and position in ("absolute", "fixed") and _is_clipped(style["clip"]):
         return True
-    if position in ("absolute", "fixed") and _is_clipped(style.get("clip", "")):
+    if "clip-path" in style and _shows_nothing(style["clip-path"]):
         return True
-    if _is_indented_out(style):
-        return True
-    return _shows_nothing(style.get("clip-path", "")) or _is_moved_away(style)
+    return ("transform" in style or "translate" in style) and _is_moved_away(style)
 
 
 def _is_indented_out(style: Declarations) -> bool:
@@ -180,15 +188,9 @@ def text_invisible(style: Declarations) -> bool | None:
     return None if value is None or value == "inherit" else value in ("hidden", "collapse")
 
 
-def hidden_by_attribute(element: Any, style: Declarations) -> bool:
-    """True for an element with an attribute that hides it, or a `popover` or `dialog` that is not open.
-
-    `hidden`, `popover` and `dialog` hide by `display: none` of the browser's own sheet: a `display` in the page's
-    `style` wins.
-    """
+def hidden_by_attribute(element: Any) -> bool:
+    """True for an element with an attribute that hides it, or a `popover` or `dialog` that is not open."""
     attributes = element.attrib
-    if _displayed(style.get("display")) and attributes.get("aria-hidden") is None and "inert" not in attributes:
-        return False
     if "hidden" in attributes:
         return bool(attributes["hidden"].strip().lower() != "until-found")
     if (attributes.get("aria-hidden") or "").strip().lower() == "true" or "inert" in attributes:
@@ -196,5 +198,10 @@ def hidden_by_attribute(element: Any, style: Declarations) -> bool:
     return "popover" in attributes or (element.tag == "dialog" and "open" not in attributes)
 
 
-def _displayed(display: str | None) -> bool:
-    return display is not None and display not in _NOT_DISPLAYED
+def shown_by_display(element: Any, style: Declarations) -> bool:
+    """Whether the page's style shows an element that an attribute hides: `hidden`, `popover` and `dialog` hide by
+    `display: none` of the browser's own sheet, over which a `display` of the page wins."""
+    display = style.get("display")
+    if display is None or display in _NOT_DISPLAYED:
+        return False
+    return element.attrib.get("aria-hidden") is None and "inert" not in element.attrib

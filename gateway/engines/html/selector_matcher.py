@@ -213,6 +213,9 @@ class SelectorMatcher:
         if self._has_siblings:
             bits |= (around.last_child & self._joined["+"]) << 1 | (around.children & self._joined["~"]) << 1
         bits &= self._named(element)
+        if not bits:  # as for most elements
+            around.last_child = 0
+            return 0
         if around.element is not None:
             bits &= self._below_root
         if bits & self._needs_has:
@@ -227,11 +230,11 @@ class SelectorMatcher:
     def _named(self, element: Any) -> int:
         """The steps whose tag and names an element has."""
         given = element.keys()
-        present = tuple(filter(self._attributes.__contains__, given)) if given and self._attributes else ()
-        identity = element.get("id") if given and self._ids else None
+        present = () if self._attributes.isdisjoint(given) else tuple(filter(self._attributes.__contains__, given))
+        identity = element.get("id") if self._ids and "id" in given else None
         if identity and (identity.lower() if self._quirks else identity) not in self._ids:
             identity = None
-        classes = element.get("class") if given else None
+        classes = element.get("class") if "class" in given else None
         key = (element.tag, identity, classes, present)
         if (known := self._known.get(key)) is not None:
             return known

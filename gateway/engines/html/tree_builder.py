@@ -24,7 +24,7 @@ Chosen: 4,000 short attributes, 30 ms. At half, more pages are rewritten; at dou
 _MAX_TAG_BLANKS = 4_000
 """Blanks in a long tag from which the tag is cut. Chosen: pictures and data inside attributes have a few hundred. At
 double the time is four times as long; at half, large data is near."""
-_TAG = re.compile(r"<(/?[A-Za-z][A-Za-z0-9-]*)")
+_TAG = re.compile(rb"<(/?[A-Za-z][A-Za-z0-9-]*)")
 _TAGS_AT_ONCE = 250
 """Tags counted together, see _nests_deeply. Chosen: at double, pages with many elements open at once are looked at tag
 by tag for nothing; at half counting takes longer."""
@@ -53,10 +53,11 @@ def normalised(markup: str) -> str:
         raise EngineMissing(MISSING) from error
     if _may_have_long_tag(markup):
         markup = _LONG_TAG.sub(_with_few_attributes, markup)
-    if _nests_deeply(markup):
+    data = markup.encode("utf-8", "replace")
+    if _nests_deeply(data):
         return _with_closed_empty(markup)
     try:
-        document = LexborHTMLParser(markup.encode("utf-8", "replace"))
+        document = LexborHTMLParser(data)
         tree = document.html or ""
     except SelectolaxError:  # out of memory: repeated unclosed formatting multiplies, in browsers as here
         return _with_closed_empty(markup)
@@ -89,15 +90,16 @@ def _with_few_attributes(tag: re.Match[str]) -> str:
     return tag[0] if len(pieces) <= _MAX_TAG_BLANKS else " ".join(pieces[:-1])
 
 
-def _nests_deeply(markup: str) -> bool:
-    """True for a page with elements nested so deeply that its tree takes long to build.
+def _nests_deeply(markup: bytes) -> bool:
+    """True for a page, in UTF-8, with elements nested so deeply that its tree takes long to build.
 
     `_is_deep` looks at each tag. Most pages are known to be flat before: tags are counted some hundred at once, as if
     among them all ends came before all starts, which never counts fewer elements open than there are.
     """
-    if markup.count("<") - markup.count("</") <= _MAX_OPEN:
+    starts = markup.count(b"<")
+    if starts <= _MAX_OPEN or starts - markup.count(b"</") <= _MAX_OPEN:
         return False  # so few elements start
-    tags = [tag.lower() for tag in _TAG.findall(markup)]
+    tags = b" ".join(_TAG.findall(markup)).lower().decode().split()
     most: Counter[str] = Counter()
     for start in range(0, len(tags), _TAGS_AT_ONCE):
         if most.total() + _TAGS_AT_ONCE > _MAX_OPEN:

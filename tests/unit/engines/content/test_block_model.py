@@ -12,13 +12,13 @@ from gateway.engines.content.block_model import BlockModel
 
 
 def naive_margin(data: dict[str, Any], row: list[float]) -> float:
-    margin: float = data["start"]
+    leaves: list[float] = []
     for tree in data["trees"]:
         while isinstance(tree, list):
             feature, edge, at_most, above = tree
             tree = at_most if row[feature] <= edge else above
-        margin += tree
-    return margin
+        leaves.append(tree)
+    return sum(leaves, data["start"])
 
 
 def random_tree(source: random.Random, depth: int) -> Any:
