@@ -17,6 +17,7 @@ from gateway.engines.html.cascade import Cascade
 from gateway.engines.html.css import Declarations
 from gateway.engines.html.dom import remove_all, text_size
 from gateway.engines.html.marked_elements import NAMING, OPENER, MarkedElements
+from gateway.engines.html.page_colours import PageColours, may_hide
 from gateway.engines.html.reachable_states import ReachableStates
 from gateway.engines.html.selector_frames import mark
 from gateway.engines.html.shadow_trees import flatten
@@ -144,8 +145,8 @@ class _Walk:
         grounds = {colours.ground(style)[1] for style in stated}
         grounds |= {CANVAS, *(colours.colour(box.get("bgcolor")) for box in self._marked.boxes)}
         texts = {colours.text_colour(style) for style in stated}
-        known = _Colours(colours.near(grounds), colours.near(texts))
-        return marked | (self._styles.suspects(lambda style: _may_hide(style, known)) - {self._root})
+        known = PageColours(colours.near(grounds), colours.near(texts))
+        return marked | (self._styles.suspects(lambda style: may_hide(style, known)) - {self._root})
 
     def _keep_revealed(self, found: _Findings) -> None:
         self._openers = self._marked.around_openers()
@@ -227,26 +228,6 @@ class _Walk:
                     if word[0] in "#." or name in ("aria-controls", "popovertarget", "commandfor"):
                         controls.setdefault(word if word[0] in "#." else f"#{word}", []).append(control)
         return controls
-
-
-@dataclass(frozen=True, slots=True)
-class _Colours:
-    """Which rounded colours may equal a ground, and a text, that a page states somewhere."""
-
-    grounds: set[colours.Colour]
-    texts: set[colours.Colour]
-
-
-def _may_hide(style: Declarations, known: _Colours) -> bool:
-    """True for declarations that can hide an element on a page with these colours."""
-    if hiding.hides_for_good(style) or hiding.hides_until_shown(style):
-        return True
-    if hiding.letters_unseen(style) or hiding.text_invisible(style):
-        return True
-    text, (_, under) = colours.text_colour(style), colours.ground(style)
-    if text is not None:
-        return text == colours.TRANSPARENT or colours.rounded(text) in known.grounds
-    return under is not None and colours.rounded(under) in known.texts
 
 
 _STATING = frozenset({"color", "background-color", "-webkit-text-fill-color"})

@@ -20,7 +20,7 @@ from gateway.engines.html.selector_parts import (
     StateTest,
     Step,
     Test,
-)
+)  # fmt: skip
 
 MAX_STEPS = 20_000
 """Bits. Chosen: large frameworks come to 6,000 for one page; at half two of them are cut, at double each element costs
@@ -274,7 +274,9 @@ class SelectorMatcher:
             self._places.keep(tested, places, self._size)
         self._work -= len(places)
         for place in places:
-            if not self._is_listed(place, bits) or not self._passes_all(place, element, frame):
+            if not self._is_listed(place, bits) or not all(
+                self._passes(test, element, frame) for test in self._tests[place]
+            ):
                 bits &= ~(1 << place)
         if by_lists:
             self._listed.keep(before, bits, self._size)
@@ -288,14 +290,8 @@ class SelectorMatcher:
                 return False
         return True
 
-    def _passes_all(self, place: int, element: Any, frame: Frame) -> bool:
-        for test in self._tests[place]:
-            self._work -= 1
-            if not self._passes(test, element, frame):
-                return False
-        return True
-
     def _passes(self, test: _OwnTest, element: Any, frame: Frame) -> bool:
+        self._work -= 1
         if isinstance(test, AttributeTest):
             return has_value(test, element.get(test.name, ""))
         if isinstance(test, PlaceTest):
