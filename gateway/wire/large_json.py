@@ -44,7 +44,7 @@ COPIED_BYTES = 1 << 21
 """Bytes of a long string copied, or of a document searched, in one step: a millisecond. At half there are twice as many
 steps; at double others wait twice as long."""
 _NO_VALUE = re.compile(rb"[ \t\r\n]*+(?![\[{\"\-0-9tfn])")
-_CONTAINER = re.compile(rb"[ \t\r\n]*+[\[{]")
+_CONTAINER = re.compile(rb"\A[ \t\r\n]*+[\[{]")
 _HEAD_BYTES = 1 << 10
 OPENING = b'"data:'
 """How a JSON string with a data URL begins."""

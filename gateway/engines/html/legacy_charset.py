@@ -19,7 +19,7 @@ _MAX_BAD = 0.01
 _MIN_IN_ROWS = 0.5
 """Share of the non-ASCII bytes that stand in rows of three or more. Latin texts have single letters among ASCII (.1),
 others whole words (.9). Chosen half way."""
-_ROW = re.compile(rb"[\x80-\xff](?:[\x40-\x7e]?[\x80-\xff]){2,}")
+_ROW = re.compile(rb"[\x80-\xff](?:[\x40-\x7e]?+[\x80-\xff]){2,}+")
 _FIRST_HIGH = re.compile(rb"[\x80-\xff]")
 _HIGH = bytes(range(128))
 _KANA = frozenset(map(chr, (*range(0x3041, 0x3097), *range(0x30A1, 0x30FB), 0x30FC, 0x3001, 0x3002)))

@@ -2,7 +2,7 @@
 
 import re
 
-_LEADER = re.compile(r" ?(?:[.·…‥] ?){8,}")
+_LEADER = re.compile(r" ?(?:[.·…‥] ?+){8,}+")
 """Chosen: people write up to six dots for a pause; the shortest rows in contents lists have some ten."""
 _PAGE_NUMBER = re.compile(r"(?:[0-9]{1,5}|[ivxlcIVXLC]{1,8})(?=\s|$)")
 _SECTION_NUMBER = re.compile(r"(?:[0-9A-Z]{1,3}\.){0,7}[0-9A-Z]{1,3}\.?(?=\s)")
