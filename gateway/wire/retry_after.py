@@ -4,7 +4,6 @@ import email.utils
 import time
 from collections.abc import Callable
 
-
 _MOST_S = 10_000_000
 """Four months. A longer wait is a mistake of the server, and is treated as none."""
 
