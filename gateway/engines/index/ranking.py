@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gateway.engines.index.candidates import PassageCounts, affordable_terms, ranked_passages, whole_names
-from gateway.engines.index.coverage import by_coverage, coverage, word_weights
+from gateway.engines.index.coverage import by_coverage, coverage, sentence_degree, word_weights
 from gateway.engines.index.definitions import by_definition
 from gateway.engines.index.feedback import MAX_PASSAGES, with_feedback
 from gateway.engines.index.fusion import (
@@ -32,7 +32,7 @@ from gateway.engines.index.fusion import (
     near_passages,
     near_share,
 )
-from gateway.engines.index.messages import by_length, lasting_text
+from gateway.engines.index.messages import by_length, is_message, lasting_text
 from gateway.engines.index.page_priors import page_prior, subject
 from gateway.engines.index.page_words import by_page_words
 from gateway.engines.index.query import IndexHit, IndexQuery, comparable, holds_all, query_terms
@@ -92,7 +92,8 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     if candidates is first:
         pages = by_page_words(stored, pages, pasted, weights)
     if near:
-        share = near_share(by_words) if candidates is first else EXPANDED_SHARE
+        degree = 0.0 if is_message(pasted) else sentence_degree(pasted)
+        share = near_share(by_words, degree) if candidates is first else EXPANDED_SHARE
         pages = fused(pages, near_pages(reader, near, query.text), share)
     found = _named(reader, stored, pages, query)
     speaks = [place < _JUDGED_PAGES or page.row in best_by_words for place, (_, page) in enumerate(found)]

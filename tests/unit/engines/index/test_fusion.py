@@ -45,8 +45,10 @@ def test_a_pages_further_passages_count_by_a_share() -> None:
 
 
 def test_vectors_count_the_more_the_less_of_the_query_the_words_found() -> None:
-    shares = [near_share(coverage) for coverage in (0.0, 0.5, 0.7, 0.8, 0.95, 1.0)]
+    shares = [near_share(coverage, 1.0) for coverage in (0.0, 0.5, 0.7, 0.8, 0.95, 1.0)]
     assert shares == sorted(shares, reverse=True) and shares[0] == shares[1] > 1 > shares[-1]
+    assert near_share(0.5, 0.0) == near_share(1.0, 0.0) == shares[-1]  # lists of words, messages of programs
+    assert shares[0] > near_share(0.5, 0.5) > 1
 
 
 async def test_of_pages_without_a_word_of_the_query_the_one_that_is_near_in_several_places_is_first(
