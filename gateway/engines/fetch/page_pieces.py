@@ -1,4 +1,4 @@
-"""The pieces of a page as they arrive. Of a page that breaks off, what came is kept, as browsers show it."""
+"""Reads a page's body in pieces. When the connection breaks off, what came before is kept, as browsers do."""
 
 from collections.abc import AsyncIterator
 

@@ -173,7 +173,8 @@ class _Walk:
             self._judge_colour(element, {"color": stated}, found, by_attribute=True)
 
     def _is_displayed(self, element: Any) -> bool:
-        """Whether the page shows what an attribute hides, as far as that is known without its linked sheets."""
+        """Whether the page's style shows an element that an attribute hides. False where a style sheet is linked, since
+        its rules are not known."""
         return not self._surroundings.is_linked and hiding.shown_by_display(element, self._styles.style(element))
 
     def _judge_colour(self, element: Any, style: Declarations, found: _Findings, *, by_attribute: bool = False) -> None:

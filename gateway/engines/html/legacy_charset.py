@@ -1,4 +1,4 @@
-"""Guesses the encoding of a page that names none and is no UTF-8, as browsers do: by the letters that come out.
+"""Guesses the encoding of a page that declares none and is not UTF-8, as browsers do, by how frequent letters are.
 
 Each script has characters that make up most of any text in it; in a wrong encoding they are rare. Latin scripts are not
 told apart: they are windows-1252, as the HTML standard has it. Looks at a sample, so the cost does not grow with the

@@ -1,4 +1,4 @@
-"""Whether declarations can hide anything on a page, whose colours are known in a first look. Pure."""
+"""Tells which declarations can hide an element on a page, by all colours that the page states. Pure."""
 
 from dataclasses import dataclass
 

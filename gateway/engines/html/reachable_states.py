@@ -1,11 +1,11 @@
-"""Tells which hidden boxes the rules of a page show later: when its reader points at a menu, enters a field or ticks a
-box, when an animation has run, or when a script adds a class as the box is scrolled to.
+"""Finds hidden boxes that the style rules of a page show in another state: on hover or focus, when an input is checked,
+after an animation, or once a script has added a class.
 
-A rule with `:hover`, `:checked` and the like is read as if the state held wherever it can hold, but not for the box
-itself, which nobody finds. A cloak (`v-cloak`, `x-cloak`, `ng-cloak`) is an attribute that hides a box until its
-framework, the first thing it does, removes it. An animation counts by its last frame, if that stays. A class that a
-script adds counts for opacity alone: what else it shows (a dialog, a menu) is opened by a control. Nothing is compared
-where no box is hidden. Runs in the parsing processes.
+A rule with `:hover`, `:checked` and the like is read as if the state held, but not where it is a state of the hidden
+box itself, at which nobody can point. A cloak (`v-cloak`, `x-cloak`, `ng-cloak`) is an attribute that hides a box until
+a framework removes it, which is the first thing that it does. Of an animation the last frame counts, if it stays. A
+class that a script adds counts for opacity alone: dialogs and menus, which it shows as well, are opened by a control.
+Nothing is compared on a page without hidden boxes. Runs in the parsing processes.
 """
 
 import re
@@ -45,7 +45,7 @@ _Shown = tuple[str, Declarations]
 
 
 class ReachableStates:
-    """The rules of one document that hold in another state than that at rest. `styles`: those at rest."""
+    """The rules of one document that hold in another state. `styles`: the styles without any such state."""
 
     def __init__(self, root: Any, styles: Cascade) -> None:
         self._root = root
@@ -54,7 +54,7 @@ class ReachableStates:
         self._left = _MOST_LOOKS
 
     def show(self, box: Any) -> bool:
-        """Whether a rule shows a box that is hidden at rest, or a framework that takes its cloak off."""
+        """Whether a rule shows a hidden box in another state, or a framework will remove the cloak that hides it."""
         if any(name.endswith("-cloak") for name in box.attrib) and _is_seen(self._styles.own_style(box)):
             return True
         if self._shown is None:
@@ -90,7 +90,7 @@ def _add(matcher: SelectorMatcher, selectors: str, strings: list[str], rule: int
 
 
 def _shown_by(rule: CssRule, frames: dict[str, Declarations]) -> Iterator[_Shown]:
-    """What a rule shows in other states than at rest."""
+    """The selectors and declarations by which a rule shows boxes in another state."""
     if frames and "animation" in rule.body.lower() and _STAYS.search(rule.body):
         for name in frames.keys() & set(_WORD.findall(rule.body)):
             yield rule.selectors, frames[name]

@@ -1,7 +1,7 @@
-"""What whole pages hold of a question, as one voice beside their best passages.
+"""Scores the best pages of a sentence by their whole texts, beside their best passages.
 
-A passage that has two words of a question densely beats a page that is about all of them and says each in its own
-section. So the best pages of a sentence are compared by their whole texts as well, by BM25. Runs in a reader thread.
+A passage that repeats two words of a question beats a page that treats all of them, each in its own section. So the
+best pages are compared by BM25 of their whole texts as well. Runs in a reader thread.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from gateway.engines.index.messages import is_message
 from gateway.engines.index.stored_pages import StoredPages
 
 _SHARE = 1.0
-"""By how much the page gains that holds most, for a query of which half the words are stop words. Chosen on 192
+"""Largest gain of a page, for a query of which half the words are stop words. Chosen on 192
 questions over 23 sites of documentation (`bench.search_quality`): how-to questions have an MRR@10 of .821 instead of
 .776, other questions .764 instead of .763, other kinds as before but for two messages; .5 gives .800, 1.5 .843."""
 _PAGES = 10
@@ -31,7 +31,8 @@ wherever they stand. Chosen: together at most 8 ms of CPU, 1 ms for ordinary pag
 def by_page_words(
     stored: StoredPages, pages: list[RankedPage], text: str, weights: Mapping[str, float]
 ) -> list[RankedPage]:
-    """The pages, best first, where for a sentence those gain whose whole texts hold most of its words' `weights`."""
+    """The pages, best first. For a sentence, the rank of the best _PAGES is raised by the BM25 score of their texts for
+    the words of `weights`."""
     share = _SHARE * sentence_degree(text)
     best = pages[:_PAGES]
     terms = nlargest(_MOST_TERMS, (term for term in weights if len(term) >= _LEAST_TERM_CHARS), key=weights.__getitem__)

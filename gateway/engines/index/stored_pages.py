@@ -1,4 +1,4 @@
-"""The pages of one search, each read and unpacked once however many steps of the ranking look at it.
+"""Reads the pages of one search, each of them once, for all steps of the ranking.
 
 Runs in a reader thread. Knows no ranking.
 """

@@ -31,7 +31,7 @@ def entries(text: str) -> list[Item] | None:
 
 
 def without_leaders(text: str) -> str:
-    """The text, each row of dots as one sign."""
+    """The text with an ellipsis in the place of each row of dots."""
     return _LEADER.sub(" … ", text)
 
 

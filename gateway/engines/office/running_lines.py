@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 _EDGE_PARTS = 2
-"""Parts at each end of a page that may be repeated ones: a title and a number, a name and a date."""
+"""Parts at the top and at the bottom of a page that are compared. Chosen: a title and a number, a name and a date."""
 _LEAST_PAGES = 3
 """Chosen: two pages may begin alike by chance; at double, short chapters keep their names on every page."""
 _MOST_CHARS = 200
@@ -13,7 +13,7 @@ _OTHER_KINDS = ("|", "- ", "```", "<")
 
 
 def running_lines(pages: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
-    """The places `(page, part)` of repeated lines, but for the first of each, which tells what the others would.
+    """The places `(page, part)` of repeated lines, without the first place of each line, which is kept.
 
     `pages` are the parts of each page. A line is repeated when at least _LEAST_PAGES pages have it at the same end,
     unchanged or with a number before or after it that counts the pages.
@@ -33,7 +33,8 @@ def running_lines(pages: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
 
 
 def _readings(part: str, page: int) -> Iterator[tuple[str, int]]:
-    """What must be equal on other pages: the text, or the rest of it and how far its number is from the page's."""
+    """What must be equal on other pages: the text; or the text without its first or last number, and the difference of
+    that number and the page's."""
     if "\n" in part or len(part) > _MOST_CHARS or part.startswith(_OTHER_KINDS):
         return
     is_heading, text = part.startswith("#"), part.lstrip("# ")
