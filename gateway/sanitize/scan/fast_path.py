@@ -124,6 +124,8 @@ def plain_text_cut(text: str, start: int) -> int:
 
 def _may_be_password(plain: bytes) -> bool:
     """Whether a word without digits may be a value: by its letters, or by a command or a name before it."""
+    if plain.islower() and b"-" not in plain:
+        return False  # most chunks of prose: every alternative below has a capital or a hyphen
     if _UNUSUAL_WORD(plain, 0)[0] < 0:
         return False
     if any(not (word.islower() or word.isupper()) for word in _LONG_VALUE.findall(plain)):
