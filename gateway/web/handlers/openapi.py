@@ -183,13 +183,17 @@ def _camel(name: str) -> str:
     return "".join(word.capitalize() for word in name.replace("-", "_").split("_"))
 
 
+_NOT_OF_OPENAPI = ("$schema", "errorMessage")
+"""Keywords of our schemas that a document of OpenAPI may not have; the second one is words of an error."""
+
+
 def _moved(value: Any, name: str) -> Any:
     """The schema with references to its own definitions turned to the components that these have become."""
     if isinstance(value, list):
         return [_moved(each, name) for each in value]
     if not isinstance(value, dict):
         return value
-    moved = {key: _moved(each, name) for key, each in value.items() if key != "$schema"}
+    moved = {key: _moved(each, name) for key, each in value.items() if key not in _NOT_OF_OPENAPI}
     reference = moved.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/$defs/"):
         moved["$ref"] = f"#/components/schemas/{name}.{reference.removeprefix('#/$defs/')}"
