@@ -113,9 +113,8 @@ class OpenAICompatUpstream:
                 async for chunk in chunks:
                     batch = parser.feed(chunk)
                     if batch:
-                        if (
-                            len(batch[0]) > PIECE_BYTES
-                        ):  # begun in earlier reads: no read has so much, nor another event
+                        # only the first event may be longer than a read: it began in earlier ones
+                        if len(batch[0]) > PIECE_BYTES:
                             await checked_events(batch, stats, names)
                         stats.upstream_s += clock() - started_s
                         if b"[DONE]" in batch:

@@ -4,8 +4,8 @@ Source: schema.org's types and properties, and which of them Google's documentat
 """
 
 Field = tuple[str, str, str]
-"""`(properties, form, label)`: the first of the properties that has a value is written; "" stands for the whole object.
-Forms: `fact`, `text`, `list`, `steps` and `questions`."""
+"""`(properties, form, label)`. `properties` are names with blanks between them; the first one that has a value is
+written, and "" is the object itself. `form` is `fact`, `text`, `list`, `steps` or `questions`."""
 _ARTICLE = (
     ("author", "fact", "Author"),
     ("datePublished", "fact", "Published"),

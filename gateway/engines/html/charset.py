@@ -11,12 +11,12 @@ import re
 from gateway.engines.html import legacy_charset
 
 _WIDE_BYTES, _MIN_WIDE_BYTES, _MIN_ZEROS = 256, 16, 0.8
-"""What is looked at for UTF-16 without a mark, the least of it, and the share of zeros at every second place. Chosen: a
-tag and a heading; at half a short binary head passes, at double nothing more is found. One letter in five may be of
-another script."""
+"""A page is UTF-16 without a byte-order mark if, of its first _WIDE_BYTES, at least _MIN_ZEROS of every second byte are
+zero. A page of fewer than _MIN_WIDE_BYTES is not examined. Chosen: 256 bytes hold a tag and a heading; at half a short
+binary header passes, at double nothing more is found. With .8, one letter in five may be of another script."""
 _GOOD_FOR_BAD = 4
-"""Characters of several bytes for each damaged one, from which on a text is UTF-8. Other encodings have .3 by chance.
-Chosen: at half a page in two encodings is misread in one, at double in the other."""
+"""A page is UTF-8 if it has so many characters of several bytes for each invalid byte. Pages in other encodings have .3
+by chance. Chosen: a page may hold two encodings; at half its second one is misread, at double its first one."""
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _HEADER = re.compile(r"charset\s*=\s*(?:[\"']\s*)?([^\s\"';,]+)", re.IGNORECASE)
 _DECLARATION_BYTES = 4096

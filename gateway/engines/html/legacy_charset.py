@@ -17,8 +17,8 @@ title of a short page does not count."""
 _MAX_BAD = 0.01
 """Share of undecodable characters in a sample: one line of another encoding."""
 _MIN_IN_ROWS = 0.5
-"""Share of the non-ASCII bytes that stand in rows of three or more. Latin texts have single letters among ASCII (.1),
-others whole words (.9). Chosen half way."""
+"""A page is not in Latin script if this share of its non-ASCII bytes is in runs of three or more. In Latin scripts they
+are single letters between ASCII letters (a share of .1), in others whole words (.9). Chosen half way."""
 _ROW = re.compile(rb"[\x80-\xff](?:[\x40-\x7e]?+[\x80-\xff]){2,}+")
 _FIRST_HIGH = re.compile(rb"[\x80-\xff]")
 _HIGH = bytes(range(128))

@@ -36,7 +36,7 @@ of documentation (`bench.search_quality`): MRR@10 .836 instead of .802, plain FT
 
 _LEAST_WORDS = 2
 _WORD = re.compile(r"[^\W\d_]{2,64}")
-"""Words that must be left: a message of numbers alone is looked up as it stands."""
+"""A message that would keep fewer words than this, such as one of numbers alone, is searched for unchanged."""
 
 _LONG_PAGE = 100
 _SHARE = 0.2

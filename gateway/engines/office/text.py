@@ -77,7 +77,7 @@ class DocumentText:
             self._add(text.strip())
 
     def items(self, items: list[tuple[int, str, str]]) -> None:
-        """A list: `(depth, mark, text)` of each item. The least depth stands at the margin."""
+        """Writes a list of `(depth, mark, text)`. Items of the least depth are not indented."""
         top = min((depth for depth, _, _ in items), default=0)
         lines = [
             f"{'   ' * (depth - top)}{mark} {' '.join(text.split())}" for depth, mark, text in items if text.strip()

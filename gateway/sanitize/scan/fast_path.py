@@ -43,11 +43,11 @@ _UNUSUAL_WORD = searcher(
         + _OPTION.pattern
     )
 )
-"""Capitals and small letters as words of prose do not mix them, or a command's option: before or in a password of
-letters and marks. One of small letters, or capitals, alone is told from a word by no detector."""
+"""A word that mixes capitals and small letters as prose does not, or a command's option. A password without digits has
+the one, or the other precedes it. No detector finds a password of small letters alone, or of capitals alone."""
 _LONG_VALUE = re.compile(rb"[^\s]{12,64}")
-"""12 characters: from there on mixed letters are a certain value (`value_forms.MIN_CERTAIN_CHARS`). Chosen: 64 bounds
-the search; at half or double the rest of a longer word is a word of its own."""
+"""A word that is long enough to be a certain value if it mixes letters (`value_forms.MIN_CERTAIN_CHARS`). Chosen: 64
+bounds the match; the rest of a longer word is matched as the next word, at half or double as well."""
 _LINE_FEED = 0x0A
 _LINKS = frozenset(link.decode() for link in ADDRESS_LINKS)
 _SECRET_NAME = searcher(re2.compile(NAMES))

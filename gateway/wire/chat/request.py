@@ -28,8 +28,9 @@ _CREDENTIAL_PREFIXES = ("aws_", "azure_", "vertex_", "litellm_", "x-portkey", "p
 IMAGE_PARTS = ("image_url", "input_image")
 """Types of the parts with an image: chat's, and that of the responses route."""
 _PARTS_A_STEP, _TEXT_FIELDS = 1_024, 2
-"""Content parts that are looked at in one step; and the fields of a part of text, which has no others: `type`, `text`.
-Chosen: so many take up to a millisecond. At half more turns of the loop, at double others wait for twice as long."""
+"""Content parts that one step checks, and the number of fields of a text part (`type` and `text`), which is not checked
+further. Chosen: a step takes up to a millisecond; at half there are twice as many, at double others wait twice as
+long."""
 _PLAIN_ROLES = ("user", "assistant", "system")
 """Roles that every upstream accepts as they are."""
 _JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no code fence."

@@ -66,9 +66,8 @@ class MessageBuilder:
         self._caller: Json = {}  # the assistant message of the open calls
         self._waiting: list[Json] = []
         self._images: list[Json] = []
-        self._further: dict[
-            int, tuple[Json, list[str]]
-        ] = {}  # texts that go on a message, by its id: joined at the end
+        # by the id of a message: the message, and further texts of it, which are joined once, at the end
+        self._further: dict[int, tuple[Json, list[str]]] = {}
         self._warnings: dict[str, None] = {}
         self.settings: Json = {}
         self._adders: dict[str, Callable[[Json, str], None]] = {
