@@ -51,6 +51,9 @@ _JUDGED_PASSAGES = 2
 """The best pages that speak for the whole answer, and how many of their best passages the score reads; of further pages
 it reads one. Chosen: the answer to a right query is among them for four questions in five; more would let an unlucky
 passage far down speak for the result."""
+_SCORED_PAGES = 10
+"""Pages that are scored, however few are wanted: a lower page may lift the score of the first, which must not depend on
+the number of results. Chosen: as many as the ranking compares by their whole texts, so all are read anyway."""
 
 
 class _Asked(NamedTuple):
@@ -101,7 +104,8 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     fits = [_fit(hit, page, place, asked_for) for place, (hit, page) in enumerate(found)]
     scores = in_order(fits, speaks)
     instead = tuple(meant.items())
-    return [replace(hit, score=round(each, 4), respelt=instead) for (hit, _), each in zip(found, scores, strict=True)]
+    hits = [replace(hit, score=round(each, 4), respelt=instead) for (hit, _), each in zip(found, scores, strict=True)]
+    return hits[: query.count]
 
 
 def _by_page(reader: IndexReader, candidates: list[Candidate], text: str) -> list[RankedPage]:
@@ -122,7 +126,7 @@ def _by_page(reader: IndexReader, candidates: list[Candidate], text: str) -> lis
 def _named(
     reader: IndexReader, stored: StoredPages, ranked: list[RankedPage], query: IndexQuery
 ) -> list[tuple[IndexHit, RankedPage]]:
-    """The best pages that may be shown, as many as are wanted, without their scores."""
+    """The best pages that may be shown, without their scores: as many as are wanted, and at least _SCORED_PAGES."""
     phrases = [comparable(phrase) for phrase in query.phrases]
     found: list[tuple[IndexHit, RankedPage]] = []
     urls: set[str] = set()
@@ -134,7 +138,7 @@ def _named(
             continue
         urls.add(hit.url)
         found.append((hit, page))
-        if len(found) == query.count:
+        if len(found) == max(query.count, _SCORED_PAGES):
             break
     return found
 

@@ -251,3 +251,20 @@ async def test_a_large_index_finds_pages_by_chinese_pairs_beside_common_words(
     monkeypatch.setattr(candidates, "ROW_BUDGET", 10)
     pages = [("chinese", "教程 for everybody"), *_COMMON_PAGES]
     assert "chinese" in await _found(tmp_path, pages, "amber tide 教程")
+
+
+async def test_a_score_does_not_depend_on_the_number_of_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lower page that fits better lifts the score of the first, also where it is not shown."""
+    monkeypatch.setattr(ranking, "_fit", lambda hit, page, place, asked: 0.1 + 0.2 * min(place, 2))
+    index = PageIndex(tmp_path / "i.db")
+    texts = [f"{'The harbour and its tide. ' * (6 - at)} {'Ships come and go. ' * 20}" for at in range(5)]
+    await index.add([IndexedPage(f"https://a.test/{at}", f"Page {at}", text) for at, text in enumerate(texts)])
+    scores = [
+        [hit.score for hit in await index.search(IndexQuery("harbour tide", ("",), count=count))]
+        for count in (1, 2, 10)
+    ]
+    assert list(map(len, scores)) == [1, 2, 5] and scores[-1][0] == 0.5
+    assert all(fewer == scores[-1][: len(fewer)] for fewer in scores)
+    await index.close()
