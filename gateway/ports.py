@@ -18,18 +18,35 @@ cancelled call closes or releases its connections at once.
 """
 
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.domain import (
     CrawlRequest,
     ExtractRequest,
     Json,
-    PagePicture,
-    PictureText,
     RequestStats,
     SearchRequest,
     WebCall,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PagePicture:
+    """A page of a document as a data URL, its size in pixels, and how many pages the document has."""
+
+    url: str
+    width: int
+    height: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class PictureText:
+    """What OCR has read of a picture. `is_uncertain`: much of it may be misread."""
+
+    text: str
+    is_uncertain: bool
 
 
 class SearchProvider(Protocol):

@@ -74,12 +74,12 @@ class Envelope:
 
 def decode(raw: bytes | bytearray) -> Any:
     """The JSON value of a body. Raises RpcFault -32700: not UTF-8, not JSON, NaN, or nested too deeply."""
-    is_empty, is_measured = not raw, len(raw) > schemas.MEASURED_BYTES
+    size = len(raw)  # as it came: decoding may empty it
     try:
         value = large_json.decode(raw)
     except orjson.JSONDecodeError as error:
-        place = f" (line {error.lineno}, column {error.colno})" if not is_empty else ""
+        place = f" (line {error.lineno}, column {error.colno})" if size else ""
         raise RpcFault(PARSE_ERROR, f"the body is not valid JSON in UTF-8: {error.msg}{place}") from None
-    if not is_measured and schemas.is_too_deep(raw, value):
+    if size <= schemas.MEASURED_BYTES and schemas.is_too_deep(raw, value):
         raise RpcFault(PARSE_ERROR, f"the body is nested more than {schemas.MAX_DEPTH} levels deep")
     return value

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
-from aiohttp import HttpVersion11, hdrs, web
+from aiohttp import ClientConnectionResetError, HttpVersion11, hdrs, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.helpers import rfc822_formatted_time
 from aiohttp_sse import EventSourceResponse
@@ -18,12 +18,17 @@ from gateway.domain import Event, EventStream
 from gateway.errors import GatewayError
 from gateway.resilience.slices import Steps, all_steps
 from gateway.sanitize.masking.stream_steps import Refusal
+from gateway.web.aiohttp_internals import head_bytes
 from gateway.wire.json_default import as_json
 from gateway.wire.json_drain import EncodedJson, is_long
 
 _CLIENT_STALL_S = 60.0
 """A client that acknowledges nothing for so long is cut. The pings find it: aiohttp-sse sends one every 15 s.
 Chosen: half would cut mobile clients that change networks; double would hold an upstream's slot for two minutes."""
+
+_JOINED_BYTES = 1 << 16
+"""A shorter body is sent together with its head. Chosen: one packet instead of two, and one system call; at half more
+answers take two, at double more memory is copied."""
 
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 """Ask proxies (nginx reads the second) to pass events on at once and unchanged."""
@@ -37,7 +42,8 @@ class JsonReply(web.StreamResponse):
 
     The naive form is `web.Response` with the rendered body. Its way to the wire, which asks of every answer whether it
     is chunked, compressed, a file or carries cookies, takes 7.9 % of the instructions of a keyed, sanitized, cached
-    search (cachegrind over 1,500 requests in one process, 2026-11-22).
+    search (cachegrind over 1,500 requests in one process, 2026-11-22); aiohttp's writer, which joins head and body in
+    five calls, 3 % of a status call's.
 
     | state    | entered by  | `data` may change | `headers` may change |
     |----------|-------------|-------------------|----------------------|
@@ -114,20 +120,27 @@ class JsonReply(web.StreamResponse):
         if self._stays_open is None:
             self._stays_open = request.keep_alive
         headers, (major, minor) = self.headers, request.version
-        *before, last = body
-        headers[hdrs.CONTENT_LENGTH] = str(len(last) + sum(map(len, before)) if before else len(last))
+        headers[hdrs.CONTENT_LENGTH] = str(len(body[0]) if len(body) == 1 else sum(map(len, body)))
         headers[hdrs.DATE] = rfc822_formatted_time()
         if not self._stays_open:
             headers[hdrs.CONNECTION] = "close"
         elif minor == 0:
             headers[hdrs.CONNECTION] = "keep-alive"
-        writer = request.writer
-        await writer.write_headers(f"HTTP/{major}.{minor} {self.status} {self.reason}", headers)
+        head = head_bytes(f"HTTP/{major}.{minor} {self.status} {self.reason}", headers)
         if request.method == hdrs.METH_HEAD:
-            before, last = [], b""
-        for part in before:
+            body = []
+        elif len(body) == 1 and len(body[0]) < _JOINED_BYTES:
+            head += body[0]
+            body = []
+        writer, transport = request.writer, request.transport
+        if transport is None or transport.is_closing():
+            raise ClientConnectionResetError("the client has left")
+        transport.write(head)
+        writer.output_size = len(head)  # aiohttp asks it whether an answer has begun
+        for part in body:
             await writer.write(part)
-        await writer.write_eof(last)
+        if body or request.protocol.writing_paused:
+            await writer.drain()
         self._is_sent = True
         return writer
 

@@ -6,9 +6,9 @@ key, a query string, a prompt or an answer. Knows no HTTP but the status.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gateway import logs
 from gateway.access.prices import Used
@@ -24,8 +24,7 @@ Half would write smaller groups, which cost more a line; double would delay line
 the loop for milliseconds."""
 
 
-@dataclass(slots=True)
-class Finished:
+class Finished(NamedTuple):
     """The record of a request that was answered, or whose client left.
 
     `endpoint`: the row's name or `unmatched`. `total_s`: seconds from the first middleware to the end of the answer.
@@ -54,10 +53,12 @@ class Recorder:
 
     def add(self, finished: Finished) -> None:
         """Record one request. Must be called inside the event loop."""
-        self._gathered.append(finished)
-        if len(self._gathered) == 1:
+        gathered = self._gathered
+        gathered.append(finished)
+        count = len(gathered)
+        if count == 1:
             asyncio.get_running_loop().call_later(_GATHER_S, self.flush)
-        elif len(self._gathered) >= _MAX_GATHERED:
+        elif count >= _MAX_GATHERED:
             self.flush()
 
     def flush(self) -> None:
@@ -123,16 +124,14 @@ class Recorder:
     def _count_tools(self, gathered: Sequence[Finished]) -> None:
         """Count calls of tools, those for a model under both. `gathered`: requests that called some."""
         durations: dict[str, list[float]] = {}
-        all_stats = [finished.stats for finished in gathered]
-        # each tool of each request is counted once, by C; what it was called more often is added
-        calls = Counter([(tool, each.outcome, each.key_id, each.model) for each in all_stats for tool in each.tools])
-        for each in all_stats:
-            if len(each.tools) > 1 or each.tools.get(each.tool) != 1:
-                for tool, number in each.tools.items():
-                    calls[tool, each.outcome, each.key_id, each.model] += number - 1
-        for name in {each.tool for each in all_stats}:
-            if times := [one.total_s for one in gathered if one.stats.tool == name and name in one.stats.tools]:
-                durations[name] = times
+        calls: dict[tuple[str, str, str, str], int] = {}
+        for finished in gathered:
+            stats = finished.stats
+            for tool, number in stats.tools.items():
+                kind = tool, stats.outcome, stats.key_id, stats.model
+                calls[kind] = calls.get(kind, 0) + number
+                if tool == stats.tool:
+                    durations.setdefault(tool, []).append(finished.total_s)
         for (tool, outcome, key_id, model), number in calls.items():
             self._metrics.tool_calls.labels(tool, outcome or "ok").inc(number)
             if self._usage is not None:

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from gateway.web.server.aiohttp_internals import ConnectionBase
+from gateway.web.aiohttp_internals import ConnectionBase
 from tests.contract.test_layout import SOURCES, module_name
 from tests.support.paths import ROOT
 
 TOUCHES: dict[str, dict[str, str]] = {
-    "web.server.aiohttp_internals": {
+    "web.aiohttp_internals": {
         "_match_info": "a request takes its route from nowhere else; aiohttp's own entry sets the same attribute",
         "_manager": "a connection tells its server by no public name",
         "_loop": "the loop of a connection and of a server; asking for the running loop costs a system call",
@@ -30,6 +30,7 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_kwargs": "the settings of a runner's server, handed on to connections of our own class",
         "_make_server": "AppRunner has no public hook for a server class",
         "_app": "the application of a runner",
+        "_serialize_headers": "head and body of an answer leave in one piece; its writer joins them in five calls",
     },
     "web.replies": {"_ping_task": "aiohttp-sse keeps the ended task of its pings, which keeps the request"},
     "engines.fetch.bounded_answers": {

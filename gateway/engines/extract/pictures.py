@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gateway.domain import Json, PagePicture, PictureText
+from gateway.domain import Json
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest
 from gateway.ocr.image.normalise import is_plain
-from gateway.ports import PictureOcr
+from gateway.ports import PagePicture, PictureOcr, PictureText
 from gateway.resilience.work_time import WorkTime
 from gateway.wire.image_header import ImageInfo
 

@@ -68,7 +68,8 @@ class Renderer:
     @property
     def problem(self) -> str | None:
         """Why pages are not rendered at present, for the operator; None when nothing is known to be wrong."""
-        return self._deps.process.problem or self._deps.process.lack()
+        process = self._deps.process
+        return process.problem or process.lack()
 
     def session(self, owner: str) -> "RenderSession":
         """A call of the key `owner`; nothing is opened before its first page. Close it."""

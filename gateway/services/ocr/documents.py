@@ -5,10 +5,9 @@ A page is drawn when it is asked for, so that a document never lies in memory as
 
 from dataclasses import dataclass
 
-from gateway.domain import PagePicture
 from gateway.errors import InvalidRequest
 from gateway.ocr.types import no_such_pages
-from gateway.ports import PagePictures
+from gateway.ports import PagePicture, PagePictures
 from gateway.services.ocr.data_urls import decode_file
 from gateway.services.ocr.images import Image
 from gateway.services.ocr.request import Source

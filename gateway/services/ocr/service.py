@@ -8,8 +8,9 @@ from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Protocol, TypeVar
 
-from gateway.domain import EventStream, Json, PictureText, RequestStats
+from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, UpstreamRefused, UpstreamTimeout
+from gateway.ports import PictureText
 from gateway.resilience.work_time import WorkTime
 from gateway.services.ocr.documents import Document, Documents
 from gateway.services.ocr.images import Image, ImageLoader

@@ -72,16 +72,20 @@ def _presented_key(headers: MultiMapping[str]) -> str:
     It is in `Authorization` or in `X-Api-Key`, or the same in both. Two headers of one name are refused whatever
     they hold, and two keys that differ: different programs on the way could go by different ones.
     """
-    sent, sent_apart = headers.getall(hdrs.AUTHORIZATION, _NONE), headers.getall(_API_KEY, _NONE)
-    if len(sent) > 1 or len(sent_apart) > 1:
-        raise InvalidRequest(f"more than one {'Authorization' if len(sent) > 1 else _API_KEY} header; send one")
+    sent = headers.getall(hdrs.AUTHORIZATION, _NONE)
+    if len(sent) > 1:
+        raise InvalidRequest("more than one Authorization header; send one")
     scheme, _, presented = sent[0].partition(" ")
     presented = presented.strip() if scheme.lower() == "bearer" else ""
-    if sent_apart[0]:
-        if sent[0] and presented != sent_apart[0].strip():
-            raise InvalidRequest(f"the Authorization and {_API_KEY} headers differ; send one of them")
-        presented = sent_apart[0].strip()
-    return presented
+    if _API_KEY not in headers:
+        return presented
+    sent_apart = headers.getall(_API_KEY)
+    if len(sent_apart) > 1:
+        raise InvalidRequest(f"more than one {_API_KEY} header; send one")
+    presented_apart = sent_apart[0].strip()
+    if sent[0] and sent_apart[0] and presented != presented_apart:
+        raise InvalidRequest(f"the Authorization and {_API_KEY} headers differ; send one of them")
+    return presented_apart or presented
 
 
 async def _look_again(request: web.Request, presented: str) -> Caller | None:

@@ -40,17 +40,18 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         coding = headers.get(hdrs.CONTENT_ENCODING)
         if coding is not None and coding.lower() != "identity":
             raise UnsupportedMediaType("the Content-Encoding is not supported; send the body without one")
+        server, content = context.server, request.content
         max_bytes, own_max_bytes = request.client_max_size, context.endpoint.max_body_bytes
         if 0 < own_max_bytes < max_bytes:
             max_bytes = own_max_bytes
-        if request.content.is_eof():  # it came with the headers: nothing to wait for
-            raw: bytes | bytearray = request.content.read_nowait()
+        if content.is_eof():  # it came with the headers: nothing to wait for
+            raw: bytes | bytearray = content.read_nowait()
             if len(raw) > max_bytes:
                 raise _too_large(len(raw), max_bytes)
         else:
-            raw = await _receive(request, max_bytes, context.server.body_timeout_s)
-        max_values = context.server.max_json_values
-        if is_large := len(raw) > MEASURED_BYTES or len(raw) > max_values:
+            raw = await _receive(request, max_bytes, server.body_timeout_s)
+        size, max_values = len(raw), server.max_json_values
+        if is_large := size > MEASURED_BYTES or size > max_values:
             give_back()
             context.stats.body_values = await _measure(raw, max_values)
             context.work.charge_values(context.stats.body_values)
@@ -58,8 +59,7 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
             raw = await in_slices(decode_steps(raw))
             give_back()
         context.body = check(raw, headers)
-        budgets = context.server.budgets
-        if budgets is not None and budgets.may_bind(context.caller):
+        if server.budgets is not None and server.budgets.may_bind(context.caller):
             await reserve(context)
         del raw
         if is_large:

@@ -14,7 +14,7 @@ from functools import partial
 
 from aiohttp import hdrs, web
 
-from gateway.web.server.aiohttp_internals import set_match_info
+from gateway.web.aiohttp_internals import set_match_info
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -44,9 +44,9 @@ from aiohttp.web_protocol import RequestHandler
 
 from gateway import logs
 from gateway.config.certificate import LoadedTls
+from gateway.web.aiohttp_internals import ConnectionBase, RunnerBase, ServerBase
 from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.listen_socket import BACKLOG
-from gateway.web.server.aiohttp_internals import ConnectionBase, RunnerBase, ServerBase
 from gateway.web.server.fast_routes import Front
 
 _STOP_S = 5.0
@@ -86,7 +86,7 @@ class _Connection(ConnectionBase):
     live longer. So has a client that does not read.
     """
 
-    __slots__ = ("__weakref__", "_header_timer", "_limits", "_linger_timer", "_stall_timer")
+    __slots__ = ("__weakref__", "_header_timer", "_limits", "_linger_timer", "_stall_timer", "_was_paused")
 
     def __init__(self, server: web.Server, limits: _Limits, **settings: Any) -> None:
         super().__init__(server, **settings)
@@ -94,6 +94,7 @@ class _Connection(ConnectionBase):
         self._header_timer: asyncio.TimerHandle | None = None
         self._linger_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
+        self._was_paused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -109,6 +110,16 @@ class _Connection(ConnectionBase):
             self._stop_header_timer()
         elif self._header_timer is None and self.awaits_header:  # a header has begun but is not complete
             self._start_header_timer()
+
+    def pause_reading(self) -> None:
+        self._was_paused = True
+        super().pause_reading()
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Nothing on a connection whose reading was never paused. aiohttp calls it twice for each body, and each time
+        lets the parser parse an empty piece (3 % of the instructions of a small call)."""
+        if self._was_paused:
+            super().resume_reading(resume_parser)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._stop_header_timer()

@@ -14,7 +14,10 @@ from gateway.web.request_log import Finished, Recorder
 
 
 def finished(**stats: Any) -> Finished:
-    return Finished(RequestStats(key_id="abc", **stats), "req_1", "chat", "POST", 200, 0.5, 0)
+    used = RequestStats(key_id="abc")
+    for name, value in stats.items():
+        setattr(used, name, value)
+    return Finished(used, "req_1", "chat", "POST", 200, 0.5, 0)
 
 
 REQUESTS = [

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from gateway.domain import CrawlRequest, ExtractRequest, PictureText
+from gateway.domain import CrawlRequest, ExtractRequest
 from gateway.engines.extract.pictures import PictureReader
 from gateway.engines.render.renderer import Renderer
+from gateway.ports import PictureText
 from tests.support.websites import Engine, Site, engine, page, serving
 from tests.unit.engines.render.conftest import Wish, running
 

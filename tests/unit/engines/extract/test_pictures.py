@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator
 import pytest
 from PIL import Image
 
-from gateway.domain import Json, PictureText
+from gateway.domain import Json
 from gateway.engines.extract.documents import kind_of
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.extract.pictures import PictureReader, PooledPictures
 from gateway.errors import InvalidRequest, UpstreamUnavailable
+from gateway.ports import PictureText
 from tests.support.office_files import pdf_file, scanned_pdf
 
 pytestmark = pytest.mark.slow  # a parse process for each test

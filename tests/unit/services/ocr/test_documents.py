@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from gateway.domain import Json, PagePicture, RequestStats
+from gateway.domain import Json, RequestStats
 from gateway.errors import BudgetSpent, EngineMissing, InvalidRequest, UpstreamRefused
+from gateway.ports import PagePicture
 from gateway.services.ocr.documents import DocumentLimits, Documents
 from gateway.services.ocr.images import ImageLoader
 from gateway.services.ocr.service import OcrService, OwnOcr

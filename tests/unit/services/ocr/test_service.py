@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from gateway.domain import EventBatch, Json, PagePicture, RequestStats
+from gateway.domain import EventBatch, Json, RequestStats
 from gateway.engines.extract.parse_pool import ParsePool
 from gateway.engines.extract.pictures import PooledPixels
 from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
+from gateway.ports import PagePicture
 from gateway.services.ocr.data_urls import decode_data_url
 from gateway.services.ocr.documents import DocumentLimits, Documents
 from gateway.services.ocr.images import ImageLoader

@@ -9,7 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_writer import _serialize_headers as head_bytes
 from aiohttp.web_protocol import RequestHandler
+
+__all__ = ["ConnectionBase", "RunnerBase", "ServerBase", "head_bytes", "set_match_info"]
+"""`head_bytes(status_line, headers)`: the head of an answer up to its blank line, as aiohttp's own writer makes it.
+Raises ValueError for a line break or another control character in a header."""
 
 
 def set_match_info(request: web.Request, info: web.UrlMappingMatchInfo) -> None:
