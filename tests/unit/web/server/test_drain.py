@@ -16,7 +16,8 @@ from gateway.config.certificate import LoadedTls, loaded
 from gateway.config.server_settings import Tls
 from gateway.web.in_flight import IN_FLIGHT, InFlight
 from gateway.web.listen_socket import bind
-from gateway.web.server.runner import LINGER_S, Listener
+from gateway.web.server.connections import LINGER_S
+from gateway.web.server.runner import Listener
 from tests.support.connect_proxy import PrivateAuthority
 from tests.support.waiting import until
 

@@ -1,0 +1,165 @@
+"""The connections of a listener: what one does with a late header, a malformed request and a client that does not read.
+
+Knows no endpoint: requests go to `Front`. `runner` decides when connections have to end.
+"""
+
+import asyncio
+import secrets
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+from gateway import logs
+from gateway.web.aiohttp_internals import ConnectionBase, RunnerBase, ServerBase
+from gateway.web.server.fast_routes import Front
+
+LINGER_S = 0.5
+"""How long a connection that is idle when the server begins to drain may still bring a request, which is answered.
+Chosen: longer than a round trip to any client. Half could cut clients far away; double would delay each restart."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Of one connection, in seconds: for a request's header, and for a client that does not read."""
+
+    header_s: float
+    stalled_s: float
+
+
+class ClientConnection(ConnectionBase):
+    """Answers requests that cannot be parsed, and failures outside every middleware, with fixed words.
+
+    A request's header has a time limit of its own, from the connection or its first byte on: idle connections may
+    live longer. So has a client that does not read.
+    """
+
+    __slots__ = ("__weakref__", "_header_timer", "_limits", "_linger_timer", "_stall_timer", "_was_paused")
+
+    def __init__(self, server: web.Server, limits: ConnectionLimits, **settings: Any) -> None:
+        super().__init__(server, **settings)
+        self._limits = limits
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._linger_timer: asyncio.TimerHandle | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
+        self._was_paused = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        if isinstance(self.server, ConnectionServer):
+            self.server.connecting.discard(self)
+            if self.server.is_leaving:
+                self.leave()
+        self._start_header_timer()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._header_timer is not None and self.has_requests:
+            self._stop_header_timer()
+        elif self._header_timer is None and self.awaits_header:  # a header has begun but is not complete
+            self._start_header_timer()
+
+    def pause_reading(self) -> None:
+        self._was_paused = True
+        super().pause_reading()
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Nothing on a connection whose reading was never paused. aiohttp calls it twice for each body, and each time
+        lets the parser parse an empty piece (3 % of the instructions of a small call)."""
+        if self._was_paused:
+            super().resume_reading(resume_parser)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._stop_header_timer()
+        for timer in (self._linger_timer, self._stall_timer):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self.transport is not None:
+            self._stall_timer = self.event_loop.call_later(self._limits.stalled_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+        super().resume_writing()
+
+    def leave(self) -> None:
+        """Close as soon as nothing runs, but not before `LINGER_S`: a request may be on its way. (aiohttp's own `close`
+        stops listening to a connection just made and leaves it open, so its request is never answered.)"""
+        self._linger_timer = self.event_loop.call_later(LINGER_S, self._leave_if_idle)
+
+    def _leave_if_idle(self) -> None:
+        if self.awaits_header:
+            self.force_close()
+        else:
+            self.leave()
+
+    def _start_header_timer(self) -> None:
+        self._header_timer = self.event_loop.call_later(self._limits.header_s, self._end_late_header)
+
+    def _stop_header_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def _end_late_header(self) -> None:
+        self._header_timer = None
+        if self.is_waiting:
+            self.force_close()
+
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """A fixed JSON error, and the end of the connection. Raises ConnectionError when an answer has begun."""
+        if request.writer.output_size > 0:
+            raise ConnectionError("an answer is on its way already")
+        text = "the request is not valid HTTP/1.1" if status < 500 else "the gateway failed on this request"
+        kind = "invalid_request_error" if status < 500 else "server_error"
+        error = {"message": text, "type": kind, "param": None, "code": "bad_request" if status < 500 else kind}
+        reply = web.Response(body=orjson.dumps({"error": error}), status=status, content_type="application/json")
+        request_id = f"req_{secrets.token_hex(12)}"
+        logs.event("malformed", request_id=request_id, status=status)
+        reply.headers["Server"] = "gateway"
+        reply.headers["X-Request-Id"] = request_id
+        reply.force_close()
+        return reply
+
+
+class ConnectionServer(ServerBase):
+    """`connecting`: accepted, and not yet among `connections`: for a turn of the loop or two, or for a TLS handshake.
+    Held weakly, since nobody is told of a handshake that fails."""
+
+    def __init__(self, limits: ConnectionLimits, *parts: Any, **settings: Any) -> None:
+        super().__init__(*parts, **settings)
+        self._limits = limits
+        self.is_leaving = False
+        self.connecting: weakref.WeakSet[RequestHandler] = weakref.WeakSet()
+
+    def leave(self) -> None:
+        """Let every connection go, those to come included."""
+        self.is_leaving = True
+        for connection in self.connections:
+            if isinstance(connection, ClientConnection):
+                connection.leave()
+
+    def __call__(self) -> RequestHandler:
+        connection = self.connect(ClientConnection, self._limits)
+        self.connecting.add(connection)
+        return connection
+
+
+class ServerRunner(RunnerBase):
+    """Serves an application through a `ConnectionServer`."""
+
+    def __init__(self, app: web.Application, limits: ConnectionLimits, **settings: Any) -> None:
+        super().__init__(app, **settings)
+        self._limits = limits
+
+    def replace_server(self, app: web.Application, server: web.Server, settings: dict[str, Any]) -> web.Server:
+        return ConnectionServer(self._limits, Front(app, server.request_handler), **settings)
