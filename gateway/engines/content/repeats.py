@@ -157,9 +157,18 @@ def groups_of(blocks: Sequence[TextBlock]) -> dict[Any, list[int]]:
         if block.element.tag in ("td", "th"):
             box = next(block.element.iterancestors("table"), None)
         elif block.element.tag in ("li", "dt", "dd"):
-            box = block.element.getparent()
+            box = _outermost_list(block.element.getparent())
         else:
             continue
         if box is not None:
             groups.setdefault(box, []).append(at)
     return groups
+
+
+def _outermost_list(box: Any) -> Any:
+    """The list itself, or the one of which it is a part of an item."""
+    above = None if box is None else box.getparent()
+    while above is not None and above.tag in ("li", "dd") and above.getparent() is not None:
+        box = above.getparent()
+        above = box.getparent()
+    return box

@@ -5,7 +5,8 @@ Knows no index and no tool's result shapes. A page that fails or repeats another
 A page passes through these steps, each in its own task:
   pop (`_drive`) -> robots.txt -> load -> scope of a redirect's end -> repeat? -> offer its links -> result, or failure
 The crawl ends when the limit, the time budget or the memory budget is reached, or when no page waits and no task runs.
-`_running` are the tasks, at most MAX_WORKERS; `_away` counts those on other sites, at most MAX_AWAY.
+`_running` are the tasks, at most MAX_WORKERS; `_away` counts those on other sites, at most MAX_AWAY, `_unnamed` those
+whose links hold no word of the instructions, at most MAX_UNNAMED.
 """
 
 import asyncio
@@ -29,6 +30,10 @@ MAX_WORKERS = 12
 HostSlots decides how many requests one host gets, so double would mostly wait there."""
 MAX_AWAY = 6
 """Of these, pages on other sites: half of MAX_WORKERS, so that slow hosts elsewhere do not stop the crawl."""
+MAX_UNNAMED = 2
+"""Of these, pages whose links hold no word of the instructions. Chosen: one of them may link to pages that do, which go
+first then. At half nothing else is read while a slow one is, at double small limits are used up on a site's overviews.
+"""
 MAX_FAILURES = 50
 """Failures listed in a result. Chosen: enough to see what is wrong; the rest is only counted."""
 BEGINNING_CHARS = 2_000
@@ -48,7 +53,8 @@ class CrawlOutcome:
     """What a crawl found.
 
     `pages` are (visit, page) in breadth-first order, `failures` (url, failure), at most MAX_FAILURES of the `failed`.
-    For a map: `visits` are the URLs found, and `beginnings` maps the URL of each page read to (title, first words).
+    For a map: `visits` are the URLs found, `anchors` maps each to the most promising text of its links, and
+    `beginnings` the URL of each page read to (title, first words). `waiting`: pages found that were not read.
     `cut_pages` are pages of which `max_breadth` left out links.
     `reasons` counts pages left out by a FetchFailed code, or `duplicate filtered trap empty scripted`.
     """
@@ -56,10 +62,12 @@ class CrawlOutcome:
     pages: list[tuple[Visit, LoadedPage]] = field(default_factory=list)
     failures: list[tuple[str, FetchFailed]] = field(default_factory=list)
     visits: list[Visit] = field(default_factory=list)
+    anchors: dict[str, str] = field(default_factory=dict)
     beginnings: dict[str, tuple[str, str]] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
     pages_read: int = 0
     cut_pages: int = 0
+    waiting: int = 0
     failed: int = 0
     timed_out: bool = False
     too_much: bool = False
@@ -110,6 +118,7 @@ class Crawler:
         self._running: set[asyncio.Task[None]] = set()
         self._attempts = 0
         self._away = 0
+        self._unnamed = 0
         self._content_chars = 0
         self._done = 0  # pages read that are in the result
         self._reported = -1
@@ -131,6 +140,8 @@ class Crawler:
             await asyncio.gather(*self._running, return_exceptions=True)
         self.outcome.pages.sort(key=lambda item: item[0])
         self.outcome.visits.sort()
+        self.outcome.anchors = {visit.url: self._frontier.anchor_of(visit) for visit in self.outcome.visits}
+        self.outcome.waiting = len(self._frontier)
         self.outcome.reasons["filtered"] += self._frontier.filtered
         self.outcome.cut_pages = self._frontier.cut_pages
         self.outcome.reasons["trap"] += self._scope.trapped
@@ -139,7 +150,7 @@ class Crawler:
     async def _drive(self) -> None:
         while True:
             while len(self._running) < MAX_WORKERS and self._may_start():
-                visit = self._frontier.pop(home_only=self._away >= MAX_AWAY)
+                visit = self._frontier.pop(home_only=self._away >= MAX_AWAY, named_only=self._unnamed >= MAX_UNNAMED)
                 if visit is None:
                     break
                 if self._plan.map_only and visit.depth >= self._plan.request.max_depth:
@@ -147,6 +158,7 @@ class Crawler:
                 self._attempts += 1
                 away = not self._scope.is_home(visit.url)
                 self._away += away
+                self._unnamed += not visit.is_named
                 self._running.add(asyncio.create_task(self._visit(visit, away)))
             if not self._running:
                 return
@@ -171,6 +183,7 @@ class Crawler:
             await self._process(visit)
         finally:
             self._away -= away
+            self._unnamed -= not visit.is_named
 
     async def _process(self, visit: Visit) -> None:
         try:

@@ -189,11 +189,10 @@ class LocalWebEngine:
 
     async def _choose(self, urls: list[str], outcome: CrawlOutcome, instructions: str) -> list[str]:
         """The URLs of a map that fit, judged by their links' texts and the beginnings of the pages that were read."""
-        anchors = {visit.url: visit.anchor for visit in outcome.visits}
         candidates = []
         for url in urls:
             title, text = outcome.beginnings.get(url, ("", ""))
-            candidates.append(Candidate(f"{anchors.get(url, '')} {title}".strip(), url, text))
+            candidates.append(Candidate(f"{outcome.anchors.get(url, '')} {title}".strip(), url, text))
         return [urls[at] for at in await self._chooser.choose(candidates, instructions)]
 
     async def _with_sitemap(self, urls: list[str], request: CrawlRequest, call: WebCall) -> list[str]:

@@ -4,7 +4,10 @@ With instructions the most promising links go first, at any depth within the lim
 regular expressions, whose time is linear in the length of the URL; an invalid pattern is refused by name.
 
 A URL passes through these states: unseen -> waiting (`offer`) -> visited (`pop`). `_seen` has every URL that is not
-unseen any more, so each is visited at most once; `mark_seen` adds those that a redirect or a canonical link names.
+unseen any more, so each is visited at most once; `mark_seen` adds those that a redirect or a canonical link names. A
+URL that waits moves forward when a later page links to it in more promising words: a chapter's own title may say less
+than the name of a section in it. `_waiting` has the place at which each of them counts; other entries of the heaps are
+old.
 """
 
 import asyncio
@@ -12,7 +15,7 @@ import heapq
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -77,12 +80,14 @@ def compile_patterns(patterns: Iterable[str], param: str) -> list[Any]:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Visit:
-    """A page to fetch. Ordered by depth, then by `place`: (number of the page that links to it, number of the link)."""
+    """A page to fetch. Ordered by depth, then by `place`: (number of the page that links to it, number of the link).
+    `is_named`: its link holds a wanted word, or none is wanted."""
 
     depth: int
     place: tuple[int, int]
     url: str
     anchor: str = ""
+    is_named: bool = True
 
 
 class Scope:
@@ -174,17 +179,34 @@ class Frontier:
         self._seen = {root}
         self._home: list[tuple[float, Visit]] = [(0.0, Visit(0, (0, 0), root))]
         self._away: list[tuple[float, Visit]] = []
+        self._waiting = {root: self._home[0]}
+        self._anchors: dict[str, str] = {}
         self._pages = 0
         self.filtered = 0
         self.cut_pages = 0
 
-    def pop(self, *, home_only: bool = False) -> Visit | None:
+    def pop(self, *, home_only: bool = False, named_only: bool = False) -> Visit | None:
         """The next page, most promising first, then breadth first; None when no page waits.
 
-        With `home_only` it is a page of the crawl's own site, so that slow hosts elsewhere do not delay the crawl.
+        With `home_only` it is a page of the crawl's own site, so that slow hosts elsewhere do not delay the crawl; with
+        `named_only` None, too, where no wanted word stands in the link of the next one.
         """
+        for heap in (self._home, self._away):
+            while heap and self._waiting.get(heap[0][1].url) is not heap[0]:
+                heapq.heappop(heap)
         heaps = [heap for heap in (self._home, [] if home_only else self._away) if heap]
-        return heapq.heappop(min(heaps, key=lambda heap: heap[0]))[1] if heaps else None
+        if not heaps:
+            return None
+        heap = min(heaps, key=lambda heap: heap[0])
+        if named_only and not heap[0][1].is_named:
+            return None
+        visit = heapq.heappop(heap)[1]
+        del self._waiting[visit.url]
+        return visit
+
+    def anchor_of(self, visit: Visit) -> str:
+        """The most promising text of the links to a page that was offered."""
+        return self._anchors.get(visit.url, visit.anchor)
 
     async def offer(self, visit: Visit, links: Sequence[Link], worth: float = 0.0) -> list[Visit]:
         """Adds the first `breadth` links of the page `visit` that are new and selected, and returns them.
@@ -203,6 +225,7 @@ class Frontier:
             if number % _LINKS_PER_TURN == _LINKS_PER_TURN - 1:
                 await asyncio.sleep(0)
             if url in self._seen:
+                self._move_forward(url, anchor, cost, worth)
                 continue
             if not self._scope.selects(url):
                 self.filtered += 1
@@ -213,10 +236,21 @@ class Frontier:
             if self._scope.is_trap(url):
                 continue
             self._seen.add(url)
-            target = Visit(visit.depth + 1, (page, len(added)), url, anchor)
+            target = Visit(visit.depth + 1, (page, len(added)), url, anchor, self._interest.is_named(cost, worth))
             added.append(target)
-            heapq.heappush(self._home if self._scope.is_home(url) else self._away, (cost, target))
+            self._wait(cost, target)
         return added
+
+    def _wait(self, cost: float, visit: Visit) -> None:
+        entry = self._waiting[visit.url] = (cost, visit)
+        heapq.heappush(self._home if self._scope.is_home(visit.url) else self._away, entry)
+
+    def _move_forward(self, url: str, anchor: str, cost: float, worth: float) -> None:
+        """A link to a page that was seen before: one that still waits has the place of its most promising link."""
+        entry = self._waiting.get(url)
+        if entry is not None and cost < entry[0]:
+            self._anchors[url] = anchor
+            self._wait(cost, replace(entry[1], anchor=anchor, is_named=self._interest.is_named(cost, worth)))
 
     async def _in_order(self, links: Sequence[Link], worth: float) -> list[tuple[float, Link]]:
         """(minus the link's score, link): in the page's order, or best first when there are instructions."""
@@ -224,7 +258,7 @@ class Frontier:
             return [(0.0, link) for link in links]
         scored: list[tuple[float, Link]] = []
         for number, link in enumerate(links, 1):
-            scored.append((-round(self._interest.of_link(link[1], link[0], worth), 2), link))
+            scored.append((-self._interest.of_link(link[1], link[0], worth), link))
             if number % _LINKS_PER_TURN == 0:
                 await asyncio.sleep(0)
         return sorted(scored, key=lambda item: item[0])
@@ -238,4 +272,4 @@ class Frontier:
         return True
 
     def __len__(self) -> int:
-        return len(self._home) + len(self._away)
+        return len(self._waiting)

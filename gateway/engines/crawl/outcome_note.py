@@ -25,6 +25,11 @@ def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> s
             f"{outcome.cut_pages} of the pages read have more links than max_breadth ({request.max_breadth}), which "
             "were not followed; raise max_breadth for more."
         )
+    if any_result and request.instructions and outcome.waiting and len(outcome.pages) >= request.limit:
+        parts.append(
+            f"{request.limit} pages (the limit) were read, {outcome.waiting} that they link to were not; raise limit "
+            "or begin at a page nearer to the subject for more."
+        )
     if not any_result:
         parts.append(_why_nothing(outcome, request))
     return " ".join(parts)

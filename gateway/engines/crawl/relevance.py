@@ -70,8 +70,14 @@ class Interest:
         return bool(self._terms)
 
     def of_link(self, anchor: str, url: str, context: float) -> float:
-        """0 to 1: the share of the wanted words in a link's text and URL, mixed with `context`, its page's score."""
-        return (1 - _CONTEXT_SHARE) * self._share(f"{anchor} {url}") + _CONTEXT_SHARE * context
+        """0 to 1, in hundredths: the share of the wanted words in a link's text and URL, mixed with `context`, its
+        page's score."""
+        return round((1 - _CONTEXT_SHARE) * self._share(f"{anchor} {url}") + _CONTEXT_SHARE * context, 2)
+
+    def is_named(self, cost: float, context: float) -> bool:
+        """Whether a link of this score (`cost` is minus that of `of_link`) holds a wanted word. True where none is
+        wanted."""
+        return not self._terms or -cost > round(_CONTEXT_SHARE * context, 2)
 
     def of_page(self, title: str, content: str) -> float:
         """0 to 1: the share of the wanted words in a page's title and beginning."""

@@ -24,6 +24,9 @@ bound are missed; at double, pages that reload themselves count as redirects."""
 _MAX_TITLE_CHARS, _MAX_ALT_CHARS, _MAX_ANCHOR_CHARS, _MAX_LANGUAGE_CHARS = 300, 300, 200, 20
 """Bounds of single texts, chosen above honest use: longer ones are stuffed with keywords. At half, some real titles and
 descriptions are cut."""
+_MAX_ANCHORS_CHARS = 1_000
+"""From so many on, no further text of links to one page is added. Chosen: thirty sections of a chapter. At half a crawl
+with instructions misses the later sections of long chapters, at double a page of links takes a megabyte more."""
 _MAX_DESCRIBED_CHARS = 200_000
 """JSON-LD text of one page that blocks are compared with: a long article. It bounds the set of word pairs."""
 _ICON_PX, _UNKNOWN_ICON_RANK, _TINY_PX = 64, 32, 32
@@ -201,7 +204,8 @@ def _icon_rank(element: Any) -> int:
 
 def links_of(root: Any, region: Any, head: Head, *, routes: bool = False) -> list[list[Any]]:
     """`[canonical url, anchor text, whether it is in the region]`, each URL once: those of the region in document
-    order, then the rest, at most _MAX_LINKS in all. `routes`: `#!/…` names a page of its own."""
+    order, then the rest, at most _MAX_LINKS in all. The texts of several links to one page are joined: a table of
+    contents names its sections. `routes`: `#!/…` names a page of its own."""
     inside: dict[str, list[Any]] = {}
     outside: dict[str, list[Any]] = {}
     in_region = set(region.iter("a", "area")) if region is not None else set()
@@ -216,6 +220,10 @@ def links_of(root: Any, region: Any, head: Head, *, routes: bool = False) -> lis
         place = inside if here else outside
         if url not in place:
             place[url] = [url, text_of(element)[:_MAX_ANCHOR_CHARS], here]
+        elif len(known := place[url][1]) < _MAX_ANCHORS_CHARS:
+            text = text_of(element)[:_MAX_ANCHOR_CHARS]
+            if text not in known:
+                place[url][1] = f"{known}; {text}" if known else text
         if len(inside) + len(outside) >= _MAX_LINKS:
             break
     return [*inside.values(), *(link for url, link in outside.items() if url not in inside)]

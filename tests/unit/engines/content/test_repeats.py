@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.engines.content import blocks
-from gateway.engines.content.repeats import complete_records, drop_copies, judged_alike
+from gateway.engines.content.repeats import complete_records, drop_copies, groups_of, judged_alike
 from gateway.engines.html.dom import parse
 
 
@@ -80,3 +80,10 @@ def test_a_whole_box_twice_is_kept_once() -> None:
     keep = [True] * len(found)
     drop_copies(found, keep)
     assert keep == [True, False]
+
+
+def test_a_list_and_the_lists_inside_its_items_are_one_group() -> None:
+    inner = "<ul><li>one</li><li>two<ol><li>three</li></ol></li></ul>"
+    found = _blocks(f"<ul><li>first {inner}</li><li>second</li></ul><ul><li>other</li></ul>")
+    groups = [[found[at].text for at in members] for members in groups_of(found).values()]
+    assert groups == [["first", "one", "two", "three", "second"], ["other"]]

@@ -76,6 +76,37 @@ async def test_of_one_page_the_links_that_match_are_taken_before_the_breadth_end
         assert len(taken) == 3 and taken[0].url.endswith(first)
 
 
+async def test_a_page_that_waits_moves_forward_when_a_later_link_names_what_is_wanted() -> None:
+    request = CrawlRequest("https://a.test/", max_depth=3)
+    wanted = Interest("glob qualifiers")
+    frontier = Frontier(request.url, Scope(request, request.url), wanted, max_depth=3, breadth=20)
+    root = frontier.pop()
+    assert root is not None and len(frontier) == 0
+    chapters = [[f"https://a.test/{n}", f"Chapter {n}", True] for n in range(8)]
+    first = await frontier.offer(root, chapters)
+    contents = frontier.pop()
+    assert contents is first[0] and not contents.is_named
+    await frontier.offer(contents, [["https://a.test/5", "Chapter 5; Glob Qualifiers", True]])
+    assert len(frontier) == 7, "no page waits twice"
+    best = frontier.pop(named_only=True)
+    assert best is not None and best.url == "https://a.test/5" and best.depth == 1
+    assert "Glob" in frontier.anchor_of(first[5])
+    assert frontier.pop(named_only=True) is None and len(frontier) == 6
+    left = [frontier.pop() for _ in range(7)]
+    assert left[6] is None and [each.url[-1] for each in left if each] == ["1", "2", "3", "4", "6", "7"]
+
+
+@pytest.mark.slow  # a parse process
+async def test_overviews_do_not_use_up_a_small_limit_while_one_of_them_leads_to_the_subject(tmp_path: Path) -> None:
+    async with serving(wide_site()) as site, engine(tmp_path, (site.address,)) as made:
+        site.pages["/section1"] = page("Section 1", TALK, "/tokens")
+        site.pages["/tokens"] = page("Tokens", "How authentication tokens are rotated. " * 5)
+        wish = CrawlRequest(site.url + "/", max_depth=2, limit=9, instructions="authentication tokens")
+        data = await made.service.crawl(wish, made.call())
+    assert [each["title"] for each in data["results"]] == ["Tokens"]
+    assert "9 pages (the limit) were read" in data["note"]
+
+
 @pytest.mark.slow
 async def test_patterns_on_thousands_of_long_links_leave_turns_to_others() -> None:
     links = [[f"https://a.test/{n}/" + "a" * 1500, "x", True] for n in range(3000)]
