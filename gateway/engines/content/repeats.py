@@ -156,8 +156,10 @@ def groups_of(blocks: Sequence[TextBlock]) -> dict[Any, list[int]]:
     for at, block in enumerate(blocks):
         if block.element.tag in ("td", "th"):
             box = next(block.element.iterancestors("table"), None)
-        elif block.element.tag in ("li", "dt", "dd"):
+        elif block.element.tag == "li":
             box = _outermost_list(block.element.getparent())
+        elif block.element.tag in ("dt", "dd"):
+            box = block.element.getparent()
         else:
             continue
         if box is not None:
@@ -166,9 +168,10 @@ def groups_of(blocks: Sequence[TextBlock]) -> dict[Any, list[int]]:
 
 
 def _outermost_list(box: Any) -> Any:
-    """The list itself, or the one of which it is a part of an item."""
+    """The list itself, or the one of which it is a part of an item. Not of definitions: those inside one describe
+    other things, such as the methods of a class."""
     above = None if box is None else box.getparent()
-    while above is not None and above.tag in ("li", "dd") and above.getparent() is not None:
+    while above is not None and above.tag == "li" and above.getparent() is not None:
         box = above.getparent()
         above = box.getparent()
     return box
