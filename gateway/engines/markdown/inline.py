@@ -24,7 +24,9 @@ _SPECIAL = re.compile(
 _STRONG = frozenset({"b", "strong"})
 _EMPHASIS = frozenset({"i", "em", "cite", "var", "dfn"})
 _CODE = frozenset({"code", "kbd", "samp", "tt"})
-_SKIPPED = frozenset({"script", "style", "noscript", "template", "svg", "iframe", "button", "select", "input"})
+CONTROLS = frozenset({"button", "select", "input"})
+"""Elements whose words are no text of the page but say what happens when they are used."""
+_SKIPPED = CONTROLS | {"script", "style", "noscript", "template", "svg", "iframe"}
 _LAZY_SOURCES = ("data-src", "data-original", "data-lazy-src", "src")
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from gateway.engines.markdown.inline import MAX_DEPTH
+from gateway.engines.markdown.inline import CONTROLS, MAX_DEPTH
 
 _LANGUAGE_CLASS = re.compile(
     r"(?:^|\s)(?:language|lang|highlight-source|highlight|sourceCode|brush:?)[-: ]\s*([A-Za-z0-9+#._-]+)"
@@ -61,7 +61,7 @@ def _collect(element: Any, pieces: list[str], depth: int) -> None:
     if element.text:
         pieces.append(element.text)
     for child in element:
-        if isinstance(child.tag, str):
+        if isinstance(child.tag, str) and child.tag not in CONTROLS:
             classes = (child.get("class") or "").lower().split()
             if child.tag == "br":
                 pieces.append("\n")
@@ -74,6 +74,11 @@ def _collect(element: Any, pieces: list[str], depth: int) -> None:
 
 
 def _end_line(child: Any, pieces: list[str]) -> None:
-    """Adds a line end after an element that holds one line: some highlighters use blocks instead of line ends."""
-    if child.tag in ("div", "p", "li", "tr") and pieces and not pieces[-1].endswith("\n"):
+    """Adds a line end after an element that holds one line: some highlighters use blocks instead of line ends. So it
+    does between two samples that have nothing between them: the same in two languages, of which a button shows one."""
+    is_line = child.tag in ("div", "p", "li", "tr")
+    if child.tag == "code" and not child.tail:
+        following = child.getnext()
+        is_line = following is not None and following.tag == "code"
+    if is_line and pieces and not pieces[-1].endswith("\n"):
         pieces.append("\n")
