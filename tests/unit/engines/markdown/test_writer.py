@@ -35,7 +35,7 @@ def written(html: str, *, plain: bool = False) -> str:
         ('<pre><code class="language-rust">fn a() {}</code></pre>', "```rust\nfn a() {}\n```"),
         ("<pre>a ``` b</pre>", "````\na ``` b\n````"),
         ('<pre><span class="lineno">1 </span>x<br>y</pre>', "```\nx\ny\n```"),
-        ("<pre><input><code>import x</code><code>x = y()</code><button>copy</button></pre>", "```\nimport x\nx = y()\n```"),
+        ("<pre><input><code>a x</code><code>x = y()</code><button>copy</button></pre>", "```\na x\nx = y()\n```"),
         ("<pre>run <code>a</code> <code>b</code></pre>", "```\nrun a b\n```"),
         ("<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>", "- a\n  - b\n- c"),
         ('<ol start="3"><li>a</li><li><p>b</p><pre>c</pre></li></ol>', "3. a\n\n4. b\n\n   ```\n   c\n   ```"),
