@@ -250,9 +250,10 @@ def _write(content: str, chosen: list[_Piece]) -> Steps[str]:
     last: _Piece | None = None
     for piece in pieces:
         yield
-        follows = last is not None and not _holds_text(content[last.end : piece.start])
+        between = content[last.end : piece.start] if last is not None else ""
+        follows = last is not None and not _holds_text(between)
         if last is not None:
-            parts.append("\n\n" if follows else GAP)
+            parts.append(_seam(last, between, piece) if follows else GAP)
         is_new = last is None or last.headings != piece.headings or (not follows and last.term != piece.term)
         if piece.path and is_new:
             parts.append(" > ".join(piece.headings if follows else piece.path) + "\n\n")
@@ -261,10 +262,17 @@ def _write(content: str, chosen: list[_Piece]) -> Steps[str]:
     return "".join(parts)
 
 
+def _seam(last: _Piece, between: str, piece: _Piece) -> str:
+    """What stands between two pieces that follow each other: as in the page, where a paragraph or a quotation goes on.
+    A blank line, where headings stood there, which are in the second piece's path, or where code was cut."""
+    is_cut = last.after or piece.before
+    return "\n\n" if is_cut or not between or "#" in between else between
+
+
 def _beginning(content: str, room: int) -> str:
     return content[:room] + closing(content[:room])
 
 
 def _holds_text(between: str) -> bool:
     """Whether there is anything but headings between two pieces."""
-    return any(line.strip() and not line.startswith("#") for line in between.split("\n"))
+    return any(line.strip(" >\t") and not line.startswith("#") for line in between.split("\n"))

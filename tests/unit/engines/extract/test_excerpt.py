@@ -134,3 +134,12 @@ def test_the_time_of_an_excerpt_of_many_sections_under_long_headings_grows_with_
         return _HEADINGS + "".join(f"###### {number}\n\np\n\n" for number in range(sections))
 
     assert grows(lambda text: excerpt(text, "p words"), page, (500, 1_000, 2_000)) is None
+
+
+@pytest.mark.parametrize("mark", ["", "> ", ">   "])
+def test_a_paragraph_that_is_cut_between_sentences_goes_on_as_in_the_page(mark: str) -> None:
+    told = " ".join(f"The active mode of socket {number} sends each packet once to its owner." for number in range(14))
+    paragraph = f"{mark}{told}\n{mark.strip()}\n{mark}{told}"
+    others = "\n\n".join(f"Rain falls on the hills of valley {number}, and the river takes it." for number in range(90))
+    content = f"# Ports\n\n{others}\n\n## Modes\n\n{paragraph}\n\n## Weather\n\n{others}"
+    assert paragraph in excerpt(content, "active mode of a socket")
