@@ -35,7 +35,7 @@ from gateway.engines.index.fusion import (
 from gateway.engines.index.messages import by_length, is_message, lasting_text
 from gateway.engines.index.page_priors import page_prior, subject
 from gateway.engines.index.page_words import by_page_words
-from gateway.engines.index.query import IndexHit, IndexQuery, comparable, holds_all, query_terms
+from gateway.engines.index.query import IndexHit, IndexQuery, QueryTerms, comparable, holds_all, query_terms
 from gateway.engines.index.reader import Candidate, IndexReader
 from gateway.engines.index.score import Evidence, absolute_score, in_order
 from gateway.engines.index.spelling import corrected, respelt
@@ -55,13 +55,20 @@ _SCORED_PAGES = 10
 """Pages that are scored, however few are wanted: a lower page may lift the score of the first, which must not depend on
 the number of results. Chosen: as many as the ranking compares by their whole texts, so all are read anyway."""
 
+_GOOD_SCORE = 0.6
+"""Score from which what is found by a query as it is written is good, though a word of it looks misspelt. Chosen on 406
+queries with one slip each over three sets of documentation: with .6 and without, MRR@10 is the same on five of six sets
+of slips and .654 instead of .646 on one; with .4 .01 to .02 below."""
+
 
 class _Asked(NamedTuple):
-    """The query as results are judged by it: its text, the weights of its words, and `Evidence.rarity`."""
+    """The query as results are judged by it: its text, the weights of its words, `Evidence.rarity` and whether it was
+    given as a message."""
 
     text: str
     weights: dict[str, float]
     rarity: float
+    is_message: bool
 
 
 def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
@@ -73,9 +80,21 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     if not asked and not query.phrases:
         return []
     counter = PassageCounts(reader)
-    if meant := respelt(reader, query, asked, counter):
-        query = corrected(query, meant)
-        asked = query_terms(query.text)
+    meant = respelt(reader, query, asked, counter)
+    if not meant:
+        return _hits(reader, query, asked, counter, pasted)
+    as_written = _hits(reader, query, asked, counter, pasted)
+    if as_written and as_written[0].score >= _GOOD_SCORE:
+        return as_written
+    query = corrected(query, meant)
+    hits = _hits(reader, query, query_terms(query.text), counter, pasted)
+    return [replace(hit, respelt=tuple(meant.items())) for hit in hits]
+
+
+def _hits(
+    reader: IndexReader, query: IndexQuery, asked: QueryTerms, counter: PassageCounts, pasted: str
+) -> list[IndexHit]:
+    """The best pages for the terms `asked` of the query's text, which the caller gave as `pasted`."""
     asked = whole_names(reader, query, asked)
     total = reader.passage_total(MAX_PASSAGES + 1)
     used, after_row = asked, 0
@@ -100,11 +119,10 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
         pages = fused(pages, near_pages(reader, near, query.text), share)
     found = _named(reader, stored, pages, query)
     speaks = [place < _JUDGED_PAGES or page.row in best_by_words for place, (_, page) in enumerate(found)]
-    asked_for = _Asked(query.text, weights, sum(weights.values()) / math.log(max(total, 1) + 1))
+    asked_for = _Asked(query.text, weights, sum(weights.values()) / math.log(max(total, 1) + 1), is_message(pasted))
     fits = [_fit(hit, page, place, asked_for) for place, (hit, page) in enumerate(found)]
     scores = in_order(fits, speaks)
-    instead = tuple(meant.items())
-    hits = [replace(hit, score=round(each, 4), respelt=instead) for (hit, _), each in zip(found, scores, strict=True)]
+    hits = [replace(hit, score=round(each, 4)) for (hit, _), each in zip(found, scores, strict=True)]
     return hits[: query.count]
 
 
@@ -155,6 +173,7 @@ def _fit(hit: IndexHit, page: RankedPage, place: int, asked: _Asked) -> float:
                     coverage(f"{title} {' '.join(each.headings)}", asked.weights),
                     asked.rarity,
                     page.cosine,
+                    asked.is_message,
                 )
             )
             for each in judged
