@@ -1,14 +1,15 @@
 """Ranking in the local index: passages by BM25, pages by their best passages, and an absolute score.
 
-What a message has of its own is left out (`messages`), misspelt words are replaced (`spelling`). Then:
+What a message has of its own is left out (`messages`); misspelt words are replaced (`spelling`), unless the query
+finds a good page as it is written. Then:
 
 1. `candidates`: the best passages of the caller's pages; in a large index by the words that tell passages apart.
 2. `feedback`: where pages are single passages, words of the best ones are added and both rankings fused.
 3. A page's rank is the score of its best passage and a share of the next two (`fusion.RankedPage`), lowered for
    listings, source listings and release notes (`page_priors`), raised where that passage holds all of a query that is
    no sentence (`coverage`), lowered for long pages where the query is a program's message (`messages`), raised for
-   pages that define the name that is the query (`definitions`), and for a sentence by what the whole page holds of it
-   (`page_words`).
+   pages that define the name that is the query (`definitions`), lowered for lists of links (`link_lists`), and raised
+   for a sentence by what the whole page holds of it (`page_words`).
 4. `fusion`: where the query comes with passages near to it by their vectors, both rankings are joined.
 5. The score shown is absolute (`score`): how likely a page answers, from what it holds of the query.
 
@@ -32,6 +33,7 @@ from gateway.engines.index.fusion import (
     near_passages,
     near_share,
 )
+from gateway.engines.index.link_lists import by_links
 from gateway.engines.index.messages import by_length, is_message, lasting_text
 from gateway.engines.index.page_priors import page_prior, subject
 from gateway.engines.index.page_words import by_page_words
@@ -111,6 +113,7 @@ def _hits(
         pages = by_length(reader, by_coverage(reader, pages, query.text, weights), pasted)
         pages = by_definition(reader, pages, query.text)
     best_by_words = {page.row for page in pages[:_JUDGED_PAGES]}  # of whole pages, passages need not hold much
+    pages = by_links(stored, pages, query.text)
     if candidates is first:
         pages = by_page_words(stored, pages, pasted, weights)
     if near:
