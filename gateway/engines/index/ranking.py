@@ -43,6 +43,7 @@ from gateway.engines.index.score import Evidence, absolute_score, in_order
 from gateway.engines.index.spelling import corrected, respelt
 from gateway.engines.index.stored_pages import StoredPages
 from gateway.engines.text.passages import Passage, plain_text
+from gateway.engines.text.tokens import terms
 
 _MAX_NAMED_PAGES = 100
 """Pages whose address and title are read. Chosen: results are at most 20, from the best pages whose rank is lowered by
@@ -85,9 +86,10 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     meant = respelt(reader, query, asked, counter)
     if not meant:
         return _hits(reader, query, asked, counter, pasted)
-    as_written = _hits(reader, query, asked, counter, pasted)
-    if as_written and as_written[0].score >= _GOOD_SCORE:
-        return as_written
+    if query.near or _best_possible(reader, asked, counter, list(meant)) >= _GOOD_SCORE:
+        as_written = _hits(reader, query, asked, counter, pasted)
+        if as_written and as_written[0].score >= _GOOD_SCORE:
+            return as_written
     query = corrected(query, meant)
     hits = _hits(reader, query, query_terms(query.text), counter, pasted)
     return [replace(hit, respelt=tuple(meant.items())) for hit in hits]
@@ -127,6 +129,16 @@ def _hits(
     scores = in_order(fits, speaks)
     hits = [replace(hit, score=round(each, 4)) for (hit, _), each in zip(found, scores, strict=True)]
     return hits[: query.count]
+
+
+def _best_possible(reader: IndexReader, asked: QueryTerms, counter: PassageCounts, missing: list[str]) -> float:
+    """The score of a page, found by words, whose title has all words of the query but those that no page has: a bound
+    that spares a search for most misspelt queries, since such a word weighs most."""
+    total = reader.passage_total(MAX_PASSAGES + 1)
+    weights = word_weights(counter, asked, total)
+    whole = sum(weights.values())
+    held = 1 - sum(weights.get(term, 0.0) for word in missing for term in terms(word)) / whole if whole else 0.0
+    return absolute_score(Evidence(held, held, whole / math.log(max(total, 1) + 1)))
 
 
 def _by_page(reader: IndexReader, candidates: list[Candidate], text: str) -> list[RankedPage]:
