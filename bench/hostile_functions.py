@@ -28,8 +28,7 @@ from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html import charset, dom, metadata, no_text, xhtml
-from gateway.engines.index import coverage, messages
-from gateway.engines.index.query import comparable
+from gateway.engines.index import coverage, link_lists, messages, query
 from gateway.engines.index.vector_rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.engines.text import code_fences, passages, tokens
@@ -183,7 +182,7 @@ def _words_of(text: str) -> None:
     tokens.bigrams(tokens.fold(text))
     tokens.terms(text)
     tokens.terms_among(text, {"cach", "index"})
-    coverage.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, comparable(messages.lasting_text(text)))
+    coverage.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(messages.lasting_text(text)))
 
 
 _IMAGE_HEADS = {
@@ -241,6 +240,7 @@ READERS: dict[str, Reader] = {
     "fences": Reader(code_fences.closing, inputs.TEXTS),
     "excerpt": Reader(lambda text: excerpt.excerpt(text, "value of a text"), inputs.TEXTS),
     "passages": Reader(passages.passages, inputs.TEXTS),
+    "links of a page": Reader(link_lists.link_share, inputs.TEXTS),
     "contents list": Reader(content.contents, inputs.TEXTS),
     "word pieces": Reader(_word_pieces(), inputs.TEXTS),
     "text of a passage": Reader(lambda text: passage_text(text[:99], text, text), inputs.TEXTS),

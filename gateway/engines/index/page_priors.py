@@ -53,6 +53,11 @@ def subject(url: str, title: str, query: str) -> str:
     return _RELEASE_NOTES.sub(" ", _bare(title[:_TITLE_CHARS])) if is_lowered else title
 
 
+def asks_for_listing(query: str) -> bool:
+    """Whether a query names a listing, such as an index or contents, at its end."""
+    return _LISTING.search(_bare(query).strip()) is not None
+
+
 def _bare(text: str) -> str:
     """The words of a text, one blank between them."""
     return _NOT_WORDS.sub(" ", text.lower())

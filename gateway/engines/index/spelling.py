@@ -1,7 +1,8 @@
 """Misspelt words of a query: a word that no page has is replaced by a word of the index that is one slip away.
 
 A slip is a letter left out, added, changed or swapped with the next, never the first letter. The index is asked for
-every such word, which applies its stemmer, so `cachign` finds `cached` as `caching` would. Runs in a reader thread.
+every such word, which applies its stemmer, so `cachign` finds `cached` as `caching` would. A word that is in use
+(`known_words`) is meant as it stands, also where no page has it. Runs in a reader thread.
 """
 
 import re
@@ -9,6 +10,7 @@ import string
 from dataclasses import replace
 
 from gateway.engines.index.candidates import PassageCounts
+from gateway.engines.index.known_words import is_known
 from gateway.engines.index.query import IndexQuery, QueryTerms
 from gateway.engines.index.reader import IndexReader
 from gateway.engines.text.stop_words import foreign_stop_words
@@ -43,7 +45,8 @@ def respelt(reader: IndexReader, query: IndexQuery, asked: QueryTerms, counter: 
     unknown = [word for word in words if not known[word.lower()]]
     if len(unknown) > _MOST_UNKNOWN:
         return {}
-    meant = {word: _nearest(reader, query, counter, word.lower()) for word in unknown}
+    slipped = [word for word in unknown if not is_known(word.lower())]
+    meant = {word: _nearest(reader, query, counter, word.lower()) for word in slipped}
     return {word: other for word, other in meant.items() if other}
 
 

@@ -42,6 +42,12 @@ def test_two_common_words_somewhere_in_a_page_make_a_middling_score() -> None:
     assert FITTING_SCORE < absolute_score(Evidence(1.0, 0.0, 0.6)) < 0.6
 
 
+def test_most_of_a_question_in_common_words_fits_and_half_of_many_rare_words_does_not() -> None:
+    assert absolute_score(Evidence(0.56, 0.0, 1.9)) >= FITTING_SCORE
+    assert absolute_score(Evidence(0.33, 0.2, 5.0)) < FITTING_SCORE
+    assert absolute_score(Evidence(0.33, 0.2, 5.0, of_message=True)) > FITTING_SCORE
+
+
 def test_no_result_is_above_the_one_before_it_and_the_best_that_speaks_lifts_those_before() -> None:
     assert in_order([0.2, 0.6, 0.1, 0.9], [True, True, True, False]) == [0.6, 0.6, 0.1, 0.1]
     assert in_order([0.2, 0.1, 0.1, 0.9], [True, False, False, True]) == [0.9, 0.9, 0.9, 0.9]

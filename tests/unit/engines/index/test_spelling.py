@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.domain import SearchRequest, WebCall
+from gateway.engines.index.known_words import is_known
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.search_provider import LocalSearch
@@ -66,6 +67,44 @@ async def test_names_other_languages_and_texts_of_many_unknown_words_are_left_as
     tmp_path: Path, query: str
 ) -> None:
     assert "Searched for" not in (await search(tmp_path, query))[1]
+
+
+async def test_a_word_in_use_that_no_page_has_is_meant_as_it_stands(tmp_path: Path) -> None:
+    assert "caving" in slips("carving")
+    texts = {"a": "Caving for beginners.", "b": "Caving equipment, and where to buy it.", "c": "Hotel rooms."}
+    index = PageIndex(tmp_path / "i.db")
+    await index.add([IndexedPage(f"https://a.test/{name}", name, text, "key1") for name, text in texts.items()])
+    notes = [
+        (await LocalSearch(index).search(SearchRequest(query), WebCall("key1", "r"))).get("note", "")
+        for query in ("carving equipment", "cavng equipment")
+    ]
+    await index.close()
+    assert ["Searched for" in note for note in notes] == [False, True]
+
+
+async def test_a_query_that_finds_a_good_page_as_it_is_written_is_not_corrected(tmp_path: Path) -> None:
+    filler = {f"p{number}": f"Gardens {number} need shade and water." * 9 for number in range(40)}
+    texts = filler | {
+        "guide": "# Rolling restart of workers in production\n\nA rolling restart of workers in production, by steps.",
+        "x": "The cluster monitor grovel is a tool.",
+        "y": "Where grovel comes from.",
+    }
+    index = PageIndex(tmp_path / "i.db")
+    await index.add([IndexedPage(f"https://a.test/{name}", name, text, "key1") for name, text in texts.items()])
+    search = LocalSearch(index)
+    whole = await search.search(SearchRequest("rolling restart workers production grovl"), WebCall("key1", "r"))
+    alone = await search.search(SearchRequest("grovl"), WebCall("key1", "r"))
+    await index.close()
+    assert whole["results"][0]["title"] == "guide" and "Searched for" not in whole.get("note", "")
+    assert "Searched for" in alone["note"]
+
+
+@pytest.mark.parametrize(
+    ("word", "known"),
+    [("naples", True), ("staffing", True), ("monitored", True), ("cachign", False), ("limts", False)],
+)
+def test_words_in_use_and_their_inflections_are_known_and_slips_are_not(word: str, known: bool) -> None:
+    assert is_known(word) is known
 
 
 async def test_words_of_pages_that_the_caller_may_not_see_are_never_proposed(tmp_path: Path) -> None:

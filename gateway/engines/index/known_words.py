@@ -1,0 +1,36 @@
+"""Whether a word is one that is in use: a word or name that a query means as it stands, though no page has it.
+
+The vocabulary of the embedding model's tokenizer, which comes with the gateway (`engines.embedding.wordpiece`), has the
+22,000 most usual words and names of English texts. Its text is searched as it is: a set of its words would take 2 MB.
+"""
+
+from functools import cache
+from importlib import resources
+
+import gateway.engines.embedding
+
+_ENDINGS = ("ing", "ers", "ed", "es", "er", "ly", "s", "d")
+"""Endings of words whose base alone may be in the vocabulary (`staffing`, `rebooted`)."""
+_LEAST_BASE_CHARS = 4
+"""Shortest base. Chosen: of shorter ones the vocabulary has every group of letters, so any slip would be a word."""
+
+
+@cache
+def _lines() -> bytes:
+    """The vocabulary, one entry a line, the first and the last one included in newlines."""
+    return b"\n" + resources.files(gateway.engines.embedding).joinpath("vocabulary.txt").read_bytes() + b"\n"
+
+
+def is_known(word: str) -> bool:
+    """Whether a word in lower case, or what it is an inflection of, is in the vocabulary. 10 µs for each form."""
+    lines = _lines()
+    return any(b"\n%b\n" % form.encode() in lines for form in _forms(word))
+
+
+def _forms(word: str) -> list[str]:
+    forms = [word]
+    for ending in _ENDINGS:
+        base = word.removesuffix(ending)
+        if len(word) > len(base) >= _LEAST_BASE_CHARS:
+            forms += [base, f"{base}e", base[:-1] if base[-1] == base[-2] else base]
+    return [form for form in dict.fromkeys(forms) if len(form) >= _LEAST_BASE_CHARS]
