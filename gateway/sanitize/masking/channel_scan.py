@@ -7,8 +7,9 @@ events' order or wire formats: it only changes the channel.
 from collections.abc import Callable
 
 from gateway.errors import SanitizerFailed
+from gateway.sanitize.masking.event_queue import PendingEvent
 from gateway.sanitize.masking.policy import ActionTable
-from gateway.sanitize.masking.stream_channel import Channel, PendingEvent
+from gateway.sanitize.masking.stream_channel import Channel
 from gateway.sanitize.scan.fast_path import plain_text_cut
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, mask_of
