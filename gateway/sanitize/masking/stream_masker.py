@@ -136,17 +136,33 @@ class StreamMask:
     def _pushed(self, batch: EventBatch) -> EventBatch | MaskSteps[EventBatch]:
         """Add events; return those that are ready, or the steps to them where there is more to do than a short scan.
 
-        Naive form: `_push_steps`. A model's stream is mostly batches of one relayed piece, which take no steps.
+        Naive form: `_push_steps`. A model's stream is mostly batches of one piece, which take no steps.
         """
-        if len(batch) != 1 or (event := batch[0]).relayed is None or event.data is not None or self._decodes_all:
+        if len(batch) != 1:
             return self._push_steps(batch)
-        not_plain = list[Channel]()
-        channel, queue = self._add_relayed(event.relayed, batch, not_plain), self._queue
+        event, queue, not_plain = batch[0], self._queue, list[Channel]()
+        if event.relayed is not None and event.data is None and not self._decodes_all:
+            channel = self._add_relayed(event.relayed, batch, not_plain)
+        else:
+            piece = self._piece_of(event)
+            if piece is None or (added := self._channels.append(piece, queue.add(event))) is None:
+                return self._push_steps(batch)
+            self._last, channel = event, added
+            if len(channel.buffer) > _AT_ONCE_CHARS or not self._scan.advance_plain(channel):
+                not_plain.append(channel)
         if len(channel.buffer) > _AT_ONCE_CHARS or queue.waits_longer(IDLE_EVENTS):
             return self._decision_steps(not_plain)
         if not_plain:
             self._scan.advance(channel)
         return queue.take() if queue.release() is None else self._take_ready()
+
+    def _piece_of(self, event: Event) -> TextSlot | None:
+        """The only text of an event that was made from data, if it is a piece that others follow."""
+        slots = () if event.data is None else self._slots_of(event.data)
+        if not isinstance(slots, tuple | list) or len(slots) != 1:
+            return None
+        slot: TextSlot = slots[0]
+        return None if slot.channel is None or slot.last else slot
 
     def _push_steps(self, batch: EventBatch) -> MaskSteps[EventBatch]:
         changed, not_plain = list[Channel](), list[Channel]()
@@ -162,7 +178,10 @@ class StreamMask:
                 if index - first == _MAX_RELAYED_RUN:
                     break
             self._add_relayed(event.relayed, batch if size == 1 else batch[first:index], not_plain)
-        return (yield from self._decision_steps(changed + not_plain))
+        for channel in changed:
+            if len(channel.buffer) > IN_THREAD_CHARS or not self._scan.advance_plain(channel):
+                not_plain.append(channel)
+        return (yield from self._decision_steps(not_plain))
 
     def _decision_steps(self, changed: list[Channel]) -> MaskSteps[EventBatch]:
         """Decide what can be decided in these channels; return the events that are ready."""
