@@ -52,8 +52,8 @@ class Relay:
         return events
 
 
-def new_mask(table: Any = STRICT) -> StreamMask:
-    return StreamMask(Scanner(), table, ChatDialect().event_slots, list[str]().append)
+def new_mask(table: Any = STRICT, scanner: Scanner | None = None) -> StreamMask:
+    return StreamMask(scanner or Scanner(), table, ChatDialect().event_slots, list[str]().append)
 
 
 def text_of(events: EventBatch, index: int = 0) -> str:
