@@ -66,8 +66,8 @@ class EventQueue:
         return ready
 
     def waits_longer(self, events: int) -> bool:
-        """Whether more than so many events came after the first one that is pending."""
-        return bool(self.pending) and self.count - self.pending[0].number > events
+        """Whether more than so many events came after the first one that is pending: these are pending too."""
+        return len(self.pending) > events + 1
 
     def end(self, last: PendingEvent | None, before: PendingEvent | None = None) -> None:
         """Keep the decided events up to `last`, or before `before`; drop the rest, also those that wait for another

@@ -140,7 +140,8 @@ class StreamMask:
         """
         if len(batch) != 1:
             return self._push_steps(batch)
-        event, queue, not_plain = batch[0], self._queue, list[Channel]()
+        event, queue = batch[0], self._queue
+        not_plain: list[Channel] = []
         if event.relayed is not None and event.data is None and not self._decodes_all:
             channel = self._add_relayed(event.relayed, batch, not_plain)
         else:
@@ -240,10 +241,11 @@ class StreamMask:
         self._last = events[-1]
         offset, queue = channel.base + len(channel.buffer), self._queue
         channel.buffer += events[0].text if len(events) == 1 else "".join([event.text for event in events])
-        must_scan = channel in not_plain
+        must_scan = bool(not_plain) and channel in not_plain
         is_plain = not must_scan and self._scan.advance_plain(channel)
         if is_plain:
-            queue.release()
+            if queue.pending:
+                queue.release()
             if not queue.pending:
                 ready, offset = len(events), channel.base + len(channel.buffer)
                 while ready and offset > channel.final:
