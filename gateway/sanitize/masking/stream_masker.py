@@ -151,11 +151,13 @@ class StreamMask:
             self._last, channel = event, added
             if len(channel.buffer) > _AT_ONCE_CHARS or not self._scan.advance_plain(channel):
                 not_plain.append(channel)
-        if len(channel.buffer) > _AT_ONCE_CHARS or queue.waits_longer(IDLE_EVENTS):
+        if len(channel.buffer) > _AT_ONCE_CHARS or len(queue.pending) > IDLE_EVENTS:
             return self._decision_steps(not_plain)
         if not_plain:
             self._scan.advance(channel)
-        return queue.take() if queue.release() is None else self._take_ready()
+        if queue.pending and not queue.pending[0].undecided_pieces and queue.release() is not None:
+            return self._take_ready()
+        return queue.take()
 
     def _piece_of(self, event: Event) -> TextSlot | None:
         """The only text of an event that was made from data, if it is a piece that others follow."""
