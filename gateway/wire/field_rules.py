@@ -5,7 +5,7 @@ Every string that no rule here names is free text and masked in place, so a fiel
 | skipped, not scanned                  | rule            | reason                                                |
 |---------------------------------------|-----------------|-------------------------------------------------------|
 | a lower-case word in a structural place | `is_plain_word` | roles, types, tool names: nothing is found in a word |
-| prefix and hexadecimal digits as an id | `is_made_id`   | ids that we and most upstreams make: always new       |
+| prefix and digits as an id            | `is_made_id`    | ids that we and most upstreams make: always new       |
 | tokens that a model service has made  | `OPAQUE`        | only it can read them; one changed byte voids them    |
 | numbers below nine digits, and times  | `NUMBERS_KEPT`  | no value of a detector is shorter; times are none     |
 
@@ -73,18 +73,21 @@ USUAL_NAMES = frozenset((
 
 _PLAIN_WORD = re.compile(r"[a-z_]{1,20}")
 """Bare words of at most 20 characters: no key has so few and letters of one case only, nor has any number letters."""
+_ID_PREFIX = (
+    r"(?:chatcmpl|cmpl|resp|msg|item|call|fc|ctc|rs|ws|fs|ci|ig|cu|lsh|sh|apc|tsc|mcp|mcpl|mcpr|"
+    r"evt|req|run|gen|file|toolu|srvtoolu|audio)[-_](?:tool[-_])?"
+)
 _MADE_ID = re.compile(
-    r"(?:(?:chatcmpl|cmpl|resp|msg|item|call|fc|ctc|rs|ws|fs|ci|ig|cu|lsh|sh|apc|tsc|mcp|mcpl|mcpr|"
-    r"evt|req|run|gen|file|toolu|srvtoolu|audio)[-_]"
-    r"(?:tool[-_])?)?[0-9a-f]{24,48}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    rf"(?:{_ID_PREFIX})?[0-9a-f]{{24,48}}|[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}|{_ID_PREFIX}[0-9]{{1,5}}"
 )
 """The prefixes are those of ids of the sources above: any word would let keys pass that are made of a prefix and
-hexadecimal digits (`shpat_…`, `key-…`)."""
+hexadecimal digits (`shpat_…`, `key-…`). Up to five digits (`chatcmpl-417` of Ollama) are fewer than any number has."""
 _TOKEN = re.compile(r"[A-Za-z0-9+/=_.:-]+")
 is_plain_word = _PLAIN_WORD.fullmatch
 """Whether a key or a structural string is a bare word, in which nothing can be found."""
 is_made_id = _MADE_ID.fullmatch
-"""Whether an id is a model service's prefix and 24 to 48 hexadecimal digits, as `new_id` makes them, or a UUID."""
+"""Whether an id is a model service's prefix and 24 to 48 hexadecimal digits, as `new_id` makes them, a UUID, or the
+prefix and up to five digits."""
 
 
 def is_opaque(field: str, value: str, holder: Any) -> bool:

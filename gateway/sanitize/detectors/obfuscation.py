@@ -5,9 +5,7 @@ Each decoded word is a Spelling: a text of its own that maps back to the word's 
 other text. Does not know what is searched in it.
 """
 
-import binascii
 import re
-from binascii import a2b_base64
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -15,18 +13,17 @@ import re2
 
 from gateway.sanitize.detectors.escapes import unescaped_words
 from gateway.sanitize.detectors.re2_search import searcher
+from gateway.sanitize.text.base64_rows import (
+    ENCODED_CLASS,
+    PROBE_CHARS,
+    REST_OF_ENCODED,
+    as_text,
+    from_base64,
+    rows_of,
+)
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.work_budget import WorkBudget
 
-_REST_OF_ENCODED = re.compile(rb"t*+=?=?")
-_ENCODED_CLASS = bytes(
-    0x74
-    if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
-    else 0x3D
-    if code == 0x3D
-    else 0x20
-    for code in range(256)
-)
 _HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){8,}+")
 _SPELT_LINK = rb"(?:[A-Za-z0-9@.+_-](?:[ \t\r\n]{1,3}|[._*/|,-]| [-.*|] ))"
 SPELT_LINKS = _SPELT_LINK + rb"{9}"
@@ -35,18 +32,10 @@ _SPELT_OUT = re2.compile(rb"(?:^|[\s:=\"'(])(" + _SPELT_LINK + rb"{9,160}[A-Za-z
 _COLUMN = re.compile(rb"[\t\r\n]|  ")
 """What parts the cells of a table: digits in it, one a cell, are no number."""
 _FIND_SPELT_OUT = searcher(_SPELT_OUT)
-_PRINTABLE = bytes({*range(0x20, 0x100), *b"\t\n\r"} - {0x7F})
-_STANDARD = bytes.maketrans(b"-_", b"+/")
 _MIN_ENCODED_CHARS = 16
 """The shortest word that is decoded: 8 bytes as hex, 12 as base64, about the shortest values. Chosen: at half most long
 words of a text would be decoded; at double a card number in base64 (24 characters) is missed."""
 _MIN_ENCODED = b"t" * _MIN_ENCODED_CHARS
-_PROBE_CHARS = 64
-"""Chosen: the start of a longer base64 word is decoded first, and the rest only if this is text. At half binary data
-passes the probe by chance more often; at double each probe costs more."""
-_NEXT_ROW = re.compile(rb"\r?\n[ \t]{0,16}(?=[A-Za-z0-9+/=])")
-_ROW_CHARS = range(60, 80, 4)
-"""Lengths of the rows in which programs print base64: 64 (PEM), 76 (MIME, `base64`), and lengths between."""
 _SPACE = 0x20
 
 
@@ -96,12 +85,12 @@ def spellings(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
 def decoded_words(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
     """Words of the folded text that are base64 or hex of readable text. Raises BudgetExceeded."""
     decoded_by_word: dict[bytes, tuple[str, ...]] = {}
-    classes = text.translate(_ENCODED_CLASS)
+    classes = text.translate(ENCODED_CLASS)
     start = classes.find(_MIN_ENCODED)
     while start >= 0:
-        rest = _REST_OF_ENCODED.match(classes, start + _MIN_ENCODED_CHARS)
+        rest = REST_OF_ENCODED.match(classes, start + _MIN_ENCODED_CHARS)
         end = rest.end() if rest else start + _MIN_ENCODED_CHARS
-        rows = _rows_of(text, classes, start, end) if end - start in _ROW_CHARS else None
+        rows = rows_of(text, classes, start, end)
         if rows is not None:
             budget.spend(5 + (rows[-1].stop - start) // 16)
             block = _spelling_of_rows(text, rows)
@@ -120,25 +109,10 @@ def decoded_words(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
         start = classes.find(_MIN_ENCODED, end)
 
 
-def _rows_of(text: bytes, classes: bytes, start: int, end: int) -> list[range] | None:
-    """The rows of base64 that begin with the one at [start, end), all as long as it but the last; None for one row, or
-    where the first is no text."""
-    if not _as_text(_from_base64(text[start : start + _PROBE_CHARS // 4 * 3])):
-        return None
-    rows = [range(start, end)]
-    while len(rows[-1]) == end - start:
-        link = _NEXT_ROW.match(text, rows[-1].stop)
-        row = _REST_OF_ENCODED.match(classes, link.end()) if link else None
-        if row is None or not 0 < row.end() - row.start() <= end - start:
-            break
-        rows.append(range(*row.span()))
-    return rows if len(rows) > 1 else None
-
-
 def _spelling_of_rows(text: bytes, rows: list[range]) -> Spelling | None:
     """The text that rows of base64 are together: a value in it may begin in one row and end in another."""
     body = b"".join(text[row.start : row.stop] for row in rows).rstrip(b"=")
-    decoded = _as_text(_from_base64(body[: len(body) - (len(body) % 4 == 1)]))
+    decoded = as_text(from_base64(body[: len(body) - (len(body) % 4 == 1)]))
     if not decoded:
         return None
     width, (whole,) = len(rows[0]), decoded
@@ -166,27 +140,12 @@ def _decode(word: bytes, cut: bool) -> tuple[str, ...]:
 def _decode_word(word: bytes, cut: bool = False) -> tuple[str, ...]:
     texts: tuple[str, ...] = ()
     if _HEX.fullmatch(word) and not word.isalpha():
-        texts = _as_text(bytes.fromhex(word.decode()))
+        texts = as_text(bytes.fromhex(word.decode()))
     body = word.rstrip(b"=")
     if len(body) % 4 == 1:
         if not cut:
             return texts
         body = body[:-1]
-    if len(body) <= _PROBE_CHARS or _as_text(_from_base64(body[:_PROBE_CHARS])):
-        texts += _as_text(_from_base64(body))
+    if len(body) <= PROBE_CHARS or as_text(from_base64(body[:PROBE_CHARS])):
+        texts += as_text(from_base64(body))
     return texts
-
-
-def _from_base64(body: bytes) -> bytes:
-    try:
-        return a2b_base64(body.translate(_STANDARD) + b"=" * (-len(body) % 4))
-    except binascii.Error:
-        return b""
-
-
-def _as_text(decoded: bytes) -> tuple[str, ...]:
-    """(the text,) if the bytes are UTF-8 without control characters, else ()."""
-    if not decoded or decoded.translate(None, _PRINTABLE):
-        return ()
-    text = decoded.decode("utf-8", "ignore")  # an exception would cost more than the rest of the function
-    return (text,) if len(text) == len(decoded) or len(text.encode()) == len(decoded) else ()

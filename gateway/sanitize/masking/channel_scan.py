@@ -7,8 +7,9 @@ events' order or wire formats: it only changes the channel.
 from collections.abc import Callable
 
 from gateway.errors import SanitizerFailed
+from gateway.sanitize.masking.event_queue import PendingEvent
 from gateway.sanitize.masking.policy import ActionTable
-from gateway.sanitize.masking.stream_channel import Channel, PendingEvent
+from gateway.sanitize.masking.stream_channel import Channel
 from gateway.sanitize.scan.fast_path import plain_text_cut
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, mask_of
@@ -43,11 +44,12 @@ class ChannelScan:
         self._scanner, self._actions, self._on_finding = scanner, actions, on_finding
 
     def advance_plain(self, channel: Channel) -> bool:
-        """Decide plain words up to the holdback and emit their pieces. False, with nothing done, for any other text.
+        """Decide plain words up to the holdback and emit their pieces. False, with nothing done, for any other text
+        and for a closed channel, of which all is decided.
 
         Naive form: `advance(channel)`, which decides the same. Raises SanitizerFailed.
         """
-        if channel.edits or channel.mask_until is not None or self._scanner.min_holdback_chars:
+        if channel.edits or channel.mask_until is not None or channel.closed or self._scanner.min_holdback_chars:
             return False
         start = channel.final - channel.base
         first = start - _CONTEXT_CHARS if start > _CONTEXT_CHARS else 0
@@ -59,8 +61,8 @@ class ChannelScan:
             return False
         if first + cut > start:
             channel.mark_decided(first + cut)
-            if channel.pieces:
-                channel.emit_decided()
+        if channel.pieces and channel.pieces[0].end <= channel.final:
+            channel.emit_decided()
         return True
 
     def advance(self, channel: Channel, whole: bool = False) -> None:

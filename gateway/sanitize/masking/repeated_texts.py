@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
 from gateway.long_texts import LONG_CHARS, Utf8Text
-from gateway.sanitize.masking.stream_channel import PendingEvent, Segment
+from gateway.sanitize.masking.event_queue import PendingEvent
+from gateway.sanitize.masking.stream_channel import Segment
 from gateway.texts import TextSlot
 
 _MAX_LONG_TEXTS = 16

@@ -9,8 +9,10 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gateway.domain import Event, RelayTemplate
+from gateway.domain import RelayTemplate
 from gateway.long_texts import GrowingText, MeasuredBytes, Utf8Text, text_of_utf8, utf8_pieces
+from gateway.sanitize.masking.event_queue import PendingEvent
+from gateway.sanitize.text.base64_rows import may_end_in_rows
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.holdback import REST_OF_KEY, REST_OF_VALUE, holdback_start, may_be_key, may_be_value
 from gateway.texts import TextSlot
@@ -24,19 +26,6 @@ whole buffer is searched. More than the usual holdback of one to three words; at
 often.
 """
 _QUOTE_OR_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
-
-
-@dataclass(slots=True)
-class PendingEvent:
-    """An event in the queue. `number` counts the stream's events from 1; `frame` holds the bytes it came as, None when
-    it must be encoded again; `undecided_pieces` counts its pieces of text that are not decided. `whole_texts`: those
-    that are masked when the event leaves, as copies of undecided texts are among them."""
-
-    event: Event
-    number: int
-    frame: bytes | None = None
-    undecided_pieces: int = 0
-    whole_texts: list[TextSlot] | None = None
 
 
 @dataclass(slots=True)
@@ -131,11 +120,11 @@ class Channel:
         """
         length = len(self.buffer)
         index = 0
-        if length > _TAIL_CHARS and "-----BEGIN" not in self.buffer:
+        if length > _TAIL_CHARS and "-----BEGIN" not in self.buffer and not may_end_in_rows(self.buffer):
             index = _holdback_start(self.buffer[-_TAIL_CHARS:])
             index = index and length - _TAIL_CHARS + index
         if index == 0:
-            index = _holdback_start(self.buffer)
+            index = _holdback_start(self.buffer, start)
         return max(min(index, length - min_chars), start)
 
     def add_edit(self, start: int, end: int, mask: str) -> None:
@@ -237,24 +226,10 @@ class Channel:
                 masks.popleft()
 
 
-def kept_events(
-    queue: Iterable[PendingEvent], last: PendingEvent | None, before: PendingEvent | None = None
-) -> deque[PendingEvent]:
-    """The queue's decided events up to `last`, or before `before`; without the rest, also those that wait for another
-    channel."""
-    kept: deque[PendingEvent] = deque()
-    for pending in queue:
-        if pending.undecided_pieces or pending is before:
-            break
-        kept.append(pending)
-        if pending is last:
-            break
-    return kept
-
-
-def _holdback_start(text: str) -> int:
+def _holdback_start(text: str, least: int = 0) -> int:
+    """`text.holdback.holdback_start` of a text that is not folded; with text beyond ASCII, `least` does not count."""
     if text.isascii() and "[" not in text:
-        return holdback_start(text.encode(), 0)
+        return holdback_start(text.encode(), least)
     view = View(text)
     index = holdback_start(view.folded, 0)
     if not view.is_shifted:

@@ -18,15 +18,15 @@ again wait for it (`repeated_texts`). Offsets count characters from the channel'
 | decided       | final == length               | fast path or scan; hold the rest | nothing to do             |
 | holding back  | final < length, no mask_until | the same                         | all of it is decided      |
 | masking a tail| mask_until is a pattern       | extend the last mask over it     | what was masked stays     |
-| parted        | in `_parted` by its flow      | the next item's name stands for  | all of it is decided      |
+| parted        | closed, known by its flow     | the next item's name stands for  | all of it is decided      |
 |               |                               | it; then as above                |                           |
 | closed        | in neither                    | a new channel under this name    | nothing to do             |
 
 | event   | condition                            | leaves this state when                           |
 |---------|--------------------------------------|--------------------------------------------------|
-| pending | in `_queue`, undecided_pieces > 0    | `Channel.emit_decided` decides its last piece     |
-| decided | in `_queue`, undecided_pieces == 0   | every event before it is decided too             |
-| ready   | in `_ready`                          | `push` or `finish` returns it                    |
+| pending | in the queue, undecided_pieces > 0   | `Channel.emit_decided` decides its last piece     |
+| decided | in the queue, undecided_pieces == 0  | every event before it is decided too             |
+| ready   | in `_queue.ready`                    | `push` or `finish` returns it                    |
 | dropped | after the event of a blocked finding | never; the queue is cut there                    |
 
 Invariants: events leave in the order in which they came, and no event is lost, but for a blocked stream. Text before
@@ -40,28 +40,28 @@ must not be used again. `push` and `finish` raise SanitizerFailed (a detector fa
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 
 from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
 from gateway.sanitize.masking.channel_scan import IDLE_EVENTS, Blocked, ChannelScan
+from gateway.sanitize.masking.event_queue import EventQueue, PendingEvent
 from gateway.sanitize.masking.long_text import IN_THREAD_CHARS
-from gateway.sanitize.masking.policy import Action, ActionTable
-from gateway.sanitize.masking.repeated_texts import RepeatedTexts
-from gateway.sanitize.masking.slot_masker import SlotMasker
-from gateway.sanitize.masking.stream_channel import Channel, PendingEvent, Piece, kept_events
+from gateway.sanitize.masking.open_channels import OpenChannels
+from gateway.sanitize.masking.policy import ActionTable
+from gateway.sanitize.masking.stream_channel import Channel, Piece
 from gateway.sanitize.masking.stream_steps import (
     SLOTS_A_STEP,
+    CleanError,
     MaskSteps,
     Place,
     Refusal,
     at_once,
     in_turns,
-    whole_text_steps,
 )
+from gateway.sanitize.masking.whole_texts import WholeTexts
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.texts import TextSlot
 from gateway.wire import sse
@@ -70,6 +70,10 @@ _MAX_RELAYED_RUN = 24
 """Chosen: relayed pieces of one batch that the fast path takes together. One piece that is not plain sends the whole
 run to the full scan: at double it takes more plain pieces with it, at half plain bursts need twice the fast path
 calls."""
+
+_AT_ONCE_CHARS = 1_024
+"""Chosen: a text of so many characters, its context included, is scanned without a step of its own (below half a
+millisecond). At half most pieces that are not plain take steps, at double others wait for longer between two turns."""
 
 
 class StreamMask:
@@ -83,35 +87,41 @@ class StreamMask:
         on_finding: Callable[[str], None],
     ) -> None:
         self._slots_of = slots_of
-        self._on_finding = on_finding
         self._scan = ChannelScan(scanner, actions, on_finding)
-        self._slot_masker = SlotMasker(scanner, actions, self._note)
-        self._queue: deque[PendingEvent] = deque()
-        self._ready: EventBatch = []
-        self._event_count = 0
+        self._whole_texts = WholeTexts(scanner, actions, on_finding)
+        self._queue = EventQueue()
         self._last: Event | None = None
-        self._channels: dict[Hashable, Channel] = {}
-        self._parted: dict[Hashable, Channel] = {}  # by flow: the channel of its last closed item
-        self._repeated = RepeatedTexts()  # the texts of closed items, which later events have again whole
+        self._channels = OpenChannels(self._scan, self._whole_texts.repeated)
         self._decodes_all = False  # something beside a text was masked (an id): relayed frames may hold it too
 
-    async def run(self, events: EventStream, refused_events: Refusal, place: Place = asyncio.to_thread) -> EventStream:
+    async def run(
+        self,
+        events: EventStream,
+        refused_events: Refusal,
+        place: Place = asyncio.to_thread,
+        clean_error: CleanError | None = None,
+    ) -> EventStream:
         """Yield the same events, masked, and close `events` at the end. Long texts are scanned in `place`.
 
         A blocked finding ends the stream with `refused_events`. If `events` raises a GatewayError, the text held back
-        is yielded first. Raises SanitizerFailed when a detector fails, and whatever `events` raises.
+        is yielded first, then `clean_error` masks what the error says. Raises SanitizerFailed when a detector fails,
+        and whatever `events` and `clean_error` raise.
         """
         try:
             async for batch in events:
-                yield await in_turns(self._push_steps(batch), place)
+                pushed = self._pushed(batch)
+                yield pushed if isinstance(pushed, list) else await in_turns(pushed, place)
             yield await in_turns(self._finish_steps(), place)
         except SanitizerFailed:
             raise
-        except GatewayError:
+        except GatewayError as failure:
             with suppress(Blocked, SanitizerFailed):
                 yield self.finish()
+            if clean_error is not None:
+                await clean_error(failure)
             raise
         except Blocked as blocked:
+            self._queue.end(blocked.last_event)
             error = ContentBlocked(f"the answer holds {blocked.entity}", param=blocked.where)
             last = sse.decode(self._last) if self._last is not None else None
             yield [*at_once(self._take_ready()), *refused_events(error, last)]
@@ -120,7 +130,42 @@ class StreamMask:
 
     def push(self, batch: EventBatch) -> EventBatch:
         """Add events; return, in order, those that are ready. Raises SanitizerFailed and Blocked."""
-        return at_once(self._push_steps(batch))
+        pushed = self._pushed(batch)
+        return pushed if isinstance(pushed, list) else at_once(pushed)
+
+    def _pushed(self, batch: EventBatch) -> EventBatch | MaskSteps[EventBatch]:
+        """Add events; return those that are ready, or the steps to them where there is more to do than a short scan.
+
+        Naive form: `_push_steps`. A model's stream is mostly batches of one piece, which take no steps.
+        """
+        if len(batch) != 1:
+            return self._push_steps(batch)
+        event, queue = batch[0], self._queue
+        not_plain: list[Channel] = []
+        if event.relayed is not None and event.data is None and not self._decodes_all:
+            channel = self._add_relayed(event.relayed, batch, not_plain)
+        else:
+            piece = self._piece_of(event)
+            if piece is None or (added := self._channels.append(piece, queue.add(event))) is None:
+                return self._push_steps(batch)
+            self._last, channel = event, added
+            if len(channel.buffer) > _AT_ONCE_CHARS or not self._scan.advance_plain(channel):
+                not_plain.append(channel)
+        if len(channel.buffer) > _AT_ONCE_CHARS or len(queue.pending) > IDLE_EVENTS:
+            return self._decision_steps(not_plain)
+        if not_plain:
+            self._scan.advance(channel)
+        if queue.pending and not queue.pending[0].undecided_pieces and queue.release() is not None:
+            return self._take_ready()
+        return queue.take()
+
+    def _piece_of(self, event: Event) -> TextSlot | None:
+        """The only text of an event that was made from data, if it is a piece that others follow."""
+        slots = () if event.data is None else self._slots_of(event.data)
+        if not isinstance(slots, tuple | list) or len(slots) != 1:
+            return None
+        slot: TextSlot = slots[0]
+        return None if slot.channel is None or slot.last else slot
 
     def _push_steps(self, batch: EventBatch) -> MaskSteps[EventBatch]:
         changed, not_plain = list[Channel](), list[Channel]()
@@ -136,11 +181,18 @@ class StreamMask:
                 if index - first == _MAX_RELAYED_RUN:
                     break
             self._add_relayed(event.relayed, batch if size == 1 else batch[first:index], not_plain)
-        for channel in changed + not_plain:
-            advance = partial(self._advance, channel)
+        for channel in changed:
+            if len(channel.buffer) > IN_THREAD_CHARS or not self._scan.advance_plain(channel):
+                not_plain.append(channel)
+        return (yield from self._decision_steps(not_plain))
+
+    def _decision_steps(self, changed: list[Channel]) -> MaskSteps[EventBatch]:
+        """Decide what can be decided in these channels; return the events that are ready."""
+        for channel in changed:
+            advance = partial(self._scan.advance, channel)
             yield advance if len(channel.buffer) > IN_THREAD_CHARS else advance()
-        if self._queue and self._event_count - self._queue[0].number > IDLE_EVENTS:
-            self._decide_idle_channels()
+        if self._queue.waits_longer(IDLE_EVENTS):
+            self._channels.decide_idle(self._queue.count)
         return (yield from self._take_ready())
 
     def finish(self) -> EventBatch:
@@ -148,18 +200,16 @@ class StreamMask:
         return at_once(self._finish_steps())
 
     def _finish_steps(self) -> MaskSteps[EventBatch]:
-        self._close_all()
+        self._channels.close_all()
         return (yield from self._take_ready())
 
     def _event_steps(self, event: Event, changed: list[Channel]) -> MaskSteps[None]:
         """Add an event of any kind; channels that got text are appended to `changed`."""
-        self._event_count += 1
-        pending = PendingEvent(event, self._event_count, event.raw)
-        self._queue.append(pending)
+        pending = self._queue.add(event)
         data = sse.decode(event)
         if data is None:
             if event.raw == sse.DONE:
-                self._close_all()
+                self._channels.close_all()
             return
         self._last = event
         whole_texts = []
@@ -169,132 +219,68 @@ class StreamMask:
                 if len(whole_texts) % SLOTS_A_STEP == 0:
                     yield None
                 continue
-            channel = self._append(slot, pending)
+            channel = self._channels.append(slot, pending)
+            if channel is None:
+                continue
             if len(channel.buffer) > IN_THREAD_CHARS:
-                yield partial(self._advance, channel)
+                yield partial(self._scan.advance, channel)
             if not changed or changed[-1] is not channel:
                 changed.append(channel)
         if whole_texts:
-            if self._repeated.write(whole_texts, pending):
+            if self._whole_texts.repeated.write(whole_texts, pending):
                 pending.whole_texts = whole_texts
             else:
                 yield from self._whole_text_steps(whole_texts, pending)
 
-    def _add_relayed(self, relayed: RelayTemplate, events: EventBatch, not_plain: list[Channel]) -> None:
-        """Add pieces of one channel that came together. Plain words, the usual case, go to `_ready` at once.
+    def _add_relayed(self, relayed: RelayTemplate, events: EventBatch, not_plain: list[Channel]) -> Channel:
+        """Add pieces of one channel that came together. Plain words, the usual case, are ready at once.
 
         A channel whose new text is not plain is appended to `not_plain`: its text is scanned once at the end of `push`.
         """
-        channel = self._channels.get(relayed.channel)
+        channel = self._channels.by_name.get(relayed.channel)
         if channel is None:
-            channel = self._channels[relayed.channel] = Channel("text", relayed.where)
+            channel = self._channels.by_name[relayed.channel] = Channel("text", relayed.where)
         self._last = events[-1]
         offset, queue = channel.base + len(channel.buffer), self._queue
         channel.buffer += events[0].text if len(events) == 1 else "".join([event.text for event in events])
-        must_scan = channel in not_plain
+        must_scan = bool(not_plain) and channel in not_plain
         is_plain = not must_scan and self._scan.advance_plain(channel)
-        if is_plain and queue:
-            self._release_decided()
-        if is_plain and not queue:
-            ready, offset = len(events), channel.base + len(channel.buffer)
-            while ready and offset > channel.final:
-                ready -= 1
-                offset -= len(events[ready].text)
-            if ready:
-                self._ready += events[:ready]
-                self._event_count += ready
-                events = events[ready:]
-        for event in events:
-            self._event_count += 1
-            pending = PendingEvent(event, self._event_count, event.raw, 1)
-            queue.append(pending)
-            end = offset + len(event.text)
-            channel.pieces.append(Piece(relayed, offset, end, pending))
-            offset = end
-        channel.last_event = self._event_count
         if is_plain:
-            channel.emit_decided()  # pieces behind another channel's pending event are decided and stay in the queue
+            if queue.pending:
+                queue.release()
+            if not queue.pending:
+                ready, offset = len(events), channel.base + len(channel.buffer)
+                while ready and offset > channel.final:
+                    ready -= 1
+                    offset -= len(events[ready].text)
+                if ready:
+                    queue.pass_on(events[:ready])
+                    events = events[ready:]
+        for event in events:
+            end = offset + len(event.text)
+            channel.pieces.append(Piece(relayed, offset, end, queue.add(event, 1)))
+            offset = end
+        channel.last_event = queue.count
+        if is_plain:
+            if channel.pieces and channel.pieces[0].end <= channel.final:
+                channel.emit_decided()  # behind another channel's pending event; they stay in the queue
         elif not must_scan:
             not_plain.append(channel)
-
-    def _append(self, slot: TextSlot, pending: PendingEvent) -> Channel:
-        channel = self._channels.get(slot.channel)
-        if channel is None:
-            channel = self._parted.pop(slot.flow, None) or Channel(slot.form, slot.where, joins=slot.flow is not None)
-            channel.where = slot.where
-            self._channels[slot.channel] = channel
-        channel.append(slot, pending)
-        if slot.last:
-            self._channels.pop(slot.channel)
-            if channel.joins:
-                self._part(channel, slot.flow)
-            else:
-                channel.closed = True
-                self._advance(channel)
         return channel
-
-    def _part(self, channel: Channel, flow: Hashable) -> None:
-        """An item of a flow is closed: keep what it holds back only if another item may go on with a value in it."""
-        self._repeated.add(channel.end_segment())
-        self._advance(channel)
-        if not self._scan.may_go_on(channel):
-            self._advance(channel, whole=True)
-        beside = self._parted.get(flow)  # of an item that was open beside this one
-        if beside is not None:
-            self._advance(beside, whole=True)
-        self._parted[flow] = channel
 
     def _whole_text_steps(self, slots: list[TextSlot], pending: PendingEvent) -> MaskSteps[None]:
         """Mask texts that one event holds completely."""
         try:
-            is_changed = yield from whole_text_steps(self._slot_masker, slots, self._repeated)
+            is_changed = yield from self._whole_texts.steps(slots)
         except Blocked:
-            self._queue = kept_events(self._queue, None, before=pending)  # the event with this text must not be sent
+            self._queue.end(None, before=pending)  # the event with this text must not be sent
             raise
         if is_changed:
             pending.frame = None
             self._decodes_all = True
 
-    def _note(self, entity: str, action: Action, where: str) -> None:
-        self._on_finding(entity)
-        if action == "block":
-            raise Blocked(entity, where, None)
-
-    def _advance(self, channel: Channel, whole: bool = False) -> None:
-        try:
-            self._scan.advance(channel, whole)
-        except Blocked as blocked:
-            self._queue = kept_events(self._queue, blocked.last_event)
-            raise
-
-    def _close_all(self) -> None:
-        for channel in (*self._channels.values(), *self._parted.values()):
-            channel.closed = True
-            self._advance(channel)
-        self._channels.clear()
-        self._parted.clear()
-
-    def _decide_idle_channels(self) -> None:
-        for channel in (*self._channels.values(), *self._parted.values()):
-            if channel.pieces and self._scan.is_idle(channel, self._event_count - channel.last_event):
-                self._advance(channel, whole=True)
-
     def _take_ready(self) -> MaskSteps[EventBatch]:
-        while self._queue:
-            self._release_decided()
-            if not self._queue or self._queue[0].undecided_pieces:
-                break
-            pending = self._queue[0]
+        while (pending := self._queue.release()) is not None:
             yield from self._whole_text_steps(pending.whole_texts or [], pending)
             pending.whole_texts = None
-        ready, self._ready = self._ready, []
-        return ready
-
-    def _release_decided(self) -> None:
-        """Move decided events to `_ready`, up to one whose whole texts are to be masked before."""
-        queue = self._queue
-        while queue and not queue[0].undecided_pieces and queue[0].whole_texts is None:
-            pending = queue.popleft()
-            if pending.frame is not None:
-                pending.event.raw = pending.frame  # unchanged: the frame need not be encoded again
-            self._ready.append(pending.event)
+        return self._queue.take()

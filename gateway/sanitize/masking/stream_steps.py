@@ -7,16 +7,10 @@ key's turn (`Sanitizer.apart`), as it does with those of requests and whole answ
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator
-from functools import partial
 from typing import TypeAlias, TypeVar
 
 from gateway.domain import Event, Json
-from gateway.errors import GatewayError, SanitizerFailed
-from gateway.sanitize.masking.channel_scan import Blocked
-from gateway.sanitize.masking.long_text import IN_THREAD_CHARS, weight_of
-from gateway.sanitize.masking.repeated_texts import RepeatedTexts
-from gateway.sanitize.masking.slot_masker import SlotMasker
-from gateway.texts import TextSlot
+from gateway.errors import GatewayError
 
 T = TypeVar("T")
 Apart: TypeAlias = Callable[[], object]
@@ -30,37 +24,10 @@ _SLICE_S = 0.004
 """Chosen: as the turns of whole answers (`sanitize.pipeline`)."""
 SLOTS_A_STEP = 64
 """Chosen: places of text that are looked for in one step (below a millisecond)."""
+CleanError: TypeAlias = Callable[[GatewayError], Awaitable[None]]
+"""Masks in place what an error says of the stream."""
 Refusal: TypeAlias = Callable[[GatewayError, Json | None], list[Event]]
 """(error, data of the last event with data, or None) -> the events that end the stream in its dialect."""
-
-
-def whole_text_steps(masker: SlotMasker, slots: list[TextSlot], repeated: RepeatedTexts) -> MaskSteps[bool]:
-    """Mask whole texts; whether one has changed. Naive form: `clean_seams`, then `clean` of each. Long ones that
-    another event of the stream had are not scanned again.
-
-    Raises Blocked and SanitizerFailed.
-    """
-    changes: list[bool] = []
-    try:
-        for is_changed in masker.seam_steps(slots):
-            changes.append(is_changed)
-            yield None
-        for slot in slots:
-            if weight_of(slot) > IN_THREAD_CHARS:
-                yield partial(_clean, masker, slot, changes, repeated)
-            else:
-                for is_changed in masker.steps(slot):
-                    changes.append(is_changed)
-                    yield None
-    except Blocked:
-        raise
-    except Exception as error:
-        raise SanitizerFailed("the sanitizer failed on this stream") from error
-    return any(changes)
-
-
-def _clean(masker: SlotMasker, slot: TextSlot, changes: list[bool], repeated: RepeatedTexts) -> None:
-    changes.append(repeated.mask_long(slot, masker.clean))
 
 
 def at_once(steps: MaskSteps[T]) -> T:

@@ -7,6 +7,7 @@ work budget one dense part can spend. A chunk ends where a stream's holdback wou
 from collections.abc import Callable, Iterator
 
 from gateway.long_texts import Utf8Text
+from gateway.sanitize.text.base64_rows import may_end_in_rows
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.holdback import MAX_HOLDBACK_CHARS, REST_OF_KEY, REST_OF_VALUE, holdback_start
@@ -83,7 +84,7 @@ def _chunk_end(text: str | Utf8Text, start: int) -> int:
         return len(text)
     least = max(start, high - MAX_HOLDBACK_CHARS)
     cut = least if _KEY in text[start:high] else _holdback_start(text, high - _TAIL_CHARS, high)
-    if cut <= high - _TAIL_CHARS:
+    if cut <= high - _TAIL_CHARS or may_end_in_rows(text[high - _TAIL_CHARS : high]):
         cut = _holdback_start(text, max(start, high - 2 * MAX_HOLDBACK_CHARS), high)
     return cut if cut > least else high
 

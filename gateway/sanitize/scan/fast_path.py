@@ -19,8 +19,6 @@ from gateway.sanitize.text.holdback import ADDRESS_LINKS, holdback_start
 
 _MAX_DIGITS = 5
 """The most digits that can be nothing: the shortest number of any detector has six (`digit_runs`)."""
-_LONG_WORD = b"a" * 16
-"""16 bytes without white space: the shortest key or encoded word that is found without a name (`secret_tokens`)."""
 _SUSPICIOUS = searcher(
     re2.compile(
         rb"@|dot|--|://|\bcv[vc]|card |\bsg\.|\\|%[0-9a-f]|=[0-9a-f]{2}|&[#a-z]|[\[({<]\s?at|[^\s]{16}"
@@ -37,14 +35,25 @@ _ASSIGNMENT = re.compile(rb"[:=>\"'`]")
 _ODD_WORD = re.compile(rb"[A-Za-z][^\sA-Za-z]{1,8}[A-Za-z]|[a-z][A-Z]|[^\s]{12}")
 """A word that may be a password without digits, which a name needs no sign to give it to: `password is Abc!Defgh`."""
 _OPTION = re.compile(rb"\s-[A-Za-z]")
-_UNUSUAL_WORD = searcher(
-    re2.compile(
-        rb"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][a-z]{11}|[A-Z][a-z]{0,11}[^\sA-Za-z]{1,8}[A-Za-z]|[a-z][^\sA-Za-z]{1,8}[A-Z]|"
-        + _OPTION.pattern
-    )
+_UNUSUAL = (
+    rb"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][a-z]{11}|[A-Z][a-z]{0,11}[^\sA-Za-z]{1,8}[A-Za-z]|[a-z][^\sA-Za-z]{1,8}[A-Z]|"
+    + _OPTION.pattern
 )
+_UNUSUAL_WORD = searcher(re2.compile(_UNUSUAL))
 """A word that mixes capitals and small letters as prose does not, or a command's option. A password without digits has
 the one, or the other precedes it. No detector finds a password of small letters alone, or of capitals alone."""
+_JOINT = rb"[ \t\r\n._*/|,+-]"
+"""What may stand between the characters of a word spelt one by one, of which there are up to three between two."""
+_NOT_PLAIN = (
+    rb"(?i:dot|sg\.|cv[vc]|card[ \t\n])|[^ \t\n\r\x0b\x0c]{16}|"
+    + _JOINT + rb"[A-Za-z0-9]" + _JOINT + rb"{1,3}[A-Za-z0-9]" + _JOINT
+)  # fmt: skip
+"""Signs of what is never plain words: a link of an address, a name of a card's security code (which has three digits),
+the shortest key or encoded word that is found without a name (`secret_tokens`), two neighbours of a word that is spelt
+character by character. Ordinary abbreviations (`i.e.`) look like the last, and get the full scan."""
+_HAS_NOT_PLAIN = searcher(re2.compile(_NOT_PLAIN))
+_HAS_UNUSUAL_OR_NOT_PLAIN = searcher(re2.compile(_NOT_PLAIN + b"|" + _UNUSUAL))
+"""Both questions at once: for a short text a search costs as much as its call, whatever the pattern."""
 _LONG_VALUE = re.compile(rb"[^\s]{12,64}")
 """A word that is long enough to be a certain value if it mixes letters (`value_forms.MIN_CERTAIN_CHARS`). Chosen: 64
 bounds the match; the rest of a longer word is matched as the next word, at half or double as well."""
@@ -72,14 +81,6 @@ _HARMLESS = bytes(
 )
 """Maps bytes that can never belong to a sensitive value to `a`, all others to a space: `isalpha()` then tests a
 text."""
-_NOT_SPACE = bytes(0x20 if code in b" \t\n\r\x0b\x0c" else 0x61 for code in range(256))
-"""Maps white space to a space, all else to `a`: a search for _LONG_WORD then finds long words."""
-_SPELT_CLASSES = bytes(
-    0x61 if bytes((code,)).isalnum() else 0x20 if code in b" \t\r\n._*/|,+-" else 0x78 for code in range(256)
-)
-"""Maps letters and digits to `a`, what may stand between the characters of a spelt word to a space, all else to `x`:
-two neighbours in such a word then have one to three spaces between them, and one on both sides. Ordinary abbreviations
-(`i.e.`) have, too, and get the full look."""
 _SMALL_NUMBER = re.compile(r"(?<![^ ])[(*]*0{1,4}[.,;?!*()]*(?: |\Z)")
 
 
@@ -102,19 +103,15 @@ def is_trivially_clean(text: str) -> bool:
 def plain_text_cut(text: str, start: int) -> int:
     """For plain words, in which nothing can be found: where the holdback begins, not before `start`. Else -1."""
     plain = text.encode() if text.isascii() else folded(text)
+    has_unusual = _HAS_UNUSUAL_OR_NOT_PLAIN(plain, 0)[0] >= 0
+    if has_unusual and (_HAS_NOT_PLAIN(plain, 0)[0] >= 0 or _may_be_value(plain)):
+        return -1
     classes = plain.translate(_CLASSES).decode()
-    if (
-        "dot" in classes
-        or "sg." in classes
-        or _may_be_card_code(classes)
-        or plain.translate(_NOT_SPACE).find(_LONG_WORD) >= 0
-        or _may_be_password(plain)
-    ):
-        return -1
-    spelt = plain.translate(_SPELT_CLASSES)
-    if b" a a " in spelt or b" a   a " in spelt or b" a  a " in spelt:
-        return -1
-    if not plain.translate(_HARMLESS).isalpha() and not _are_signs_harmless(classes, plain):
+    if not plain.translate(_HARMLESS).isalpha():
+        if not _are_signs_harmless(classes, plain):
+            return -1
+        has_unusual = has_unusual or "'" in classes or ":" in classes
+    if has_unusual and _SECRET_NAME(plain, 0)[0] >= 0:
         return -1
     begin = -1 if _LINE_FEED in plain else _plain_holdback_start(classes, start)
     if begin < 0:
@@ -125,12 +122,17 @@ def plain_text_cut(text: str, start: int) -> int:
 def _may_be_password(plain: bytes) -> bool:
     """Whether a word without digits may be a value: by its letters, or by a command or a name before it."""
     if plain.islower() and b"-" not in plain:
-        return False  # most chunks of prose: every alternative below has a capital or a hyphen
+        return False  # most short texts: every alternative below has a capital or a hyphen
     if _UNUSUAL_WORD(plain, 0)[0] < 0:
         return False
+    return _may_be_value(plain) or _SECRET_NAME(plain, 0)[0] >= 0
+
+
+def _may_be_value(plain: bytes) -> bool:
+    """Whether an unusual word may be a value without a name: it is long and mixes letters, or a command has options."""
     if any(not (word.islower() or word.isupper()) for word in _LONG_VALUE.findall(plain)):
         return True
-    return _OPTION.search(plain) is not None or _SECRET_NAME(plain, 0)[0] >= 0
+    return _OPTION.search(plain) is not None
 
 
 def _plain_holdback_start(classes: str, start: int) -> int:
@@ -155,21 +157,14 @@ def _plain_holdback_start(classes: str, start: int) -> int:
 
 
 def _are_signs_harmless(classes: str, plain: bytes) -> bool:
-    """Whether the marks and digits of a text without long words cannot be part of a value."""
+    """Whether the marks and digits of a text without long words cannot be part of a value, unless a name precedes."""
     if "&" in classes or "--" in classes or ("(" in classes and ("(at" in classes or "( at" in classes)):
         return False
-    if "0" in classes and (_may_be_card_code(classes) or not _are_numbers_small(classes, plain)):
+    if "0" in classes and not _are_numbers_small(classes, plain):
         return False
     if "%" in classes and classes.count("%") > classes.count("% "):
         return False
-    if ":" not in classes:
-        return "'" not in classes or _SECRET_NAME(plain, 0)[0] < 0
-    return classes.count(":") == 1 and ":/" not in classes and _SECRET_NAME(plain, 0)[0] < 0
-
-
-def _may_be_card_code(classes: str) -> bool:
-    """Whether a text has a name of a card's security code, which has three digits."""
-    return "cvv" in classes or "cvc" in classes or "card " in classes
+    return ":" not in classes or (classes.count(":") == 1 and ":/" not in classes)
 
 
 def _are_numbers_small(classes: str, plain: bytes) -> bool:

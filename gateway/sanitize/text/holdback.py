@@ -1,13 +1,15 @@
 """Where the holdback of a growing text begins: the part in which later text could still change what is found.
 
 A sensitive value is at most one word, or a chain of words: groups of digits, an address with its `at` and `dot` spelt
-out, a private key between BEGIN and END, a key whose characters stand apart. All other context that detectors use is to
-the left of the value. So the holdback begins at the last word, or at the chain that ends with it. Naive form: hold the
-whole text back until it ends.
+out, a private key between BEGIN and END, a key whose characters stand apart, rows of base64. All other context that
+detectors use is to the left of the value. So the holdback begins at the last word, or at the chain that ends with it.
+Naive form: hold the whole text back until it ends.
 Works on folded bytes. Used for streams (`masking.stream_masker`) and for long texts (`scan.chunked`).
 """
 
 import re
+
+from gateway.sanitize.text.base64_rows import may_end_in_rows, open_rows_start
 
 MAX_HOLDBACK_CHARS = 8192
 """Chosen: longer than the PEM text of an 8192-bit RSA key (about 6.4 KB). A longer holdback is decided as it is, and an
@@ -92,6 +94,8 @@ def holdback_start(text: bytes, least: int) -> int:
         begin = _spelt_start(text, begin)
     if text.find(b"-----BEGIN") >= 0:
         begin = _private_key_start(text, begin)
+    if may_end_in_rows(text):
+        begin = min(begin, open_rows_start(text, least))
     return begin if begin > least else least
 
 

@@ -59,8 +59,8 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
         dialect, stats = endpoint.dialect, context.stats
         mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(stats, {entity: 1}))
         place = partial(sanitizer.apart, key_id=stats.key_id)
-        events = mask.run(reply.events, reply.refusal_events or dialect.refused_events, place)
-        reply.events = _with_clean_refusal(context, events)
+        refusal_events = reply.refusal_events or dialect.refused_events
+        reply.events = mask.run(reply.events, refusal_events, place, partial(_clean_error, context))
     if context.stats.unguarded:
         reply.headers[GUARDRAIL_HEADER] = "unavailable"
     return reply
@@ -124,15 +124,10 @@ async def _clean_refusal(context: RequestContext, refused: UpstreamRefused) -> N
     refused.message, refused.code, refused.param = words["message"], words["code"], words["param"] or None
 
 
-async def _with_clean_refusal(context: RequestContext, events: EventStream) -> EventStream:
-    """`events`; what an upstream says instead of them, or after some, is masked."""
-    async with aclosing(events):
-        try:
-            async for batch in events:
-                yield batch
-        except UpstreamRefused as refused:
-            await _clean_refusal(context, refused)
-            raise
+async def _clean_error(context: RequestContext, error: GatewayError) -> None:
+    """Mask what an upstream says instead of a stream's events, or after some."""
+    if isinstance(error, UpstreamRefused):
+        await _clean_refusal(context, error)
 
 
 async def _clean_answers(context: RequestContext, events: EventStream, request_verdicts: list[Verdict]) -> EventStream:

@@ -13,6 +13,7 @@ from gateway.domain import Event, EventBatch
 from gateway.sanitize.masking.channel_scan import IDLE_EVENTS
 from gateway.sanitize.masking.policy import actions
 from gateway.sanitize.masking.stream_masker import StreamMask
+from gateway.sanitize.masking.stream_steps import at_once
 from gateway.sanitize.scan.fast_path import plain_text_cut
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import masked
@@ -51,8 +52,8 @@ class Relay:
         return events
 
 
-def new_mask(table: Any = STRICT) -> StreamMask:
-    return StreamMask(Scanner(), table, ChatDialect().event_slots, list[str]().append)
+def new_mask(table: Any = STRICT, scanner: Scanner | None = None) -> StreamMask:
+    return StreamMask(scanner or Scanner(), table, ChatDialect().event_slots, list[str]().append)
 
 
 def text_of(events: EventBatch, index: int = 0) -> str:
@@ -74,6 +75,18 @@ def test_relayed_text_reads_like_the_whole_however_it_comes(size: int, at_once: 
     out += mask.finish()
     assert text_of(out) == whole(TEXT)
     assert len(out) == len(pieces)
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("size", [1, 2, 5, 13])
+def test_pieces_that_come_one_by_one_leave_as_they_do_by_the_steps_for_any_batch(size: int, channels: int) -> None:
+    relay, mask, naive = Relay(channels), new_mask(), new_mask()
+    text = "Plain words, which are many. " * 3 + TEXT
+    for number, piece in enumerate(pieces_of(text, size)):
+        batch, same = (relay.events(piece, index=number % channels) for _ in range(2))
+        by_steps = at_once(naive._push_steps(same))
+        assert [event.text for event in mask.push(batch)] == [event.text for event in by_steps]
+    assert [event.text for event in mask.finish()] == [event.text for event in naive.finish()]
 
 
 WORDS = st.sampled_from(

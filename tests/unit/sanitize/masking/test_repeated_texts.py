@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from gateway.domain import Event
 from gateway.long_texts import Utf8Text
+from gateway.sanitize.masking.event_queue import PendingEvent
 from gateway.sanitize.masking.repeated_texts import RepeatedTexts
-from gateway.sanitize.masking.stream_channel import PendingEvent, Piece, Segment, _edited, _edited_utf8
+from gateway.sanitize.masking.stream_channel import Piece, Segment, _edited, _edited_utf8
 from gateway.texts import TextSlot
 
 LONG = "\U0001f600" + "word " * 30_000
