@@ -51,7 +51,7 @@ def has_names(text: bytes) -> bool:
 def _owned(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """The syntax alone owns what follows it: SQL in capitals, options and headers; not `identified by x` in prose."""
     mark, quote = text[start : start + 1], quote_before(text, end)
-    strong = mark in (b" ", b"-", b"I", b"s", b"S", b"i", b"W", b";", b"c", b"\n")
+    strong = mark in (b" ", b"-", b"I", b"s", b"S", b"i", b"W", b";", b"c", b"\n", b"<")
     if mark == b"i":
         link: Link = "beside"
     elif strong or mark == b"/" or b"uthorization" in text[max(0, start - 40) : end].lower():
@@ -190,7 +190,7 @@ _CALLS = (
     rb"(?i:log_?in|sign_?in|authenticate|basic_?auth|http(?:basic|digest)auth|credentials?|passwordauthentication"
     rb"|(?:get|new)_?connection"
     rb"|connect|mysqli|pdo|secretkeyspec|fernet|cookieparser|createhmac|hmac\.new|jwt\.(?:sign|verify|encode"
-    rb"|decode)|auth)"
+    rb"|decode)|auth|wallet|privatekeyto\w{1,16}|from_?(?:private_?)?key)"
 )
 _NAMED_KINDS = {
     "owned": rb"(?i:identified (?:with [\"'`]?[a-z0-9_]{2,30}[\"'`]? )?(?:by|as))\s{1,3}[\"'\\]{0,2}"
@@ -202,6 +202,7 @@ _NAMED_KINDS = {
     rb"|createUser \S{1,40} (?:MD5|SHA(?:-?[0-9]{3})?) [\"']?"
     rb"|(?:^|\n)[ \t]{0,8}community[ \t]?=[ \t]?[\"']|secure_link_md5 \"[^\";\n]{0,80}\$[a-z_]{1,20} "
     rb"|(?:^|\n)[ \t]{0,16}(?:masterauth|auth_pass)[ \t]{1,8}[\"']?"
+    rb"|<auth-user-pass>\s{1,8}[^\s<>]{1,64}[ \t]{0,4}\r?\n[ \t]{0,8}"
     rb"|WIFI:(?:[THRS]:[^;\n]{0,40};){0,4}P:"
     rb"|; ?name=\"[\w.-]{0,20}(?i:passw(?:or)?d|passwd|pwd|secret|token|api_?key)\"\r?\n\r?\n",
     "random": rb"::add-mask::|\bencrypt[ \t]{0,4}[=:][ \t]{0,4}[\"']"

@@ -44,10 +44,19 @@ _SCRIPT_WORDS = (
     "비밀번호 패스워드 暗証番号 סיסמה סיסמא المرور السر عبور گذرواژه पासवर्ड รหัสผ่าน πρόσβασης κωδικός Κωδικός "
     "парола Парола лозинка Лозинка პაროლი գաղտնաբառ"
 )
-_PASSWORD_WORDS = tuple((word, _LATIN_NAMES[len(word)]) for word in _SCRIPT_WORDS.split())
-"""Words for password in scripts whose letters fold to LETTER, and a Latin one of the same length, so that offsets
-hold."""
-_LEAST_WORD_CHARS = min(_LATIN_NAMES)
+_PHONE_WORDS = (
+    "手机号码 手機號碼 电话号码 電話番号 携帯番号 联系电话 휴대전화 전화번호 هاتف جوال טלפון נייד "
+    "手机号 휴대폰 핸드폰 फोन โทร 手机 手機 电话 電話 携帯 전화 телефон Телефон ТЕЛЕФОН τηλέφωνο Τηλέφωνο κινητό Κινητό"
+)
+_LATIN_PHONES = {2: "\x05\x04", 3: "tel", 4: "cell", 5: "phone", 6: "phones", 7: "telefon", 8: "telefono"}
+_WORDS = (
+    *((word, _LATIN_NAMES[len(word)]) for word in _SCRIPT_WORDS.split()),
+    *((word, _LATIN_PHONES[len(word)]) for word in _PHONE_WORDS.split()),
+)
+"""Words for password and for telephone in scripts whose letters fold to LETTER, and a Latin one of the same length, so
+that offsets hold; longer words before those they hold. No Latin word for telephone has two letters: \x05\x04 stands
+for one (the signs of the Chinese password the wrong way round)."""
+_LEAST_WORD_CHARS = min(len(word) for word, _ in _WORDS)
 _END_OF_SCRIPTS = 0x20000
 """The end of plane 1: above are ideographs (LETTER) and, from U+E0000, tags and selectors (dropped)."""
 
@@ -104,7 +113,7 @@ _BEYOND = bytes(range(0x80)) + bytes([LETTER]) * 0x80
 def _fold_each(text: str) -> bytes:
     """Every character by the table. Those beyond it are four bytes of UTF-8: the first tells, the others go."""
     if len(text) >= _LEAST_WORD_CHARS:
-        for word, name in _PASSWORD_WORDS:
+        for word, name in _WORDS:
             if word in text:
                 text = text.replace(word, name)
     plain = text.translate(_TABLE).encode()
