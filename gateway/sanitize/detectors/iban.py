@@ -30,7 +30,7 @@ _FORMS = {
     for form, countries in (pair.split(":") for pair in _REGISTRY.split())
     for country in countries.split(",")
 }
-_RUN = re.compile(r"(\d+)([nac])")
+_RUN = re.compile(r"(\d{1,2})([nac])")
 _KINDS = {"n": "[0-9]", "a": "[A-Z]", "c": "[A-Z0-9]"}
 _CANDIDATE = re2.compile(rb"(?:^|[^A-Za-z0-9])[A-Za-z] ?[A-Za-z] ?[0-9] ?[0-9][ .-]?(?:[A-Za-z0-9] ?[.-]?){10,32}")
 _FIND = searcher(_CANDIDATE)
