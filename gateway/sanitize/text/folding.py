@@ -1,9 +1,10 @@
 """Folds a text to one byte a character, the form that detectors search, and maps offsets back to the text.
 
 Digits of any script become ASCII digits, look-alike letters their Latin twin, accented letters their base letter, any
-dash `-`, any space ` `; other letters become LETTER, other symbols SYMBOL. Invisible characters (zero-width, bidi,
-tags, variation selectors, combining marks) are dropped. Naive form: `_fold_char` for each character; the table holds
-its results, and ASCII text, the common case, is only encoded. Does not know the detectors.
+dash `-`, any space ` `, an escaped line end or tab (`\\n`) two blanks; other letters become LETTER, other symbols
+SYMBOL. Invisible characters (zero-width, bidi, tags, variation selectors, combining marks) are dropped. Naive form:
+`_fold_char` for each character; the table holds its results, and ASCII text, the common case, is only encoded. Does not
+know the detectors.
 
 Sources: Unicode Character Database as in `unicodedata`; the look-alikes are those of Unicode TR 39 that are confusable
 with ASCII letters (confusables.txt, read 2026-11-21), Cyrillic, Greek and Armenian only.
@@ -146,6 +147,12 @@ def _hide_mask(mask: re.Match[bytes]) -> bytes:
     return b"\x03" * len(mask.group())
 
 
+_ESCAPED_BLANKS = ((b"\\\\n", b"   "), (b"\\n", b" \n"), (b"\\r", b"  "), (b"\\t", b"  "))
+"""Line ends and tabs as strings of JSON and of programs write them. Left as they are, the letter would be one of the
+word behind it: `\\nghp_…` begins no token, `\\nIBAN` is no word. That paths and TeX (`\\text`) lose a letter harms
+nothing, as no detector looks for them. Behind two backslashes a line goes on: `\\\\nas` is a server."""
+
+
 class View:
     """A text, its folded bytes, and the way back from offsets in these to offsets in the text."""
 
@@ -163,6 +170,9 @@ class View:
                 parts = plain.split(b"\x01")
                 self._dropped = [*accumulate(map(len, parts[:-1]))]
                 plain = b"".join(parts)
+        if b"\\" in plain:
+            for escape, blanks in _ESCAPED_BLANKS:
+                plain = plain.replace(escape, blanks)
         if b"[REDACTED:" in plain:
             plain = _MASK.sub(_hide_mask, plain)
         self.folded = plain

@@ -128,3 +128,19 @@ def test_addresses_are_found_in_the_forms_that_registries_allow() -> None:
     assert found("remote:91.18.151.67 came") == [("IP", "91.18.151.67")]
     assert found("image: nginx:91.18.151.67") == []
     assert found("to first.last@xn--mgbh0fb.xn--kgbechtv") == [("EMAIL", "first.last@xn--mgbh0fb.xn--kgbechtv")]
+
+
+@pytest.mark.parametrize("blank", [r"\n", r"\r\n", r"\t", r"\\n"])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("ghp_Zk3vTq9LmX2cWb7RyN5dHs8JfUa4Pe1oGt6K", "ghp_Zk3vTq9LmX2cWb7RyN5dHs8JfUa4Pe1oGt6K"),
+        ("IBAN: LV87OABZI19IV8R7Y5B9F", "LV87OABZI19IV8R7Y5B9F"),
+        ("LV87OABZI19IV8R7Y5B9F", "LV87OABZI19IV8R7Y5B9F"),
+        ("Isikukood: 39003073555", "39003073555"),
+        ("4539148803436467", "4539148803436467"),
+        ("DB_PASS=tW9kQ2xbV7mZp4Lr8nYs", "tW9kQ2xbV7mZp4Lr8nYs"),
+    ],
+)
+def test_a_value_at_the_beginning_of_a_quoted_line_is_found_and_ends_with_it(text: str, value: str, blank: str) -> None:
+    assert certain(f'{{"file": "first{blank}{text}{blank}and more{blank}"}}') == [value]
