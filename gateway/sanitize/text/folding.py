@@ -153,6 +153,14 @@ word behind it: `\\nghp_…` begins no token, `\\nIBAN` is no word. That paths a
 nothing, as no detector looks for them. Behind two backslashes a line goes on: `\\\\nas` is a server."""
 
 
+_ESCAPED_QUOTE = re.compile(rb'\\{1,7}(?=")')
+"""The backslashes of quotation marks in quoted JSON: dropped, so that its names and values read like those of JSON."""
+
+
+def _drop(backslashes: re.Match[bytes]) -> bytes:
+    return b"\x01" * len(backslashes.group())
+
+
 class View:
     """A text, its folded bytes, and the way back from offsets in these to offsets in the text."""
 
@@ -162,17 +170,16 @@ class View:
         self.text = text
         self._lower: bytes | None = None
         self._dropped: list[int] = []
-        if text.isascii():
-            plain = text.encode()
-        else:
-            plain = folded(text)
-            if b"\x01" in plain:
-                parts = plain.split(b"\x01")
-                self._dropped = [*accumulate(map(len, parts[:-1]))]
-                plain = b"".join(parts)
+        plain = text.encode() if text.isascii() else folded(text)
         if b"\\" in plain:
             for escape, blanks in _ESCAPED_BLANKS:
                 plain = plain.replace(escape, blanks)
+            if b'\\"' in plain:
+                plain = _ESCAPED_QUOTE.sub(_drop, plain)
+        if b"\x01" in plain:
+            parts = plain.split(b"\x01")
+            self._dropped = [*accumulate(map(len, parts[:-1]))]
+            plain = b"".join(parts)
         if b"[REDACTED:" in plain:
             plain = _MASK.sub(_hide_mask, plain)
         self.folded = plain
@@ -193,7 +200,7 @@ class View:
     def folding_cost(self) -> int:
         """Units of the WorkBudget that folding costs beyond what it costs for ASCII."""
         if self.text.isascii():
-            return 0
+            return len(self._dropped) // 16
         extra_bytes = len(self.text.encode("utf-8", "surrogatepass")) - len(self.text)
         return extra_bytes // 6 + len(self._dropped) // 2
 

@@ -1,8 +1,11 @@
 """Secrets behind the string literals and assignments of many languages; numbers behind labels in other scripts."""
 
+import json
+
 import pytest
 
 from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.text.findings import masked
 
 SCANNER = Scanner()
 KEY = "tW9kQ2xbV7mZp4Lr8nYs"
@@ -144,3 +147,16 @@ def test_addresses_are_found_in_the_forms_that_registries_allow() -> None:
 )
 def test_a_value_at_the_beginning_of_a_quoted_line_is_found_and_ends_with_it(text: str, value: str, blank: str) -> None:
     assert certain(f'{{"file": "first{blank}{text}{blank}and more{blank}"}}') == [value]
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("before", ["", "ä\u200b "])
+@pytest.mark.parametrize(
+    "value", [[{"name": "API_KEY", "value": KEY}], {"api_keys": [KEY, "x"]}, {"body": {"kty": "oct", "k": KEY + "aB3"}}]
+)
+def test_json_in_strings_of_json_reads_like_json(value: object, before: str, depth: int) -> None:
+    text = json.dumps(value)
+    for _ in range(depth):
+        text = json.dumps({"text": before + text}, ensure_ascii=False)
+    (left,) = {masked(text, SCANNER.scan(text))}
+    assert KEY not in left and json.loads(left).keys() == {"text"}
