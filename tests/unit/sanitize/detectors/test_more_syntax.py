@@ -160,3 +160,8 @@ def test_json_in_strings_of_json_reads_like_json(value: object, before: str, dep
         text = json.dumps({"text": before + text}, ensure_ascii=False)
     (left,) = {masked(text, SCANNER.scan(text))}
     assert KEY not in left and json.loads(left).keys() == {"text"}
+
+
+def test_a_label_in_escapes_names_the_number_behind_it() -> None:
+    assert certain(json.dumps({"text": "身份证号码 110101199003077707 ok"})) == ["110101199003077707"]
+    assert certain(json.dumps({"text": f"пароль {KEY}"})) == [KEY]
