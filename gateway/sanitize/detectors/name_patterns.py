@@ -49,7 +49,7 @@ _OPEN = (
 _ASSIGN = (
     rb"\s{0,3}:\s?(?:&(?:'static )?)?[A-Za-z][\w.]{0,24}[\]?*>]{0,2}\s{0,2}=\s{0,3}(?=[\"'`@])"
     rb"|::?[ \t]?[>|][0-9+-]{0,2}\n[ \t]{1,16}"
-    rb"|[ \t](?i:as)[ \t][A-Za-z.]{2,24}[ \t]?=[ \t]?(?=\")"  # Basic
+    rb"|[ \t](?:(?i:as)[ \t][A-Za-z.]{2,24}|string|text)[ \t]?=[ \t]?(?=[\"'])"  # Basic, Bicep
     rb"|[ \t]?\.{3,60}[ \t]?:[ \t]{1,4}"  # a form: Password ....... : x
     rb"|[ \t]{0,20}(?:=>|->|<{1,2}-|(?:[:?+]|::|\|\||\?\?)?={1,3}|:(?::(?=[ \t]))?)"
     rb"(?:\*\*|__|\*(?=[ \t]))?\s{0,3}(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
@@ -64,7 +64,8 @@ _ELEMENT = (
 )  # <password>x</password>, also as other HTML and as JSON quote it
 _PAIRED = (
     rb"[\"']?\s{0,3}[:=]\s{0,3}\{\s{0,20}(?:[\"']?\w{1,20}+[\"']?\s?[:=]\s?[\"']?[\w./-]{0,40}+[\"']?,?\s{1,20}+){0,4}[\"']?(?i:value|default|plain(?:text)?|content)[\"']?\s{0,3}[:=]\s{0,3}"
-    rb"|\s{0,4}(?:\|\||\?\?|\?:|or)\s{1,4}(?=[\"'`])"  # env.TOKEN ?? "x"
+    rb"|\)?\s{0,4}(?:\|\||\?\?|\?:|or)\s{1,4}(?=[\"'`])"  # env.TOKEN ?? "x", get("TOKEN") or "x"
+    rb"|[ \t]{1,3}--?(?i:(?:secret-|string-)?(?:value|string)|body)(?:=|[ \t]{1,3})"  # --name db-pass --value x
     rb"|:[ \t]?\n(?:[ \t]{1,16}[A-Za-z]{2,20}:[ \t][^\n]{0,80}\n){0,4}[ \t]{1,16}(?i:default|value):[ \t]{1,4}"
     rb"|[\"']?\s{0,20}(?:,\s{0,40})?[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
     rb"|[ \t]?(?:=>|[:=])\s?[\[(]\s{0,20}(?=[\"'])|:[ \t]?\n[ \t]{0,16}-[ \t]{1,3}"  # keys: ["x", "y"]
@@ -78,7 +79,7 @@ _PAIRED = (
     rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
     rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512)[ \t]{1,3}"
     rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
-    rb"|(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [a-z]{1,14}){1,6}):\s{1,3}(?=[!-~]{8,160}(?:\s|\Z))"
+    rb"|(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [a-z\x02]{1,14}){1,6}):\s{1,3}(?=[!-~]{8,160}(?:\s|\Z))"
     rb"|(?i: (?:of|for|to|on|at|in|from|von|vom|fur|am|im|beim|zum|de|du|en|del|nel|al|para|per|do|da|no|na"
     rb"|op|van|voor)(?: [\w.@'-]{1,24}){1,5}? (?:is|was|ist|lautet|est"
     rb"|es|e|jest)):?[ \t]{1,3}"

@@ -120,6 +120,8 @@ VENDORS: tuple[tuple[str, str], ...] = (
     ("Helicone", r"(?:sk|pk)-helicone(?:-[a-z0-9]{6,8}){4}"),
     ("RunPod", r"rpa_[A-Z0-9]{20,50}[a-z0-9]{0,10}"),
     ("Weights & Biases", r"wandb_v1_[A-Za-z0-9_-]{60,100}"),
+    ("Nylas", r"nyk_v\d_[A-Za-z0-9]{40,80}"),
+    ("Zuplo", r"zpka_[a-f0-9]{32}_[a-f0-9]{8}"),
     ("E2B", r"e2b_[a-f0-9]{40}"),
     ("Cerebras", r"csk-[a-z0-9]{40,60}"),
     ("Jina", r"jina_[a-f0-9]{32}[A-Za-z0-9_-]{20,40}"),

@@ -165,3 +165,32 @@ def test_json_in_strings_of_json_reads_like_json(value: object, before: str, dep
 def test_a_label_in_escapes_names_the_number_behind_it() -> None:
     assert certain(json.dumps({"text": "身份证号码 110101199003077707 ok"})) == ["110101199003077707"]
     assert certain(json.dumps({"text": f"пароль {KEY}"})) == [KEY]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        '[{{"value": "{}", "name": "API_KEY"}}]',
+        'env:\n  - value: "{}"\n    name: REDIS_PASSWORD\n',
+        'az keyvault secret set --name db-pass --value "{}"',
+        "param adminPassword string = '{}'",
+        'token = os.environ.get("TOKEN") or "{}"',
+        "Пароль до сервера: {}",
+    ],
+)
+def test_a_key_is_certain_before_its_name_and_behind_more_words(form: str) -> None:
+    assert certain(form.format(KEY)) == [KEY]
+
+
+def test_a_key_of_an_unknown_maker_is_certain_by_its_kind_and_its_changing_characters() -> None:
+    assert certain(f"use acme_live_{KEY}Qz7 now") == [f"acme_live_{KEY}Qz7"]
+    for name in ("test_live_migration_with_numa_2_nodes_and_more", "cache_token_" + "0123456789abcdef" * 4):
+        assert certain(f"use {name} now") == []
+
+
+def test_a_value_before_an_ordinary_name_is_no_secret() -> None:
+    assert not certain(f'[{{"value": "{KEY}", "name": "colour"}}]')
+
+
+def test_a_card_in_groups_is_found_in_a_query() -> None:
+    assert found("pay=3662 009123 6714&x=1") == [("CREDIT_CARD", "3662 009123 6714")]
