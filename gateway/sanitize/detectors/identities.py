@@ -68,7 +68,7 @@ class Identities:
             for word in words.split(",")
             if any(View(each).lower.endswith(_OTHER_SCRIPT) for each in (word, word.upper()))
         }
-        self._other_script_word = re.compile("|".join(map(re.escape, sorted(other_script, key=len, reverse=True))))
+        self._other_script_words = sorted(other_script, key=len)
         self._by_word = {word: tuple(modules) for word, modules in by_word.items()}
         sorted_words = sorted(self._by_word, key=len, reverse=True)
         self._longest = len(sorted_words[0]) + 2
@@ -171,13 +171,14 @@ class Identities:
         letters around [start, end): all words of one length fold to the same bytes. None when there is none."""
         row = _OTHER_SCRIPT_ROW.match(view.folded, start)
         row_end = max(end, row.end()) if row else end
-        budget.spend(4 + (row_end - start) // 4)
+        budget.spend(14)
         first, last = view.origin(start, row_end)
-        found = [*self._other_script_word.finditer(view.text[first:last].lower())]
+        row_text = view.text[first:last].lower()
+        found = [(row_text.rfind(word) + len(word), word) for word in self._other_script_words if word in row_text]
         if not found:
             return None
-        word = found[-1].group()
-        return row_end, min(row_end, start + found[-1].end()), View(word).lower
+        word_end, word = max(found, key=lambda each: (each[0], len(each[1])))
+        return row_end, min(row_end, start + word_end), View(word).lower
 
 
 def _spellings(words: str) -> Iterator[str]:
