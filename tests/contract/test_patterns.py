@@ -17,7 +17,7 @@ from bench.pattern_finder import AnyPattern, PatternCall, pattern_calls, pattern
 from bench.pattern_memory import MOST_BYTES_PER_CHAR, bytes_per_char, repeats_groups
 from bench.pattern_strings import texts
 from gateway.engines.markdown.inline import collapse
-from gateway.sanitize.detectors import phone_plans, secret_tokens
+from gateway.sanitize.detectors import iban, phone_plans, secret_tokens
 from tests.support.cpu_time import takes_less
 
 MOST_S = 5e-6 * SIZES[-1]
@@ -33,6 +33,7 @@ def _phone_plans() -> Sequence[AnyPattern]:
 
 RUN_TIME: dict[str, Callable[[], Sequence[AnyPattern]]] = {
     "gateway.engines.markdown.inline:collapse": lambda: [re.compile(f"{_break_mark()} *")],
+    "gateway.sanitize.detectors.iban:_form": lambda: [form for each in iban._FORMS if (form := iban._form(each))],
     "gateway.sanitize.detectors.phone_plans:_plan": _phone_plans,
     "gateway.sanitize.detectors.phone_plans:_number_pattern": list,
     "gateway.sanitize.detectors.secret_tokens:_compile": lambda: [

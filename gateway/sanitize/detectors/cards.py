@@ -151,7 +151,8 @@ def _is_card(digits: bytes, start: int, run: DigitRun, words: WordIndex) -> bool
     text = run.text
     if start > 1 and text[start - 1] == 0x2E and text[start - 2 : start - 1].isdigit():
         return False  # the fraction of a decimal number
-    rare = len(digits) not in (13, 15, 16) and text[start - 1 : start] in _DATA_MARKS
+    is_diners = len(digits) == 14 and not text[start : start + 14].isdigit()  # in the groups of their cards
+    rare = not is_diners and len(digits) not in (13, 15, 16) and text[start - 1 : start] in _DATA_MARKS
     if rare or _ISSUERS.fullmatch(digits) is None or (len(digits) == 13 and _ean_valid(digits)):
         # a tenth of all other numbers pass the Luhn check by chance, so a word is needed
         return digits[0] in b"23456" and words.before(start, _REACH_CHARS)

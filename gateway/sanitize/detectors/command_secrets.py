@@ -27,6 +27,7 @@ crackmapexec nxc netexec evil-winrm psexec psexec.exe PsExec PsExec.exe PsExec64
 ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami ldapcompare     -w
 ldappasswd                                                          -w -s -a
 smbclient rpcclient smbmap net smbget                               -U% >use >user
+hdbsql cypher-shell                            -p
 snmpwalk snmpget snmpset snmpbulkwalk snmpgetnext snmptable snmptrap   -c -A -X
 ipmitool                                                            -P
 zip unzip zipcloak                                                  -P

@@ -25,7 +25,8 @@ _SPELT_LOCAL_CLASS = bytes(
 _PLAIN = re2.compile(rb"[A-Za-z0-9\x02_%+'{}|~-]@[A-Za-z0-9\x02][A-Za-z0-9\x02.-]{0,200}\.[A-Za-z\x02]")
 _FIND_PLAIN = searcher(_PLAIN)
 _DOMAIN = re.compile(
-    rb"(?:[A-Za-z0-9\x02](?:[A-Za-z0-9\x02-]{0,61}[A-Za-z0-9\x02])?\.){1,8}([A-Za-z\x02]{2,24})(?![A-Za-z0-9\x02_-])"
+    rb"(?:[A-Za-z0-9\x02](?:[A-Za-z0-9\x02-]{0,61}[A-Za-z0-9\x02])?\.){1,8}([A-Za-z\x02]{2,24}|xn--[A-Za-z0-9-]{2,59})"
+    rb"(?![A-Za-z0-9\x02_-])"
 )
 _FILE_TYPES = frozenset(b"png jpg jpeg gif svg webp avif ico js mjs css html json xml".split())  # icon@2x.png
 _LOGINS = frozenset((b"git", b"hg"))  # git@host:path is how repositories are addressed

@@ -36,6 +36,11 @@ _UNIT_CHARS = 6
 """Characters of `\\u0034`, one UTF-16 code unit."""
 
 
+_BEHIND_LABEL_CHARS = 40
+"""Chosen: characters behind a word in `\\u` escapes that are read with it. At half a password of 20 characters is cut;
+at double each escaped word costs more."""
+
+
 class _DecodedEscape(NamedTuple):
     """The text of an escape, also as UTF-8. `matters`: it has letters, digits or characters of addresses."""
 
@@ -110,6 +115,11 @@ def unescaped_words(text: bytes, budget: WorkBudget) -> Iterator[Unescaped]:
                 )
             start, end = gaps.rfind(b" ", 0, low) + 1, gaps.find(b" ", high)
             end = end if end >= 0 else len(text)
+            if text[low : low + 2] == b"\\u" and end < len(text):
+                # JSON writes a label in another script so, and the number behind it plainly
+                behind = gaps.find(b" ", end + 1, end + _BEHIND_LABEL_CHARS)
+                if behind >= 0 or len(text) - end <= _BEHIND_LABEL_CHARS:
+                    end = behind if behind >= 0 else len(text)
             place, matters, is_certain, parts = start, False, False, []
             budget.spend(6)
         raw = text[low:high]

@@ -20,10 +20,10 @@ _MAX_GAP_CHARS = 32
 """Chosen: a colon, quotation marks of JSON or Markdown, `number is`. At half " number is: **" does not fit; at double
 the gap holds other words, which the pattern refuses anyway."""
 _LABEL_GAP = re.compile(
-    rb"[\s\"'`*_|>()\[\].:=#&;-]{0,8}(?:(?:no|nr|num|number|nummer|numero|n|id|code|is|was|ist|est|es|lautet|e|de|du|der|card|quot)"
+    rb"[\s\"'`*_|>()\[\].:=#&;-]{0,8}(?:(?:no|nr|num|number|nummer|numero|n\x03?|id|code|is|was|ist|est|es|lautet|e|de|du|der|card|quot)"
     rb"(?![a-z])[\s\"'`*_|>()\[\].:=#&;-]{0,6}){0,4}"
 )
-_SIGN = re.compile(rb"[:=#\"']|\b(?:no|nr|num|number|nummer|numero|is|ist|est|es)\b")
+_SIGN = re.compile(rb"[:=#\"']|\bn\x03|\b(?:no|nr|num|number|nummer|numero|is|ist|est|es)\b")
 NO_ID = re.compile(
     rb"\A(?:(?:19|20)\d\d[-./ ][01]?\d[-./ ][0-3]?\d.*|[0-3]?\d[-./][01]?\d[-./](?:19|20)\d\d"  # dates
     rb"|(?:(?:100644|100755|120000|160000|040000|000000)[ .]*+)++"  # modes of git

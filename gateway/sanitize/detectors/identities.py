@@ -38,8 +38,9 @@ _LENGTH_SAMPLES = (
     "5507298341650982731640", "7416385290174638529017", *("0" * zeros + "1234567890" * 3 for zeros in range(21)),
 )  # fmt: skip
 """Rows of digits, cut to a length, to find out whether a check refuses every number of that length."""
-_OTHER_SCRIPT = b"\x02"
-"""The folded letter of words in scripts without Latin twins."""
+_OTHER_SCRIPT_ROW = re.compile(rb"[^\s0-9:=.,;]{1,64}")
+_OTHER_SCRIPT = (b"\x02", b"\x04", b"\x05", b"\x06", b"\x07")
+"""The folded letters of words in scripts without Latin twins: LETTER and the signs of `folding`."""
 _FOUR_DIGITS = re.compile(rb"\d(?:[^0-9]*\d){3}")
 
 
@@ -61,13 +62,17 @@ class Identities:
                 # capitals can fold to another Latin letter than the small ones
                 for spelling in {View(word).lower, View(word.upper()).lower}:
                     by_word.setdefault(spelling, []).append(module)
-        self._other_script_words = tuple(
-            word for _, words in names for word in words.split(",") if View(word).lower.endswith(_OTHER_SCRIPT)
-        )
+        other_script = {
+            word
+            for _, words in names
+            for word in words.split(",")
+            if any(View(each).lower.endswith(_OTHER_SCRIPT) for each in (word, word.upper()))
+        }
+        self._other_script_words = sorted(other_script, key=len)
         self._by_word = {word: tuple(modules) for word, modules in by_word.items()}
         sorted_words = sorted(self._by_word, key=len, reverse=True)
         self._longest = len(sorted_words[0]) + 2
-        ends = (re2.escape(word) + (b"" if word.endswith(b"\x02") else b"(?:\\b|_)") for word in sorted_words)
+        ends = (re2.escape(word) + (b"" if word.endswith(_OTHER_SCRIPT) else b"(?:\\b|_)") for word in sorted_words)
         pattern = b"(?:^|[^a-z0-9])(?:" + b"|".join(ends) + b")"
         self._find_word = searcher(re2.compile(pattern))
 
@@ -151,16 +156,29 @@ class Identities:
             is_ambiguous = word in AMBIGUOUS_WORDS
             if is_ambiguous and (lower[start - 1 : start] in NO_LABEL_BEFORE or not is_followed_by_number(lower, end)):
                 continue  # a part of a path, a domain or an option; or no label
-            if not word.endswith(_OTHER_SCRIPT) or self._is_original_word(view, start, end):
+            if word.endswith(_OTHER_SCRIPT):
+                original = self._original_word(view, start, end, budget)
+                if original is None:
+                    continue
+                at, end, word = original
+            if word in self._by_word:
                 is_sign = is_ambiguous and not view.folded[start : start + len(word)].isupper()
                 words.append(IdWord(end, self._by_word[word], is_ambiguous, is_sign))
         return words
 
-    def _is_original_word(self, view: View, start: int, end: int) -> bool:
-        """Whether the text at [start, end) is a word of the table in another script: such words all fold to
-        _OTHER_SCRIPT."""
-        first, last = view.origin(start, end)
-        return view.text[first:last].strip(" _").lower().endswith(self._other_script_words)
+    def _original_word(self, view: View, start: int, end: int, budget: WorkBudget) -> tuple[int, int, bytes] | None:
+        """(where to search on, end, folded word) of the last word of the table in another script in the row of its
+        letters around [start, end): all words of one length fold to the same bytes. None when there is none."""
+        row = _OTHER_SCRIPT_ROW.match(view.folded, start)
+        row_end = max(end, row.end()) if row else end
+        budget.spend(14)
+        first, last = view.origin(start, row_end)
+        row_text = view.text[first:last].lower()
+        found = [(row_text.rfind(word) + len(word), word) for word in self._other_script_words if word in row_text]
+        if not found:
+            return None
+        word_end, word = max(found, key=lambda each: (each[0], len(each[1])))
+        return row_end, min(row_end, start + word_end), View(word).lower
 
 
 def _spellings(words: str) -> Iterator[str]:

@@ -31,7 +31,7 @@ _MAY_BE_V4 = searcher(re2.compile(rb"d\.d{1,3}\.d{1,3}\.d"))
 _MAY_BE_V6 = searcher(re2.compile(rb"d[ad]{3}:[ad]{0,4}:"))
 """What every address has, in classes: both begin with one fixed byte, to which RE2 skips. The searches behind them read
 each byte (1.4 ms a megabyte)."""
-_V4 = re.compile(rb"d(?<![ad:]d)(?<!d\.d)d{0,2}\.d{1,3}\.d{1,3}\.d{1,3}(?![ad]|[.-]d)")
+_V4 = re.compile(rb"d(?<![ad]d)(?<!d\.d)d{0,2}\.d{1,3}\.d{1,3}\.d{1,3}(?![ad]|[.-]d)")
 _V6 = re2.compile(rb"[23][0-9A-Fa-f]{3}:(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}")
 _FIND_V6 = searcher(_V6)
 _MAX_PARSED = 150
@@ -49,6 +49,11 @@ _SMALL = re.compile(rb"(?:[1-3]?\d\.){3}[1-3]?\d")
 _ADDRESS_WORD = re.compile(
     rb"\b(?:ips?|ipv4|address(?:es)?|hosts?|pings?|dns|server|peer|client|gateway|router|from|at)\b"
 )
+_ASSIGNED = re.compile(
+    rb"(?:ip|ipv4|addr|address|host|hostname|client|server|peer|for|from|to|by|remote|src|dst|source|destination|user|ffff):\Z"
+)
+"""What stands right before an address behind a colon; other colons are those of packages and images: `nginx:1.2.3.4`.
+`::ffff:` is the head of an IPv4 address in IPv6 (RFC 4291)."""
 _HEADING = re.compile(rb"\A[ \t>]*(?:#{1,6}[ \t]+|[-*+] \[)\Z")
 _WORD_REACH_CHARS = 24
 """Chosen: a word or two before the address. At half "the address is" is lost; at double words of other sentences."""
@@ -100,6 +105,8 @@ def _find_v4(view: View, classes: bytes, budget: WorkBudget) -> Iterator[Finding
     for start, end in spans:
         raw = text[start:end]
         if _PUBLIC_V4.fullmatch(raw) and raw not in _RAW_RESOLVERS:
+            if text[start - 1 : start] == b":" and not _ASSIGNED.search(view.lower, max(0, start - 16), start):
+                continue
             if versioned and _VERSION.search(view.lower, max(0, start - 13), start):
                 continue
             if _is_numbering(view.lower, start, end):

@@ -47,7 +47,7 @@ _NO_SEED_WORDS = frozenset(
 """Words of sentences that are not in BIP 39's list."""
 _CODES = re.compile(
     rb"[\"'*_]{0,3}(?:[ \t]{0,3}(?:are|is))?[:\"'*\]\[\s,(-]{1,20}+"
-    rb"((?:(?:[-*] |\d{1,2}[.)] )?[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0,5}[\"',;\s]{1,8}){2,20})"
+    rb"((?:(?:[-*] |\d{1,2}[.)] )?[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0,5}(?:[\"',;\s]{1,8}|\Z)){2,20})"
 )
 _CODE = re.compile(rb"(?<![A-Za-z0-9-])[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0,5}(?![A-Za-z0-9-])")
 _DIGIT = re.compile(rb"[0-9]")

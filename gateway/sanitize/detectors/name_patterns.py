@@ -28,20 +28,31 @@ _WEAK = (
 NAMES = STRONG + rb"|" + _WEAK
 """RE2 pattern of the names that make what follows a secret."""
 _FOR_USER = (
-    rb"(?: #?\d{1,2}(?=:)|(?i: for (?:key |user |host )?[\"'`]?(?:https?://|[~/]{1,2})?[\w.%/-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?)"
+    rb"(?: #?\d{1,2}(?=:)|(?i: for (?!(?:the|our|this|that|my|your|its|all|an?) )(?:key |user |host )?[\"'`]?(?:https?://|[~/]{1,2})?[\w.%/-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?)"
     rb"|(?i: (?:provisoire|temporaire|initiale?|temporal|provisional|provvisoria|provisoria|temporary))(?= ?[:=])"
     rb"| (?=\([A-Za-z0-9 /-]{1,20}\)[:=]))"
 )
 _SUFFIX = rb"(?=([_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12}|" + _FOR_USER + rb")?"
 _CLOSE = rb"(?:\\{0,7}[\"'`]\]?|\\u0022|&quot;|\)|\]|\([A-Za-z0-9 /-]{0,20}\)|\*\*|__)?"
+_LONG_STRING = (
+    rb"\"{3}\s{0,16}|'{3}\s{0,16}"  # Python, Java, Kotlin
+    rb"|\[={0,3}\[|b?r#{1,3}\"|\{[a-z]{0,4}\||<<\""  # Lua, Rust, OCaml, Erlang
+    rb"|(?:%[qQwW]?|~[sS]|qq?)[(\[{<|/!]"  # Ruby, Elixir, Perl
+    rb"|<<[<~-]?[\"']?[A-Z]{2,12}[\"']?[\w.()]{0,20}[ \t;]{0,4}\r?\n[ \t]{0,16}"  # documents in shell, PHP, Ruby
+    rb"|\\verb[|!+]"
+)
+"""How string literals begin that are no quotation by one mark."""
 _OPEN = (
-    rb"(?:\(\s{0,16}|string\([0-9]{1,4}\) )?(?:[NbBrRuUfF@]{1,2}(?=[\"']))?(?:\\u0022"
+    rb"(?:\(\s{0,16}|string\([0-9]{1,4}\) )?(?:[NbBrRuUfF@]{1,2}(?=[\"']))?(?:" + _LONG_STRING + rb"|\\u0022"
     rb"|\\{0,7}[\"'`](?:\\\r?\n[ \t]{0,16})?|&quot;)?"
 )
 _ASSIGN = (
     rb"\s{0,3}:\s?(?:&(?:'static )?)?[A-Za-z][\w.]{0,24}[\]?*>]{0,2}\s{0,2}=\s{0,3}(?=[\"'`@])"
     rb"|::?[ \t]?[>|][0-9+-]{0,2}\n[ \t]{1,16}"
-    rb"|[ \t]{0,20}(?:=>|:=|->|={1,3}|:(?::(?=[ \t]))?)(?:\*\*|__|\*(?=[ \t]))?\s{0,3}(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
+    rb"|[ \t](?:(?i:as)[ \t][A-Za-z.]{2,24}|string|text)[ \t]?=[ \t]?(?=[\"'])"  # Basic, Bicep
+    rb"|[ \t]?\.{3,60}[ \t]?:[ \t]{1,4}"  # a form: Password ....... : x
+    rb"|[ \t]{0,20}(?:=>|->|<{1,2}-|(?:[:?+]|::|\|\||\?\?)?={1,3}|:(?::(?=[ \t]))?)"
+    rb"(?:\*\*|__|\*(?=[ \t]))?\s{0,3}(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
     rb"(?:[A-Za-z_$][\w.$()\[\]\"']{0,80}+\s{0,8}(?:\|\||\?\?|\?:|or )\s{0,8}(?=[\"'`]))?"  # = env.TOKEN || "x"
     rb"|%3[dDaA]"
 )
@@ -52,24 +63,28 @@ _ELEMENT = (
     rb"|&gt;(?=[^\s<>]{4,160}&lt;/)|\\{1,7}u003[eE](?=[^\s<>]{4,160}\\u003[cC]/)"
 )  # <password>x</password>, also as other HTML and as JSON quote it
 _PAIRED = (
-    rb"[\"']?\s{0,3}[:=]\s{0,3}\{\s{0,20}[\"']?(?i:value|default|plain(?:text)?|content)[\"']?\s{0,3}[:=]\s{0,3}"
-    rb"|\s{0,4}(?:\|\||\?\?|\?:|or)\s{1,4}(?=[\"'`])"  # env.TOKEN ?? "x"
-    rb"|[\"']?\s{0,20}(?:,\s{0,20})?[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
+    rb"[\"']?\s{0,3}[:=]\s{0,3}\{\s{0,20}(?:[\"']?\w{1,20}+[\"']?\s?[:=]\s?[\"']?[\w./-]{0,40}+[\"']?,?\s{1,20}+){0,4}[\"']?(?i:value|default|plain(?:text)?|content)[\"']?\s{0,3}[:=]\s{0,3}"
+    rb"|\)?\s{0,4}(?:\|\||\?\?|\?:|or)\s{1,4}(?=[\"'`])"  # env.TOKEN ?? "x", get("TOKEN") or "x"
+    rb"|[ \t]{1,3}--?(?i:(?:secret-|string-)?(?:value|string)|body)(?:=|[ \t]{1,3})"  # --name db-pass --value x
+    rb"|:[ \t]?\n(?:[ \t]{1,16}[A-Za-z]{2,20}:[ \t][^\n]{0,80}\n){0,4}[ \t]{1,16}(?i:default|value):[ \t]{1,4}"
+    rb"|[\"']?\s{0,20}(?:,\s{0,40})?[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
+    rb"|[ \t]?(?:=>|[:=])\s?[\[(]\s{0,20}(?=[\"'])|:[ \t]?\n[ \t]{0,16}-[ \t]{1,3}"  # keys: ["x", "y"]
     rb"|</key>\s{0,20}<(?:string|data)>"
     rb"|:?[ \t]?</(?:t[hd]|dt|b|strong|em|label|span|code)>:?\s{0,20}(?:<[a-z]{1,8}(?: [^<>]{1,60})?>\s{0,8}){0,2}"
     rb"|>\s{0,20}<(?i:value|string)>"
     rb"|\s?\{\s{1,12}(?:[a-z_]{2,16}[ \t]{0,6}=[^\n]{0,120}\n[ \t]{0,12}){0,3}default[ \t]{0,6}=[ \t]{0,3}"
-    rb"|\(\s?(?=[\"'])"  # setPassword("x")
-    rb"|[ \t]{0,20}(?::?=|=>|[:,])\s{0,3}(?:new )?[A-Za-z\[][\w.:\[\]]{0,40}+\((?=[\"'`])"  # key = []byte("x")
+    rb"|[({]\s?(?=[\"'])"  # setPassword("x"), password{"x"}
+    rb"|[ \t]{0,20}(?:(?::[ ]?[A-Za-z][\w.\[\]]{0,24}+\s{0,2})?=|:=|=>|[:,])\s{0,3}(?:new )?[A-Za-z\[][\w.:\[\]]{0,40}+"
+    rb"\((?:\w{2,16}+[ ]?=[ ]?)?(?=[\"'`])"  # key = []byte("x"), key: str = field(default="x")
     rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
     rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512)[ \t]{1,3}"
     rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
-    rb"|(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [a-z]{1,14}){1,6}):\s{1,3}(?=[!-~]{8,160}(?:\s|\Z))"
+    rb"|(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [a-z\x02]{1,14}){1,6}):\s{1,3}(?=[!-~]{8,160}(?:\s|\Z))"
     rb"|(?i: (?:of|for|to|on|at|in|from|von|vom|fur|am|im|beim|zum|de|du|en|del|nel|al|para|per|do|da|no|na"
     rb"|op|van|voor)(?: [\w.@'-]{1,24}){1,5}? (?:is|was|ist|lautet|est"
     rb"|es|e|jest)):?[ \t]{1,3}"
 )
-_LISTED = rb"\s{0,2},\s{0,16}(?=[\"'])"
+_LISTED = rb"\s{0,2},\s{0,16}(?=(?:<<)?[\"'])"
 _SAID = (
     rb"[ \t]{1,3}(?i:(?:(?:has|have) been |is |was )?(?:re)?(?:set|changed) to"
     rb"|is now|is|was|by|=|ist|lautet|est|es|e|er|ar|jest|to|:)"
@@ -83,7 +98,7 @@ ASSIGNED = re.compile(
     + _CLOSE
     + b"(?:"
     + b"|".join(b"(" + link + b")" for link in (_PAIRED, b"|".join((_ASSIGN, _ARGUMENT, _ELEMENT)), _LISTED, _SAID))
-    + rb"|[ \t]{1,20})"
+    + rb"|[ \t]{1,20}(?:--?[ \t]{1,3})?)"
     + _OPEN
 )
 """What leads from a name to its value. Not one pattern with the names, as that has too many states for RE2."""

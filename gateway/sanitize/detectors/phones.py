@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 STRONG_WORDS = re2.compile(
     rb"(?:^|[^a-z])phone|telephone|cellphone|homephone|workphone|\btel\b|\btel[.:]|telef|mobil"
-    rb"|\bcell\b|cellular|handy\b|\bfax|whatsapp|\bsms\b|hotline|\b(?:desk|office|home|direct) ?:"
+    rb"|\bcell\b|cellular|celular|\bph[.:]|\x05\x04|handy\b|\bfax|whatsapp|\bsms\b|hotline"
+    rb"|\b(?:desk|office|home|direct) ?:"
     rb"|call (?:me|us|him|her|them|back)|me a call|ring me|text me|answering|reach (?:me|us|you)|\bgsm\b|rufnummer"
     rb"|dial |\bmy (?:new |old |private |work )?number\b"
 )

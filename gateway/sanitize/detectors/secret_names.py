@@ -82,6 +82,9 @@ _HEAD_CHARS = 120
 _CALL_BEFORE = re.compile(rb"\w\(\s?(?:[\"'][\w.@-]{0,40}[\"'],\s?){0,4}[\"'][\w.-]{0,40}\Z")
 _OPTION_BEFORE = re.compile(rb"[\"']--?[\w-]{0,40}\Z")
 _PAIR_BEFORE = re.compile(rb"[(\[]\s?[\"'][\w.-]{0,40}\Z")
+_TUPLE_BEFORE = re.compile(rb"\{\s?[a-z0-9_@]{0,40}\Z")
+_TUPLE_END = re.compile(rb"[\"'](?:>>)?\s?\}")
+"""Erlang's pairs: `{password, "x"}`."""
 _PAIR_END = re.compile(rb"[\"']\s?[)\]]")
 _OWNED_BY = re.compile(
     rb"(?i:encrypt(?:ion|or)?|crypt|secret|credentials?|jwt|pagerduty\w{0,16})[\"']?\s{0,2}(?:=>"
@@ -142,6 +145,8 @@ class Namings:
         low = max(0, start - _HEAD_CHARS // 2)
         if _CALL_BEFORE.search(self._text, low, start + 1) or _OPTION_BEFORE.search(self._text, low, start + 1):
             return True
+        if _TUPLE_END.match(self._text, value_end) and _TUPLE_BEFORE.search(self._text, low, start + 1):
+            return True
         closed = _PAIR_END.match(self._text, value_end) is not None
         return closed and _PAIR_BEFORE.search(self._text, low, start + 1) is not None
 
@@ -182,6 +187,8 @@ def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link,
     )
     ends_strong = _ENDS_STRONG.search(rest) is not None
     strong = strong or ends_strong
+    if link == "beside" and strong and quote in _STRING_MARKS:
+        link = "paired"  # using password "x", (defvar my-password "x")
     about = (
         rest != b""
         and not ends_strong
@@ -208,6 +215,7 @@ def _proves(before: bytes, lower: bytes, rest: bytes) -> bool:
 
 
 _JOINED = (b"_", b"-")
+_STRING_MARKS = (b'"', b"'")
 _PASS_GOES_ON = (b"WORD", b"WD", b"PHRASE", b"CODE")
 """What makes more of the verb or verdict `PASS`, with which the names of `"PASSWORD"` begin."""
 _BESIDE = (None, 1)

@@ -109,9 +109,13 @@ _MIN_CHARS = 4
 _MIN_PAIRS_WITH_SIGNS = 4
 """Chosen: as `alternates_kinds` wants 12 neighbours, where a value has signs of code, whose parts alone count. At half
 two characters decide; at double short keys in queries are lost."""
-_WORD_NUMBER_SIGN = re.compile(rb"[A-Z][a-z]{3,16}\d{2,6}[!#$%&*?@]")
+_MIN_UNOWNED_CHARS = 16
+"""Chosen: a key's fewest characters where its name is only near. At half product names count; at double keys of 128
+bits in hexadecimal alone are left."""
+_WORD_NUMBER_SIGN = re.compile(rb"[A-Za-z]?[A-Z][a-z]{3,16}[_.-]?\d{2,6}[!#$%&*?@]")
 """A password as people make them (`Falcon48?`)."""
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
+_LONG_STRING_END = re.compile(rb"\]={0,3}\]\Z")  # Lua: [[x]], [==[x]==]
 _TRAILING = b".:?*\\"
 _LAST_SIGN = re.compile(rb"\A(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=\D*\d)[^*?]*[*?]\Z")
 """A word with capitals, small letters and digits that ends in one sign: it belongs to the password (`Falcon48?`)."""
@@ -177,6 +181,8 @@ def _without_closing(value: bytes, naming: Naming) -> bytes:
         value = value[:-1] if value.endswith((b"*.", b"?.", b"*:", b"?:")) else value
         if not (naming.strong and value[-1:] in (b"*", b"?") and _LAST_SIGN.match(value)):
             value = value.rstrip(_TRAILING)
+        if value.endswith(b"]") and _SQUARE not in value:
+            value = _LONG_STRING_END.sub(b"", value)
         value = value[:-1] if value.endswith(b")") and _BRACKET not in value else value
         value = value[:-1] if value.endswith(b"}") and b"{" not in value and naming.link == "assigned" else value
     return value
@@ -228,7 +234,7 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
             return True
         if is_identifier(value) or is_argument(value) or is_code_reference(value):
             return False
-        return not (naming.owns and is_program_name(value)) and _looks_mixed(value, naming.strong)
+        return not (naming.owns and is_program_name(value)) and _looks_mixed(value, naming)
     if not naming.strong and is_program_name(value):
         return False
     letters = len(value.translate(None, _NOT_LETTERS))
@@ -267,16 +273,18 @@ def _looks_like_password(value: bytes, letters: int, digits: int, closed: bool) 
     return bool(special and mixed) or (closed and len(value) >= 8)
 
 
-def _looks_mixed(value: bytes, strong: bool) -> bool:
+def _looks_mixed(value: bytes, naming: Naming) -> bool:
     """Behind a name that does not own it, a value must look like a password or key by itself."""
     letters = len(value.translate(None, _NOT_LETTERS))
     digits = len(value) - len(value.translate(None, b"0123456789"))
     special, mixed = len(value) - letters - digits, value != value.lower() and not value.isupper()
     if not letters or not digits or len(value) < 8:
         return mixed and is_random(value)
-    if strong:
+    if naming.strong:
         return mixed or special > 0 or (digits > 2 and len(value) > 15)
-    return len(value) >= 16 and _TOKEN_CHARS.fullmatch(value) is not None and has_high_entropy(value)
+    if mixed and naming.proves and naming.owns and _is_short_token(value):
+        return True
+    return len(value) >= _MIN_UNOWNED_CHARS and _TOKEN_CHARS.fullmatch(value) is not None and has_high_entropy(value)
 
 
 def _is_short_token(value: bytes) -> bool:

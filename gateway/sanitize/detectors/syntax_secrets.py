@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 import re2
 
 from gateway.sanitize.detectors import command_secrets, cookie_secrets, directive_secrets, key_material, table_secrets
-from gateway.sanitize.detectors.name_patterns import NAMED
+from gateway.sanitize.detectors.name_patterns import ANY_NAME, NAMED
 from gateway.sanitize.detectors.published_examples import is_published_basic, is_published_secret
 from gateway.sanitize.detectors.re2_search import searcher, spans
 from gateway.sanitize.detectors.secret_names import is_mark_of_place
 from gateway.sanitize.detectors.secret_spans import judged, line_end, line_start, secret_at
 from gateway.sanitize.detectors.secret_values import Link, Naming, quote_before
-from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier
+from gateway.sanitize.detectors.value_forms import alternates_kinds, has_high_entropy, is_identifier
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import WorkBudget
@@ -51,7 +51,7 @@ def has_names(text: bytes) -> bool:
 def _owned(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """The syntax alone owns what follows it: SQL in capitals, options and headers; not `identified by x` in prose."""
     mark, quote = text[start : start + 1], quote_before(text, end)
-    strong = mark in (b" ", b"-", b"I", b"s", b"S", b"i", b"W", b";", b"c", b"\n")
+    strong = mark in (b" ", b"-", b"I", b"s", b"S", b"i", b"W", b";", b"c", b"\n", b"<")
     if mark == b"i":
         link: Link = "beside"
     elif strong or mark == b"/" or b"uthorization" in text[max(0, start - 40) : end].lower():
@@ -71,6 +71,28 @@ def _random_word(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[
         value = match.group().rstrip(b".")
         if has_high_entropy(value) and not is_identifier(value) and not is_published_secret(value):
             yield Finding(end, end + len(value), "SECRET")
+
+
+def _tagged(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """A key behind its maker's name and kind (`acme_live_…`), where capitals, small letters and digits alternate."""
+    match = _TAGGED.match(text, end)
+    if match is not None:
+        budget.spend(6 + len(match.group()) // 8)
+        value = match.group()
+        if value != value.lower() and alternates_kinds(value, 16) and not is_published_secret(value):
+            yield Finding(start, match.end(), "SECRET")
+
+
+def _value_first(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The value of a pair whose name follows it: `{"value": "x", "name": "API_KEY"}`."""
+    budget.spend(12)
+    value, name = _FIRST_VALUE.match(text, start, end), _NAME_BEHIND.match(text, end)
+    if value is None or name is None or ANY_NAME.search(name.group()) is None:
+        return
+    quote = quote_before(text, value.start(1))
+    finding = judged(text, value.start(1), value.group(1), _PAIRED._replace(strong=False, quote=quote), budget)
+    if finding is not None:
+        yield finding
 
 
 def _pair(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
@@ -168,6 +190,9 @@ _CARD_REACH_CHARS = 100
 between is too long; at double the numbers of other lines count."""
 _ASSIGNING = (b":", b"=", b'"', b"'")
 _TOKEN = re.compile(rb"[A-Za-z0-9+/=_.%~-]{16,2048}")
+_TAGGED = re.compile(rb"[A-Za-z0-9_.-]{20,200}")
+_FIRST_VALUE = re.compile(rb"[\w\"'\s:=]{5,20}?[:=]\s{0,3}[\"']?([^\s\"',]{8,100})")
+_NAME_BEHIND = re.compile(rb"[\"']?[\w.-]{2,60}")
 _PATH = re.compile(rb"[A-Za-z0-9_.@/~-]{20,400}")
 _PATH_PART = re.compile(rb"[A-Za-z0-9_~-]{1,200}")
 _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -190,7 +215,7 @@ _CALLS = (
     rb"(?i:log_?in|sign_?in|authenticate|basic_?auth|http(?:basic|digest)auth|credentials?|passwordauthentication"
     rb"|(?:get|new)_?connection"
     rb"|connect|mysqli|pdo|secretkeyspec|fernet|cookieparser|createhmac|hmac\.new|jwt\.(?:sign|verify|encode"
-    rb"|decode)|auth)"
+    rb"|decode)|auth|wallet|privatekeyto\w{1,16}|from_?(?:private_?)?key)"
 )
 _NAMED_KINDS = {
     "owned": rb"(?i:identified (?:with [\"'`]?[a-z0-9_]{2,30}[\"'`]? )?(?:by|as))\s{1,3}[\"'\\]{0,2}"
@@ -202,6 +227,7 @@ _NAMED_KINDS = {
     rb"|createUser \S{1,40} (?:MD5|SHA(?:-?[0-9]{3})?) [\"']?"
     rb"|(?:^|\n)[ \t]{0,8}community[ \t]?=[ \t]?[\"']|secure_link_md5 \"[^\";\n]{0,80}\$[a-z_]{1,20} "
     rb"|(?:^|\n)[ \t]{0,16}(?:masterauth|auth_pass)[ \t]{1,8}[\"']?"
+    rb"|<auth-user-pass>\s{1,8}[^\s<>]{1,64}[ \t]{0,4}\r?\n[ \t]{0,8}"
     rb"|WIFI:(?:[THRS]:[^;\n]{0,40};){0,4}P:"
     rb"|; ?name=\"[\w.-]{0,20}(?i:passw(?:or)?d|passwd|pwd|secret|token|api_?key)\"\r?\n\r?\n",
     "random": rb"::add-mask::|\bencrypt[ \t]{0,4}[=:][ \t]{0,4}[\"']"
@@ -210,6 +236,9 @@ _NAMED_KINDS = {
     rb"|connect\.sid|_session)=|SAML(?:Response|Request"
     rb"|art)=|, ?response=\"?"
     rb"|AUTH (?:PLAIN|LOGIN) |AUTHENTICATE PLAIN |(?:334 UGFzc3dvcmQ6\r?\n(?:C: )?)",
+    "tagged": rb"\b[a-z]{2,12}[_-](?:live|prod|sk|pat|secret|token|api_?key)[_.-]",
+    "first": rb"\b(?i:value)[\"']?\s?[:=]\s{0,2}[\"']?[^\s\"',]{8,100}[\"']?,?\s{1,20}[\"']?"
+    rb"(?i:name|key)[\"']?\s?[:=]\s{0,2}",
     "pair": rb"(?i:jdbc:oracle:(?:thin|oci):)[A-Za-z0-9_.$-]{1,64}/[\"']?"
     rb"|(?i:login|user(?:name)?|account|cred(?:ential)?)s?(?: [a-z]{1,12}){0,4}: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?"
     rb"|\b(?i:cred(?:ential)?s?|login): {1,2}[A-Za-z0-9_.@-]{1,64}:"
@@ -238,6 +267,8 @@ _BEGINNINGS = re.compile(b"|".join(b"(?P<" + kind.encode() + b">" + form + b")" 
 _HANDLERS: dict[str, Handler] = {
     "owned": _owned,
     "random": _random_word,
+    "tagged": _tagged,
+    "first": _value_first,
     "pair": _pair,
     "cookies": cookie_secrets.find_in_header,
     "cookielist": cookie_secrets.find_in_list,

@@ -20,10 +20,12 @@ double a text of commas costs more than is charged for it."""
 HEADERS = (
     rb"(?:^|[|,;\t\n])[ \"]{0,2}(?i:pass(?:word|wd|phrase)|pwd|kennwort|passwort|mot de passe|contrasena|senha"
     rb"|wachtwoord"
-    rb"|secret|api[ _]?key|a(?:pi|ccess) token|pass)[ \"]*[|,;\t\r\n]"
+    rb"|secret|api[ _]?key|(?:(?:a(?:pi|ccess)|auth|bearer) )?token|pass)[ \"]*[|,;\t\r\n]"
     rb"|[a-z]_(?:password|secret|token|key)[ \"]*[|,;\t\r\n]"
 )
 """RE2 pattern of a cell in the header of a table whose column holds secrets."""
+_WEAK_COLUMN = re.compile(rb"(?i:token|key)[^A-Za-z]")
+"""Columns of tokens and keys hold words and numbers too, where those of passwords hold nothing but passwords."""
 INSERTS = rb"(?i:insert|replace) (?i:into) [^\s(]{1,80}\s?\("
 """RE2 pattern of the beginning of an INSERT that names its columns."""
 _CELL = re.compile(rb"[ \t]{0,40}[`\"]?([^\s`\"]{4,160})")
@@ -40,8 +42,11 @@ def find_below(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterato
     """The cells below the word `password` in the header of a table, Markdown's or separated by signs."""
     low, high = line_start(text, start + 1), line_end(text, end - 1)
     header, mark = text[low:high], b""
+    naming = _PAIRED._replace(strong=_WEAK_COLUMN.search(text, start, end) is None)
     if header.startswith(b"||"):  # wiki markup: `||a||b||` above `|1|2|`
-        yield from _below(text, (header[: start - low].count(b"||") + 1, header.count(b"||")), high + 1, b"|", budget)
+        yield from _below(
+            text, (header[: start - low].count(b"||") + 1, header.count(b"||")), high + 1, (b"|", naming), budget
+        )
         return
     for sign in (b"|", b"\t", b";", b","):
         if header.strip().count(sign) > len(header) // 64:  # blanks before a line of code only indent it
@@ -51,12 +56,15 @@ def find_below(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterato
         mark = b"\x00"  # one column, as no line has such a mark: the header is all of its line
     if not mark or (mark == b"," and header.rstrip().endswith(mark)):
         return
-    yield from _below(text, (text.count(mark, low, start + 1), header.count(mark)), high + 1, mark, budget)
+    yield from _below(text, (text.count(mark, low, start + 1), header.count(mark)), high + 1, (mark, naming), budget)
 
 
-def _below(text: bytes, column: tuple[int, int], at: int, mark: bytes, budget: WorkBudget) -> Iterator[Finding]:
-    """The secrets in the rows from `at` on. `column`: the marks before the column, and in all of a row."""
-    index, cells = column
+def _below(
+    text: bytes, column: tuple[int, int], at: int, form: tuple[bytes, Naming], budget: WorkBudget
+) -> Iterator[Finding]:
+    """The secrets in the rows from `at` on. `column`: the marks before the column, and in all of a row; `form`: the
+    mark, and what the column's name says."""
+    (index, cells), (mark, naming) = column, form
     for _ in range(_MAX_ROWS):
         row_end = line_end(text, at)
         budget.spend(4 + (row_end - at) // 32)
@@ -71,7 +79,7 @@ def _below(text: bytes, column: tuple[int, int], at: int, mark: bytes, budget: W
         cell_end = text.find(mark, cell, row_end)
         value = _CELL.match(text, cell, cell_end if cell_end >= 0 else row_end)
         if value is not None:
-            finding = judged(text, value.start(1), value.group(1), _PAIRED, budget)
+            finding = judged(text, value.start(1), value.group(1), naming, budget)
             if finding is not None:
                 yield finding
         at = row_end + 1

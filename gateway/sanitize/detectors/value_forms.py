@@ -178,15 +178,16 @@ def has_high_entropy(value: bytes) -> bool:
 
 def has_dense_signs(value: bytes) -> bool:
     """Whether capitals, small letters, digits and signs change as in a generated key that may hold blanks: at two
-    of five neighbours, where sentences change at every third; and with digits, signs, no word of six
-    small letters and no rows of backslashes."""
+    of five neighbours, where sentences change at every third; and with digits, signs, no word of six small letters
+    (nine where every second neighbour changes, and four signs are none of paths) and no rows of backslashes."""
     kinds = value.translate(_KIND)
     changes = sum(map(int.__ne__, kinds, kinds[1:]))
+    is_dense = 2 * changes >= len(value) and len(value.translate(None, _ALNUM + b" /._:-")) >= 4
     return (
         5 * changes >= 2 * (len(value) - 1)
         and len(value) - len(value.translate(None, _DIGITS)) >= 2
         and len(value.translate(None, _ALNUM + b" ")) >= 4
-        and _SMALL_WORD.search(value) is None
+        and (_LONG_SMALL_WORD if is_dense else _SMALL_WORD).search(value) is None
         and 8 * value.count(b"\\") < len(value)
     )
 
@@ -199,7 +200,7 @@ def is_program_name(value: bytes) -> bool:
     if _RESOURCE_ID.fullmatch(value) or (is_name and head.rstrip(_DIGITS).endswith(_TYPE_NAMES)):
         return True
     if is_name and b"_" in head.strip(b"_*&"):
-        return not alternates_kinds(value, _MIN_RANDOM_CHARS - 4)
+        return not alternates_kinds(value, 8 if not value.translate(None, _ALNUM + b"_") else 12)
     if value.translate(None, _ALNUM + b"_.:+*/()&-"):
         return False  # a password has other signs too
     words = [word for word in _LONG_WORDS.findall(value) if 5 * len(_VOWELS.findall(word)) >= len(word)]
@@ -207,7 +208,7 @@ def is_program_name(value: bytes) -> bool:
     return is_of_words and not has_odd_pairs(value)
 
 
-_SMALL_WORD = re.compile(rb"[a-z]{6}")
+_SMALL_WORD, _LONG_SMALL_WORD = re.compile(rb"[a-z]{6}"), re.compile(rb"[a-z]{9}")
 _NAME_CHARS = _ALNUM + b"_./+*&-"
 _TYPE_NAMES = (b"Key", b"Keys", b"Token", b"Auth", b"Password", b"Secret", b"Credential", b"Credentials")
 """How the names of types and members end that are made for credentials."""

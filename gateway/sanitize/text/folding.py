@@ -1,9 +1,10 @@
 """Folds a text to one byte a character, the form that detectors search, and maps offsets back to the text.
 
 Digits of any script become ASCII digits, look-alike letters their Latin twin, accented letters their base letter, any
-dash `-`, any space ` `; other letters become LETTER, other symbols SYMBOL. Invisible characters (zero-width, bidi,
-tags, variation selectors, combining marks) are dropped. Naive form: `_fold_char` for each character; the table holds
-its results, and ASCII text, the common case, is only encoded. Does not know the detectors.
+dash `-`, any space ` `, an escaped line end or tab (`\\n`) two blanks; other letters become LETTER, other symbols
+SYMBOL. Invisible characters (zero-width, bidi, tags, variation selectors, combining marks) are dropped. Naive form:
+`_fold_char` for each character; the table holds its results, and ASCII text, the common case, is only encoded. Does not
+know the detectors.
 
 Sources: Unicode Character Database as in `unicodedata`; the look-alikes are those of Unicode TR 39 that are confusable
 with ASCII letters (confusables.txt, read 2026-11-21), Cyrillic, Greek and Armenian only.
@@ -44,10 +45,19 @@ _SCRIPT_WORDS = (
     "비밀번호 패스워드 暗証番号 סיסמה סיסמא المرور السر عبور گذرواژه पासवर्ड รหัสผ่าน πρόσβασης κωδικός Κωδικός "
     "парола Парола лозинка Лозинка პაროლი գաղտնաբառ"
 )
-_PASSWORD_WORDS = tuple((word, _LATIN_NAMES[len(word)]) for word in _SCRIPT_WORDS.split())
-"""Words for password in scripts whose letters fold to LETTER, and a Latin one of the same length, so that offsets
-hold."""
-_LEAST_WORD_CHARS = min(_LATIN_NAMES)
+_PHONE_WORDS = (
+    "手机号码 手機號碼 电话号码 電話番号 携帯番号 联系电话 휴대전화 전화번호 هاتف جوال טלפון נייד "
+    "手机号 휴대폰 핸드폰 फोन โทร 手机 手機 电话 電話 携帯 전화 телефон Телефон ТЕЛЕФОН τηλέφωνο Τηλέφωνο κινητό Κινητό"
+)
+_LATIN_PHONES = {2: "\x05\x04", 3: "tel", 4: "cell", 5: "phone", 6: "phones", 7: "telefon", 8: "telefono"}
+_WORDS = (
+    *((word, _LATIN_NAMES[len(word)]) for word in _SCRIPT_WORDS.split()),
+    *((word, _LATIN_PHONES[len(word)]) for word in _PHONE_WORDS.split()),
+)
+"""Words for password and for telephone in scripts whose letters fold to LETTER, and a Latin one of the same length, so
+that offsets hold; longer words before those they hold. No Latin word for telephone has two letters: \x05\x04 stands
+for one (the signs of the Chinese password the wrong way round)."""
+_LEAST_WORD_CHARS = min(len(word) for word, _ in _WORDS)
 _END_OF_SCRIPTS = 0x20000
 """The end of plane 1: above are ideographs (LETTER) and, from U+E0000, tags and selectors (dropped)."""
 
@@ -104,7 +114,7 @@ _BEYOND = bytes(range(0x80)) + bytes([LETTER]) * 0x80
 def _fold_each(text: str) -> bytes:
     """Every character by the table. Those beyond it are four bytes of UTF-8: the first tells, the others go."""
     if len(text) >= _LEAST_WORD_CHARS:
-        for word, name in _PASSWORD_WORDS:
+        for word, name in _WORDS:
             if word in text:
                 text = text.replace(word, name)
     plain = text.translate(_TABLE).encode()
@@ -137,6 +147,20 @@ def _hide_mask(mask: re.Match[bytes]) -> bytes:
     return b"\x03" * len(mask.group())
 
 
+_ESCAPED_BLANKS = ((b"\\\\n", b"   "), (b"\\n", b" \n"), (b"\\r", b"  "), (b"\\t", b"  "))
+"""Line ends and tabs as strings of JSON and of programs write them. Left as they are, the letter would be one of the
+word behind it: `\\nghp_…` begins no token, `\\nIBAN` is no word. That paths and TeX (`\\text`) lose a letter harms
+nothing, as no detector looks for them. Behind two backslashes a line goes on: `\\\\nas` is a server."""
+
+
+_ESCAPED_QUOTE = re.compile(rb'\\{1,7}(?=")')
+"""The backslashes of quotation marks in quoted JSON: dropped, so that its names and values read like those of JSON."""
+
+
+def _drop(backslashes: re.Match[bytes]) -> bytes:
+    return b"\x01" * len(backslashes.group())
+
+
 class View:
     """A text, its folded bytes, and the way back from offsets in these to offsets in the text."""
 
@@ -146,14 +170,16 @@ class View:
         self.text = text
         self._lower: bytes | None = None
         self._dropped: list[int] = []
-        if text.isascii():
-            plain = text.encode()
-        else:
-            plain = folded(text)
-            if b"\x01" in plain:
-                parts = plain.split(b"\x01")
-                self._dropped = [*accumulate(map(len, parts[:-1]))]
-                plain = b"".join(parts)
+        plain = text.encode() if text.isascii() else folded(text)
+        if b"\\" in plain:
+            for escape, blanks in _ESCAPED_BLANKS:
+                plain = plain.replace(escape, blanks)
+            if b'\\"' in plain:
+                plain = _ESCAPED_QUOTE.sub(_drop, plain)
+        if b"\x01" in plain:
+            parts = plain.split(b"\x01")
+            self._dropped = [*accumulate(map(len, parts[:-1]))]
+            plain = b"".join(parts)
         if b"[REDACTED:" in plain:
             plain = _MASK.sub(_hide_mask, plain)
         self.folded = plain
@@ -174,7 +200,7 @@ class View:
     def folding_cost(self) -> int:
         """Units of the WorkBudget that folding costs beyond what it costs for ASCII."""
         if self.text.isascii():
-            return 0
+            return len(self._dropped) // 16
         extra_bytes = len(self.text.encode("utf-8", "surrogatepass")) - len(self.text)
         return extra_bytes // 6 + len(self._dropped) // 2
 
