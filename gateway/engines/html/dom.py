@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.engines.html.holdable import holdable_bytes
 from gateway.engines.html.tree_builder import MISSING, normalised
 from gateway.errors import EngineMissing
 
@@ -70,16 +71,18 @@ class _Flattening:
 
 
 def parse(markup: str) -> Any:
-    """The root element of a document as a browser builds it, without comments; None for an empty or unreadable one.
-    Elements are at most 2,048 deep. Raises EngineMissing without lxml and selectolax."""
+    """The root element of a document as a browser builds it, without comments and characters that it cannot hold (see
+    `holdable`); None for an empty or unreadable one. Elements are at most 2,048 deep. Raises EngineMissing without lxml
+    and selectolax."""
     try:
         from lxml import etree  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         raise EngineMissing(MISSING) from error
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
-    if not markup.strip("\x00 \t\n\r\f"):
+    data = holdable_bytes(markup.encode("utf-8", "replace"))
+    if data.isspace() or not data:
         return None
-    data = normalised(markup).encode("utf-8", "replace").replace(b"\x00", b"")
+    data = normalised(data).encode()
     try:
         root = etree.fromstring(data, parser)
         if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
