@@ -53,7 +53,7 @@ class SelectorMatcher:
         self._has, self._has_bits = dict[HasTest, set[Any]](), dict[HasTest, int]()
         self._counted: dict[PlaceTest, dict[Any, tuple[int, int]]] = {}
         self._having, self._known = dict[Any, int](), Remembered[Any, int]()
-        self._has_types = self._has_siblings = False
+        self._has_places = False
 
     def add(self, selector: Selector, rule: int) -> None:
         """Elements that the selector matches get the number `rule`, below 2**31."""
@@ -89,7 +89,7 @@ class SelectorMatcher:
         elif isinstance(test, HasTest):
             self._has[test] = set()
         elif isinstance(test, PlaceTest):
-            self._has_types = self._has_types or test.of_type
+            self._has_places = True
             if test.of:
                 self._counted[test] = {}
 
@@ -132,19 +132,31 @@ class SelectorMatcher:
         `is_cut`."""
         self._find_has(root)
         self._find_places(root)
-        self._has_siblings = bool(self._joined["+"] | self._joined["~"])
+        has_siblings = bool(self._joined["+"] | self._joined["~"])
         found: dict[Any, int] = {}
         numbers: dict[int, int] = {}
         groups: list[tuple[int, ...]] = []
-        frames = [Frame(None)]
+        around = Frame(None, self._firsts, self._firsts)
+        frames = [around]
         for element in root.iter("*"):
             parent = element.getparent()
-            while len(frames) > 1 and frames[-1].element is not parent:
+            while around.element is not parent:
                 frames.pop()
-            around = frames[-1]
-            bits = self._enter(element, around)
+                around = frames[-1]
+            bits = around.steps
+            if has_siblings:
+                bits |= (around.last_child & self._joined["+"]) << 1 | (around.children & self._joined["~"]) << 1
+            bits &= self._named(element)
+            if self._has_places:
+                around.add(element)
+            if bits:
+                bits = self._tested_bits(element, around, bits)
+            if has_siblings:
+                around.last_child = bits
+                around.children |= bits
             if len(element):
-                frames.append(Frame(element, bits, around.inherited | bits))
+                around = self._inside(element, around, bits)
+                frames.append(around)
             if ends := bits & self._ends:
                 if ends not in numbers:
                     numbers[ends] = len(groups)
@@ -199,42 +211,33 @@ class SelectorMatcher:
         self.is_cut = self.is_cut or inner.is_cut or left <= 0
         return matched
 
-    def _enter(self, element: Any, around: Frame) -> int:
-        """The bits of an element; the frame around it learns of one more child."""
-        around.count += 1
-        if self._has_types:
-            around.tags = around.tags or {}
-            around.tags[element.tag] = around.tags.get(element.tag, 0) + 1
-        if around.steps is None:
-            around.steps = (
-                self._firsts | (around.bits & self._joined[">"]) << 1 | (around.inherited & self._joined[" "]) << 1
-            )
-        bits = around.steps
-        if self._has_siblings:
-            bits |= (around.last_child & self._joined["+"]) << 1 | (around.children & self._joined["~"]) << 1
-        bits &= self._named(element)
-        if not bits:  # as for most elements
-            around.last_child = 0
-            return 0
+    def _inside(self, element: Any, around: Frame, bits: int) -> Frame:
+        """The frame of an element that has these bits, for its children."""
+        inherited, below = around.inherited | bits, around.below
+        if inherited != around.inherited:
+            below = self._firsts | (inherited & self._joined[" "]) << 1
+        return Frame(element, below | (bits & self._joined[">"]) << 1 if bits else below, below, inherited)
+
+    def _tested_bits(self, element: Any, around: Frame, bits: int) -> int:
+        """Takes out the steps with a test that the element does not pass."""
         if around.element is not None:
             bits &= self._below_root
         if bits & self._needs_has:
             bits &= ~self._needs_has | self._having.get(element, 0)
-        if bits & self._tested:
-            bits = self._pass_tests(element, around, bits)
-        if self._has_siblings:
-            around.last_child = bits
-            around.children |= bits
-        return bits
+        return self._pass_tests(element, around, bits) if bits & self._tested else bits
 
     def _named(self, element: Any) -> int:
         """The steps whose tag and names an element has."""
         given = element.keys()
-        present = () if self._attributes.isdisjoint(given) else tuple(filter(self._attributes.__contains__, given))
-        identity = element.get("id") if self._ids and "id" in given else None
-        if identity and (identity.lower() if self._quirks else identity) not in self._ids:
-            identity = None
-        classes = element.get("class") if "class" in given else None
+        identity = classes = None
+        present: tuple[str, ...] = ()
+        if given:
+            if not self._attributes.isdisjoint(given):
+                present = tuple(filter(self._attributes.__contains__, given))
+            if self._ids and (identity := element.get("id")):
+                identity = identity.lower() if self._quirks else identity
+                identity = identity if identity in self._ids else None
+            classes = element.get("class")
         key = (element.tag, identity, classes, present)
         if (known := self._known.get(key)) is not None:
             return known
