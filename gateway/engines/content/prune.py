@@ -180,7 +180,8 @@ def _remove_labels(body: Any) -> None:
 
 
 def _is_spoken_label(element: Any) -> bool:
-    if _SPOKEN_NAMES.isdisjoint((element.get("class") or "").split()) or len(element):
+    names = element.get("class")
+    if not names or _SPOKEN_NAMES.isdisjoint(names.split()) or len(element):
         return False
     return _PRICE_LABEL.fullmatch(text_of(element)) is not None
 

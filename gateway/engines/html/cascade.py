@@ -114,7 +114,7 @@ class Cascade:
             return
         is_strict = bool(_STRICT.fullmatch(self._root.getroottree().docinfo.doctype or ""))
         matcher = SelectorMatcher(quirks=not is_strict)
-        self.present = present = rule_filter.Present(self._root, marked.tags, is_strict)
+        self.present = present = rule_filter.Present(marked, is_strict)
         self.strings = reader.strings
         self.read = [rule for css in texts for rule in reader.read(css)]
         rules = [rule for rule in self.read if present.may_match(rule.selectors)]
@@ -127,7 +127,7 @@ class Cascade:
             if found:
                 self._add(rule, found, reader.strings, matcher)
         if self._rules:
-            self._found, self._groups = matcher.match(self._root)
+            self._found, self._groups = matcher.match(marked.elements)
         self.is_cut = matcher.is_cut
 
     def _in_attributes(self, marked: MarkedElements) -> Iterator[Declared]:

@@ -37,6 +37,14 @@ class Frame:
     tags: dict[str, int] | None = None
     totals: Counter[str] | None = None
 
+    def inside(self, element: Any, bits: int, firsts: int, joined: dict[str, int]) -> "Frame":
+        """The frame of a child that has these bits. `firsts`: the steps that nothing need stand before; `joined`: those
+        before the step that a combinator joins to them."""
+        inherited, below = self.inherited | bits, self.below
+        if inherited != self.inherited:
+            below = firsts | (inherited & joined[" "]) << 1
+        return Frame(element, below | (bits & joined[">"]) << 1 if bits else below, below, inherited)
+
     def add(self, child: Any) -> None:
         """Counts one more child."""
         self.count += 1
