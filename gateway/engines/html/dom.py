@@ -84,7 +84,8 @@ def parse(markup: str) -> Any:
         from lxml import etree  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         raise EngineMissing(MISSING) from error
-    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
+    options = {"encoding": "utf-8", "huge_tree": True, "collect_ids": False}  # nobody asks for an element by its id
+    parser = etree.HTMLParser(remove_comments=True, remove_pis=True, **options)
     data = holdable_bytes(markup.encode("utf-8", "replace"))
     if data.isspace() or not data:
         return None
@@ -93,7 +94,7 @@ def parse(markup: str) -> Any:
         root = etree.fromstring(data, parser)
         if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
             target = _Flattening(etree.TreeBuilder())
-            root = etree.fromstring(data, etree.HTMLParser(encoding="utf-8", huge_tree=True, target=target))
+            root = etree.fromstring(data, etree.HTMLParser(target=target, **options))
         return root
     except etree.XMLSyntaxError:
         return None

@@ -29,6 +29,7 @@ def holdable(markup: str) -> str:
 def holdable_bytes(markup: bytes) -> bytes:
     """The same for markup in UTF-8."""
     has_controls = len(markup.translate(None, _CONTROLS)) < len(markup)  # rare; the pattern takes five times as long
-    if has_controls or (not markup.isascii() and (b"\xef\xbf\xbe" in markup or b"\xef\xbf\xbf" in markup)):
+    may_have_others = b"\xef" in markup and (b"\xef\xbf\xbe" in markup or b"\xef\xbf\xbf" in markup)
+    if has_controls or may_have_others:
         markup = _CHARACTERS.sub(b" ", markup)
     return _REFERENCES.sub(b" ", markup) if _ANY_REFERENCE.search(markup) else markup

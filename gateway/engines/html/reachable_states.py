@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from gateway.engines.html import hiding
-from gateway.engines.html.cascade import Cascade, sheets
+from gateway.engines.html.cascade import Cascade
 from gateway.engines.html.css import Declarations, declared
 from gateway.engines.html.css_rules import CssRule, split_list
 from gateway.engines.html.selector_matcher import SelectorMatcher
 from gateway.engines.html.selectors import NotValidError, read_selectors
+from gateway.engines.html.style_sheets import sheets
 
 _CHOSEN = re.compile(r":not\(\s*+:checked\s*+\)|:checked(?![\w-])", re.IGNORECASE)
 _CHOOSABLE = ":is(input[type=checkbox i],input[type=radio i],option)"
