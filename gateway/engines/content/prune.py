@@ -28,7 +28,6 @@ from gateway.engines.html.dom import (
     remove_all,
     remove_apart,
     text_of,
-    text_size,
 )
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.inline_frames import open_frames
@@ -175,7 +174,7 @@ def _remove_labels(body: Any) -> None:
     """Removes what shares a line with a price or a name and is no part of it: the labels of buttons ("19.99 Add to
     cart"), and those of prices that are there for screen readers alone ("Regular price")."""
     labels = [label for label in body.iter("a", "button") if label.tag == "button" or not len(label)]
-    remove_all(label for label in labels if text_size(label) <= _LABEL_CHARS and is_action(text_of(label)))
+    remove_all(label for label in labels if len(text := text_of(label)) <= _LABEL_CHARS and is_action(text))
     remove_all(label for label in body.iter("span", "small", "label", "p", "div") if _is_spoken_label(label))
 
 

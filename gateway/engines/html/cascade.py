@@ -36,8 +36,8 @@ _Order = tuple[tuple[int, ...], tuple[int, int, int], int]
 class Cascade:
     """The styles of one document. `marked`: its elements with attributes that count here. With `rules` false the
     `style` attributes alone count; with `whole` rules keep the declarations that can hide nothing in this document by
-    themselves. `read`: all rules that hold on a screen, with their `strings`; `present` tells which of them may
-    match."""
+    themselves. `read`: all rules of its `sheets` that hold on a screen, with their `strings`; `present` tells which of
+    them may match."""
 
     def __init__(self, root: Any, marked: MarkedElements, rules: bool = True, whole: bool = False) -> None:
         self.is_cut = False
@@ -53,6 +53,7 @@ class Cascade:
         self._scopes: dict[Any, int] = {}
         self._numbers: dict[tuple[int, int, str], int] = {}
         self._work = MAX_WORK
+        self.sheets: list[str] = []
         self.read: list[CssRule] = []
         self.strings: list[str] = []
         self.present: rule_filter.Present | None = None
@@ -97,14 +98,14 @@ class Cascade:
 
     def _read(self, marked: MarkedElements, whole: bool) -> None:
         reader = RuleReader()
-        texts = list(sheets(self._root))
-        if not texts:
+        self.sheets = list(sheets(self._root))
+        if not self.sheets:
             return
         is_strict = bool(_STRICT.fullmatch(self._root.getroottree().docinfo.doctype or ""))
         matcher = SelectorMatcher(quirks=not is_strict)
         self.present = present = rule_filter.Present(marked, is_strict)
         self.strings = reader.strings
-        self.read = [rule for css in texts for rule in reader.read(css)]
+        self.read = [rule for css in self.sheets for rule in reader.read(css)]
         rules = [rule for rule in self.read if present.may_match(rule.selectors)]
         bodies = {body: declared(body) for body in {rule.body for rule in rules}}
         stated = [bodies[rule.body] for rule in rules]

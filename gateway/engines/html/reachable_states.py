@@ -18,7 +18,6 @@ from gateway.engines.html.css import Declarations, declared
 from gateway.engines.html.css_rules import CssRule, split_list
 from gateway.engines.html.selector_matcher import SelectorMatcher
 from gateway.engines.html.selectors import NotValidError, read_selectors
-from gateway.engines.html.style_sheets import sheets
 
 _CHOSEN = re.compile(r":not\(\s*+:checked\s*+\)|:checked(?![\w-])", re.IGNORECASE)
 _CHOOSABLE = ":is(input[type=checkbox i],input[type=radio i],option)"
@@ -71,7 +70,7 @@ class ReachableStates:
     def _read(self) -> dict[Any, list[Declarations]]:
         matcher, present = SelectorMatcher(), self._styles.present
         stated: list[Declarations] = []
-        frames = dict(frame for css in sheets(self._elements[0]) for frame in _last_frames(css))
+        frames = dict(frame for css in self._styles.sheets for frame in _last_frames(css))
         for rule in self._styles.read:
             for selectors, found in _shown_by(rule, frames):
                 if len(stated) < _MOST_RULES and present is not None and present.may_match(selectors):
