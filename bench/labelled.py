@@ -56,7 +56,7 @@ class Page:
         for depth in depths:
             self._measure(depth)
         self.labels = _labels(self.measured[depths[0]].blocks, self.text) if depths else []
-        self.size = len(self.measured[depths[0]].rows) if depths else 0
+        self.size = len(self.measured[depths[0]].blocks) if depths and self.measured[depths[0]].columns else 0
 
     def _measure(self, depth: str) -> None:
         root = parse(decode(self.body, "text/html"))

@@ -120,7 +120,7 @@ def block_data(made: Sequence[Page]) -> Json:
     pages = [page for page in made if page.size]
     booster = Booster(rounds=120, depth=5, rate=0.08)
     booster.fit(
-        np.concatenate([np.array(page.measured["basic"].rows) for page in pages]),
+        np.concatenate([np.array(list(map(list, page.measured["basic"].columns))).T for page in pages]),
         np.concatenate([np.array(page.labels) for page in pages]),
         np.concatenate([_weights(page) for page in pages]),
     )

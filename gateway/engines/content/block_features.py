@@ -7,6 +7,7 @@ after a change the models must be trained again (bench/train_blocks.py). Knows n
 
 import itertools
 import re
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -50,11 +51,13 @@ FEATURES = (
     *(f"far_{name}" for name, _ in CATEGORIES),
     *_PAGE_FEATURES,
 )
+Column = Sequence[float]
+"""The values of one feature for all blocks of a page."""
 
 
 class BlockFeatures:
     """The features of all blocks of one page. `signatures`: for each block, tag and class of its parent and itself,
-    equal for blocks of one kind; `prices`: 1 for each block that names a price. Used once.
+    equal for blocks of one kind; `prices`: 1 for each block that names a price.
 
     `region`: the content region, an element or None; `url`: the page's address.
     """
@@ -66,125 +69,138 @@ class BlockFeatures:
         self._sizes = [len(block.words) for block in blocks]
         self._total = max(sum(self._sizes), 1)
         self._boxes = self._container_sizes(region)
-        self._containers_of: dict[Any, list[float]] = {}
-        self._words_to = list(itertools.accumulate(self._sizes, initial=0))
-        self._links_to = list(itertools.accumulate((block.link_words for block in blocks), initial=0))
         self.signatures = [_signature(block.element) for block in blocks]
         self._groups = self._group_sizes()
-        self.prices = [float(bool(PRICE.search(block.text))) for block in blocks]
-        self._title = set(WORD.findall(head.title.lower()))
-        self._description = set(WORD.findall(head.description.lower()))
-        self._json_ld = _pairs(WORD.findall(head.described.lower()))
-        self._h1 = next((at for at, block in enumerate(blocks) if block.element.tag == "h1"), -1)
-        self._known_flags: dict[tuple[str, int, int, int], list[float]] = {}
+        self.prices = bytes(PRICE.search(block.text) is not None for block in blocks)
         self._page = self._page_features(url)
 
-    def rows(self) -> list[list[float]]:
-        """For each block its features in the order of FEATURES."""
-        rows: list[list[float]] = []
-        seen: set[str] = set()
-        before = since = 0
-        level, furniture = 0, 0.0
-        for at, block in enumerate(self.blocks):
-            tag = block.element.tag
-            if len(tag) == 2 and tag[0] == "h" and tag[1].isdecimal():
-                level, since = int(tag[1]), 0
-                furniture = float(bool(_FURNITURE_HEADING.search(block.text)))
-            context = (before / self._total, since, level, furniture, float(block.text in seen))
-            rows.append(self._row(at, block, context))
-            seen.add(block.text)
-            before += self._sizes[at]
-            since += self._sizes[at]
-        return rows
-
-    def _row(self, at: int, block: TextBlock, context: tuple[float, float, float, float, float]) -> list[float]:
-        before, since, level, furniture, repeated = context
-        size = self._sizes[at]
-        text, words = block.text, block.words
-        tag = block.element.tag
-        heading = int(tag[1]) if len(tag) == 2 and tag[0] == "h" and tag[1].isdecimal() else 0
-        row = [
-            size,
-            block.link_words / size,
-            block.link_words,
-            sum(map(text.count, _PUNCTUATION)) / size,
-            float(text[-1] in ".!?…:"),
-            sum(map(STOP_WORDS.__contains__, words)) / size,
-            len(_DIGITS.findall(text)) / size,
-            len(_CAPITALS.findall(text)) / size,
-            len(text) / size,
-            self.prices[at],
-            block.depth,
-            heading,
-            at / len(self.blocks),
-            before,
-            float(at < self._h1),
-            at - self._h1 if self._h1 >= 0 else -1,
-        ]
-        row += self._around(at)
-        row += self._same_kind(at)
-        row += self._containers(block)
-        row += [since, level, furniture, repeated]
-        row.append(sum(map(self._title.__contains__, words)) / size)
-        row.append(sum(map(self._description.__contains__, words)) / size)
-        row.append(float(self._inside[block.element]))
-        row.append(_share(words, self._json_ld))
-        row += [float(bool(block.tags & HIDDEN)), float(bool(block.tags & ROLE))]
-        row += self._flags((tag, block.tags, block.near, block.far))
-        return row + self._page
-
-    def _flags(self, marks: tuple[str, int, int, int]) -> list[float]:
-        """Tag, enclosing tags and categories as zeros and ones; cached, as the blocks of a page repeat them."""
-        flags = self._known_flags.get(marks)
-        if flags is None:
-            tag, tags, near, far = marks
-            flags = [float(tag == own) for own in _OWN_TAGS]
-            flags += [float(bool(tags & bit)) for bit in TAG_BITS.values()]
-            flags += [float(bool(near & bit)) for bit, _ in MASKS]
-            flags += [float(bool(far & bit)) for bit, _ in MASKS]
-            self._known_flags[marks] = flags
-        return flags
-
-    def _around(self, at: int) -> list[float]:
-        """About the neighbours: words, link density, and means over the window."""
-        blocks, sizes = self.blocks, self._sizes
-        last = len(blocks) - 1
-        first, end = max(0, at - _WINDOW), min(last, at + _WINDOW) + 1
-        total = self._words_to[end] - self._words_to[first]
-        links = self._links_to[end] - self._links_to[first]
+    def columns(self) -> list[Column]:
+        """For each of FEATURES its values, one for each block; those that are true or false as bytes 0 and 1."""
         return [
-            sizes[at - 1] if at else 0,
-            sizes[at + 1] if at < last else 0,
-            blocks[at - 1].link_words / sizes[at - 1] if at else 0,
-            blocks[at + 1].link_words / sizes[at + 1] if at < last else 0,
-            total / (end - first),
-            links / total,
+            *self._of_texts(),
+            *self._around(),
+            *self._same_kind(),
+            *self._containers(),
+            *self._sections(),
+            *self._in_head(),
+            *self._flags(),
+            *([value] * len(self.blocks) for value in self._page),
         ]
 
-    def _same_kind(self, at: int) -> list[float]:
-        """About the blocks with the same signature: count, mean words, link density, share of the page."""
-        count, words, links = self._groups[self.signatures[at]]
-        return [count, words / count, links / words, words / self._total]
+    def _of_texts(self) -> list[Column]:
+        """What each block is by itself, and its place on the page."""
+        blocks, sizes, count = self.blocks, self._sizes, len(self.blocks)
+        texts = [block.text for block in blocks]
+        h1 = next((at for at, block in enumerate(blocks) if block.element.tag == "h1"), -1)
+        before = itertools.accumulate(sizes, initial=0)
+        return [
+            sizes,
+            [block.link_words / len(block.words) for block in blocks],
+            [block.link_words for block in blocks],
+            [sum(map(text.count, _PUNCTUATION)) / size for text, size in zip(texts, sizes, strict=True)],
+            bytes(text[-1] in ".!?…:" for text in texts),
+            self._shares(STOP_WORDS),
+            [len(_DIGITS.findall(text)) / size for text, size in zip(texts, sizes, strict=True)],
+            [len(_CAPITALS.findall(text)) / size for text, size in zip(texts, sizes, strict=True)],
+            [len(text) / size for text, size in zip(texts, sizes, strict=True)],
+            self.prices,
+            [block.depth for block in blocks],
+            [_heading_level(block.element.tag) for block in blocks],
+            [at / count for at in range(count)],
+            [words / self._total for words in itertools.islice(before, count)],
+            bytes(at < h1 for at in range(count)),
+            [at - h1 if h1 >= 0 else -1 for at in range(count)],
+        ]
 
-    def _containers(self, block: TextBlock) -> list[float]:
+    def _shares(self, known: Container[str]) -> list[float]:
+        """The share of each block's words that are known."""
+        return [sum(map(known.__contains__, block.words)) / len(block.words) for block in self.blocks]
+
+    def _around(self) -> list[Column]:
+        """About the neighbours: words, link density, and means over the window."""
+        blocks, sizes, count = self.blocks, self._sizes, len(self.blocks)
+        density = [block.link_words / len(block.words) for block in blocks]
+        words_to = list(itertools.accumulate(sizes, initial=0))
+        links_to = list(itertools.accumulate((block.link_words for block in blocks), initial=0))
+        windows = [(max(0, at - _WINDOW), min(count, at + _WINDOW + 1)) for at in range(count)]
+        return [
+            [0, *sizes[:-1]],
+            [*sizes[1:], 0],
+            [0, *density[:-1]],
+            [*density[1:], 0],
+            [(words_to[end] - words_to[first]) / (end - first) for first, end in windows],
+            [(links_to[end] - links_to[first]) / (words_to[end] - words_to[first]) for first, end in windows],
+        ]
+
+    def _same_kind(self) -> Iterator[Column]:
+        """About the blocks with the same signature: count, mean words, link density, share of the page."""
+        groups = {
+            signature: (count, words / count, links / words, words / self._total)
+            for signature, (count, words, links) in self._groups.items()
+        }
+        return zip(*map(groups.__getitem__, self.signatures), strict=True)
+
+    def _containers(self) -> Iterator[Column]:
         """Words and link density of the three nearest ancestors, and the second one's share of the page."""
-        parent = block.element.getparent()
-        key = block.element if parent is None else parent
-        known = self._containers_of.get(key)
-        if known is not None:
-            return known
+        known: dict[Any, tuple[float, ...]] = {}
+        found: list[tuple[float, ...]] = []
+        for block in self.blocks:
+            parent = block.element.getparent()
+            key = block.element if parent is None else parent
+            if key not in known:
+                known[key] = self._around_box(key)
+            found.append(known[key])
+        return zip(*found, strict=True)
+
+    def _around_box(self, box: Any) -> tuple[float, ...]:
         measures: list[float] = []
-        box, share = block.element, 0.0
+        share = 0.0
         for step in range(3):
-            parent = box.getparent()
-            box = box if parent is None else parent
             words, links = self._boxes.get(box, (0, 0))
             measures += [words, links / words if words else 0.0]
             if step == 1:
                 share = words / self._total
-        measures.append(share)
-        self._containers_of[key] = measures
-        return measures
+            parent = box.getparent()
+            box = box if parent is None else parent
+        return (*measures, share)
+
+    def _sections(self) -> Iterator[Column]:
+        """Words since the last heading, its level, whether it opens no content, and whether a text is repeated."""
+        found: list[tuple[float, ...]] = []
+        seen: set[str] = set()
+        since = level = furniture = 0
+        for block in self.blocks:
+            if own := _heading_level(block.element.tag):
+                level, since, furniture = own, 0, int(_FURNITURE_HEADING.search(block.text) is not None)
+            found.append((since, level, furniture, block.text in seen))
+            seen.add(block.text)
+            since += len(block.words)
+        return zip(*found, strict=True)
+
+    def _in_head(self) -> list[Column]:
+        """Shares of the words that the head of the page says too; in between, whether a block is in the region."""
+        title, description, described = (
+            WORD.findall(text.lower()) for text in (self._head.title, self._head.description, self._head.described)
+        )
+        pairs = set(itertools.pairwise(described))
+        return [
+            self._shares(set(title)),
+            self._shares(set(description)),
+            bytes(self._inside[block.element] for block in self.blocks),
+            [_share(block.words, pairs) for block in self.blocks],
+        ]
+
+    def _flags(self) -> list[Column]:
+        """Attributes, tag, enclosing tags and categories, each a column of the table that has a row for each block."""
+        rows: dict[tuple[str, int, int, int], bytes] = {}  # the blocks of a page repeat them
+        table: list[bytes] = []
+        for block in self.blocks:
+            marks = (block.element.tag, block.tags, block.near, block.far)
+            if marks not in rows:
+                rows[marks] = _flags(*marks)
+            table.append(rows[marks])
+        joined = b"".join(table)
+        return [joined[at::_FLAG_COUNT] for at in range(_FLAG_COUNT)]
 
     def _container_sizes(self, region: Any) -> dict[Any, tuple[int, int]]:
         """Words and words of links in each element around a text; notes which of these are in the region. Naive form:
@@ -244,8 +260,25 @@ class BlockFeatures:
         ]
 
 
-def _pairs(words: list[str]) -> set[tuple[str, str]]:
-    return set(itertools.pairwise(words))
+def _flags(tag: str, tags: int, near: int, far: int) -> bytes:
+    return bytes(
+        [
+            tags & HIDDEN != 0,
+            tags & ROLE != 0,
+            *(tag == own for own in _OWN_TAGS),
+            *(tags & bit != 0 for bit in TAG_BITS.values()),
+            *(near & bit != 0 for bit, _ in MASKS),
+            *(far & bit != 0 for bit, _ in MASKS),
+        ]
+    )
+
+
+_FLAG_COUNT = len(_flags("", 0, 0, 0))
+
+
+def _heading_level(tag: str) -> int:
+    """1 for `h1`; 0 for another element."""
+    return int(tag[1]) if len(tag) == 2 and tag[0] == "h" and tag[1].isdecimal() else 0
 
 
 def _share(words: list[str], known: set[tuple[str, str]]) -> float:

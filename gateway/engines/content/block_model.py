@@ -29,7 +29,7 @@ from typing import Any
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.content.block_features import FEATURES
+from gateway.engines.content.block_features import FEATURES, Column
 
 _MAX_EDGES = 255
 """Edges of one feature and leaves of one tree: their numbers must fit a byte. Training makes 31 edges and 32 leaves."""
@@ -65,35 +65,34 @@ class BlockModel:
         if max([*map(len, self._edges.values()), *(len(leaves) for _, leaves in self._trees)], default=0) > _MAX_EDGES:
             raise ValueError(f"the block model has more than {_MAX_EDGES} edges of one feature or leaves of one tree")
 
-    def probabilities(self, rows: Sequence[Sequence[float]]) -> list[float]:
-        """For each block, 0 to 1. `rows`: for each block its features, in the order of FEATURES."""
+    def probabilities(self, columns: Sequence[Column]) -> list[float]:
+        """For each block, 0 to 1. `columns`: for each of FEATURES its values, one for each block."""
         exp = math.exp
-        return [1 / (1 + exp(-margin)) for margin in self.margins(rows)]
+        return [1 / (1 + exp(-margin)) for margin in self.margins(columns)]
 
-    def margins(self, rows: Sequence[Sequence[float]]) -> list[float]:
+    def margins(self, columns: Sequence[Column]) -> list[float]:
         """For each block the start plus its leaf of every tree, the logarithm of its odds. See the module's text."""
-        count = len(rows)
+        count = len(columns[0])
         everyone = int.from_bytes(b"\x01" * count, "little")
-        sets = self._split_sets(rows, everyone)
-        columns = [
-            map(leaves.__getitem__, _leaf_numbers(tree, everyone, sets).to_bytes(count, "little"))
+        sets = self._split_sets(columns, everyone)
+        found = [
+            [leaves[number] for number in _leaf_numbers(tree, everyone, sets).to_bytes(count, "little")]
             for tree, leaves in self._trees
         ]
-        return [sum(leaves, self._start) for leaves in zip(*columns, strict=True)] if columns else [self._start] * count
+        return [sum(leaves, self._start) for leaves in zip(*found, strict=True)] if found else [self._start] * count
 
-    def _split_sets(self, rows: Sequence[Sequence[float]], everyone: int) -> list[int]:
+    def _split_sets(self, columns: Sequence[Column], everyone: int) -> list[int]:
         """For each split the set of blocks whose feature is at most the edge."""
-        columns = list(zip(*rows, strict=True))
         sets: list[int] = []
         for feature, edges in self._edges.items():
-            column = columns[feature] if columns else ()
-            if not column or column.count(column[0]) == len(column):  # the page's features are the same for all blocks
-                sets += [everyone if column and column[0] <= edge else 0 for edge in edges]
+            column = columns[feature]
+            if isinstance(column, bytes):
+                passed = column.translate(bytes([bisect_left(edges, 0), bisect_left(edges, 1)]).ljust(256))
+            elif column and column.count(column[0]) == len(column):  # the page's features are the same for all blocks
+                sets += [everyone if column[0] <= edge else 0 for edge in edges]
                 continue
-            if len(edges) == 1:  # a flag: less work than the general form below
-                sets.append(everyone ^ int.from_bytes(bytes(map(edges[0].__lt__, column)), "little"))
-                continue
-            passed = bytes(map(bisect_left, repeat(edges), column))  # for each block, how many edges lie below
+            else:
+                passed = bytes(map(bisect_left, repeat(edges), column))  # for each block, how many edges lie below
             sets += [int.from_bytes(passed.translate(table), "little") for table in _AT_MOST[: len(edges)]]
         return sets
 

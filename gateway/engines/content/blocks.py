@@ -61,6 +61,7 @@ TAG_BITS = {tag: 1 << at for at, tag in enumerate(TAGS)}
 HIDDEN = 1 << len(TAGS)
 ROLE = HIDDEN << 1
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_MARKING = frozenset({"hidden", "aria-hidden", "style", "role"})
 WORD = re.compile(r"\w+")
 _RUNNING_WORDS = 15
 _RUNNING_LINK_SHARE = 3
@@ -156,9 +157,10 @@ class _Collector:
             parent = element.getparent()
             above = outer.own if parent is outer.element else self._mask(parent)
             tags = (outer.tags or 0) | TAG_BITS.get(element.tag, 0)
-            if element.keys():  # paragraphs and cells mostly have no attributes
+            if names := element.keys():  # paragraphs and cells mostly have no attributes
                 each.own = self._mask(element)
-                tags |= _attribute_bits(element)
+                if not _MARKING.isdisjoint(names):
+                    tags |= _attribute_bits(element)
             each.near, each.far, each.tags = each.own | above, outer.far | each.own, tags
         return box.tags or 0
 

@@ -75,7 +75,8 @@ def _in_named(element: Any, known: dict[Any, bool]) -> bool:
             named = known[box]
             break
         path.append(box)
-        label = f"{box.get('class') or ''} {box.get('id') or ''}".lower()
+        name, identity = box.get("class"), box.get("id")
+        label = f"{name or ''} {identity or ''}".lower() if name or identity else ""
         if ("comment" in label or "disqus" in label) and _NAMED.search(label) and not _OPINIONS.search(label):
             named = True
             break

@@ -220,7 +220,7 @@ def _outermost_facets(element: Any, known: dict[Any, Any]) -> Any:
     named = known.get(box)
     for box in reversed(path):
         names = (box.get("class") or "", box.get("id") or "")
-        if named is None and any(_parts_named(name.lower()) & FACETS for name in names):
+        if named is None and any(_parts_named(name) & FACETS for name in names):
             named = box
         known[box] = named
     return named
@@ -286,11 +286,12 @@ def _named_parts(element: Any, known: dict[Any, int]) -> int:
     for box in reversed(path):
         for name in ((box.get("class") or ""), (box.get("id") or "")):
             if name:
-                parts |= _parts_named(name.lower())
+                parts |= _parts_named(name)
         known[box] = parts
     return parts
 
 
 @functools.lru_cache(maxsize=_NAMES_REMEMBERED)
 def _parts_named(name: str) -> int:
+    name = name.lower()
     return sum(part for part, pattern in _NAMED if pattern.search(name)) if _ANY_NAMED.search(name) else 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.engines.content import block_model, blocks, page_types
-from gateway.engines.content.block_features import BlockFeatures
+from gateway.engines.content.block_features import BlockFeatures, Column
 from gateway.engines.content.block_model import BlockModel
 from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.comment_sections import in_comments, own_text
@@ -28,7 +28,6 @@ from gateway.engines.html.dom import (
     remove_all,
     remove_apart,
     text_of,
-    text_size,
 )
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.inline_frames import open_frames
@@ -37,8 +36,8 @@ from gateway.engines.html.no_text import drop_code
 from gateway.engines.markdown.block_names import BLOCKS
 
 MAX_BLOCKS = 12_000
-"""A page with more blocks is not measured and loses only marked furniture. Chosen: 12,000 rows of 133 features
-take up to 50 MB and, at 0.12 ms a block (bench.extract), 1.5 s. At half, long tables and references are pruned less
+"""A page with more blocks is not measured and loses only marked furniture. Chosen: 12,000 blocks with 132 features
+take up to 20 MB and, at 0.12 ms a block (bench.extract), 1.5 s. At half, long tables and references are pruned less
 well; at double both costs double in each parsing process."""
 _OWN_TEXT_WORDS = 100
 """Words of running text outside comments from which the comments do not count for the page's type. Chosen: a short
@@ -75,14 +74,14 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class PageMeasures:
-    """A measured page: its blocks, their feature rows (none for a page with too many blocks), which blocks are
+    """A measured page: its blocks, their feature columns (none for a page with too many blocks), which blocks are
     comments, the bits of page_parts of each, the words outside comments, the page's signals, the region from which it
     was measured, whether it has scripts, whether it declares one product or an article, whether the rules of its
     `style` elements were ignored (see html.hidden), whether it has only short texts for browsers without scripts
     (see html.no_text), and the second opinion."""
 
     blocks: list[TextBlock]
-    rows: list[list[float]]
+    columns: list[Column]
     comments: list[bool]
     parts: list[int]
     own_words: int
@@ -118,11 +117,11 @@ def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
         measures = PageMeasures(found, [], [], [], 0, [], region.element, scripted, styles_ignored=styles_ignored)
         return replace(measures, for_no_scripts=for_no_scripts)
     features = BlockFeatures(found, region.element, head, head.base)
-    rows = features.rows()
+    columns = features.columns()
     comments = in_comments(found)
     own_words = own_text(found, comments)
     page_signals = _signals(features, comments, own_words, head)
-    measures = PageMeasures(found, rows, comments, parts_of(found), own_words, page_signals, region.element)
+    measures = PageMeasures(found, columns, comments, parts_of(found), own_words, page_signals, region.element)
     return replace(
         measures,
         scripted=scripted,
@@ -157,11 +156,11 @@ def prune_page(
     """Removes everything but the content from a measured document. Without a model, or for a page that was not
     measured, removes only what the page marks as furniture."""
     model, types = models
-    if model is None or types is None or not page.rows:
+    if model is None or types is None or not page.columns:
         drop_furniture(root)
         return Content(page.region, "", page.styles_ignored, page.for_no_scripts)
     kinds = types.probabilities(page.signals, head)
-    keep = select_blocks(page.evidence(kinds), model.probabilities(page.rows))
+    keep = select_blocks(page.evidence(kinds), model.probabilities(page.columns))
     body = root.find("body")
     body = root if body is None else body
     kind = page_types.likeliest(kinds)
@@ -175,12 +174,13 @@ def _remove_labels(body: Any) -> None:
     """Removes what shares a line with a price or a name and is no part of it: the labels of buttons ("19.99 Add to
     cart"), and those of prices that are there for screen readers alone ("Regular price")."""
     labels = [label for label in body.iter("a", "button") if label.tag == "button" or not len(label)]
-    remove_all(label for label in labels if text_size(label) <= _LABEL_CHARS and is_action(text_of(label)))
+    remove_all(label for label in labels if len(text := text_of(label)) <= _LABEL_CHARS and is_action(text))
     remove_all(label for label in body.iter("span", "small", "label", "p", "div") if _is_spoken_label(label))
 
 
 def _is_spoken_label(element: Any) -> bool:
-    if _SPOKEN_NAMES.isdisjoint((element.get("class") or "").split()) or len(element):
+    names = element.get("class")
+    if not names or _SPOKEN_NAMES.isdisjoint(names.split()) or len(element):
         return False
     return _PRICE_LABEL.fullmatch(text_of(element)) is not None
 

@@ -28,7 +28,6 @@ from gateway.engines.content.structured_values import (
     types_of,
 )
 from gateway.engines.content.thing_fields import is_thing
-from gateway.engines.html.dom import values_of
 from gateway.engines.html.metadata import Head, link_target
 
 _MAX_CHARS = 1_000_000
@@ -98,7 +97,7 @@ def read_structured_data(root: Any, head: Head) -> StructuredData:
             reader.read(orjson.loads(text.encode("utf-8", "replace")))
         except orjson.JSONDecodeError:
             continue
-    if not found.products and not found.items and _has_own_microdata(root):
+    if not found.products and not found.items and _has_own_microdata(head):
         reader.read(microdata_of(root, _MAX_VALUES))
     if not found.products and head.meta.get("og:type", "").lower() in ("product", "og:product", "product.item"):
         product = _of_open_graph(head)
@@ -106,9 +105,9 @@ def read_structured_data(root: Any, head: Head) -> StructuredData:
     return found
 
 
-def _has_own_microdata(root: Any) -> bool:
+def _has_own_microdata(head: Head) -> bool:
     """True for a document with an item of a type that is read: most microdata is menus and paths, not worth a walk."""
-    names = " ".join(values_of("itemtype", root)).split()
+    names = " ".join(head.item_types).split()
     return not (_PRODUCTS | _LISTS).isdisjoint(types_of({"@type": names[:_MAX_VALUES]}))
 
 

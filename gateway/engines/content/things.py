@@ -16,8 +16,8 @@ from gateway.engines.content.structured_values import MAX_DEPTH, fact, first_of,
 from gateway.engines.content.thing_fields import fields_of
 from gateway.engines.html.dom import parse
 from gateway.engines.html.hidden import drop_hidden
+from gateway.engines.html.holdable import holdable
 from gateway.engines.html.no_text import drop_code
-from gateway.engines.html.text_check import holdable
 from gateway.engines.markdown.writer import Writer, WriterOptions
 
 _MAX_CHARS = 200_000
@@ -124,7 +124,7 @@ class _Document:
                 continue
             self._told.add(text)
             text = text if _MARKUP.search(text) else html.unescape(text)
-            root = parse(holdable(text)) if _MARKUP.search(text) else None
+            root = parse(text) if _MARKUP.search(text) else None
             inside = root.find("body") if root is not None else None
             if inside is None:
                 for line in text.splitlines():

@@ -14,7 +14,6 @@ from gateway.engines.html.dom import parse, text_of
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.metadata import link_target
 from gateway.engines.html.no_text import drop_code
-from gateway.engines.html.text_check import holdable
 from gateway.engines.markdown.inline import Inline, InlineStyle
 from gateway.engines.markdown.writer import Writer, WriterOptions
 
@@ -85,7 +84,7 @@ def _written(text: FeedText, plain: bool) -> str:
 
 
 def _tree(markup: str) -> Any:
-    root = parse(holdable(markup)) if markup.strip() else None
+    root = parse(markup) if markup.strip() else None
     if root is not None:
         drop_hidden(root)
         drop_code(root)

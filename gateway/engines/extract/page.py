@@ -19,11 +19,12 @@ from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.part import PartWish, part_of
 from gateway.engines.extract.xml_feed import read_xml_feed
 from gateway.engines.html.charset import decode
-from gateway.engines.html.dom import parse
+from gateway.engines.html.dom import first_elements, parse
 from gateway.engines.html.embedded_state import EmbeddedState
+from gateway.engines.html.holdable import holdable
 from gateway.engines.html.metadata import Head, images_of, links_of, read_head, title_from_url
 from gateway.engines.html.script_signs import FEW_WORDS, read_signs
-from gateway.engines.html.text_check import holdable, text_only
+from gateway.engines.html.text_check import text_only
 from gateway.engines.html.xhtml import as_html, is_xml
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.engines.office.pdf import PdfWish
@@ -58,7 +59,7 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
     kind = documents.kind_of(content_type, body)
     if kind == "html":
         markup = text_only(decode(body, options.content_type))
-        return _html_page(holdable(as_html(markup) if is_xml(options.content_type) else markup), options)
+        return _html_page(as_html(markup) if is_xml(options.content_type) else markup, options)
     if kind == "picture":
         text = dict(options.page_texts).get(1)
         page: Json = {"title": title_from_url(options.url), "kind": kind}
@@ -104,6 +105,7 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     root = parse(markup)
     if root is None:
         return _complete_page("", options, {"title": title_from_url(options.url), "kind": "html"})
+    held = first_elements(root)
     head = read_head(root, options.url)
     structured = read_structured_data(root, head)
     scripted, signs = root.find(".//script") is not None, read_signs(root)
@@ -131,6 +133,7 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS
     page["needs_browser"] = signs.needs_browser("" if content.for_no_scripts else text)
     page["login"] = login and not text
+    del held  # their objects are wanted no more
     return _complete_page(text, options, page, lambda: anchors_of(content.region))
 
 

@@ -1,23 +1,19 @@
 """What the rules of a page's `style` elements and its `style` attributes say of each element, variables put in.
 
-Read are the sheets of `style` elements and `data:` links that hold on a screen. Sheets elsewhere are not fetched, so
-what they hide stays.
 Source: CSS Cascading 5, Custom Properties 1. Runs in the parsing processes.
 """
 
-import base64
-import binascii
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
-from urllib.parse import unquote
 
-from gateway.engines.html import media_query, rule_filter
+from gateway.engines.html import rule_filter
 from gateway.engines.html.css import Declarations, Declared, declared, expanded
 from gateway.engines.html.css_rules import CssRule, RuleReader
 from gateway.engines.html.marked_elements import MarkedElements
 from gateway.engines.html.selector_matcher import SelectorMatcher
 from gateway.engines.html.selectors import NotValidError, read_selectors
+from gateway.engines.html.style_sheets import sheets
 
 MAX_WORK = 1_000_000
 """Rules and variables looked up for one page, about 1 µs each. Measured: pages of bench.extract come to 60,000. At half
@@ -40,8 +36,8 @@ _Order = tuple[tuple[int, ...], tuple[int, int, int], int]
 class Cascade:
     """The styles of one document. `marked`: its elements with attributes that count here. With `rules` false the
     `style` attributes alone count; with `whole` rules keep the declarations that can hide nothing in this document by
-    themselves. `read`: all rules that hold on a screen, with their `strings`; `present` tells which of them may
-    match."""
+    themselves. `read`: all rules of its `sheets` that hold on a screen, with their `strings`; `present` tells which of
+    them may match."""
 
     def __init__(self, root: Any, marked: MarkedElements, rules: bool = True, whole: bool = False) -> None:
         self.is_cut = False
@@ -52,7 +48,12 @@ class Cascade:
         self._merged: dict[int, _Stated] = {}
         self._variables: dict[tuple[Any, str], str | None] = {}
         self._inline: dict[str, _Stated] = {}
+        self._together: dict[tuple[int, str], _Stated] = {}
+        self._whole: dict[tuple[int, int, str], Declarations] = {}
+        self._scopes: dict[Any, int] = {}
+        self._numbers: dict[tuple[int, int, str], int] = {}
         self._work = MAX_WORK
+        self.sheets: list[str] = []
         self.read: list[CssRule] = []
         self.strings: list[str] = []
         self.present: rule_filter.Present | None = None
@@ -64,23 +65,11 @@ class Cascade:
 
     def style(self, element: Any) -> Declarations:
         """What rules and the `style` attribute say of an element."""
-        ruled = self._of_rules(self._found.get(element, -1))
-        inline = element.get("style")
-        if not inline:
-            return self._put_in(element, ruled.styles) if ruled.varies else ruled.plain
-        own = self._of_attribute(inline)
-        if not ruled.styles:
-            return self._put_in(element, own.styles) if own.varies else own.plain
-        merged = dict(ruled.styles)
-        for name, entry in own.styles.items():
-            if entry[0] or not merged.get(name, entry)[0]:
-                merged[name] = entry
-        return self._put_in(element, merged) if ruled.varies or own.varies else _plain(merged)
+        return self._put_in(element, self._found.get(element, -1), element.get("style") or "")
 
     def own_style(self, element: Any) -> Declarations:
         """What the `style` attribute alone says."""
-        own = self._of_attribute(element.get("style") or "")
-        return self._put_in(element, own.styles) if own.varies else own.plain
+        return self._put_in(element, -1, element.get("style") or "")
 
     def as_attribute(self, element: Any) -> str:
         """The rules of an element and its `style` attribute as one attribute, with variables as they are; empty where
@@ -109,14 +98,14 @@ class Cascade:
 
     def _read(self, marked: MarkedElements, whole: bool) -> None:
         reader = RuleReader()
-        texts = list(sheets(self._root))
-        if not texts:
+        self.sheets = list(sheets(self._root))
+        if not self.sheets:
             return
         is_strict = bool(_STRICT.fullmatch(self._root.getroottree().docinfo.doctype or ""))
         matcher = SelectorMatcher(quirks=not is_strict)
-        self.present = present = rule_filter.Present(self._root, marked.tags, is_strict)
+        self.present = present = rule_filter.Present(marked, is_strict)
         self.strings = reader.strings
-        self.read = [rule for css in texts for rule in reader.read(css)]
+        self.read = [rule for css in self.sheets for rule in reader.read(css)]
         rules = [rule for rule in self.read if present.may_match(rule.selectors)]
         bodies = {body: declared(body) for body in {rule.body for rule in rules}}
         stated = [bodies[rule.body] for rule in rules]
@@ -127,7 +116,7 @@ class Cascade:
             if found:
                 self._add(rule, found, reader.strings, matcher)
         if self._rules:
-            self._found, self._groups = matcher.match(self._root)
+            self._found, self._groups = matcher.match(marked.elements)
         self.is_cut = matcher.is_cut
 
     def _in_attributes(self, marked: MarkedElements) -> Iterator[Declared]:
@@ -175,10 +164,31 @@ class Cascade:
             known = self._inline[text] = _Stated(declared(text))
         return known
 
-    def _put_in(self, element: Any, styles: Declared) -> Declarations:
-        """The declarations with their variables; one with a variable that has no value counts for nothing."""
-        found: Declarations = {}
-        for name, (_, value) in styles.items():
+    def _stated(self, group: int, inline: str) -> "_Stated":
+        """What a group of rules and a `style` attribute say together."""
+        ruled, own = self._of_rules(group), self._of_attribute(inline)
+        if not own.styles or not ruled.styles:
+            return own if own.styles else ruled
+        merged = dict(ruled.styles)
+        for name, entry in own.styles.items():
+            if entry[0] or not merged.get(name, entry)[0]:
+                merged[name] = entry
+        return _Stated(merged)
+
+    def _put_in(self, element: Any, group: int, inline: str) -> Declarations:
+        """The declarations with their variables, once for all elements for which they say the same; a declaration with
+        a variable that has no value counts for nothing."""
+        stated = self._together.get((group, inline))
+        if stated is None:
+            stated = self._together[group, inline] = self._stated(group, inline)
+        if not stated.varies:
+            return stated.plain
+        key = (self._scope(element), group, inline)
+        found = self._whole.get(key)
+        if found is not None:
+            return found
+        found = self._whole[key] = {}
+        for name, value in stated.plain.items():
             if "var(" not in value.lower():
                 found[name] = value
                 continue
@@ -186,6 +196,26 @@ class Cascade:
             if whole is not None:
                 found.update(expanded(name, " ".join(whole.lower().split())))
         return found
+
+    def _scope(self, element: Any) -> int:
+        """A number that is equal for elements in which all variables have the same values, as they and those around
+        them set them alike."""
+        path = []
+        box = element
+        while box is not None and box not in self._scopes:
+            path.append(box)
+            box = box.getparent()
+        scope = 0 if box is None else self._scopes[box]
+        for box in reversed(path):
+            group, inline = self._found.get(box, -1), box.get("style") or ""
+            sets = (
+                group if self._of_rules(group).variables else -1,
+                inline if self._of_attribute(inline).variables else "",
+            )
+            if sets != (-1, ""):
+                scope = self._numbers.setdefault((scope, *sets), len(self._numbers) + 1)
+            self._scopes[box] = scope
+        return scope
 
     def _with_variables(self, element: Any, value: str, depth: int) -> str | None:
         while match := _VARIABLE.search(value):
@@ -237,36 +267,6 @@ class _Stated:
             self.styles = {name: entry for name, entry in found.items() if name not in self.variables}
         self.plain = _plain(self.styles)
         self.varies = any("var(" in value.lower() for value in self.plain.values())
-
-
-def sheets(root: Any) -> Iterator[str]:
-    """The texts of the sheets that hold in a browser with scripts, in document order."""
-    for element in root.iter("style", "link"):
-        if element.tag == "link" and "stylesheet" not in (element.get("rel") or "").lower():
-            continue
-        if not media_query.on_screen(element.get("media") or "") or _is_inert(element):
-            continue
-        if element.tag == "style":
-            if (element.get("type") or "text/css").strip().lower() == "text/css" and element.text:
-                yield element.text
-        elif "stylesheet" in (element.get("rel") or "").lower().split() and element.get("disabled") is None:
-            address = (element.get("href") or "").strip()
-            if address[:13].lower() == "data:text/css":
-                yield _of_data(address)
-
-
-def _is_inert(element: Any) -> bool:
-    return any(box.tag in ("noscript", "template") for box in element.iterancestors())
-
-
-def _of_data(address: str) -> str:
-    head, _, data = address.partition(",")
-    if not head.lower().endswith(";base64"):
-        return unquote(data)
-    try:
-        return base64.b64decode(unquote(data)).decode("utf-8", "replace")
-    except (binascii.Error, ValueError):
-        return ""
 
 
 def _plain(styles: Declared) -> Declarations:

@@ -62,7 +62,7 @@ def structure_only(text: str, strings: list[str]) -> str:
 def declared(text: str) -> Declared:
     """The known and the custom properties of the text between two braces or in a `style` attribute."""
     found: Declared = {}
-    if any(sign in text for sign in ('"', "'", "/*", "(")):
+    if "(" in text or '"' in text or "'" in text or "/*" in text:
         text = structure_only(text, [])
     for declaration in _split(text):
         name, colon, value = declaration.partition(":")
@@ -86,22 +86,22 @@ def declared(text: str) -> Declared:
     return found
 
 
-def _split(text: str) -> Iterator[str]:
+def _split(text: str) -> list[str]:
     """The declarations between the semicolons outside brackets."""
-    if not any(sign in text for sign in "([{"):
-        yield from text.split(";")
-        return
+    if not ("(" in text or "[" in text or "{" in text):
+        return text.split(";")
+    parts: list[str] = []
     depth = start = 0
     for sign in _BRACKETS.finditer(text):
         if sign[0] == ";":
             if not depth:
-                yield text[start : sign.start()]
+                parts.append(text[start : sign.start()])
                 start = sign.end()
         elif sign[0] in "([{":
             depth += 1
         elif depth:
             depth -= 1
-    yield text[start:]
+    return [*parts, text[start:]]
 
 
 def _longhands(name: str, value: str) -> tuple[tuple[str, str], ...]:

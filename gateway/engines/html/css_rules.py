@@ -65,6 +65,7 @@ class RuleReader:
         self.strings: list[str] = []
         self._left = MAX_CSS_CHARS
         self._layers: dict[str, int] = {}
+        self._on_screen: dict[str, bool] = {}  # sheets repeat a few conditions
         self._place = 0
 
     def read(self, css: str) -> Iterator[CssRule]:
@@ -132,7 +133,9 @@ class RuleReader:
         name, condition = match[1].lower(), prelude[match.end() :].strip()
         selectors, layer, holds = around.selectors, around.layer, around.holds
         if name == "media":
-            holds = holds and media_query.on_screen(condition)
+            if condition not in self._on_screen:
+                self._on_screen[condition] = media_query.on_screen(condition)
+            holds = holds and self._on_screen[condition]
         elif name == "supports":
             holds = holds and media_query.is_supported(condition)
         elif name == "container":

@@ -122,7 +122,7 @@ class _Walk:
         self._styles = styles
         self._marked = marked
         self._surroundings = Surroundings(root, styles)
-        self._states = ReachableStates(root, styles)
+        self._states = ReachableStates(marked.elements, styles)
         self._controls: dict[str, list[Any]] | None = None
         self._openers: set[Any] = set()
 

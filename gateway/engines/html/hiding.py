@@ -190,12 +190,12 @@ def text_invisible(style: Declarations) -> bool | None:
 
 def hidden_by_attribute(element: Any) -> bool:
     """True for an element with an attribute that hides it, or a `popover` or `dialog` that is not open."""
-    attributes = element.attrib
-    if "hidden" in attributes:
-        return bool(attributes["hidden"].strip().lower() != "until-found")
-    if (attributes.get("aria-hidden") or "").strip().lower() == "true" or "inert" in attributes:
+    value = element.get
+    if (hidden := value("hidden")) is not None:
+        return bool(hidden.strip().lower() != "until-found")
+    if (value("aria-hidden") or "").strip().lower() == "true" or value("inert") is not None:
         return True
-    return "popover" in attributes or (element.tag == "dialog" and "open" not in attributes)
+    return value("popover") is not None or (element.tag == "dialog" and value("open") is None)
 
 
 def shown_by_display(element: Any, style: Declarations) -> bool:

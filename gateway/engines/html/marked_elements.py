@@ -9,6 +9,7 @@ from gateway.engines.html.selector_frames import mark
 
 NAMING = ("aria-controls", "data-target", "data-bs-target", "popovertarget", "commandfor")
 """Attributes by which a control names what it reveals; `href` does it with `#`."""
+_NAMING = frozenset(NAMING)
 OPENER = "self::button or @aria-expanded or @onclick or @role='button'"
 """Condition of XPath: a control that may open something."""
 _OPENING = frozenset({"aria-expanded", "onclick"})
@@ -17,32 +18,29 @@ _READ = _MARKS | _OPENING | {*NAMING, "href", "bgcolor", "role"}
 
 
 class MarkedElements:
-    """In document order: `suspects` may be hidden by an attribute, `boxes` have a ground, `controls` name others,
-    `openers` may open something (`OPENER`; some stand twice). `tags`: those of all elements."""
+    """`elements`: all, in document order. `suspects` may be hidden by an attribute, `boxes` have a ground, `controls`
+    name others, `openers` may open something (`OPENER`; some stand twice). `tags`: those of all elements."""
 
     def __init__(self, root: Any) -> None:
-        self.suspects: list[Any] = []
+        self.elements: list[Any] = list(root.iter())
+        self.tags: set[Any] = {element.tag for element in self.elements}
+        self.suspects: list[Any] = [box for box in root.iter("dialog") if _MARKS.isdisjoint(box.keys())]
         self.boxes: list[Any] = []
         self.controls: list[Any] = []
-        self.openers: list[Any] = []
-        self.tags: set[Any] = set()
-        for element in root.iter():
+        self.openers: list[Any] = list(root.iter("button"))
+        for element in self.elements:
             names = element.keys()
-            tag = element.tag
-            self.tags.add(tag)
-            if tag == "button":
-                self.openers.append(element)
-            if (names and not _READ.isdisjoint(names)) or tag == "dialog":
+            if names and not _READ.isdisjoint(names):
                 self._add(element, names)
 
     def _add(self, element: Any, names: list[str]) -> None:
-        if not _MARKS.isdisjoint(names) or element.tag == "dialog":
+        if not _MARKS.isdisjoint(names):
             self.suspects.append(element)
-        if not _OPENING.isdisjoint(names) or element.get("role") == "button":
+        if not _OPENING.isdisjoint(names) or ("role" in names and element.get("role") == "button"):
             self.openers.append(element)
         if "bgcolor" in names:
             self.boxes.append(element)
-        if (element.get("href") or "").startswith("#") or any(name in names for name in NAMING):
+        if ("href" in names and element.get("href").startswith("#")) or not _NAMING.isdisjoint(names):
             self.controls.append(element)
 
     def values(self, name: str) -> set[str]:

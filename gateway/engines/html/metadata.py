@@ -57,8 +57,8 @@ _BINARY = re.compile(
 class Head:
     """A page's metadata. `base`: the address against which relative links are resolved; `refresh`: target of a
     redirect by `meta`; `published`: YYYY-MM-DD; `meta`: content of `meta` elements by lower-case name; `kinds`: the
-    schema.org types it names; `described`: the text of its JSON-LD. `semantic` is set later, by `measure_page`, when a
-    marked main region was found."""
+    schema.org types it names; `item_types`: the values of `itemtype`; `described`: the text of its JSON-LD. `semantic`
+    is set later, by `measure_page`, when a marked main region was found."""
 
     base: str
     title: str = ""
@@ -72,6 +72,7 @@ class Head:
     image: str | None = None
     meta: dict[str, str] = field(default_factory=dict)
     kinds: frozenset[str] = frozenset()
+    item_types: list[str] = field(default_factory=list)
     semantic: bool = False
     described: str = ""
 
@@ -92,7 +93,8 @@ def read_head(root: Any, url: str) -> Head:
     head.noindex = any("noindex" in head.meta.get(name, "").lower() for name in ("robots", "googlebot"))
     head.image = join(head.base, head.meta.get("og:image", "")) if head.meta.get("og:image") else None
     head.published = _published(root, head)
-    head.kinds = _kinds(root)
+    head.item_types = values_of("itemtype", root)
+    head.kinds = _kinds(root, head.item_types)
     head.described = _described(root)
     _read_links(root, head, url)
     return head
@@ -153,13 +155,13 @@ def _published(root: Any, head: Head) -> str | None:
     return None
 
 
-def _kinds(root: Any) -> frozenset[str]:
+def _kinds(root: Any, item_types: list[str]) -> frozenset[str]:
     """Types in JSON-LD and microdata."""
     found: set[str] = set()
     for script in root.iter("script"):
         if "ld+json" in (script.get("type") or ""):
             found.update(_JSON_LD_TYPE.findall(script.text or ""))
-    found.update(value.rstrip("/").rpartition("/")[2] for value in values_of("itemtype", root))
+    found.update(value.rstrip("/").rpartition("/")[2] for value in item_types)
     return frozenset(found)
 
 

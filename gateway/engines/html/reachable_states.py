@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gateway.engines.html import hiding
-from gateway.engines.html.cascade import Cascade, sheets
+from gateway.engines.html.cascade import Cascade
 from gateway.engines.html.css import Declarations, declared
 from gateway.engines.html.css_rules import CssRule, split_list
 from gateway.engines.html.selector_matcher import SelectorMatcher
@@ -45,10 +45,11 @@ _Shown = tuple[str, Declarations]
 
 
 class ReachableStates:
-    """The rules of one document that hold in another state. `styles`: the styles without any such state."""
+    """The rules of one document that hold in another state. `elements`: all of the document, in its order; `styles`:
+    those without any such state."""
 
-    def __init__(self, root: Any, styles: Cascade) -> None:
-        self._root = root
+    def __init__(self, elements: list[Any], styles: Cascade) -> None:
+        self._elements = elements
         self._styles = styles
         self._shown: dict[Any, list[Declarations]] | None = None
         self._left = _MOST_LOOKS
@@ -69,7 +70,7 @@ class ReachableStates:
     def _read(self) -> dict[Any, list[Declarations]]:
         matcher, present = SelectorMatcher(), self._styles.present
         stated: list[Declarations] = []
-        frames = dict(frame for css in sheets(self._root) for frame in _last_frames(css))
+        frames = dict(frame for css in self._styles.sheets for frame in _last_frames(css))
         for rule in self._styles.read:
             for selectors, found in _shown_by(rule, frames):
                 if len(stated) < _MOST_RULES and present is not None and present.may_match(selectors):
@@ -77,7 +78,7 @@ class ReachableStates:
                     stated.append(found)
         if not stated:
             return {}
-        groups_of, groups = matcher.match(self._root)
+        groups_of, groups = matcher.match(self._elements)
         return {box: [stated[rule] for rule in groups[group]] for box, group in groups_of.items()}
 
 
@@ -94,7 +95,7 @@ def _shown_by(rule: CssRule, frames: dict[str, Declarations]) -> Iterator[_Shown
     if frames and "animation" in rule.body.lower() and _STAYS.search(rule.body):
         for name in frames.keys() & set(_WORD.findall(rule.body)):
             yield rule.selectors, frames[name]
-    has_state = _ENTERED.search(rule.selectors) or _CHOSEN.search(rule.selectors)
+    has_state = ":" in rule.selectors and (_ENTERED.search(rule.selectors) or _CHOSEN.search(rule.selectors))
     if not has_state and ("opacity" not in rule.body or "." not in rule.selectors):
         return
     found = _declarations(rule.body)

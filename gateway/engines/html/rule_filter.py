@@ -8,12 +8,11 @@ cascade. Runs in the parsing processes.
 import functools
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from gateway.engines.html import colours, hiding
 from gateway.engines.html.css import LONGHANDS, Declared, expanded
 from gateway.engines.html.css_rules import split_list
-from gateway.engines.html.dom import values_of
+from gateway.engines.html.marked_elements import MarkedElements
 from gateway.engines.html.selectors import NEVER_AT_REST
 
 _VALUES_REMEMBERED, _REMEMBERED_CHARS = 4_096, 64
@@ -54,13 +53,13 @@ _COLOURS = frozenset(
 class Present:
     """The ids, classes and tags of a document: a rule that names another cannot match."""
 
-    def __init__(self, root: Any, tags: set[Any], is_strict: bool) -> None:
+    def __init__(self, marked: MarkedElements, is_strict: bool) -> None:
         self._is_strict = is_strict
-        names = {f"#{each}" for each in values_of("id", root)}
-        for text in set(values_of("class", root)):
-            names.update(f".{name}" for name in text.split())
+        names = {f"#{name}" for each in marked.elements if (name := each.get("id")) is not None}
+        for text in {each.get("class") for each in marked.elements}:
+            names.update(f".{name}" for name in (text or "").split())
         self._names = names if is_strict else {name.lower() for name in names}
-        self._tags = tags
+        self._tags = marked.tags
 
     def may_match(self, selectors: str) -> bool:
         """False when each selector of the list names something that is not there, or a state of no page at rest."""

@@ -24,18 +24,32 @@ class Remembered(dict[_Key, _Value]):
 
 @dataclass(slots=True)
 class Frame:
-    """An open element: its bits, those of it and its ancestors, the steps that both allow its children, and what its
-    children have shown so far."""
+    """An open element: the steps that it and its ancestors allow its children, and all below them; the bits of it and
+    its ancestors; and what its children have shown so far."""
 
     element: Any
-    bits: int = 0
+    steps: int
+    below: int
     inherited: int = 0
-    steps: int | None = None
     last_child: int = 0
     children: int = 0
     count: int = 0
     tags: dict[str, int] | None = None
     totals: Counter[str] | None = None
+
+    def inside(self, element: Any, bits: int, firsts: int, joined: dict[str, int]) -> "Frame":
+        """The frame of a child that has these bits. `firsts`: the steps that nothing need stand before; `joined`: those
+        before the step that a combinator joins to them."""
+        inherited, below = self.inherited | bits, self.below
+        if inherited != self.inherited:
+            below = firsts | (inherited & joined[" "]) << 1
+        return Frame(element, below | (bits & joined[">"]) << 1 if bits else below, below, inherited)
+
+    def add(self, child: Any) -> None:
+        """Counts one more child."""
+        self.count += 1
+        self.tags = self.tags or {}
+        self.tags[child.tag] = self.tags.get(child.tag, 0) + 1
 
 
 def elements_before(found: list[set[Any]], selector: Selector) -> tuple[set[Any], int]:

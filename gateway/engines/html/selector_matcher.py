@@ -7,6 +7,7 @@ that holds them, so they are decided first. Other matchers, lexbor's among them,
 nested elements cost it .16 s for `q div div div p`, twice as many ten times that.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from gateway.engines.html.element_tests import has_value, is_in_state
@@ -31,6 +32,8 @@ a hostile page takes four seconds, at 3 µs for each."""
 _SLOTS = 8
 """Names that one step may have. Chosen: pages have five; a step with more never matches."""
 
+_NO_NAME = " "
+"""No element has it."""
 _OwnTest = AttributeTest | PlaceTest | StateTest | HasTest
 
 
@@ -40,11 +43,11 @@ class SelectorMatcher:
     def __init__(self, quirks: bool = False) -> None:
         self.is_cut = False
         self._quirks = quirks
-        self._size, self._filled = 0, 1
+        self._size = 0
         self._firsts = self._any_tag = self._tested = self._ends = self._needs_has = self._own_tested = 0
         self._joined = {" ": 0, ">": 0, "+": 0, "~": 0}
         self._tags: dict[str, int] = {}
-        self._slots: list[tuple[int, dict[str, int]]] = [(0, {}) for _ in range(_SLOTS)]
+        self._slots: list[tuple[int, dict[str, int]]] = []  # (the steps that fill the slot, those by name)
         self._attributes, self._ids = set[str](), set[str]()
         self._tests, self._lists = dict[int, tuple[_OwnTest, ...]](), dict[int, list[tuple[int, bool]]]()
         self._below_root, self._work = -1, MAX_WORK
@@ -53,7 +56,7 @@ class SelectorMatcher:
         self._has, self._has_bits = dict[HasTest, set[Any]](), dict[HasTest, int]()
         self._counted: dict[PlaceTest, dict[Any, tuple[int, int]]] = {}
         self._having, self._known = dict[Any, int](), Remembered[Any, int]()
-        self._has_types = self._has_siblings = False
+        self._has_places = False
 
     def add(self, selector: Selector, rule: int) -> None:
         """Elements that the selector matches get the number `rule`, below 2**31."""
@@ -89,7 +92,7 @@ class SelectorMatcher:
         elif isinstance(test, HasTest):
             self._has[test] = set()
         elif isinstance(test, PlaceTest):
-            self._has_types = self._has_types or test.of_type
+            self._has_places = True
             if test.of:
                 self._counted[test] = {}
 
@@ -114,37 +117,47 @@ class SelectorMatcher:
         else:
             self._any_tag |= bit
         names = [name.lower() for name in step.names] if self._quirks else step.names
-        if len(names) > _SLOTS:
-            return  # no slot has the bit
-        self._filled = max(self._filled, len(names))
-        for at, (free, by_name) in enumerate(self._slots):
-            if at < len(names):
-                by_name[names[at]] = by_name.get(names[at], 0) | bit
-                if names[at][0] == "[":
-                    self._attributes.add(names[at][1:-1])
-                elif names[at][0] == "#":
-                    self._ids.add(names[at][1:])
-            else:
-                self._slots[at] = (free | bit, by_name)
+        for at, name in enumerate(names if len(names) <= _SLOTS else [_NO_NAME]):
+            if at == len(self._slots):
+                self._slots.append((0, {}))
+            filled, by_name = self._slots[at]
+            self._slots[at] = (filled | bit, by_name)
+            by_name[name] = by_name.get(name, 0) | bit
+            if name[0] == "[":
+                self._attributes.add(name[1:-1])
+            elif name[0] == "#":
+                self._ids.add(name[1:])
 
-    def match(self, root: Any) -> tuple[dict[Any, int], list[tuple[int, ...]]]:
+    def match(self, elements: Sequence[Any]) -> tuple[dict[Any, int], list[tuple[int, ...]]]:
         """(the group of each element that has rules, the rules of each group). What is beyond the bounds has none, see
-        `is_cut`."""
-        self._find_has(root)
-        self._find_places(root)
-        self._has_siblings = bool(self._joined["+"] | self._joined["~"])
+        `is_cut`. `elements`: all of a document, in its order."""
+        self._find_has(elements)
+        self._find_places(elements)
+        has_siblings = bool(self._joined["+"] | self._joined["~"])
         found: dict[Any, int] = {}
         numbers: dict[int, int] = {}
         groups: list[tuple[int, ...]] = []
-        frames = [Frame(None)]
-        for element in root.iter("*"):
+        around = Frame(None, self._firsts, self._firsts)
+        frames = [around]
+        for element in elements:
             parent = element.getparent()
-            while len(frames) > 1 and frames[-1].element is not parent:
+            while around.element is not parent:
                 frames.pop()
-            around = frames[-1]
-            bits = self._enter(element, around)
+                around = frames[-1]
+            bits = around.steps
+            if has_siblings:
+                bits |= (around.last_child & self._joined["+"]) << 1 | (around.children & self._joined["~"]) << 1
+            bits &= self._named(element)
+            if self._has_places:
+                around.add(element)
+            if bits:
+                bits = self._tested_bits(element, around, bits)
+            if has_siblings:
+                around.last_child = bits
+                around.children |= bits
             if len(element):
-                frames.append(Frame(element, bits, around.inherited | bits))
+                around = around.inside(element, bits, self._firsts, self._joined)
+                frames.append(around)
             if ends := bits & self._ends:
                 if ends not in numbers:
                     numbers[ends] = len(groups)
@@ -155,38 +168,38 @@ class SelectorMatcher:
                 break
         return found, groups
 
-    def _find_has(self, root: Any) -> None:
+    def _find_has(self, elements: Sequence[Any]) -> None:
         """Fills the sets of elements that have what a `:has()` asks for, and the steps that each passes by that."""
         selectors = [(test, selector) for test in self._has for selector in test.selectors]
         steps = [Selector((step,), (0, 0, 0)) for _, selector in selectors for step in selector.steps]
-        matched = self._matched(root, steps) if steps else []
+        matched = self._matched(elements, steps) if steps else []
         for test, selector in selectors:
             own, matched = matched[: len(selector.steps)], matched[len(selector.steps) :]
             ahead, work = elements_before(own, selector)
             self._work -= work
             self._has[test] |= ahead
-        for test, elements in self._has.items():
-            for element in elements:
+        for test, passing in self._has.items():
+            for element in passing:
                 self._having[element] = self._having.get(element, 0) | self._has_bits.get(test, 0)
 
-    def _find_places(self, root: Any) -> None:
+    def _find_places(self, elements: Sequence[Any]) -> None:
         """Fills the places of elements among those siblings which an `:nth-child(… of …)` counts."""
         tests = [test for test in self._counted for _ in test.of]
-        matched = self._matched(root, [selector for test in self._counted for selector in test.of]) if tests else []
+        matched = self._matched(elements, [selector for test in self._counted for selector in test.of]) if tests else []
         counted: dict[PlaceTest, set[Any]] = {}
-        for test, elements in zip(tests, matched, strict=True):
-            counted.setdefault(test, set()).update(elements)
-        for test, elements in counted.items():
-            self._counted[test] = places_among(elements, root)
-            self._work -= len(elements)
+        for test, found in zip(tests, matched, strict=True):
+            counted.setdefault(test, set()).update(found)
+        for test, found in counted.items():
+            self._counted[test] = places_among(found, elements[0])
+            self._work -= len(found)
 
-    def _matched(self, root: Any, selectors: list[Selector]) -> list[set[Any]]:
+    def _matched(self, elements: Sequence[Any], selectors: list[Selector]) -> list[set[Any]]:
         """The elements that each selector matches."""
         inner = SelectorMatcher(self._quirks)
         inner._work = self._work
         for number, selector in enumerate(selectors):
             inner.add(selector, number)
-        found, groups = inner.match(root)
+        found, groups = inner.match(elements)
         matched: list[set[Any]] = [set() for _ in selectors]
         left = inner._work
         for element, group in found.items():
@@ -199,42 +212,26 @@ class SelectorMatcher:
         self.is_cut = self.is_cut or inner.is_cut or left <= 0
         return matched
 
-    def _enter(self, element: Any, around: Frame) -> int:
-        """The bits of an element; the frame around it learns of one more child."""
-        around.count += 1
-        if self._has_types:
-            around.tags = around.tags or {}
-            around.tags[element.tag] = around.tags.get(element.tag, 0) + 1
-        if around.steps is None:
-            around.steps = (
-                self._firsts | (around.bits & self._joined[">"]) << 1 | (around.inherited & self._joined[" "]) << 1
-            )
-        bits = around.steps
-        if self._has_siblings:
-            bits |= (around.last_child & self._joined["+"]) << 1 | (around.children & self._joined["~"]) << 1
-        bits &= self._named(element)
-        if not bits:  # as for most elements
-            around.last_child = 0
-            return 0
+    def _tested_bits(self, element: Any, around: Frame, bits: int) -> int:
+        """Takes out the steps with a test that the element does not pass."""
         if around.element is not None:
             bits &= self._below_root
         if bits & self._needs_has:
             bits &= ~self._needs_has | self._having.get(element, 0)
-        if bits & self._tested:
-            bits = self._pass_tests(element, around, bits)
-        if self._has_siblings:
-            around.last_child = bits
-            around.children |= bits
-        return bits
+        return self._pass_tests(element, around, bits) if bits & self._tested else bits
 
     def _named(self, element: Any) -> int:
         """The steps whose tag and names an element has."""
         given = element.keys()
-        present = () if self._attributes.isdisjoint(given) else tuple(filter(self._attributes.__contains__, given))
-        identity = element.get("id") if self._ids and "id" in given else None
-        if identity and (identity.lower() if self._quirks else identity) not in self._ids:
-            identity = None
-        classes = element.get("class") if "class" in given else None
+        identity = classes = None
+        present: tuple[str, ...] = ()
+        if given:
+            if not self._attributes.isdisjoint(given):
+                present = tuple(filter(self._attributes.__contains__, given))
+            if self._ids and (identity := element.get("id")):
+                identity = identity.lower() if self._quirks else identity
+                identity = identity if identity in self._ids else None
+            classes = element.get("class")
         key = (element.tag, identity, classes, present)
         if (known := self._known.get(key)) is not None:
             return known
@@ -244,8 +241,8 @@ class SelectorMatcher:
         if self._quirks:
             names = [name.lower() for name in names]
         bits = self._any_tag | self._tags.get(element.tag, 0)
-        for free, by_name in self._slots[: self._filled]:
-            passing = free
+        for filled, by_name in self._slots:
+            passing = ~filled
             for name in names:
                 if name in by_name:
                     passing |= by_name[name]

@@ -1,7 +1,7 @@
 """What selectors of CSS consist of, as `selectors` reads them and `selector_matcher` compares them. Pure data."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Specificity = tuple[int, int, int]
 Combinator = Literal["", " ", ">", "+", "~"]
@@ -54,8 +54,7 @@ class HasTest:
 Test = AttributeTest | PlaceTest | StateTest | ListTest | HasTest
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What one element must have: `tag` (empty: any), names (`#id`, `.class`, `[attribute]`), and tests beyond.
     `combinator` joins it to the step before, empty for the first."""
 
@@ -65,8 +64,7 @@ class Step:
     tests: tuple[Test, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(NamedTuple):
     """Steps from the outermost element inwards."""
 
     steps: tuple[Step, ...]

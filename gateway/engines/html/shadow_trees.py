@@ -182,7 +182,7 @@ def _matches(element: Any, selector: str, strings: list[str]) -> bool:
             matcher.add(each, 0)
     except NotValidError:
         return False
-    return bool(matcher.match(alone)[0])
+    return bool(matcher.match([alone])[0])
 
 
 def _put_in(tree: _Tree) -> None:

@@ -1,11 +1,9 @@
 """Refuses binary content that is labelled as text: an image, an archive or a program sent as text/html or text/plain.
-Takes out of HTML what a tree of elements cannot hold.
 
 It judges the decoded text by what no text has much of: control characters, and characters that the encoding lacks.
 Knows no format of files, so a new one needs no rule.
 """
 
-import re
 import unicodedata
 from collections import Counter
 
@@ -36,15 +34,6 @@ _MAX_UNASSIGNED = 0.1
 _CATEGORY_CHARS = 2_000
 """Of each sample, for the shares that need a look at every character. Chosen: 0.1 ms a sample of this size."""
 
-_UNHELD = (*map(chr, (*range(9), 11, 12, *range(14, 32))), "\ufffe", "\uffff")
-_UNHELD_CHARACTERS = re.compile(f"[{''.join(_UNHELD)}]")
-_UNHELD_REFERENCES = re.compile(
-    "&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|6553[45])(?![0-9])"
-    "|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]|[fF]{3}[efEF])(?![0-9a-fA-F]));?"
-)
-"""Characters that XML 1.0 (§2.2) excludes, and references to them. libxml2 reads them from HTML but refuses to write
-them: moving a text that has one raises ValueError."""
-
 _FEW = 8
 """So many bad characters are accepted in any text. Chosen: one broken line; the smallest pictures (43 bytes) have more,
 at double they do not."""
@@ -68,13 +57,6 @@ def text_only(text: str) -> str:
     ):
         raise not_text()
     return text
-
-
-def holdable(markup: str) -> str:
-    """The markup with a blank for each character that a tree of elements cannot hold."""
-    if any(map(markup.__contains__, _UNHELD)):  # rare; the pattern alone takes twenty times as long
-        markup = _UNHELD_CHARACTERS.sub(" ", markup)
-    return _UNHELD_REFERENCES.sub(" ", markup)
 
 
 def _is_above(count: int, share: float, size: int) -> bool:

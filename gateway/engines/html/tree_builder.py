@@ -17,8 +17,8 @@ _MAX_OPEN = 2_000
 """Elements open at once from which a page is left to libxml2. Lexbor looks through the open elements at many tags:
 2,000 nested lists take 20 ms, 10,000 take 450 ms. At half, pages with many unclosed elements get the worse parser; at
 double the time is four times as long."""
-_LONG_TAG_CHARS = 20_000
-_LONG_TAG = re.compile(rf"<[A-Za-z][^<>]{{{_LONG_TAG_CHARS},}}")
+_LONG_TAG_BYTES = 20_000
+_LONG_TAG = re.compile(rb"<[A-Za-z][^<>]{%d,}" % _LONG_TAG_BYTES)
 """Tags long enough to hold too many attributes: both parsers compare each attribute with the earlier ones of its tag.
 Chosen: 4,000 short attributes, 30 ms. At half, more pages are rewritten; at double the time is four times as long."""
 _MAX_TAG_BLANKS = 4_000
@@ -36,16 +36,16 @@ _NOT_NESTED = frozenset(
     }
 )  # fmt: skip
 """Elements that are empty, or that the next of their kind closes: left open they do not nest. Nothing closes others."""
-_UNKNOWN_EMPTY = "wbr, source, track, keygen, bgsound"
+_UNKNOWN_TO_LIBXML = "wbr, source, track, keygen, bgsound, plaintext"
 _OPEN_EMPTY = re.compile(r"(<(?:wbr|source|track|keygen|bgsound)(?=[\s>])[^<>]{0,2000})(?<!/)>", re.IGNORECASE)
 """Elements that are empty by the HTML standard (13.1.2), which libxml2 does not know to be: it puts all that follows
 inside them, the rest of a paragraph into its first `<wbr>`. It closes them at `/>`."""
 
 
-def normalised(markup: str) -> str:
+def normalised(markup: bytes) -> str:
     """The page as a browser's tree, written as HTML; the page itself where its tree would take too long to build.
 
-    Raises EngineMissing without selectolax.
+    `markup`: the page in UTF-8. Raises EngineMissing without selectolax.
     """
     try:
         from selectolax.lexbor import LexborHTMLParser, SelectolaxError  # noqa: PLC0415 - an optional extra
@@ -53,41 +53,40 @@ def normalised(markup: str) -> str:
         raise EngineMissing(MISSING) from error
     if _may_have_long_tag(markup):
         markup = _LONG_TAG.sub(_with_few_attributes, markup)
-    data = markup.encode("utf-8", "replace")
-    if _nests_deeply(data):
-        return _with_closed_empty(markup)
+    if _nests_deeply(markup):
+        return _with_closed_empty(markup.decode())
     try:
-        document = LexborHTMLParser(data)
+        document = LexborHTMLParser(markup)
         tree = document.html or ""
     except SelectolaxError:  # out of memory: repeated unclosed formatting multiplies, in browsers as here
-        return _with_closed_empty(markup)
-    if document.css_first(_UNKNOWN_EMPTY) is not None:
-        tree = _with_closed_empty(tree)
-    return _with_preformatted_end(tree)
+        return _with_closed_empty(markup.decode())
+    if document.css_first(_UNKNOWN_TO_LIBXML) is None:
+        return tree
+    return _with_preformatted_end(_with_closed_empty(tree))
 
 
 def _with_closed_empty(markup: str) -> str:
     return _OPEN_EMPTY.sub(r"\1/>", markup)
 
 
-def _may_have_long_tag(markup: str) -> bool:
-    """Whether a `<` is followed by _LONG_TAG_CHARS without another bracket. Looks at the last `<` of each such stretch
+def _may_have_long_tag(markup: bytes) -> bool:
+    """Whether a `<` is followed by _LONG_TAG_BYTES without another bracket. Looks at the last `<` of each such stretch
     alone; the pattern, which looks at all, takes longer than building the tree."""
-    at = markup.find("<")
-    while 0 <= at < len(markup) - _LONG_TAG_CHARS:
-        end = at + 1 + _LONG_TAG_CHARS
-        following = markup.rfind("<", at + 1, end)
+    at = markup.find(b"<")
+    while 0 <= at < len(markup) - _LONG_TAG_BYTES:
+        end = at + 1 + _LONG_TAG_BYTES
+        following = markup.rfind(b"<", at + 1, end)
         if following < 0:
-            if markup.find(">", at, end) < 0:
+            if markup.find(b">", at, end) < 0:
                 return True
-            following = markup.find("<", end)
+            following = markup.find(b"<", end)
         at = following
     return False
 
 
-def _with_few_attributes(tag: re.Match[str]) -> str:
+def _with_few_attributes(tag: re.Match[bytes]) -> bytes:
     pieces = tag[0].split(None, _MAX_TAG_BLANKS)
-    return tag[0] if len(pieces) <= _MAX_TAG_BLANKS else " ".join(pieces[:-1])
+    return tag[0] if len(pieces) <= _MAX_TAG_BLANKS else b" ".join(pieces[:-1])
 
 
 def _nests_deeply(markup: bytes) -> bool:

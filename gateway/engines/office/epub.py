@@ -13,7 +13,7 @@ from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.no_text import drop_code
-from gateway.engines.html.text_check import holdable, text_only
+from gateway.engines.html.text_check import text_only
 from gateway.engines.html.xhtml import as_html
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.engines.office.text import DocumentText
@@ -63,7 +63,7 @@ def _chapter(archive: zipfile.ZipFile, name: str, out: DocumentText) -> str:
     """The text of a chapter; a list of its links would name files of the book, so they are plain text."""
     if archive.getinfo(name).file_size > MAX_CHAPTER_BYTES:
         raise FetchFailed(f"a chapter of the book is larger than {MAX_CHAPTER_BYTES} bytes", "too_large")
-    root = parse(holdable(as_html(text_only(decode(archive.read(name), "application/xhtml+xml")))))
+    root = parse(as_html(text_only(decode(archive.read(name), "application/xhtml+xml"))))
     body = root.find("body") if root is not None else None
     if root is None or body is None:
         return ""

@@ -37,24 +37,33 @@ def test_all_blocks_at_once_give_what_a_walk_of_each_tree_gives(count: int, seed
     source = random.Random(seed)
     trees = [random_tree(source, 5) for _ in range(40)]
     data = {"features": list(FEATURES), "start": -0.1889, "trees": trees}
-    constant = set(source.sample(range(len(FEATURES)), 40))
+    constant, flags = set(source.sample(range(len(FEATURES)), 40)), set(source.sample(range(len(FEATURES)), 40))
     values = (-1, 0, 1, 0.0, 0.5, 1.0)
     rows = [
-        [0.25 if at in constant else source.choice((*values, source.uniform(-3, 3))) for at in range(len(FEATURES))]
+        [
+            source.randrange(2)
+            if at in flags
+            else 0.25
+            if at in constant
+            else source.choice((*values, source.uniform(-3, 3)))
+            for at in range(len(FEATURES))
+        ]
         for _ in range(count)
     ]
     naive = [naive_margin(data, row) for row in rows]
     model = BlockModel(data)
-    assert model.margins(rows) == naive
-    assert model.probabilities(rows) == [1 / (1 + math.exp(-margin)) for margin in naive]
+    made: list[list[float]] = [[row[at] for row in rows] for at in range(len(FEATURES))]
+    columns = [bytes(map(int, column)) if at in flags else column for at, column in enumerate(made)]
+    assert model.margins(columns) == naive
+    assert model.probabilities(columns) == [1 / (1 + math.exp(-margin)) for margin in naive]
 
 
 def test_the_shipped_model_loads_and_tells_blocks_apart() -> None:
     model = block_model.load()
     assert model is not None
     source = random.Random(1)
-    rows = [[source.uniform(0, 5) for _ in FEATURES] for _ in range(50)]
-    probabilities = model.probabilities(rows)
+    columns = [[source.uniform(0, 5) for _ in range(50)] for _ in FEATURES]
+    probabilities = model.probabilities(columns)
     assert all(0 < probability < 1 for probability in probabilities)
     assert len(set(probabilities)) > 10
 

@@ -12,6 +12,7 @@ import pytest
 
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.page import extract
+from gateway.engines.html.dom import parse
 
 PAGES: dict[str, tuple[str, str]] = json.loads(Path(__file__).with_name("browser_pages.json").read_text("utf-8"))
 """By kind: the page and its words."""
@@ -41,3 +42,8 @@ def test_words_around_a_removed_box_are_not_joined() -> None:
 def test_what_a_browser_does_not_show_is_not_read(unseen: str) -> None:
     text = extract(f"<p>Words of the page.</p>{unseen}".encode(), ExtractOptions("http://h.test/"))["content"]
     assert text == "Words of the page."
+
+
+def test_a_script_that_names_an_element_without_an_end_is_left_alone() -> None:
+    page = b"<script id=s>draw('<plaintext> & </plaintext>')</script><p>The harbour opens at six.</p>"
+    assert parse(page.decode()).find(".//script").text == "draw('<plaintext> & </plaintext>')"

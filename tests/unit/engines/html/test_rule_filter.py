@@ -5,6 +5,7 @@ import pytest
 from gateway.engines.html.css import declared
 from gateway.engines.html.dom import parse, text_of
 from gateway.engines.html.hidden import drop_hidden
+from gateway.engines.html.marked_elements import MarkedElements
 from gateway.engines.html.rule_filter import Present, decisive
 
 _TEXT = "The page says a good deal that everybody may read, at some length and in plain words. " * 3
@@ -69,7 +70,7 @@ def test_what_may_hide_comes_with_all_that_it_depends_on(body: str, names: set[s
 )
 def test_a_rule_that_names_what_the_page_lacks_is_not_read(selector: str, may: bool) -> None:
     root = parse("<body><div class=card id=top><a href=/>x</a></div>")
-    present = Present(root, {"html", "body", "div", "a"}, is_strict=True)
+    present = Present(MarkedElements(root), is_strict=True)
     assert present.may_match(selector) is may
 
 

@@ -14,7 +14,7 @@ import pytest
 from gateway.engines.extract.options import ExtractOptions
 from gateway.engines.extract.page import extract
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html.text_check import holdable
+from gateway.engines.html.holdable import holdable
 from tests.support.paths import GOLDEN
 
 PROSE = "The gateway reads pages, and what is no page it refuses. "
