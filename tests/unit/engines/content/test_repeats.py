@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.engines.content import blocks
-from gateway.engines.content.repeats import complete_records, drop_copies, judged_alike
+from gateway.engines.content.repeats import complete_records, drop_copies, drop_said_twice, judged_alike
 from gateway.engines.html.dom import parse
 
 
@@ -80,3 +80,22 @@ def test_a_whole_box_twice_is_kept_once() -> None:
     keep = [True] * len(found)
     drop_copies(found, keep)
     assert keep == [True, False]
+
+
+def test_a_card_says_its_name_and_price_once() -> None:
+    card = (
+        "<li class=card><h3>Mug {0}</h3><div><h3>Mug {0}</h3><p>Regular price$3{0}.00 USD</p>"
+        "<p>Regular priceSale price$3{0}.00 USD</p><b><i><p>2</p><p>2</p></i></b></div></li>"
+    )
+    found = _blocks(f"<ul>{''.join(card.format(at) for at in range(3))}</ul>")
+    keep = [True] * len(found)
+    drop_said_twice(found, keep)
+    assert _kept(found, keep)[:4] == ["Mug 0", "Regular price$30.00 USD", "2", "2"]
+    assert len(_kept(found, keep)) == 12, "equal numbers may be two facts"
+
+
+def test_a_lower_price_behind_the_old_one_stays() -> None:
+    found = _blocks("<ul>" + "<li><p>$29.00</p><p>$29.00 $24.00</p><p>Mug, was $29.00</p></li>" * 3 + "</ul>")
+    keep = [True] * len(found)
+    drop_said_twice(found, keep)
+    assert _kept(found, keep)[:3] == ["$29.00", "$29.00 $24.00", "Mug, was $29.00"]
