@@ -27,7 +27,7 @@ from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html import charset, dom, metadata, no_text, xhtml
+from gateway.engines.html import charset, dom, formulas, metadata, no_text, xhtml
 from gateway.engines.index import coverage, messages
 from gateway.engines.index.query import comparable
 from gateway.engines.index.vector_rows import passage_text
@@ -108,6 +108,7 @@ def _written(root: Any, plain: bool = False) -> str:
 
 
 def _pruned(root: Any) -> None:
+    formulas.write_formulas(root)
     no_text.drop_code(root)
     dom.drop_furniture(root)
     dom.region_of(root)

@@ -30,6 +30,7 @@ from gateway.engines.html.dom import (
     text_of,
     text_size,
 )
+from gateway.engines.html.formulas import write_formulas
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.inline_frames import open_frames
 from gateway.engines.html.metadata import Head
@@ -112,6 +113,7 @@ def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
     """Cuts the page into blocks and measures them; removes hidden elements and those without text from the
     document, and sets `head.semantic`. Raises EngineMissing for `advanced` without trafilatura."""
     open_frames(root)
+    write_formulas(root)
     styles_ignored = drop_hidden(root)
     opinion = second_opinion(markup_of(root)) if depth == "advanced" else None
     has_scripts = root.find(".//script") is not None

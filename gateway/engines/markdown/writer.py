@@ -72,9 +72,12 @@ class Writer:
         text = collapse("".join(pieces), self._plain)
         if not text:
             return []
-        if not self._plain and _BLOCK_START.match(text):
-            text = _BLOCK_START.sub(lambda m: _guard(m[0]), text, count=1)
-        return [text]
+        return [self._guarded(part) for part in text.split("\n\n")]
+
+    def _guarded(self, text: str) -> str:
+        if self._plain or not _BLOCK_START.match(text):
+            return text
+        return _BLOCK_START.sub(lambda m: _guard(m[0]), text, count=1)
 
     def _block(self, element: Any, tag: str, depth: int) -> list[str]:
         if tag in ("pre", "listing", "xmp"):
@@ -101,7 +104,7 @@ class Writer:
     def _heading(self, element: Any, level: int) -> list[str]:
         pieces: list[str] = []
         self._inline.inside(element, pieces, 0)
-        text = collapse("".join(pieces), self._plain).replace("  \n", " ").replace("\n", " ")
+        text = " ".join(collapse("".join(pieces), self._plain).split())
         if not text:
             return []
         return [text if self._plain else f"{'#' * level} {text}"]
