@@ -29,6 +29,7 @@ from gateway.engines.html.dom import (
     remove_apart,
     text_of,
     text_size,
+    values_of,
 )
 from gateway.engines.html.formulas import write_formulas
 from gateway.engines.html.hidden import drop_hidden
@@ -185,24 +186,23 @@ def _remove_labels(body: Any) -> None:
     cart"), and those of prices that are there for screen readers alone ("Regular price")."""
     labels = [label for label in body.iter("a", "button") if label.tag == "button" or not len(label)]
     gone = [label for label in labels if text_size(label) <= _LABEL_CHARS and is_action(text_of(label))]
-    gone += [label for label in body.iter("span", "small", "label", "p", "div") if _is_spoken_label(label)]
+    spoken = {names for names in set(values_of("class", body)) if not _SPOKEN_NAMES.isdisjoint(names.split())}
+    for label in body.iter("span", "small", "label", "p", "div") if spoken else ():
+        if label.get("class") in spoken and not len(label) and _SPOKEN_LABEL.fullmatch(text_of(label)):
+            gone.append(label)
     for label in gone:
         label.tail = f" {label.tail or ''}"  # what stands before and behind is not one word
     remove_all(gone)
     _part_fields(body)
 
 
-def _is_spoken_label(element: Any) -> bool:
-    if _SPOKEN_NAMES.isdisjoint((element.get("class") or "").split()) or len(element):
-        return False
-    return _SPOKEN_LABEL.fullmatch(text_of(element)) is not None
-
-
 def _part_fields(body: Any) -> None:
     """Sets a blank between choices ("Oat", "Moss") and behind a price, where the style of the page alone parts them."""
     for field in body.iter("label", "a", "del", "ins", "s", "span"):
+        if field.tail:
+            continue
         after = field.getnext()
-        if after is None or field.tail or not isinstance(after.tag, str):
+        if after is None or not isinstance(after.tag, str):
             continue
         is_choice = field.tag == after.tag and field.tag in ("label", "a")
         if is_choice or (_is_short_price(field) and _BEGINS.match(text_of(after))):

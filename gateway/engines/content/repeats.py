@@ -80,10 +80,12 @@ def _place(element: Any, levels: int) -> str:
     return ">".join(names)
 
 
-def complete_records(blocks: Sequence[TextBlock], keep: list[bool], candidates: Sequence[bool]) -> None:
+def complete_records(
+    blocks: Sequence[TextBlock], keep: list[bool], candidates: Sequence[bool], records: Sequence[Sequence[int]]
+) -> None:
     """Keeps the candidates in a record (one of several boxes of the same shape side by side) of which a part is kept: a
-    list tells name, price and date of each article, or none."""
-    for members in members_of_records(blocks):
+    list tells name, price and date of each article, or none. `records`: see records_of."""
+    for members in records:
         total = sum(len(blocks[at].words) for at in members)
         kept = sum(len(blocks[at].words) for at in members if keep[at])
         if kept and kept >= _RECORD_SHARE * total:
@@ -91,7 +93,7 @@ def complete_records(blocks: Sequence[TextBlock], keep: list[bool], candidates: 
                 keep[at] = keep[at] or candidates[at]
 
 
-def members_of_records(blocks: Sequence[TextBlock]) -> list[list[int]]:
+def records_of(blocks: Sequence[TextBlock]) -> list[list[int]]:
     """For each record the numbers of its blocks, in document order."""
     records: dict[Any, list[int]] = {}
     for at, record in enumerate(_records(blocks)):
@@ -100,10 +102,10 @@ def members_of_records(blocks: Sequence[TextBlock]) -> list[list[int]]:
     return list(records.values())
 
 
-def drop_said_twice(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
+def drop_said_twice(blocks: Sequence[TextBlock], keep: list[bool], records: Sequence[Sequence[int]]) -> None:
     """Keeps each name and price of a record once: cards render them for several layouts. A bare number may be another
-    fact each time (two beds, two baths), and a long text is no field."""
-    for members in members_of_records(blocks):
+    fact each time (two beds, two baths), and a long text is no field. `records`: see records_of."""
+    for members in records:
         said: set[str] = set()
         for at in members:
             block = blocks[at]

@@ -233,8 +233,9 @@ def _likely_content(
             (likely >= _FIELD_FLOOR and not outside) or _is_price(block, part)
             for block, part, likely, outside in fields
         ]
-        repeats.complete_records(blocks, keep, wanted)
-        repeats.drop_said_twice(blocks, keep)
+        records = repeats.records_of(blocks)
+        repeats.complete_records(blocks, keep, wanted, records)
+        repeats.drop_said_twice(blocks, keep, records)
     return keep
 
 
