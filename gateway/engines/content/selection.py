@@ -230,7 +230,7 @@ def _likely_content(
     if page.types["listing"] + page.types["collection"] >= _LIKELY:
         fields = zip(blocks, page.parts, probabilities, furniture, strict=True)
         wanted = [
-            (likely >= _FIELD_FLOOR and not outside) or _is_price(block, part)
+            ((likely >= _FIELD_FLOOR or _HEADING.match(block.element.tag)) and not outside) or _is_price(block, part)
             for block, part, likely, outside in fields
         ]
         records = repeats.records_of(blocks)

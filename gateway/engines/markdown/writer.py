@@ -203,11 +203,12 @@ class Writer:
         return [f"**{blocks[0]}**"]
 
     def _card(self, element: Any, depth: int) -> list[str]:
-        """A link around whole blocks: its first single-line block becomes the link."""
+        """A link around whole blocks: its first heading, or its first single-line block, becomes the link."""
         blocks = self._container(element, depth)
         if self._plain or not blocks:
             return blocks
-        for at, block in enumerate(blocks):
+        order = sorted(enumerate(blocks), key=lambda each: not each[1].startswith("#"))
+        for at, block in order:
             linked = self._inline.linked_line(block, element.get("href"))
             if linked is not None:
                 return [*blocks[:at], linked, *blocks[at + 1 :]]

@@ -57,6 +57,7 @@ def written(html: str, *, plain: bool = False) -> str:
         ("<ul><li>a<br><br>b</li></ul>", "- a\n\n  b"),
         ("<p><a href='/x'>a<br><br>b</a></p>", "[a  \nb](http://a.test/x)"),
         ("<table><tr><th>a<th>b<tr><td>c<br><br>d<td>e</table>", "| a | b |\n| --- | --- |\n| c d | e |"),
+        ("<a href='/x'><p>Sale!</p><h2>Mug</h2><p>$9</p></a>", "Sale!\n\n## [Mug](http://a.test/x)\n\n$9"),
         ("<table role=presentation><tr><th>a</th><td>b</td></tr></table>", "| a | b |\n| --- | --- |"),
         ("<table role=presentation><tr><td><p>a</p></td><td><p>b</p></td></tr></table>", "a\n\nb"),
         ("<p># no heading</p><p>- no list</p><p>1. no list</p>", "\\# no heading\n\n\\- no list\n\n1\\. no list"),
