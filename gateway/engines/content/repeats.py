@@ -36,6 +36,8 @@ _WHOLE_COPY = 0.9
 date. Two plans of a price list, or the requirements of two systems, share half of their rows; 1 is its bound."""
 
 
+_NUMBERED = re.compile(r"\d+|\b(?:first|last|odd|even)\b")
+"""What of its class tells one record of a list from the others: its number ("post-61"), its place."""
 _SAID_WORDS = 16
 """Most words of a field that is told once in a record. Chosen: a long name, or a price with three labels for readers of
 the screen. At half, long names come twice; at double, sentences of a description count."""
@@ -147,12 +149,18 @@ def _is_repeated(element: Any, shapes: dict[Any, Counter[str]]) -> bool:
     if parent is None or element.tag in _NO_RECORDS:
         return False
     if parent not in shapes:
-        shapes[parent] = Counter(map(_shape, parent)) if len(parent) >= _ALIKE_BLOCKS else Counter()
-    return shapes[parent][_shape(element)] >= _ALIKE_BLOCKS
+        shapes[parent] = Counter(map(_kind, parent)) if len(parent) >= _ALIKE_BLOCKS else Counter()
+    return shapes[parent][_kind(element)] >= _ALIKE_BLOCKS
 
 
 def _shape(element: Any) -> str:
     return f"{element.tag}.{element.get('class') or ''}"
+
+
+def _kind(element: Any) -> str:
+    """The shape without what tells one record of a list from the others."""
+    names = element.get("class") or ""
+    return f"{element.tag}.{names if names.isalpha() else _NUMBERED.sub('', names)}"
 
 
 def drop_copies(blocks: Sequence[TextBlock], keep: list[bool]) -> None:

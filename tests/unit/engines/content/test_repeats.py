@@ -99,3 +99,10 @@ def test_a_lower_price_behind_the_old_one_stays() -> None:
     keep = [True] * len(found)
     drop_said_twice(found, keep, records_of(found))
     assert _kept(found, keep)[:3] == ["$29.00", "$29.00 $24.00", "Mug, was $29.00"]
+
+
+def test_cards_whose_classes_differ_in_number_and_place_are_records() -> None:
+    found = _blocks(
+        "".join(f"<li class='post-{at} {'last' * (at == 2)}'><h2>Bowl</h2><p>$9</p></li>" for at in range(3))
+    )
+    assert records_of(found) == [[0, 1], [2, 3], [4, 5]]
