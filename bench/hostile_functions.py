@@ -108,10 +108,8 @@ def _written(root: Any, plain: bool = False) -> str:
 
 
 def _pruned(root: Any) -> None:
-    formulas.write_formulas(root)
-    no_text.drop_code(root)
-    dom.drop_furniture(root)
-    dom.region_of(root)
+    for step in (formulas.write_formulas, no_text.drop_code, dom.drop_furniture, dom.region_of):
+        step(root)
 
 
 def _robots(text: str) -> bool:
