@@ -27,7 +27,7 @@ from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html import charset, dom, metadata, no_text, xhtml
+from gateway.engines.html import charset, dom, formulas, metadata, no_text, xhtml
 from gateway.engines.index import coverage, link_lists, messages, query
 from gateway.engines.index.vector_rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
@@ -107,9 +107,8 @@ def _written(root: Any, plain: bool = False) -> str:
 
 
 def _pruned(root: Any) -> None:
-    no_text.drop_code(root)
-    dom.drop_furniture(root)
-    dom.region_of(root)
+    for step in (formulas.write_formulas, no_text.drop_code, dom.drop_furniture, dom.region_of):
+        step(root)
 
 
 def _robots(text: str) -> bool:

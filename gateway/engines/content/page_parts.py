@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.engines.content.blocks import TextBlock, is_running_text
+from gateway.engines.content.part_words import ABOUT_POSTER, ACTION, FIRST_WORD, RELATED_HEADING, TERM
 
 (
     CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, POSTER, THREADS, RELATED,
@@ -31,26 +32,22 @@ _NAMED = (
     (REVIEWS, re.compile(r"(?:^|[\s_-])(?:(?:product|customer|user)?reviews?|testimonials?|bv-content)(?:$|[\s_-])")),
     (REFERENCES, re.compile(r"(?:^|[\s_-])(?:references|citations|footnotes|reflist)(?:$|[\s_-])")),
     (FACETS, re.compile(r"(?:^|[\s_-])(?:facets?|filters?|refine(?:ments?)?|sort(?:ing|er|by)?|layered)(?:$|[\s_-])")),
+    (
+        RELATED,
+        re.compile(
+            r"(?:^|[\s_-])(?:related|up-?sells?|cross-?sells?|recommend(?:ed|ations?)|similar|recently-?viewed|"
+            r"also-?(?:bought|viewed|like))(?:$|[\s_-])"
+        ),
+    ),
 )  # (part, names of an element around it)
 _ANY_NAMED = re.compile(
-    "onetrust|cookie|consent|gdpr|sig|review|testimonial|bv-|ref|citation|foot|facet|filter|refine|sort|layer"
+    "onetrust|cookie|consent|gdpr|sig|review|testimonial|bv-|ref|citation|foot|facet|filter|refine|sort|layer|"
+    "related|sell|recommend|similar|viewed|bought|like"
 )
 """What every name of a part contains: most names need no further search."""
 _NAMES_REMEMBERED = 4_096
 """Values of `class` and `id` of which a process remembers the parts. Chosen: those of some pages; at half they are
 searched again for each page, double only costs memory."""
-_RELATED = re.compile(
-    r"^(?:(?:related|similar|recommended|suggested|sponsored) (?:sponsored )?(?:products?|items?|pages?|goods|"
-    r"articles?|posts?|stories|properties|listings|reading|content|software|apps?|games|books|courses|jobs|events|recipes)\b|"
-    r"(?:more|other) (?:products|items|stories|articles|posts)\b|(?:recommended|picked|more) for you\b|"
-    r"(?:you|we think you).{0,5} (?:may|might|will) (?:also )?(?:like|love|need|enjoy|be interested)\b|"
-    r"(?:customers|people|others|shoppers|students) (?:who|also) (?:bought|viewed|like|enrol)|"
-    r"(?:your )?recently viewed\b|frequently bought\b|complete (?:the|your) (?:look|set|outfit)\b|"
-    r"(?:goes|pairs) (?:well|great|perfectly) with\b|\d{1,3} other products in\b|"
-    r"(?:we found )?other products you (?:might|may)\b|(?:read|up) next\b|keep reading\b|"
-    r"most (?:read|popular|viewed)(?: (?:articles|posts|stories|news|products|today|now))?$)",
-    re.IGNORECASE,
-)
 _HEADED = (
     (
         NEWSLETTER,
@@ -84,64 +81,14 @@ _HEADED = (
         QUESTIONS,
         re.compile(r"\bfaqs?\b|^(?:frequently asked|common) questions|\bpeople (?:are|also) ask", re.IGNORECASE),
     ),
-    (RELATED, _RELATED),
+    (RELATED, RELATED_HEADING),
     (DELIVERY, re.compile(r"^(?:free |fast )?(?:shipping|delivery|returns?|payment|refunds?)\b", re.IGNORECASE)),
 )
-_WORDED = (
-    (
-        ACTIONS,
-        14,
-        re.compile(
-            r"(?:add\b.{0,80}\bto (?:cart|bag|basket|compare|wish ?list|favou?rites)|quick (?:shop|view|add|look|buy)|"
-            r"(?:buy|shop) now|view (?:details|product|all|more)|(?:read|learn|show|see|load) more|read less|"
-            r"(?:select|choose) options|sold out|out of stock|in stock|unit price|(?:save|share) this|notify me|"
-            r"see (?:all|details)|share on|copy link|save job|place hold|add to calendar|enter your e-?mail|"
-            r"(?:please )?(?:select|choose) (?:a|an|your) \w{1,20}$|also available at checkout|size guide|"
-            r"stock alerts?$|write a review|current stock|(?:qty|quantity)\b.{0,12}$|"
-            r"(?:email|call|contact|message) (?:the )?(?:agent|seller|owner|dealer))\b|"
-            r"(?:view|compare|expand|tweet|pin it)$",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        TERMS,
-        24,
-        re.compile(
-            r"(?:(?:free|fast|standard|express|next[- ]day|same[- ]day|worldwide|international|home|easy) ){0,3}"
-            r"(?:shipping|delivery|postage|returns)\b(?! (?:scope|includes|contents))|"
-            r"(?:usually )?(?:ships?|dispatched|delivered) (?:in|within|from|by)\b|"
-            r"orders? (?:placed )?(?:before|over|above)\b|"
-            r"\d{1,3}[- ]days? (?:\w{1,20} ){0,2}(?:returns?|money|refund)|pay (?:in|over|later)\b|"
-            r"tax(?:es)? (?:included|excluded)|(?:secure|safe) (?:payments?|checkout)|payments?:|money[- ]back",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        POSTER,
-        40,
-        re.compile(
-            r"(?:posts|threads|messages|joined|reputation|location|topics|registered|member since|reaction score|"
-            r"points|likes received) ?(?:: ?\d|[\d,]{1,12}$)|joined:|(?:location|join date|rank|country): .{1,40}$|"
-            r"you (?:may not|cannot) (?:post|edit|reply|vote|attach|delete|create) (?:new|to|your|in|attach|repl)|"
-            r"(?:you (?:must|need to|have to)|please) (?:be logged in|be registered|log ?in|sign ?in|register)\b|"
-            r"(?:last )?edited(?: by\b|:|.{0,20}\d)|\d{1,9} likes?$",
-            re.IGNORECASE,
-        ),
-    ),
-)
+_WORDED = ((ACTIONS, 14, ACTION), (TERMS, 24, TERM), (POSTER, 40, ABOUT_POSTER))
 """(part, most words of it, how its text begins). Words chosen: a button has up to four and the name of the article,
 which has up to ten; terms of delivery are a sentence; what is told of a poster has six fields. At half long names are
 missed; at double sentences of the description count."""
 _MOST_WORDED = max(most_words for _, most_words, _ in _WORDED)
-_FIRST_WORD = re.compile(
-    r"\d|(?:add|quick|buy|shop|view|read|learn|show|see|load|select|choose|sold|out|in|unit|save|share|notify|compare|"
-    r"copy|place|tweet|pin|expand|posts|threads|messages|joined|reputation|location|topics|registered|member|reaction|"
-    r"points|likes|last|edited|join|rank|country|you|please|enter|also|size|stock|write|current|qty|quantity|email|call|contact|message|"
-    r"free|fast|standard|express|next|same|worldwide|international|home|easy|shipping|delivery|postage|returns|"
-    r"usually|ships?|dispatched|delivered|orders?|pay|tax|taxes|secure|safe|payments?|money)\b",
-    re.IGNORECASE,
-)
-"""What such a text begins with: most blocks need no further search."""
 _SECTION_HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6"})
 _HEADING_WORDS = 8
 """A longer heading is a sentence of the text. At half "What our customers say about it" is missed; at double headlines
@@ -157,9 +104,9 @@ _MAX_RELATED_SHARE = 0.5
 a page that is called "Recommended for you" throughout loses everything."""
 _MAX_HEADINGS = 12
 """Headings of parts that are followed. Chosen: shops have some. It bounds the search over the blocks after each."""
-_MAX_FACETS_SHARE = 0.3
-"""Share of a page's words that its filters may hold. Chosen: long lists of brands. At half these stay; at double a list
-of goods inside a box that is called a filter goes."""
+_MAX_FACETS_SHARE = 0.5
+"""Share of a page's words that its filters may hold. Chosen: long lists of brands and flavours beside cards of few
+words are a third. At half these stay; at double a list of goods inside a box that is called a filter goes."""
 
 
 def parts_of(blocks: Sequence[TextBlock]) -> list[int]:
@@ -169,6 +116,7 @@ def parts_of(blocks: Sequence[TextBlock]) -> list[int]:
     sizes = [len(block.words) for block in blocks]
     total = sum(sizes)
     _clear_lists(blocks, parts)
+    _clear_related(sizes, parts)
     headings = 0
     for at, block in enumerate(blocks):
         part = _headed_part(block)
@@ -192,6 +140,12 @@ def _most_words(part: int, page_words: int) -> float:
         RELATED: _MAX_RELATED_SHARE * page_words,
     }
     return bounds.get(part, page_words)
+
+
+def _clear_related(sizes: Sequence[int], parts: list[int]) -> None:
+    """Takes RELATED from all blocks if boxes so named hold much of the page: its own list has such a name."""
+    if sum(size for size, part in zip(sizes, parts, strict=True) if part & RELATED) > _MAX_RELATED_SHARE * sum(sizes):
+        parts[:] = [part & ~RELATED for part in parts]
 
 
 def _clear_lists(blocks: Sequence[TextBlock], parts: list[int]) -> None:
@@ -227,16 +181,21 @@ def _outermost_facets(element: Any, known: dict[Any, Any]) -> Any:
 
 
 def _worded_part(block: TextBlock) -> int:
-    if len(block.words) <= _MOST_WORDED and _FIRST_WORD.match(block.text) and block.element.tag != "pre":
+    if len(block.words) > _MOST_WORDED or block.element.tag == "pre":
+        return 0
+    text = block.text
+    if "\ue000" <= text[:1] <= "\uf8ff":  # the letter of an icon font
+        text = text[1:].lstrip()
+    if FIRST_WORD.match(text):
         for part, most_words, pattern in _WORDED:
-            if len(block.words) <= most_words and pattern.match(block.text):
+            if len(block.words) <= most_words and pattern.match(text):
                 return part
     return 0
 
 
 def is_action(text: str) -> bool:
     """Whether a short text is the label of a button beside goods."""
-    return _WORDED[0][2].match(text) is not None
+    return ACTION.match(text) is not None
 
 
 def _headed_part(block: TextBlock) -> int:
@@ -244,7 +203,7 @@ def _headed_part(block: TextBlock) -> int:
         return 0
     if block.element.tag in _SECTION_HEADINGS:
         return next((part for part, pattern in _HEADED if pattern.search(block.text)), 0)
-    return RELATED if not block.link_words and _RELATED.match(block.text) else 0
+    return RELATED if not block.link_words and RELATED_HEADING.match(block.text) else 0
 
 
 def _section_end(blocks: Sequence[TextBlock], at: int) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.engines.content import block_model, blocks, page_types
-from gateway.engines.content.block_features import BlockFeatures, Column
+from gateway.engines.content.block_features import PRICE, BlockFeatures, Column
 from gateway.engines.content.block_model import BlockModel
 from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.comment_sections import in_comments, own_text
@@ -28,7 +28,10 @@ from gateway.engines.html.dom import (
     remove_all,
     remove_apart,
     text_of,
+    text_size,
+    values_of,
 )
+from gateway.engines.html.formulas import write_formulas
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.inline_frames import open_frames
 from gateway.engines.html.metadata import Head
@@ -55,7 +58,14 @@ _SPOKEN_NAMES = frozenset(
 )  # fmt: skip
 """Classes of what a page shows to screen readers alone, as the style libraries call it: Bootstrap and Tailwind,
 Bootstrap 5 and Drupal, HTML5 Boilerplate, WordPress, Foundation, Drupal 7, and those who follow them."""
-_PRICE_LABEL = re.compile(r"(?:regular|sale|unit|original|current|old|new) price:?", re.IGNORECASE)
+_SPOKEN_LABEL = re.compile(
+    r"(?:regular|sale|unit|original|current|old|new) price:?|variant sold out or unavailable|collection:|\W{1,3}",
+    re.IGNORECASE,
+)
+"""Words of shops for screen readers alone that stand at every price, choice or title; or a mark, such as the box at
+each ingredient."""
+_BEGINS = re.compile(r"[$€£¥]?\w|-\d")
+"""What begins another field: cents that follow a price begin with a mark."""
 _LABEL_CHARS = 40
 """Longest label of a button. Chosen: "add 2 to shopping basket"; at half such are kept, at double names of goods that
 begin like a button go."""
@@ -104,6 +114,7 @@ def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
     """Cuts the page into blocks and measures them; removes hidden elements and those without text from the
     document, and sets `head.semantic`. Raises EngineMissing for `advanced` without trafilatura."""
     open_frames(root)
+    write_formulas(root)
     styles_ignored = drop_hidden(root)
     opinion = second_opinion(markup_of(root)) if depth == "advanced" else None
     has_scripts = root.find(".//script") is not None
@@ -174,15 +185,32 @@ def _remove_labels(body: Any) -> None:
     """Removes what shares a line with a price or a name and is no part of it: the labels of buttons ("19.99 Add to
     cart"), and those of prices that are there for screen readers alone ("Regular price")."""
     labels = [label for label in body.iter("a", "button") if label.tag == "button" or not len(label)]
-    remove_all(label for label in labels if len(text := text_of(label)) <= _LABEL_CHARS and is_action(text))
-    remove_all(label for label in body.iter("span", "small", "label", "p", "div") if _is_spoken_label(label))
+    gone = [label for label in labels if text_size(label) <= _LABEL_CHARS and is_action(text_of(label))]
+    spoken = {names for names in set(values_of("class", body)) if not _SPOKEN_NAMES.isdisjoint(names.split())}
+    for label in body.iter("span", "small", "label", "p", "div") if spoken else ():
+        if label.get("class") in spoken and not len(label) and _SPOKEN_LABEL.fullmatch(text_of(label)):
+            gone.append(label)
+    for label in gone:
+        label.tail = f" {label.tail or ''}"  # what stands before and behind is not one word
+    remove_all(gone)
+    _part_fields(body)
 
 
-def _is_spoken_label(element: Any) -> bool:
-    names = element.get("class")
-    if not names or _SPOKEN_NAMES.isdisjoint(names.split()) or len(element):
-        return False
-    return _PRICE_LABEL.fullmatch(text_of(element)) is not None
+def _part_fields(body: Any) -> None:
+    """Sets a blank between choices ("Oat", "Moss") and behind a price, where the style of the page alone parts them."""
+    for field in body.iter("label", "a", "del", "ins", "s", "span"):
+        if field.tail:
+            continue
+        after = field.getnext()
+        if after is None or not isinstance(after.tag, str):
+            continue
+        is_choice = field.tag == after.tag and field.tag in ("label", "a")
+        if is_choice or (_is_short_price(field) and _BEGINS.match(text_of(after))):
+            field.tail = " "
+
+
+def _is_short_price(element: Any) -> bool:
+    return text_size(element) <= _LABEL_CHARS and PRICE.search(text_of(element)) is not None
 
 
 def remove_others(body: Any, content: Sequence[TextBlock]) -> None:

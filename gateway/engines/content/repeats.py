@@ -5,6 +5,7 @@ or price of each article of a list, the rows of each plan. Knows neither the mod
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -33,6 +34,17 @@ repeated product data goes, at half (2) a third rendering stays."""
 _WHOLE_COPY = 0.9
 """Share of the words of a box at the same place as the first one from which it is a copy. Chosen: all but its number or
 date. Two plans of a price list, or the requirements of two systems, share half of their rows; 1 is its bound."""
+
+
+_NUMBERED = re.compile(r"\d+|\b(?:first|last|odd|even)\b")
+"""What of its class tells one record of a list from the others: its number ("post-61"), its place."""
+_SAID_WORDS = 16
+"""Most words of a field that is told once in a record. Chosen: a long name, or a price with three labels for readers of
+the screen. At half, long names come twice; at double, sentences of a description count."""
+_PRICES = re.compile(r"[$€£¥]\s?\d[\d.,]{0,20}|\d[\d.,]{0,20}\s?(?:€|usd|eur|gbp)")
+_PRICE_AND_LABELS = re.compile(
+    rf"{_PRICES.pattern}|\W|regular|sale|unit|original|current|old|new|now|was|from|price|usd|eur|gbp"
+)
 
 
 def judged_alike(blocks: Sequence[TextBlock], probabilities: Sequence[float]) -> list[float]:
@@ -70,19 +82,46 @@ def _place(element: Any, levels: int) -> str:
     return ">".join(names)
 
 
-def complete_records(blocks: Sequence[TextBlock], keep: list[bool], candidates: Sequence[bool]) -> None:
+def complete_records(
+    blocks: Sequence[TextBlock], keep: list[bool], candidates: Sequence[bool], records: Sequence[Sequence[int]]
+) -> None:
     """Keeps the candidates in a record (one of several boxes of the same shape side by side) of which a part is kept: a
-    list tells name, price and date of each article, or none."""
-    records: dict[Any, list[int]] = {}
-    for at, record in enumerate(_records(blocks)):
-        if record is not None:
-            records.setdefault(record, []).append(at)
-    for members in records.values():
+    list tells name, price and date of each article, or none. `records`: see records_of."""
+    for members in records:
         total = sum(len(blocks[at].words) for at in members)
         kept = sum(len(blocks[at].words) for at in members if keep[at])
         if kept and kept >= _RECORD_SHARE * total:
             for at in members:
                 keep[at] = keep[at] or candidates[at]
+
+
+def records_of(blocks: Sequence[TextBlock]) -> list[list[int]]:
+    """For each record the numbers of its blocks, in document order."""
+    records: dict[Any, list[int]] = {}
+    for at, record in enumerate(_records(blocks)):
+        if record is not None:
+            records.setdefault(record, []).append(at)
+    return list(records.values())
+
+
+def drop_said_twice(blocks: Sequence[TextBlock], keep: list[bool], records: Sequence[Sequence[int]]) -> None:
+    """Keeps each name and price of a record once: cards render them for several layouts. A bare number may be another
+    fact each time (two beds, two baths), and a long text is no field. `records`: see records_of."""
+    for members in records:
+        said: set[str] = set()
+        for at in members:
+            block = blocks[at]
+            if keep[at] and len(block.words) <= _SAID_WORDS and not block.text.isdecimal():
+                facts = _facts(block.text)
+                keep[at] = not facts <= said
+                said |= facts
+
+
+def _facts(text: str) -> set[str]:
+    """The prices of a text that is nothing else but their labels, which may differ; else the text."""
+    lower = text.lower()
+    is_price = not _PRICE_AND_LABELS.sub("", lower)
+    return set(_PRICES.findall(lower) if is_price else ()) or {text}
 
 
 def _records(blocks: Sequence[TextBlock]) -> list[Any]:
@@ -110,12 +149,18 @@ def _is_repeated(element: Any, shapes: dict[Any, Counter[str]]) -> bool:
     if parent is None or element.tag in _NO_RECORDS:
         return False
     if parent not in shapes:
-        shapes[parent] = Counter(map(_shape, parent)) if len(parent) >= _ALIKE_BLOCKS else Counter()
-    return shapes[parent][_shape(element)] >= _ALIKE_BLOCKS
+        shapes[parent] = Counter(map(_kind, parent)) if len(parent) >= _ALIKE_BLOCKS else Counter()
+    return shapes[parent][_kind(element)] >= _ALIKE_BLOCKS
 
 
 def _shape(element: Any) -> str:
     return f"{element.tag}.{element.get('class') or ''}"
+
+
+def _kind(element: Any) -> str:
+    """The shape without what tells one record of a list from the others."""
+    names = element.get("class") or ""
+    return f"{element.tag}.{names if names.isalpha() else _NUMBERED.sub('', names)}"
 
 
 def drop_copies(blocks: Sequence[TextBlock], keep: list[bool]) -> None:

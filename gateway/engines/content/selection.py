@@ -20,6 +20,7 @@ from gateway.engines.content.blocks import TextBlock
 from gateway.engines.content.furniture import SHARE, furniture_of
 from gateway.engines.content.opinion import WordPairs, follow
 from gateway.engines.content.short_pages import SENTENCE_WORDS, SHORT_WORDS
+from gateway.engines.content.specifications import keep_specifications
 
 _CODE_FLOOR = 0.1
 _HEADING_FLOOR = 0.1
@@ -123,6 +124,8 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         short_pages.keep_lists(page.blocks, keep, others)
         if page.is_product or _is_of_goods(page):
             _keep_price(page, keep)
+        if page.is_product or page.types["product"] >= _LIKELY:
+            keep_specifications(page.blocks, keep, others)
         least = 0 if lowest else _LIKELIEST_SHARE * own
         if short_pages.is_enough(page.blocks, keep, furniture) and least <= sum(itertools.compress(sizes, keep)):
             return keep
@@ -134,8 +137,10 @@ def _set_aside(page: PageEvidence) -> list[bool]:
     parts, types = page_parts.CONSENT, page.types
     if types["documentation"] < _LIKELY:
         parts |= page_parts.NEWSLETTER | page_parts.REFERENCES | page_parts.THREADS
+    if page.is_product or types["product"] >= _LIKELY:
+        parts |= page_parts.REVIEWS
     if page.is_product:
-        parts |= page_parts.REVIEWS | page_parts.DELIVERY
+        parts |= page_parts.DELIVERY
     if page.is_product or types["product"] >= _LIKELY:
         parts |= page_parts.TERMS
     if page.is_product or _is_of_goods(page):
@@ -171,6 +176,8 @@ def _keep_price(page: PageEvidence, keep: list[bool]) -> None:
     for at in range(title + 1, min(title + 1 + _PRICE_REACH, len(page.blocks))):
         block = page.blocks[at]
         if _HEADING.match(block.element.tag):
+            if block.text == page.blocks[title].text:
+                continue  # a second rendering of the title
             return
         if _is_price(block, page.parts[at]):
             keep[at] = True
@@ -223,10 +230,12 @@ def _likely_content(
     if page.types["listing"] + page.types["collection"] >= _LIKELY:
         fields = zip(blocks, page.parts, probabilities, furniture, strict=True)
         wanted = [
-            (likely >= _FIELD_FLOOR and not outside) or _is_price(block, part)
+            ((likely >= _FIELD_FLOOR or _HEADING.match(block.element.tag)) and not outside) or _is_price(block, part)
             for block, part, likely, outside in fields
         ]
-        repeats.complete_records(blocks, keep, wanted)
+        records = repeats.records_of(blocks)
+        repeats.complete_records(blocks, keep, wanted, records)
+        repeats.drop_said_twice(blocks, keep, records)
     return keep
 
 

@@ -34,6 +34,9 @@ from gateway.engines.text.word_count import count_words
 
 MAX_TEXT_CHARS = 2_000_000
 """Content of a page. Chosen: half cuts long books and specifications; double doubles the memory of a crawl's pages."""
+_NO_WORDS = 8
+"""A page of fewer words has no text: what its data holds is its text, if it is a sentence. Chosen: a name and a slogan.
+At half, such hide the data; at double, short notices give way to it."""
 _SCRIPTED_CHARS = 300
 """A page with scripts and less content than this is reported as one that needs JavaScript."""
 _DESCRIPTION_CHARS = 500
@@ -125,9 +128,11 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     text = text_of_content(content, head, structured, options.format == "text")
     if not structured.things and len(text) < THIN_CHARS and len(head.described) > 2 * THIN_CHARS:
         text = f"{text}\n\n{head.described}".strip()  # scripts draw the page, but its structured data has the text
-    if count_words(text, FEW_WORDS) < FEW_WORDS <= count_words(drawn := state.text(), FEW_WORDS):
-        text = drawn  # the text that scripts would draw stands in the page as data
-        content = replace(content, for_no_scripts=False)
+    if (words := count_words(text, FEW_WORDS)) < FEW_WORDS:
+        drawn = state.text()
+        if count_words(drawn, FEW_WORDS) >= (FEW_WORDS if words >= _NO_WORDS else _NO_WORDS):
+            text = drawn  # the text that scripts would draw stands in the page as data
+            content = replace(content, for_no_scripts=False)
     for _, read in options.page_texts:
         text = f"{text}\n\n{read}".strip()  # what OCR has read of a picture of the page
     page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS

@@ -24,6 +24,13 @@ _HEADINGS = frozenset({"title", "headline", "heading", "name", "subtitle"})
 _SETTINGS = re.compile(
     r"class|style|css|svg|path|query|token|key|config|locale|message|translation|cookie|consent", re.I
 )
+_AMOUNTS = ("value", "amount", "price")
+_CURRENCIES = ("currency", "currencyCode", "priceCurrency")
+_FACT_NAMES = (*_CURRENCIES, "name", "label")
+_FACT_CHARS = 80
+"""Longest name or value of a pair. Chosen: half cuts "Recycled nylon with a membrane of …", double takes sentences."""
+_FACT_FIELDS = 4
+"""Most fields of an object that is a pair and no more: a unit and an id stand beside it."""
 _STATE_IDS = frozenset({"__NEXT_DATA__", "__NUXT_DATA__", "__APOLLO_STATE__", "__remixContext", "ng-state"})
 _FLIGHT = "self.__next_f.push("
 _BLOCK_END = re.compile(r"</(?:p|li|h[1-6]|div|tr|blockquote|pre|section|article)>|<br ?/?>", re.IGNORECASE)
@@ -90,6 +97,11 @@ def _prose(value: Any, budget: _Budget, key: str = "", depth: int = 0) -> Iterat
     if budget.values < 0 or depth > _MAX_DEPTH:
         return
     if isinstance(value, dict):
+        fact = _fact(value)
+        if fact:
+            yield fact
+        if fact and len(value) <= _FACT_FIELDS:
+            return
         for name, inner in value.items():
             if not _SETTINGS.search(name):
                 yield from _prose(inner, budget, name, depth + 1)
@@ -101,6 +113,20 @@ def _prose(value: Any, budget: _Budget, key: str = "", depth: int = 0) -> Iterat
         words = len(_WORD.findall(text[:1_000]))
         if words >= _LEAST_WORDS or (words and key.lower() in _HEADINGS and " " in text):
             yield text
+
+
+def _fact(value: dict[str, Any]) -> str:
+    """A pair such as `{"name": "Weight", "value": "410 g"}`, or an amount of money, on one line; else empty."""
+    amount = next((value[key] for key in _AMOUNTS if isinstance(value.get(key), int | float | str)), None)
+    for key in _FACT_NAMES:
+        name = value.get(key)
+        if isinstance(name, str) and name and amount is not None and not isinstance(amount, bool):
+            text = _plain(str(amount))
+            is_short = 0 < len(text) <= _FACT_CHARS and len(name) <= _FACT_CHARS
+            if is_short and key in _CURRENCIES:
+                return f"{text} {name}" if len(name) <= len("EUR") else ""
+            return f"{name}: {text}" if is_short and "value" in value else ""
+    return ""
 
 
 def _plain(value: str) -> str:

@@ -2,8 +2,7 @@
 
 Hidden is an element with `hidden`, `aria-hidden`, `inert`, a closed `dialog` or `popover`, or with a style that hides
 (see `hiding`), from its attribute or from the rules of `style` elements (see `cascade`). Kept is what a control of the
-page reveals: `details`, `hidden="until-found"`, tab panels, targets of visible buttons and links, what follows a
-button.
+page reveals: `details`, `hidden="until-found"`, tab panels, targets of visible buttons and links, what follows one.
 A control reveals no text that is off the screen, clipped, too small, or of the colour of its ground. Style sheets
 elsewhere are not fetched: what they hide stays. Runs in the parsing processes.
 """
@@ -45,11 +44,18 @@ _NEVER = frozenset({"html", "body", "head", "main"})
 
 @dataclass(slots=True)
 class _Findings:
-    """Elements to remove, with whether only a rule hides them; elements whose text alone is unseen, with the test that
-    ends it."""
+    """Elements to remove, with whether only a rule hides them; which of them a script animates; elements whose text
+    alone is unseen, with the test that ends it."""
 
     boxes: dict[Any, bool] = field(default_factory=dict)
+    animated: set[Any] = field(default_factory=set)
     texts: list[tuple[Any, bool, Callable[[Declarations], bool | None]]] = field(default_factory=list)
+
+    def shown_animated(self) -> "_Findings":
+        """The same without what a script would animate."""
+        return _Findings(
+            {box: ruled for box, ruled in self.boxes.items() if box not in self.animated}, texts=self.texts
+        )
 
 
 def drop_hidden(root: Any) -> bool:
@@ -68,10 +74,12 @@ def drop_hidden(root: Any) -> bool:
     if not found.boxes and not found.texts:
         return styles.is_cut
     total = _text_chars(body)
+    is_drawn_late = hides_too_much(_box_chars(found.animated & found.boxes.keys()), total)
+    found = found.shown_animated() if is_drawn_late else found
     is_ignored = hides_too_much(_ruled_chars(found), total)
     if is_ignored:
         walk = _Walk(root, Cascade(root, marked, rules=False), marked)
-        found = walk.find()
+        found = walk.find().shown_animated() if is_drawn_late else walk.find()
     for element, _, ends in found.texts:
         walk.blank(element, ends)
     outermost = _outermost(list(found.boxes))
@@ -85,19 +93,22 @@ def drop_hidden(root: Any) -> bool:
         else:
             removed.append(box)
     remove_all(removed)
-    return is_ignored or styles.is_cut
+    return is_ignored or is_drawn_late or styles.is_cut
 
 
 def _ruled_chars(found: "_Findings") -> int:
     """Characters that rules alone hide."""
-    boxes = _outermost([box for box, is_ruled in found.boxes.items() if is_ruled])
-    return sum(map(_text_chars, boxes)) + sum(_text_chars(element) for element, is_ruled, _ in found.texts if is_ruled)
+    boxes = [box for box, is_ruled in found.boxes.items() if is_ruled]
+    return _box_chars(boxes) + sum(_text_chars(element) for element, is_ruled, _ in found.texts if is_ruled)
+
+
+def _box_chars(boxes: Collection[Any]) -> int:
+    return sum(map(_text_chars, _outermost(boxes)))
 
 
 def _text_chars(box: Any) -> int:
     """Characters of text outside scripts and styles."""
-    code = box.iter("script", "style", "noscript", "template")
-    return text_size(box) - sum(text_size(element) for element in code)
+    return text_size(box) - sum(map(text_size, box.iter("script", "style", "noscript", "template")))
 
 
 def _has_more(boxes: Collection[Any], chars: float) -> bool:
@@ -105,7 +116,7 @@ def _has_more(boxes: Collection[Any], chars: float) -> bool:
     return sum(map(text_size, boxes)) > chars and sum(map(_text_chars, boxes)) > chars
 
 
-def _outermost(boxes: list[Any]) -> list[Any]:
+def _outermost(boxes: Collection[Any]) -> list[Any]:
     members = set(boxes)
     return [box for box in boxes if members.isdisjoint(box.iterancestors())]
 
@@ -163,7 +174,9 @@ class _Walk:
             if hiding.hides_for_good(style):
                 found.boxes[element] = not hiding.hides_for_good(self._styles.own_style(element))
             elif hiding.hides_until_shown(style):
-                found.boxes[element] = not hiding.hides_until_shown(self._styles.own_style(element))
+                found.boxes[element] = not hiding.hides_until_shown(own := self._styles.own_style(element))
+                if "script" in self._marked.tags and hiding.awaits_script(own):
+                    found.animated.add(element)
             else:
                 for unseen in (hiding.letters_unseen, hiding.text_invisible):
                     if unseen(style):

@@ -47,6 +47,7 @@ _FOR_GOOD = frozenset(
     }
 )  # fmt: skip
 """What the two questions below ask for: a style without any of it needs no look at values."""
+_MOVING = frozenset({"transform", "translate", "rotate", "scale", "filter"})
 PROPERTIES = (
     _UNTIL_SHOWN | _FOR_GOOD | {"width", "height", "max-width", "max-height", "line-height", "font-size", "visibility"}
 )
@@ -68,6 +69,14 @@ def hides_until_shown(style: Declarations) -> bool:
         or ("scale" in style and number((style["scale"].split() or ["1"])[0]) == 0)
         or _is_closed_box(style)
     )
+
+
+def awaits_script(style: Declarations) -> bool:
+    """True for the first frame of an animation that a script runs: a box that is displayed, transparent, and moved,
+    turned, scaled or blurred. Frameworks that draw on the server write it into each box."""
+    if "opacity" not in style or _MOVING.isdisjoint(style) or not _is_at_most(number(style["opacity"]), _FAINT):
+        return False
+    return style.get("display") != "none" and not hides_for_good(style)
 
 
 def _is_at_most(value: float | None, bound: float) -> bool:

@@ -14,6 +14,9 @@ CANVAS: colours.Colour = (255, 255, 255)
 """The ground of a page that states none."""
 
 
+_PICTURES = ("img", "picture", "video", "canvas", "svg")
+
+
 class Surroundings:
     """The stated colours of one document. With style sheets elsewhere, a box with a class or an id may have others that
     are not known: the search ends there. Where nothing states a ground, the page is white, as browsers draw it, unless
@@ -52,8 +55,16 @@ class Surroundings:
         is_bare = box is None or self._bare[box]
         for each in reversed(passed):
             is_other = (self._is_scripted and _is_named(each)) or _ground_of(each, self._styles.style(each))[0]
-            is_bare = self._bare[each] = is_bare and not is_other
+            is_bare = self._bare[each] = is_bare and not is_other and not self._has_picture_under(each)
         return is_bare
+
+    def _has_picture_under(self, box: Any) -> bool:
+        """Whether a picture of its box, or what follows it, is taken out of the flow: the text may stand on it."""
+        pictures = list(box.iterchildren(*_PICTURES))
+        beside = [each for picture in pictures for each in (picture, *picture.iterchildren("img"), picture.getnext())]
+        return any(
+            self._styles.style(each).get("position") in ("absolute", "fixed") for each in beside if each is not None
+        )
 
     def letters(self, element: Any) -> colours.Colour | None:
         """The colour of the text that the nearest box around an element states."""
@@ -79,8 +90,8 @@ class Surroundings:
                 break
             passed.append(box)
             stated, under = _ground_of(box, self._styles.style(box))
-            if stated:
-                found = under
+            if stated or self._has_picture_under(box):
+                found = under if stated else None
                 break
             box = None if self._may_differ(box) else box.getparent()
         self._grounds.update(dict.fromkeys(passed, found))

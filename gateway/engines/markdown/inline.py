@@ -41,12 +41,17 @@ class InlineStyle:
 
 
 def collapse(text: str, plain: bool) -> str:
-    """The text with runs of blanks as one space and marked breaks as line ends (hard breaks in Markdown)."""
+    """The text with runs of blanks as one space and marked breaks as line ends (hard breaks in Markdown); several of
+    them end a paragraph."""
     text = _BLANKS.sub(" ", text)
     if _BREAK in text:
-        text = _AROUND_BREAK.sub(_BREAK, text).strip(_BREAK + " ")
-        text = re.sub(rf"{_BREAK} *", "\n" if plain else "  \n", text)
+        text = _AROUND_BREAK.sub(_one_or_two, text).strip(_BREAK + " ")
+        text = text.replace(2 * _BREAK, "\n\n").replace(_BREAK, "\n" if plain else "  \n")
     return text.strip()
+
+
+def _one_or_two(breaks: re.Match[str]) -> str:
+    return min(2, breaks[0].count(_BREAK)) * _BREAK
 
 
 class Inline:
@@ -79,6 +84,8 @@ class Inline:
             pieces.append(_BREAK)
         elif tag == "img":
             pieces.append(self._image(element))
+        elif tag == "math":
+            pieces.append(self._formula(element))
         elif depth > MAX_DEPTH:
             pieces.append(self.escape(" ".join(element.itertext())))
         elif tag in BLOCKS:  # a browser begins a new line here: without a blank, words of two lines would be one
@@ -100,7 +107,7 @@ class Inline:
         inner: list[str] = []
         self.inside(element, inner, depth)
         text = "".join(inner)
-        core = text.strip()
+        core = _AROUND_BREAK.sub(_BREAK, text.strip()) if _BREAK in text else text.strip()
         if not core:
             pieces.append(text)
             return
@@ -134,6 +141,12 @@ class Inline:
             return None
         marks, text = re.match(r"(#{1,6} )?(.*)", block, re.DOTALL).groups("")  # type: ignore[union-attr]
         return f"{marks}[{text}]({target})"
+
+    def _formula(self, element: Any) -> str:
+        """TeX between dollar signs; its characters are no marks."""
+        tex = " ".join("".join(element.itertext()).split())
+        mark = "$$" if element.get("display") == "block" else "$"
+        return tex if self._plain or not tex else f"{mark}{tex}{mark}"
 
     def _code_span(self, element: Any, pieces: list[str]) -> None:
         raw = "".join(element.itertext())

@@ -6,7 +6,8 @@ from typing import Any
 from gateway.engines.markdown.inline import CONTROLS, MAX_DEPTH
 
 _LANGUAGE_CLASS = re.compile(
-    r"(?:^|\s)(?:language|lang|highlight-source|highlight|sourceCode|brush:?)[-: ]\s*([A-Za-z0-9+#._-]+)"
+    r"(?:^|\s)(?:language|lang|highlight-(?:source|text)|highlight(?!\s+highlight)|sourceCode|brush:?)[-: ]\s*"
+    r"([A-Za-z0-9+#._-]+)"
 )
 _NO_LANGUAGE = frozenset({"default", "text", "none", "plain", "plaintext", "highlight", "source", "notranslate"})
 _BARE = frozenset(

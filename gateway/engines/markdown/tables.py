@@ -30,11 +30,12 @@ def _cells(row: Any) -> list[Any]:
 
 
 def is_data(table: Any, rows: list[list[Any]]) -> bool:
-    """False for layout: one row or column, nested tables, headings, articles or code in cells. `rows`: see rows_of."""
-    role = (table.get("role") or "").lower()
-    if not rows or role in ("presentation", "none"):
-        return False
+    """False for layout: one row or column, nested tables, headings, articles or code in cells. `rows`: see rows_of.
+
+    Of a table with headings a role that denies it is not believed: shops set it on their specifications."""
     has_heads = any(cell.tag == "th" for row in rows for cell in row)
+    if not rows or (not has_heads and (table.get("role") or "").lower() in ("presentation", "none")):
+        return False
     if max(len(row) for row in rows) < 2:
         return has_heads and len(rows) > 1
     for inner in table.iter("table", "h1", "h2", "h3"):

@@ -72,9 +72,12 @@ class Writer:
         text = collapse("".join(pieces), self._plain)
         if not text:
             return []
-        if not self._plain and _BLOCK_START.match(text):
-            text = _BLOCK_START.sub(lambda m: _guard(m[0]), text, count=1)
-        return [text]
+        return [self._guarded(part) for part in text.split("\n\n")]
+
+    def _guarded(self, text: str) -> str:
+        if self._plain or not _BLOCK_START.match(text):
+            return text
+        return _BLOCK_START.sub(lambda m: _guard(m[0]), text, count=1)
 
     def _block(self, element: Any, tag: str, depth: int) -> list[str]:
         if tag in ("pre", "listing", "xmp"):
@@ -101,7 +104,7 @@ class Writer:
     def _heading(self, element: Any, level: int) -> list[str]:
         pieces: list[str] = []
         self._inline.inside(element, pieces, 0)
-        text = collapse("".join(pieces), self._plain).replace("  \n", " ").replace("\n", " ")
+        text = " ".join(collapse("".join(pieces), self._plain).split())
         if not text:
             return []
         return [text if self._plain else f"{'#' * level} {text}"]
@@ -200,11 +203,12 @@ class Writer:
         return [f"**{blocks[0]}**"]
 
     def _card(self, element: Any, depth: int) -> list[str]:
-        """A link around whole blocks: its first single-line block becomes the link."""
+        """A link around whole blocks: its first heading, or its first single-line block, becomes the link."""
         blocks = self._container(element, depth)
         if self._plain or not blocks:
             return blocks
-        for at, block in enumerate(blocks):
+        order = sorted(enumerate(blocks), key=lambda each: not each[1].startswith("#"))
+        for at, block in order:
             linked = self._inline.linked_line(block, element.get("href"))
             if linked is not None:
                 return [*blocks[:at], linked, *blocks[at + 1 :]]

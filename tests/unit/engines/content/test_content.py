@@ -218,3 +218,28 @@ def test_a_price_in_a_list_loses_the_labels_for_screen_readers() -> None:
     found = extract(page.encode(), ExtractOptions("https://shop.test/collections/lamps"))["content"]
     assert "$45.00" in found
     assert "Regular price" not in found
+
+
+def test_choices_and_prices_side_by_side_are_words_of_their_own() -> None:
+    card = (
+        "<li class='card'><h3><a href='/p/{0}'>Brass lamp number {0}</a></h3><div class='colours'><a>White</a>"
+        "<a>Black</a></div><div class='price'><span>$4{0}.00</span><span>-20%</span><span>$3{0}</span><span>.60</span>"
+        "</div><div class='sizes'><label>Small<span class='sr-only'>Variant sold out or unavailable</span></label>"
+        "<label>Large</label></div></li>"
+    )
+    body = "".join(card.format(at) for at in range(8))
+    page = f"{_MENU}<main><h1>Lamps</h1><ul class='product-grid'>{body}</ul></main>"
+    found = extract(page.encode(), ExtractOptions("https://shop.test/collections/lamps"))["content"]
+    assert "White Black" in found
+    assert "$45.00 -20%" in found
+    assert "$35.60" in found
+    assert "Small Large" in found
+
+
+def test_the_price_below_a_repeated_title_is_kept() -> None:
+    title = "<h1>Speckled mug</h1><a href='/m'><h2>Speckled mug</h2></a>"
+    page = (
+        "<meta property='og:type' content='product'><main>"
+        f"{title}<div class='price'><div><span>$34.00</span></div></div>{paragraphs()}</main>"
+    )
+    assert "$34.00" in extract(page.encode(), ExtractOptions("https://shop.test/m"))["content"]

@@ -14,6 +14,7 @@ from gateway.engines.content.page_parts import (
     NEWSLETTER,
     POSTER,
     REFERENCES,
+    RELATED,
     REVIEWS,
     SIGNATURE,
     TERMS,
@@ -70,6 +71,8 @@ def _kept(body: str, page_type: str, *, is_product: bool = False, likely: float 
         ("<ol class='references'><li>target</li></ol>", REFERENCES),
         ("<h2>References</h2><ul><li>target</li></ul>", REFERENCES),
         (f"{_TEXT}<ul class='facets__list'><li>target</li></ul>", FACETS),
+        (f"{_TEXT}<div id='tab-related'><p>target</p></div>", RELATED),
+        (f"{_TEXT}<div class='block upsell'><p>target</p></div>", RELATED),
     ],
 )
 def test_a_part_is_known_by_its_name_or_its_heading(markup: str, part: int) -> None:
@@ -80,6 +83,7 @@ def test_a_part_is_known_by_its_name_or_its_heading(markup: str, part: int) -> N
     "markup",
     [
         "<div class='cookie-recipe'><p>target</p></div>",
+        "<div class='similar'><p>target, and there is more of it</p><p>than elsewhere</p></div>",
         "<div class='sig sig-object'>target</div>",
         "<div class='preview'><p>target</p></div>",
         "<h1>Reviews</h1><p>target</p>",
@@ -106,6 +110,7 @@ def test_reviews_and_terms_of_delivery_go_from_products_and_stay_on_other_pages(
         assert "brass" in kept
     assert "broke" in _kept(body, "service")
     assert "mule" in _kept(body, "service")
+    assert "broke" not in _kept(body, "product")
     assert "mule" in _kept(body, "product"), "the page does not say that it is about a product"
 
 
@@ -164,6 +169,11 @@ def test_a_forum_loses_signatures_and_what_stands_in_each_post() -> None:
         ("Please select a size", ACTIONS),
         ("Quantity 1", ACTIONS),
         ("Email agent", ACTIONS),
+        ("\ue8b6 Quick view", ACTIONS),
+        ("Skip to the end of the images gallery", ACTIONS),
+        ("Print Recipe", ACTIONS),
+        ("Report this item", ACTIONS),
+        ("Skip the oil if the lamp is full.", 0),
         ("Free Standard Delivery for orders over $75", TERMS),
         ("Express delivery (3 working days)", TERMS),
         ("Dispatched within 2 working days", TERMS),
@@ -241,6 +251,8 @@ def test_filters_go_from_a_list() -> None:
     assert "(4)" not in _kept(body, "collection")
     assert "(4)" not in _kept(body, "listing")
     assert "(4)" in _kept(body, "service")
+    brands = "".join(f"<li>Brass number {at} ({at})</li>" for at in range(8))
+    assert "(4)" not in _kept(f"{_TEXT}<ul class='facets'>{brands}</ul>", "collection"), "a third of the page"
 
 
 def test_reviews_stay_where_they_are_all_that_the_page_has() -> None:

@@ -3,7 +3,14 @@
 import pytest
 
 from gateway.engines.content import blocks
-from gateway.engines.content.repeats import complete_records, drop_copies, groups_of, judged_alike
+from gateway.engines.content.repeats import (
+    complete_records,
+    drop_copies,
+    drop_said_twice,
+    groups_of,
+    judged_alike,
+    records_of,
+)
 from gateway.engines.html.dom import parse
 
 
@@ -38,14 +45,14 @@ def test_the_name_of_a_card_comes_with_its_price() -> None:
     found = _blocks(f"<ul>{_CARDS}</ul><p>Lamps of the valley</p>")
     keep = [block.element.tag == "p" and "crowns" in block.text for block in found]
     keep[found.index(next(block for block in found if block.text == "0 crowns"))] = False
-    complete_records(found, keep, [block.text != "Buy" for block in found])
+    complete_records(found, keep, [block.text != "Buy" for block in found], records_of(found))
     assert _kept(found, keep) == ["Lamp 1", "1 crowns", "Lamp 2", "2 crowns", "Lamp 3", "3 crowns"]
 
 
 def test_only_candidates_complete_a_card() -> None:
     found = _blocks(f"<ul>{_CARDS}</ul>")
     keep = [block.text == "2 crowns" for block in found]
-    complete_records(found, keep, [False] * len(found))
+    complete_records(found, keep, [False] * len(found), records_of(found))
     assert _kept(found, keep) == ["2 crowns"]
 
 
@@ -53,7 +60,7 @@ def test_a_little_kept_text_of_a_long_card_does_not_bring_the_rest() -> None:
     cards = "".join(f"<div class='c'><p>Lamp {at}</p><div>{'word ' * 20}</div></div>" for at in range(3))
     found = _blocks(cards)
     keep = [block.text == "Lamp 1" for block in found]
-    complete_records(found, keep, [True] * len(found))
+    complete_records(found, keep, [True] * len(found), records_of(found))
     assert _kept(found, keep) == ["Lamp 1"]
 
 
@@ -87,3 +94,29 @@ def test_a_list_and_the_lists_inside_its_items_are_one_group() -> None:
     found = _blocks(f"<ul><li>first {inner}</li><li>second</li></ul><ul><li>other</li></ul>")
     groups = [[found[at].text for at in members] for members in groups_of(found).values()]
     assert groups == [["first", "one", "two", "three", "second"], ["other"]]
+
+
+def test_a_card_says_its_name_and_price_once() -> None:
+    card = (
+        "<li class=card><h3>Mug {0}</h3><div><h3>Mug {0}</h3><p>Regular price$3{0}.00 USD</p>"
+        "<p>Regular priceSale price$3{0}.00 USD</p><b><i><p>2</p><p>2</p></i></b></div></li>"
+    )
+    found = _blocks(f"<ul>{''.join(card.format(at) for at in range(3))}</ul>")
+    keep = [True] * len(found)
+    drop_said_twice(found, keep, records_of(found))
+    assert _kept(found, keep)[:4] == ["Mug 0", "Regular price$30.00 USD", "2", "2"]
+    assert len(_kept(found, keep)) == 12, "equal numbers may be two facts"
+
+
+def test_a_lower_price_behind_the_old_one_stays() -> None:
+    found = _blocks("<ul>" + "<li><p>$29.00</p><p>$29.00 $24.00</p><p>Mug, was $29.00</p></li>" * 3 + "</ul>")
+    keep = [True] * len(found)
+    drop_said_twice(found, keep, records_of(found))
+    assert _kept(found, keep)[:3] == ["$29.00", "$29.00 $24.00", "Mug, was $29.00"]
+
+
+def test_cards_whose_classes_differ_in_number_and_place_are_records() -> None:
+    found = _blocks(
+        "".join(f"<li class='post-{at} {'last' * (at == 2)}'><h2>Bowl</h2><p>$9</p></li>" for at in range(3))
+    )
+    assert records_of(found) == [[0, 1], [2, 3], [4, 5]]

@@ -210,3 +210,28 @@ def test_invisible_characters_are_taken_out_and_counted() -> None:
 )
 def test_hiding_costs_time_in_proportion_to_the_page(body: str) -> None:
     assert takes_less(8, lambda: read(_TEXT + body))
+
+
+_FIRST_FRAME = "opacity:0;transform:translateY(20px)"
+
+
+def test_a_page_drawn_in_its_first_frame_is_read_with_a_note() -> None:
+    body = _TEXT.replace("<p>", f"<p style='{_FIRST_FRAME}'>")
+    assert read(f"<script src=a.js></script>{body}")["styles_ignored"]
+    assert "prams" in read(f"<script src=a.js></script>{body}")["content"]
+    assert "prams" not in read(body)["content"], "no script will show it"
+
+
+def test_a_little_text_in_a_first_frame_is_left_out_and_so_is_what_else_hides() -> None:
+    assert hides(f"<script src=a.js></script>{_TEXT}<p style='{_FIRST_FRAME}'>{SECRET}</p>")
+    animated = _TEXT.replace("<p>", f"<p style='{_FIRST_FRAME}'>")
+    assert hides(f"<script src=a.js></script>{animated}<p style='display:none'>{SECRET}</p>")
+    assert hides(f"<script src=a.js></script>{animated}<p style='display:none;{_FIRST_FRAME}'>{SECRET}</p>")
+
+
+def test_white_text_on_a_picture_stays() -> None:
+    picture = "<picture><img src=a.jpg style='position:absolute;width:100%'></picture>"
+    text = f"<div style='color:#fff;position:relative'><p>{SECRET}</p></div>"
+    head = "<style>body{background:#fff}</style>"
+    assert stays(f"<div>{picture}{text}</div>{_TEXT * 3}", head)
+    assert not stays(f"<div><picture><img src=a.jpg></picture>{text}</div>{_TEXT * 3}", head)

@@ -56,6 +56,19 @@ def test_the_state_of_next_is_read_instead_of_running_its_scripts() -> None:
     assert not page["needs_browser"]
 
 
+def test_a_product_in_the_state_of_an_empty_page_is_told_with_its_price_and_data() -> None:
+    weight = {"name": "Weight", "value": "410 g"}
+    product = {"name": "Alpine Shell Jacket", "price": {"amount": 219.5, "currency": "EUR"}, "attributes": [weight]}
+    story = "Three-layer shell for days above the tree line."
+    page = extract(next_page({"product": product | {"description": story}}), ExtractOptions("http://a/"))
+    assert page["content"].split("\n\n") == ["Alpine Shell Jacket", "219.5 EUR", "Weight: 410 g", story]
+
+
+@pytest.mark.parametrize("state", [{"a": {"name": "x" * 90, "value": 1}}, {"a": {"currency": "EUR", "value": True}}])
+def test_what_only_looks_like_a_pair_is_none(state: object) -> None:
+    assert extract(next_page(state), ExtractOptions("http://a/"))["content"] == ""
+
+
 def test_flight_data_is_read_element_by_element() -> None:
     def element(tag: str, children: object) -> list[object]:
         return ["$", tag, None, {"className": "not this class", "children": children}]
