@@ -16,7 +16,6 @@ from bench.growth import SIZES, careful_look, grows, quick_look
 from bench.pattern_finder import AnyPattern, PatternCall, pattern_calls, patterns_of, reachable
 from bench.pattern_memory import MOST_BYTES_PER_CHAR, bytes_per_char, repeats_groups
 from bench.pattern_strings import texts
-from gateway.engines.markdown.inline import collapse
 from gateway.sanitize.detectors import iban, phone_plans, secret_tokens
 from tests.support.cpu_time import takes_less
 
@@ -32,7 +31,6 @@ def _phone_plans() -> Sequence[AnyPattern]:
 
 
 RUN_TIME: dict[str, Callable[[], Sequence[AnyPattern]]] = {
-    "gateway.engines.markdown.inline:collapse": lambda: [re.compile(f"{_break_mark()} *")],
     "gateway.sanitize.detectors.iban:_form": lambda: [form for each in iban._FORMS if (form := iban._form(each))],
     "gateway.sanitize.detectors.phone_plans:_plan": _phone_plans,
     "gateway.sanitize.detectors.phone_plans:_number_pattern": list,
@@ -45,10 +43,6 @@ RUN_TIME: dict[str, Callable[[], Sequence[AnyPattern]]] = {
 }
 """Examples of the patterns that are made from data, by module and function. A pattern of `phone_plans` sees at most 17
 digits, so two dozen of them stand for all."""
-
-
-def _break_mark() -> str:
-    return next(char for char in map(chr, range(0xE000, 0xF900)) if collapse(f"a{char}b", True) == "a\nb")
 
 
 def _functions(call: PatternCall) -> str:
