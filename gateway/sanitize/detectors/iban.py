@@ -1,7 +1,7 @@
 """Finds international bank account numbers, with or without separators, by the country's form and mod-97 check (ISO
 13616).
 
-Source of the forms: the SWIFT IBAN registry, release 101.
+Source of the forms: the SWIFT IBAN registry, release 101, as python-stdnum 2.2 has it, read 2026-11-23.
 """
 
 import re
