@@ -196,13 +196,14 @@ def _copied_shares(blocks: Sequence[TextBlock], keep: Sequence[bool], copied: Se
 
 
 def groups_of(blocks: Sequence[TextBlock]) -> dict[Any, list[int]]:
-    """Numbers of the blocks by the table or list to which they belong directly."""
+    """Numbers of the blocks by the table to which they belong directly, or by the outermost list."""
     groups: dict[Any, list[int]] = {}
+    outermost: dict[Any, Any] = {}
     for at, block in enumerate(blocks):
         if block.element.tag in ("td", "th"):
             box = next(block.element.iterancestors("table"), None)
         elif block.element.tag == "li":
-            box = _outermost_list(block.element.getparent())
+            box = _outermost_list(block.element.getparent(), outermost)
         elif block.element.tag in ("dt", "dd"):
             box = block.element.getparent()
         else:
@@ -212,11 +213,18 @@ def groups_of(blocks: Sequence[TextBlock]) -> dict[Any, list[int]]:
     return groups
 
 
-def _outermost_list(box: Any) -> Any:
+def _outermost_list(inner: Any, known: dict[Any, Any]) -> Any:
     """The list itself, or the one of which it is a part of an item. Not of definitions: those inside one describe
-    other things, such as the methods of a class."""
-    above = None if box is None else box.getparent()
-    while above is not None and above.tag == "li" and above.getparent() is not None:
-        box = above.getparent()
-        above = box.getparent()
-    return box
+    other things, such as the methods of a class. `known`: the answers so far, so that each list is looked at once."""
+    path: list[Any] = []
+    box = inner
+    while box is not None and box not in known:
+        path.append(box)
+        item = box.getparent()
+        if item is None or item.tag != "li" or item.getparent() is None:
+            known[box] = box
+            break
+        box = item.getparent()
+    found = known.get(box)
+    known.update(dict.fromkeys(path, found))
+    return found
