@@ -38,9 +38,9 @@ class ConnectionBase(RequestHandler):
         return self._loop
 
     @property
-    def has_requests(self) -> bool:
-        """Whether a request's whole header was parsed and waits to be served."""
-        return bool(self._messages)
+    def waiting_requests(self) -> int:
+        """Requests whose whole header was parsed and that wait to be served."""
+        return len(self._messages)
 
     @property
     def is_waiting(self) -> bool:

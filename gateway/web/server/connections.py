@@ -21,6 +21,11 @@ LINGER_S = 0.5
 """How long a connection that is idle when the server begins to drain may still bring a request, which is answered.
 Chosen: longer than a round trip to any client. Half could cut clients far away; double would delay each restart."""
 
+_MANY_REQUESTS = 8
+"""Requests that wait on one connection from which the parser may be held: it stops behind 32 messages, of which one may
+be served already (aiohttp 3.14.5, `MAX_MSG_QUEUE_SIZE`). Chosen: clients that send one request behind another send a
+few. At half nothing changes for others; at double the distance to 31 is half."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
@@ -37,7 +42,7 @@ class ClientConnection(ConnectionBase):
     live longer. So has a client that does not read.
     """
 
-    __slots__ = ("__weakref__", "_header_timer", "_limits", "_linger_timer", "_stall_timer", "_was_paused")
+    __slots__ = ("__weakref__", "_header_timer", "_limits", "_linger_timer", "_may_be_held", "_stall_timer")
 
     def __init__(self, server: web.Server, limits: ConnectionLimits, **settings: Any) -> None:
         super().__init__(server, **settings)
@@ -45,7 +50,7 @@ class ClientConnection(ConnectionBase):
         self._header_timer: asyncio.TimerHandle | None = None
         self._linger_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
-        self._was_paused = False
+        self._may_be_held = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -57,19 +62,24 @@ class ClientConnection(ConnectionBase):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._header_timer is not None and self.has_requests:
-            self._stop_header_timer()
-        elif self._header_timer is None and self.awaits_header:  # a header has begun but is not complete
+        waiting = self.waiting_requests
+        if waiting:
+            if self._header_timer is not None:
+                self._stop_header_timer()
+            if waiting >= _MANY_REQUESTS:
+                self._may_be_held = True
+        elif self._header_timer is None and self.is_waiting:  # a header has begun but is not complete
             self._start_header_timer()
 
     def pause_reading(self) -> None:
-        self._was_paused = True
+        self._may_be_held = True
         super().pause_reading()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        """Nothing on a connection whose reading was never paused. aiohttp calls it twice for each body, and each time
-        lets the parser parse an empty piece (3 % of the instructions of a small call)."""
-        if self._was_paused:
+        """Nothing where reading was never paused and where never many requests waited: then neither the transport nor
+        the parser holds anything back. aiohttp calls it twice for each body, and lets the parser parse an empty piece
+        (3 % of the instructions of a small call)."""
+        if self._may_be_held:
             super().resume_reading(resume_parser)
 
     def connection_lost(self, exc: BaseException | None) -> None:

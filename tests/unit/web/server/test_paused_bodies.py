@@ -56,3 +56,15 @@ async def test_requests_behind_a_paused_body_are_served_without_waiting_for_more
         writer.write(b"".join(requests))
         for size in (first, 360_000, 700_000, 3, 1):
             assert (await reader.readuntil(b">")).endswith(b"<%d>" % size)
+
+
+async def test_more_requests_than_the_parser_takes_at_once_are_served_behind_a_body_that_is_awaited() -> None:
+    """aiohttp's parser stops behind 32 messages. Of these one is served already, so that the queue of 31 is not full:
+    nothing but the reading of a body lets the parser go on."""
+    request = whole(5)
+    async with asyncio.timeout(20), connected() as (reader, writer):
+        writer.write(request[:-5])
+        await asyncio.sleep(0.05)
+        writer.write(request[-5:] + request * 60)
+        for _ in range(61):
+            assert (await reader.readuntil(b">")).endswith(b"<5>")
