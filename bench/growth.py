@@ -102,13 +102,15 @@ def careful_look(
 ) -> Growth | None:
     """The same of a call that did not look linear.
 
-    What grows is measured again with larger inputs: where a buffer outgrows a cache or an allocator's limit, or a text
-    the bound of a repetition, the time jumps once; a quadratic grows as fast at every doubling.
+    What grows is measured again with larger inputs, and once more with inputs of twice their size: where a buffer
+    outgrows a cache or an allocator's limit, or a text the bound of a repetition, the time jumps; a quadratic grows as
+    fast at every later doubling.
     """
     found = growth(call, make, sizes)
     if found.worst < MOST_GROWTH:
         return None
     times = max(_LARGER, min(_MUCH_LARGER, int((_LONG_S / found.times_s[-1]) ** 0.5)))
-    again = growth(call, make, tuple(times * size for size in sizes))
-    steady = min(after / max(before, FLOOR_S) for before, after in pairwise(again.times_s))
-    return found if steady >= MOST_GROWTH else None
+    for larger in (times, 2 * times):
+        if growth(call, make, tuple(larger * size for size in sizes[-2:])).worst < MOST_GROWTH:
+            return None
+    return found

@@ -246,8 +246,8 @@ Outcome: TypeAlias = Literal["", "client_gone", "truncated", "tool_error", "canc
 
 
 class RequestStats:
-    """What one request used; filled while it is served, read for the log line and the metrics. What was not set is at
-    its default on the class: a request sets few of them, and each one costs every request.
+    """What one request used; filled while it is served, read for the log line and the metrics. The defaults are
+    attributes of the class: a request sets few of these values, and each assignment costs every request.
 
     Times are seconds, `started_s` on the monotonic clock. `findings` counts masked values by entity. `body_values`:
     JSON values of a large body, at most. `owns_body`: only the service that answers has the lists and objects of the

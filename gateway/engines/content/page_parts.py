@@ -143,7 +143,7 @@ def _most_words(part: int, page_words: int) -> float:
 
 
 def _clear_related(sizes: Sequence[int], parts: list[int]) -> None:
-    """Takes RELATED from all blocks if boxes so named hold much of the page: its own list has such a name."""
+    """Removes RELATED from all blocks if boxes with such names hold much of the page: then they hold its main list."""
     if sum(size for size, part in zip(sizes, parts, strict=True) if part & RELATED) > _MAX_RELATED_SHARE * sum(sizes):
         parts[:] = [part & ~RELATED for part in parts]
 

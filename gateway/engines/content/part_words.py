@@ -1,5 +1,5 @@
-"""How texts begin that are no content of a page: labels of buttons, terms of delivery, what is told of a poster, and
-headings over what is related. `page_parts` reads them.
+"""Patterns for the beginnings of texts that are not content: button labels, delivery terms, details of a forum's
+poster, and headings of related items. `page_parts` matches blocks against them.
 """
 
 import re

@@ -62,10 +62,10 @@ _SPOKEN_LABEL = re.compile(
     r"(?:regular|sale|unit|original|current|old|new) price:?|variant sold out or unavailable|collection:|\W{1,3}",
     re.IGNORECASE,
 )
-"""Words of shops for screen readers alone that stand at every price, choice or title; or a mark, such as the box at
-each ingredient."""
+"""Labels for screen readers that shops repeat at every price, choice or title; or a mark, such as the check box of an
+ingredient."""
 _BEGINS = re.compile(r"[$€£¥]?\w|-\d")
-"""What begins another field: cents that follow a price begin with a mark."""
+"""The beginning of a new field behind a price. The cents of the price itself begin with a decimal mark."""
 _LABEL_CHARS = 40
 """Longest label of a button. Chosen: "add 2 to shopping basket"; at half such are kept, at double names of goods that
 begin like a button go."""

@@ -39,8 +39,8 @@ date. Two plans of a price list, or the requirements of two systems, share half 
 _NUMBERED = re.compile(r"\d+|\b(?:first|last|odd|even)\b")
 """What of its class tells one record of a list from the others: its number ("post-61"), its place."""
 _SAID_WORDS = 16
-"""Most words of a field that is told once in a record. Chosen: a long name, or a price with three labels for readers of
-the screen. At half, long names come twice; at double, sentences of a description count."""
+"""A field of at most so many words is kept once in a record. Chosen: a long name, or a price with three labels for
+screen readers. At half, long names are kept twice; at double, equal sentences of a description are dropped."""
 _PRICES = re.compile(r"[$€£¥]\s?\d[\d.,]{0,20}|\d[\d.,]{0,20}\s?(?:€|usd|eur|gbp)")
 _PRICE_AND_LABELS = re.compile(
     rf"{_PRICES.pattern}|\W|regular|sale|unit|original|current|old|new|now|was|from|price|usd|eur|gbp"
@@ -214,8 +214,9 @@ def groups_of(blocks: Sequence[TextBlock]) -> dict[Any, list[int]]:
 
 
 def _outermost_list(inner: Any, known: dict[Any, Any]) -> Any:
-    """The list itself, or the one of which it is a part of an item. Not of definitions: those inside one describe
-    other things, such as the methods of a class. `known`: the answers so far, so that each list is looked at once."""
+    """The outermost list that contains this list in its items; the list itself where none does. Definition lists are
+    no such containers: one inside another describes other things, such as the methods of a class. `known` maps each
+    list to its outermost list; the function adds to it, so that it visits each list once."""
     path: list[Any] = []
     box = inner
     while box is not None and box not in known:

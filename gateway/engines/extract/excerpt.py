@@ -263,8 +263,9 @@ def _write(content: str, chosen: list[_Piece]) -> Steps[str]:
 
 
 def _seam(last: _Piece, between: str, piece: _Piece) -> str:
-    """What stands between two pieces that follow each other: as in the page, where a paragraph or a quotation goes on.
-    A blank line, where headings stood there, which are in the second piece's path, or where code was cut."""
+    """The separator of two consecutive pieces. It is the page's own white space where a paragraph or quotation
+    continues. It is a blank line where a heading stood between them, which the second piece's path repeats, or where a
+    code block was cut."""
     is_cut = last.after or piece.before
     return "\n\n" if is_cut or not between or "#" in between else between
 

@@ -33,7 +33,7 @@ _SLOTS = 8
 """Names that one step may have. Chosen: pages have five; a step with more never matches."""
 
 _NO_NAME = " "
-"""No element has it."""
+"""A name that no element has."""
 _OwnTest = AttributeTest | PlaceTest | StateTest | HasTest
 
 

@@ -1,7 +1,9 @@
-"""Whether a word is one that is in use: a word or name that a query means as it stands, though no page has it.
+"""Tells whether a word is a known English word or name. Spelling correction leaves a known word as it is, even if no
+indexed page contains it.
 
-The vocabulary of the embedding model's tokenizer, which comes with the gateway (`engines.embedding.wordpiece`), has the
-22,000 most usual words and names of English texts. Its text is searched as it is: a set of its words would take 2 MB.
+The word list is the vocabulary of the embedding model's tokenizer (`engines.embedding.wordpiece`), which the gateway
+ships: the 22,000 most frequent words and names of English texts. `is_known` searches the file's bytes, because a set of
+the words would take 2 MB.
 """
 
 from functools import cache

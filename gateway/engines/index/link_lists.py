@@ -34,7 +34,8 @@ def by_links(stored: StoredPages, pages: list[RankedPage], text: str) -> list[Ra
 
 
 def link_share(markdown: str) -> float:
-    """The share of a text, 0 to 1, that stands in links; their targets do not count. In time linear in the text."""
+    """The share of a text, 0 to 1, that is link text. Link targets count neither as link text nor as text. Takes time
+    linear in the length."""
     parts = markdown.split("](")
     shown = sum(len(before) - before.rfind("[") - 1 for before in parts[:-1])
     targets = sum(max(behind.find(")"), 0) + _LINK_MARKS for behind in parts[1:])

@@ -52,8 +52,8 @@ _ADDRESS_WORD = re.compile(
 _ASSIGNED = re.compile(
     rb"(?:ip|ipv4|addr|address|host|hostname|client|server|peer|for|from|to|by|remote|src|dst|source|destination|user|ffff):\Z"
 )
-"""What stands right before an address behind a colon; other colons are those of packages and images: `nginx:1.2.3.4`.
-`::ffff:` is the head of an IPv4 address in IPv6 (RFC 4291)."""
+"""Words that introduce an address with a colon (`client:1.2.3.4`). A colon behind another word separates a package or
+image from its version (`nginx:1.2.3.4`). `::ffff:` introduces an IPv4 address in IPv6 (RFC 4291)."""
 _HEADING = re.compile(rb"\A[ \t>]*(?:#{1,6}[ \t]+|[-*+] \[)\Z")
 _WORD_REACH_CHARS = 24
 """Chosen: a word or two before the address. At half "the address is" is lost; at double words of other sentences."""

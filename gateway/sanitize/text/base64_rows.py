@@ -60,9 +60,11 @@ def may_end_in_rows(text: str | bytes) -> bool:
 
 
 def open_rows_start(text: bytes, least: int) -> int:
-    """Where the rows begin with which the text ends, and with which it may go on: those that `rows_of` may read
-    together, or the last _KEPT_ROWS of too many. The text's length where it does not end in rows of text. What is
-    before `least` is not looked at."""
+    """The index at which the last block of base64 rows begins, if the text ends in such a block and more rows may
+    follow. Of a block that is too long, the index of its last _KEPT_ROWS rows. The text's length where it ends in no
+    such block. The search stops at the index `least`.
+
+    The block is what `rows_of` would read together."""
     line_end = text.rfind(b"\n")
     open_row = _OPEN_ROW.fullmatch(text, line_end + 1)
     if line_end < 0 or open_row is None:
