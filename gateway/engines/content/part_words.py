@@ -54,4 +54,4 @@ FIRST_WORD = re.compile(
     r"usually|ships?|dispatched|delivered|orders?|pay|tax|taxes|secure|safe|payments?|money)\b",
     re.IGNORECASE,
 )
-"""What such a text begins with: most blocks need no further search."""
+"""The first words of the texts above: a block that begins with none of them needs no further search."""

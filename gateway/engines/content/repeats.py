@@ -37,7 +37,7 @@ date. Two plans of a price list, or the requirements of two systems, share half 
 
 
 _NUMBERED = re.compile(r"\d+|\b(?:first|last|odd|even)\b")
-"""What of its class tells one record of a list from the others: its number ("post-61"), its place."""
+"""Parts of a class that differ between the records of one list: a number (`post-61`) or a place (`last`)."""
 _SAID_WORDS = 16
 """A field of at most so many words is kept once in a record. Chosen: a long name, or a price with three labels for
 screen readers. At half, long names are kept twice; at double, equal sentences of a description are dropped."""

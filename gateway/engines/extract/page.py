@@ -35,8 +35,8 @@ from gateway.engines.text.word_count import count_words
 MAX_TEXT_CHARS = 2_000_000
 """Content of a page. Chosen: half cuts long books and specifications; double doubles the memory of a crawl's pages."""
 _NO_WORDS = 8
-"""A page of fewer words has no text: what its data holds is its text, if it is a sentence. Chosen: a name and a slogan.
-At half, such hide the data; at double, short notices give way to it."""
+"""A page that shows fewer words is read from the data of its scripts, if this has so many words. Chosen: a name and a
+slogan. At half, such a page hides its data; at double, data replaces short notices."""
 _SCRIPTED_CHARS = 300
 """A page with scripts and less content than this is reported as one that needs JavaScript."""
 _DESCRIPTION_CHARS = 500
