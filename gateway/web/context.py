@@ -1,6 +1,5 @@
 """The state of one request in the chain: one object, stored on the request under one typed key. Knows no interface."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,22 +19,20 @@ from gateway.web.state import ServerState
 class RequestContext:
     """Made by the outermost middleware (`observe`); `auth` sets `caller`, `body` sets `body`.
 
-    `task` serves the request to the end of its answer. `body`: the result of `Endpoint.check`, None where no body was
-    read. `history_verdicts`: the verdicts on stored turns that a handler added to the body. `work`: what decoding,
-    checking and sanitizing it has cost. `limits`: the state of the key's limits after this request was counted, by
-    name; empty for none. `reservation`: what the request may use of its key's budgets, until it is settled.
+    `body`: the result of `Endpoint.check`, None where no body was read. `history_verdicts`: the verdicts on stored
+    turns that a handler added to the body. `work`: what decoding, checking and sanitizing it has cost. `limits`: the
+    state of the key's limits after this request was counted, by name; empty for none. `reservation`: what the request
+    may use of its key's budgets, until it is settled.
     """
 
     server: ServerState
     request_id: str
     endpoint: Endpoint
     stats: RequestStats
-    task: asyncio.Task[object]
     caller: Caller = field(init=False)
     body: Any = None
     history_verdicts: Sequence[Verdict] = ()
     work: RequestWork = field(default_factory=RequestWork)
-
     limits: dict[str, LimitState] = field(default_factory=dict)
     reservation: Reservation | None = None
 

@@ -8,7 +8,6 @@ key, a query string, a prompt or an answer. Knows no HTTP but the status.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from gateway import logs
 from gateway.access.prices import Used
@@ -24,7 +23,8 @@ Half would write smaller groups, which cost more a line; double would delay line
 the loop for milliseconds."""
 
 
-class Finished(NamedTuple):
+@dataclass(slots=True)
+class Finished:
     """The record of a request that was answered, or whose client left.
 
     `endpoint`: the row's name or `unmatched`. `total_s`: seconds from the first middleware to the end of the answer.
@@ -127,13 +127,15 @@ class Recorder:
         calls: dict[tuple[str, str, str, str], int] = {}
         for finished in gathered:
             stats = finished.stats
+            outcome, key_id, model = stats.outcome, stats.key_id, stats.model
             for tool, number in stats.tools.items():
-                kind = tool, stats.outcome, stats.key_id, stats.model
+                kind: tuple[str, str, str, str] = tool, outcome, key_id, model
                 calls[kind] = calls.get(kind, 0) + number
-                if tool == stats.tool:
-                    durations.setdefault(tool, []).append(finished.total_s)
-        for (tool, outcome, key_id, model), number in calls.items():
-            self._metrics.tool_calls.labels(tool, outcome or "ok").inc(number)
+            if stats.tool in stats.tools:
+                durations.setdefault(stats.tool, []).append(finished.total_s)
+        for kind, number in calls.items():
+            tool, result, key_id, model = kind
+            self._metrics.tool_calls.labels(tool, result or "ok").inc(number)
             if self._usage is not None:
                 self._usage.add(UsageKey(key_id, model, tool), Used(tool_calls=number), 0 if model else number)
         for tool, times in durations.items():

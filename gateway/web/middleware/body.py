@@ -13,6 +13,7 @@ from gateway.resilience.freed_memory import give_back
 from gateway.resilience.slices import in_slices
 from gateway.schemas import MAX_DEPTH, MEASURED_BYTES
 from gateway.schemas.json_size import TooDeep, TooDense, TooManyValues, measure
+from gateway.web.aiohttp_internals import take_whole_body
 from gateway.web.context import CONTEXT
 from gateway.web.middleware.limits import reserve
 from gateway.wire.large_json import decode_steps
@@ -40,16 +41,15 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         coding = headers.get(hdrs.CONTENT_ENCODING)
         if coding is not None and coding.lower() != "identity":
             raise UnsupportedMediaType("the Content-Encoding is not supported; send the body without one")
-        server, content = context.server, request.content
+        server = context.server
         max_bytes, own_max_bytes = request.client_max_size, context.endpoint.max_body_bytes
         if 0 < own_max_bytes < max_bytes:
             max_bytes = own_max_bytes
-        if content.is_eof():  # it came with the headers: nothing to wait for
-            raw: bytes | bytearray = content.read_nowait()
-            if len(raw) > max_bytes:
-                raise _too_large(len(raw), max_bytes)
-        else:
+        raw: bytes | bytearray | None = take_whole_body(request.content)
+        if raw is None:
             raw = await _receive(request, max_bytes, server.body_timeout_s)
+        elif len(raw) > max_bytes:
+            raise _too_large(len(raw), max_bytes)
         size, max_values = len(raw), server.max_json_values
         if is_large := size > MEASURED_BYTES or size > max_values:
             give_back()

@@ -43,7 +43,7 @@ def observing(server: ServerState) -> Middleware:
         if sent_trace is not None and (parent := trace.parent_of(sent_trace)) is not None:
             stats.trace_id = trace.trace_id(parent)
             token = trace.enter(parent)
-        request[CONTEXT] = context = RequestContext(server, request_id, endpoint, stats, task)
+        request[CONTEXT] = context = RequestContext(server, request_id, endpoint, stats)
         status, events = CLIENT_GONE, 0
         try:
             reply = await handler(request)

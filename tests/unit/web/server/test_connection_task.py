@@ -1,0 +1,109 @@
+"""A connection serves its requests in one task: what one of them did to the task is nothing to the next."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import aiohttp
+from aiohttp import web
+
+from gateway.web.aiohttp_internals import take_whole_body
+from gateway.web.in_flight import IN_FLIGHT, InFlight
+from gateway.web.listen_socket import bind
+from gateway.web.server.runner import Listener
+
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@asynccontextmanager
+async def connected(answer: Answer) -> AsyncIterator[Callable[[bytes], Awaitable[str]]]:
+    """A function that posts a body over the one connection and returns the answer's text."""
+    app = web.Application()
+    app[IN_FLIGHT] = InFlight(10)
+    app.router.add_post("/", answer)
+    listener, sock = Listener(app, header_timeout_s=5, stalled_s=5), bind("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{sock.getsockname()[1]}/"
+    await listener.start([sock])
+    try:
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)) as session:
+
+            async def post(body: bytes) -> str:
+                async with asyncio.timeout(10), session.post(url, data=body) as response:
+                    return await response.text()
+
+            yield post
+    finally:
+        await listener.close()
+
+
+async def test_a_request_that_took_back_its_cancellation_leaves_time_limits_to_the_next() -> None:
+    tasks = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.append(task)
+        if await request.read() == b"cancelled":
+            asyncio.get_running_loop().call_soon(task.cancel)
+            try:
+                await asyncio.sleep(10)
+            except asyncio.CancelledError:
+                return web.Response(text=f"taken back, {task.uncancel()} left")
+        try:
+            async with asyncio.timeout(0.01):
+                await asyncio.sleep(10)
+        except TimeoutError:
+            return web.Response(text=f"out of time, {task.cancelling()} left")
+        return web.Response(text="never")
+
+    async with connected(answer) as post:
+        assert await post(b"cancelled") == "taken back, 0 left"
+        assert await post(b"limited") == "out of time, 0 left"
+    assert (tasks[0] is tasks[1]) is (sys.version_info < (3, 12))
+
+
+async def test_a_client_that_leaves_ends_what_its_request_waits_for() -> None:
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        began.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.set()
+        return web.Response()
+
+    async with connected(answer) as post:
+        asking = asyncio.ensure_future(post(b"slow"))
+        await began.wait()
+        asking.cancel()
+        async with asyncio.timeout(5):
+            await ended.wait()
+
+
+async def test_a_failure_of_one_request_is_answered_and_the_connection_ends() -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        raise ValueError("of the handler")
+
+    async with connected(answer) as post:
+        assert '"server_error"' in await post(b"")
+        assert '"server_error"' in await post(b"")
+
+
+async def test_a_body_is_taken_whole_only_where_all_of_it_came_in_one_piece_and_none_was_read() -> None:
+    taken: list[bytes | None] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.headers.get("X-Read"):
+            await request.content.readany()
+        taken.append(take_whole_body(request.content))
+        rest = await request.read()
+        return web.Response(text=f"{len(rest)}")
+
+    async with connected(answer) as post:
+        assert await post(b"abc") == "0"
+        assert await post(b"") == "0"
+        long = b"x" * 900_000
+        assert await post(long) == f"{len(long)}"
+    assert taken == [b"abc", None, None]
