@@ -29,13 +29,16 @@ _LEAST_FOUND, _FREQUENT = 2, 200
 """Passages that a word must be in to be proposed, and up to how many are counted: of several words that are one slip
 away the most frequent one is meant."""
 
-_PLAIN_WORD = re.compile(rf"(?<![\w'’./:-])[A-Za-z][a-z]{{{_LEAST_CHARS - 1},{_MOST_CHARS - 1}}}(?![\w'’/-]|[.:]\w)")
+_PLAIN_WORD = re.compile(
+    rf"(?<![\w'’./:-])[A-Za-z](?:[a-z]|_(?=[a-z])){{{_LEAST_CHARS - 1},{_MOST_CHARS - 1}}}(?![\w'’/-]|[.:]\w)"
+)
+"""A word, or a name with underscores, for which the whole name that is one slip away must be in pages."""
 
 
 def respelt(reader: IndexReader, query: IndexQuery, asked: QueryTerms, counter: PassageCounts) -> dict[str, str]:
     """The misspelt words of a query with the terms `asked`, as they are written, and the words that are meant.
 
-    Only words of passages that the query's owners may see are proposed. Names (`getItem`, `a_b`, `--option`) and
+    Only words of passages that the query's owners may see are proposed. Names (`getItem`, `a.b`, `--option`) and
     queries in other languages than English are left alone.
     """
     if query.phrases or foreign_stop_words(WORD.findall(fold(query.text))):
