@@ -55,9 +55,14 @@ async def test_a_misspelt_name_with_underscores_is_replaced_by_one_that_pages_ha
     await index.add([IndexedPage(f"https://a.test/{name}", name, text, "key1") for name, text in texts.items()])
     answer = await LocalSearch(index).search(SearchRequest("worker_threds"), WebCall("key1", "r"))
     other = await LocalSearch(index).search(SearchRequest("waiter_threads"), WebCall("key1", "r"))
+    known = await LocalSearch(index).search(SearchRequest("waits_work"), WebCall("key1", "r"))
     await index.close()
     assert {each["title"] for each in answer["results"]} == {"guide", "more"}
-    assert '"worker_threads" instead of "worker_threds"' in answer["note"] and not other["results"]
+    assert (
+        '"worker_threads" instead of "worker_threds"' in answer["note"]
+        and not other["results"]
+        and not known["results"]
+    )
 
 
 @pytest.mark.slow
@@ -108,6 +113,15 @@ async def test_a_query_that_finds_a_good_page_as_it_is_written_is_not_corrected(
     await index.close()
     assert whole["results"][0]["title"] == "guide" and "Searched for" not in whole.get("note", "")
     assert "Searched for" in alone["note"]
+
+
+async def test_of_words_as_frequent_the_one_that_is_in_use_and_of_the_likelier_slip_is_meant(tmp_path: Path) -> None:
+    texts = {name: f"About this and threads and threes, {name}." for name in ("first", "second", "third")}
+    index = PageIndex(tmp_path / "i.db")
+    await index.add([IndexedPage(f"https://a.test/{name}", name, text, "key1") for name, text in texts.items()])
+    answer = await LocalSearch(index).search(SearchRequest("threds"), WebCall("key1", "r"))
+    await index.close()
+    assert '"threads" instead of "threds"' in answer["note"]
 
 
 @pytest.mark.parametrize(
