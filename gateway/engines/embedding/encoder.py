@@ -13,6 +13,7 @@ import onnxruntime
 
 from gateway.engines.embedding.model_file import DIMENSIONS
 from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
+from gateway.resilience.freed_memory import give_back
 
 Array = Any
 """A numpy array."""
@@ -28,9 +29,14 @@ class Encoder:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
-        options.enable_cpu_mem_arena = False
+        # The arena keeps what texts of different lengths need, for both lanes. Without it, and with a plan of memory
+        # for each length, malloc's heaps grow by 150 MB over 250 texts; with it by 50 MB, all in the first 100, at the
+        # same CPU (measured with two threads and lengths of 3 to 256 tokens).
+        options.enable_cpu_mem_arena = True
+        options.enable_mem_pattern = False
         self._session: Any = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self._tokenizer = WordPiece(load_vocabulary())
+        give_back()  # loading leaves 60 MB of freed memory
 
     def encode(self, texts: Sequence[str], max_tokens: int) -> tuple[Array, list[int], list[bool]]:
         """A row of length one for each text, its number of tokens, and whether it was cut.

@@ -1,7 +1,8 @@
-"""Fuses the ranking by words with the ranking by vectors: a page's rank is the sum of what its places are worth.
+"""Fuses the ranking by words with the ranking by vectors: a page's rank is the sum of what both give it.
 
-Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): a place is worth 1 / (K + place). Runs in a reader
-thread; the reader decides which of the near passages the query's owners may see.
+Each ranking gives its best page one, words a page of half the rank half, vectors nothing, since cosines of one query
+differ by little. So a page far above all others in one ranking stays first, which the sum of places does not see. Runs
+in a reader thread; the reader decides which of the near passages the query's owners may see.
 """
 
 from dataclasses import dataclass, field
@@ -11,31 +12,32 @@ from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.reader import Candidate, IndexReader
 
 _RRF_K = 10
-"""Chosen on both kinds of sets: 5 and 20 change MRR@10 over documentation by at most .013, and nDCG@10 of Cranfield by
-.006."""
+"""Among a page's passages a place is worth 1 / (K + place), as in reciprocal rank fusion (Cormack, Clarke and Büttcher,
+SIGIR 2009). Chosen for pages, where 5 and 20 changed MRR@10 over documentation by at most .013."""
+
+_NEAR_FLOOR = 0.5
+"""Share of the nearest page's rank that counts nothing. Measured on 80 and 184 questions over two sets of documentation
+(`bench.search_quality`), a half of the second for choosing: MRR@10 .824, .901 and, of the other half, .851; at .4 .822,
+.892 and .850, at .6 .828, .892, .847; at .8 .823, .903, .845 with messages below what words alone find. By places, as
+in reciprocal rank fusion, .809, .864 and .832."""
 
 EXPANDED_SHARE = 1.0
 """What the ranking by vectors counts beside one by words that feedback has widened to words of the same subject.
 Measured on Cranfield: nDCG@10 .439; with 1.5 .437, with 3 .421."""
 
-_MOST_SHARE, _LEAST_SHARE = 12.0, 0.3
-_UNSURE_COVERAGE, _SURE_COVERAGE = 0.6, 1.0
-"""What it counts beside a ranking by words alone: 12 for a sentence of which the best page holds up to 60 % of the
-weight, so that words decide between pages that are as near, and .3 at 100 %, where a name is found as it stands. Lists
-of words and messages of programs have .3 as well: over 774 pages of 18 sites MRR@10 of 40 messages is .85 instead of
-.72 (by words .89), of questions in other words .50 instead of .48 (.37), of 236 in all .66 instead of .63; of the 80
-questions over 3,399 pages .808 instead of .802; .15 and .6 differ by .002.
-Chosen on two thirds of 80 and 82 questions over two sets of documentation (`bench.search_quality`): MRR@10 .787 and
-.755, with 3 instead .786 and .717, with 8 .785 and .754; a share of 1 for every query is .05 below on the first, since
-the model does not know names. Over parts of the pages of three sets, 34 questions in other words: .69, with 8 .66, with
-16 .70, and 26 other questions .75, .77 and .75. With .3 from 90 % on, MRR@10 is .831 instead of .846 for the 80
-questions over 165 of their pages, and the same on two other sets (vectors of 256 tokens)."""
+_MOST_SHARE, _LEAST_SHARE = 3.0, 0.2
+_UNSURE_COVERAGE, _SURE_COVERAGE = 0.8, 1.0
+"""What it counts beside a ranking by words alone: 3 for a sentence of which the best page holds up to 80 % of the
+weight, so that words decide between pages that are as near, and .2 at 100 %, where a name is found as it stands. Lists
+of words and messages of programs have .2 as well: with .3 messages of the first set (see _NEAR_FLOOR) have .778, with
+.2 and .1 .833, as by words alone. Chosen as above: with 2 MRR@10 .821, .883 and .855, with 6 .829, .900 and .845; with
+_UNSURE_COVERAGE .7 or .9 it changes by at most .005."""
 
 _NEXT_SHARE = 0.3
 _NEXT_PASSAGES = 2
 """Share and number of the further passages in a page's rank, by words and by vectors. Measured as above, by words: the
 best passage alone gives MRR@10 .70 and .67 (80 and 60 questions), these .74 and .78; a share of .5 is .01 below on
-both. By vectors: with them questions without a shared word gain .03 and .08 where words are unsure."""
+both. By vectors alone: .680, .784 and .813 without (sets as in _NEAR_FLOOR), .734, .802 and .811 with them."""
 
 COUNTED_PASSAGES = 1 + _NEXT_PASSAGES
 _LACKING_SHARE = 0.5
@@ -65,6 +67,14 @@ class RankedPage:
         lacking = max(COUNTED_PASSAGES - size, 0)
         return scores[0] + _NEXT_SHARE * (sum(scores[1:]) + _LACKING_SHARE * lacking * scores[0])
 
+    def near_strength(self, furthest: float) -> float:
+        """As `strength`, of cosines: a passage that is not among the near ones counts as the furthest of these, but at
+        least half of the best. Counted as nothing, pages of one near passage are behind long ones: MRR@10 by vectors
+        alone .723, .772 and .793 instead of .734, .802 and .811 (sets as in _NEAR_FLOOR)."""
+        best, *others = [each.score for each in self.passages[:COUNTED_PASSAGES]]
+        lacking = _NEXT_PASSAGES - len(others)
+        return best + _NEXT_SHARE * (sum(others) + lacking * max(furthest, _LACKING_SHARE * best))
+
 
 def near_passages(reader: IndexReader, query: IndexQuery) -> list[Candidate]:
     """The near passages that the query's owners may see and its conditions allow, nearest first."""
@@ -79,10 +89,11 @@ def near_pages(reader: IndexReader, near: list[Candidate], text: str) -> list[Ra
     pages: dict[int, RankedPage] = {}
     for each in near:
         pages.setdefault(each.page, RankedPage(each.page)).passages.append(each)
+    furthest = near[-1].score if near else 0.0
     for row, url, title in reader.names(list(pages)):
         page = pages[row]
         page.cosine = page.passages[0].score
-        page.rank = page.strength() * (1 - _PRIOR_SHARE * (1 - page_prior(url, title, text)))
+        page.rank = page.near_strength(furthest) * (1 - _PRIOR_SHARE * (1 - page_prior(url, title, text)))
     return sorted(pages.values(), key=lambda page: -page.rank)
 
 
@@ -101,13 +112,14 @@ def fused(by_words: list[RankedPage], by_vectors: list[RankedPage], share_of_vec
     """
     pages: dict[int, RankedPage] = {}
     worth: dict[int, float] = {}
-    for ranking, share in ((by_words, 1.0), (by_vectors, share_of_vectors)):
+    for ranking, share, floor in ((by_words, 1.0, 0.0), (by_vectors, share_of_vectors, _NEAR_FLOOR)):
         passages = sorted((each for page in ranking for each in page.passages), key=lambda each: -each.score)
         for place, each in enumerate(passages):
             worth[each.row] = worth.get(each.row, 0.0) + 1 / (_RRF_K + place + 1)
-        for place, page in enumerate(ranking):
+        best = max((page.rank for page in ranking), default=0.0) or 1.0
+        for page in ranking:
             both = pages.setdefault(page.row, RankedPage(page.row))
-            both.rank += share / (_RRF_K + place + 1)
+            both.rank += share * max(page.rank / best - floor, 0.0) / (1 - floor)
             both.cosine = max(both.cosine, page.cosine)
             known = {each.row for each in both.passages}
             both.passages += [each for each in page.passages if each.row not in known]

@@ -14,7 +14,8 @@ import gateway.engines.embedding
 _ENDINGS = ("ing", "ers", "ed", "es", "er", "ly", "s", "d")
 """Endings of words whose base alone may be in the vocabulary (`staffing`, `rebooted`)."""
 _LEAST_BASE_CHARS = 4
-"""Shortest base. Chosen: of shorter ones the vocabulary has every group of letters, so any slip would be a word."""
+"""Shortest base, its silent e included (`gluing`). Chosen: of shorter ones the vocabulary has every group of letters,
+so any slip would be a word."""
 
 
 @cache
@@ -33,6 +34,6 @@ def _forms(word: str) -> list[str]:
     forms = [word]
     for ending in _ENDINGS:
         base = word.removesuffix(ending)
-        if len(word) > len(base) >= _LEAST_BASE_CHARS:
+        if len(word) > len(base) >= _LEAST_BASE_CHARS - 1:
             forms += [base, f"{base}e", base[:-1] if base[-1] == base[-2] else base]
     return [form for form in dict.fromkeys(forms) if len(form) >= _LEAST_BASE_CHARS]

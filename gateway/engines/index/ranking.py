@@ -10,7 +10,8 @@ finds a good page as it is written. Then:
    no sentence (`coverage`), lowered for long pages where the query is a program's message (`messages`), raised for
    pages that define the name that is the query (`definitions`), lowered for lists of links (`link_lists`), and raised
    for a sentence by what the whole page holds of it (`page_words`).
-4. `fusion`: where the query comes with passages near to it by their vectors, both rankings are joined.
+4. `fusion`: where the query comes with passages near to it by their vectors, both rankings are joined before lists of
+   links are lowered.
 5. The score shown is absolute (`score`): how likely a page answers, from what it holds of the query.
 
 Runs in a reader thread; what it reads, a store reads for it (`reader`), SQLite and PostgreSQL alike.
@@ -115,13 +116,14 @@ def _hits(
         pages = by_length(reader, by_coverage(reader, pages, query.text, weights), pasted)
         pages = by_definition(reader, pages, query.text)
     best_by_words = {page.row for page in pages[:_JUDGED_PAGES]}  # of whole pages, passages need not hold much
-    pages = by_links(stored, pages, query.text)
+    if not near:
+        pages = by_links(stored, pages, query.text)
     if candidates is first:
         pages = by_page_words(stored, pages, pasted, weights)
     if near:
         degree = 0.0 if is_message(pasted) else sentence_degree(pasted)
         share = near_share(by_words, degree) if candidates is first else EXPANDED_SHARE
-        pages = fused(pages, near_pages(reader, near, query.text), share)
+        pages = by_links(stored, fused(pages, near_pages(reader, near, query.text), share), query.text)
     found = _named(reader, stored, pages, query)
     speaks = [place < _JUDGED_PAGES or page.row in best_by_words for place, (_, page) in enumerate(found)]
     asked_for = _Asked(query.text, weights, sum(weights.values()) / math.log(max(total, 1) + 1), is_message(pasted))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gateway.engines.index.fusion import RankedPage, near_share
+from gateway.engines.index.fusion import RankedPage, fused, near_share
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.reader import Candidate
@@ -44,6 +44,24 @@ def test_a_pages_further_passages_count_by_a_share() -> None:
     assert several.strength() == RankedPage(3, several.passages[:3]).strength()
 
 
+def ranking(ranks: dict[int, float]) -> list[RankedPage]:
+    return [RankedPage(row, [Candidate(row, row, rank)], rank) for row, rank in ranks.items()]
+
+
+def test_a_page_far_above_the_others_in_one_ranking_stays_first() -> None:
+    by_words, by_vectors = {1: 10.0, 2: 2.0, 3: 1.9}, {2: 0.5, 3: 0.49, 1: 0.48}
+    assert [page.row for page in fused(ranking(by_words), ranking(by_vectors), 1.0)] == [1, 2, 3]
+    by_words, by_vectors = {1: 2.1, 2: 2.0}, {2: 0.6, 3: 0.4, 1: 0.3}
+    assert [page.row for page in fused(ranking(by_words), ranking(by_vectors), 1.0)] == [2, 1, 3]
+    assert fused([], [], 1.0) == []
+
+
+def test_of_near_passages_a_single_one_is_not_behind_for_those_that_are_not_among_them() -> None:
+    one = RankedPage(1, [Candidate(1, 1, 0.6)])
+    several = RankedPage(2, [Candidate(2, 2, 0.55), Candidate(3, 2, 0.45), Candidate(4, 2, 0.45)])
+    assert one.near_strength(0.42) > several.near_strength(0.42) > one.near_strength(0.1) > 0.6
+
+
 def test_vectors_count_the_more_the_less_of_the_query_the_words_found() -> None:
     shares = [near_share(coverage, 1.0) for coverage in (0.0, 0.5, 0.7, 0.8, 0.95, 1.0)]
     assert shares == sorted(shares, reverse=True) and shares[0] == shares[1] > 1 > shares[-1]
@@ -55,7 +73,7 @@ async def test_of_pages_without_a_word_of_the_query_the_one_that_is_near_in_seve
     tmp_path: Path,
 ) -> None:
     pages = {"once": [SECTION, SECTION, SECTION], "often": [SECTION, SECTION, SECTION]}
-    near = {"once": [0.52], "often": [0.5, 0.5, 0.5]}
+    near = {"once": [0.52, 0.1, 0.1], "often": [0.5, 0.5, 0.5]}
     assert await ranked(tmp_path, "unknown paraphrase", pages, near) == ["often", "once"]
 
 
@@ -65,3 +83,9 @@ async def test_a_lower_page_with_the_words_keeps_the_answer_from_being_called_un
     pages["words"] = ["The zebra crossing of Quagga street."]
     found = await hits(tmp_path, "permit for a zebra crossing at Quagga street", pages, near)
     assert found[0].title == "near1" and found[0].score > FITTING_SCORE
+
+
+async def test_a_list_of_links_that_vectors_alone_find_ranks_below_a_page_that_says_something(tmp_path: Path) -> None:
+    links = "\n".join(f"- [A chapter about something else, number {n}](https://a.test/{n})" for n in range(40))
+    pages = {"list": [links], "page": [SECTION]}
+    assert await ranked(tmp_path, "unknown paraphrase", pages, {"list": [0.55], "page": [0.45]}) == ["page", "list"]

@@ -49,6 +49,22 @@ async def test_a_word_that_no_page_has_is_replaced_by_one_that_is_a_slip_away_an
     assert f"Searched for {instead}, which no page has." in note
 
 
+async def test_a_misspelt_name_with_underscores_is_replaced_by_one_that_pages_have_as_a_whole(tmp_path: Path) -> None:
+    texts = {"guide": "Use worker_threads for work.", "more": "About worker_threads.", "other": "A worker waits."}
+    index = PageIndex(tmp_path / "i.db")
+    await index.add([IndexedPage(f"https://a.test/{name}", name, text, "key1") for name, text in texts.items()])
+    answer = await LocalSearch(index).search(SearchRequest("worker_threds"), WebCall("key1", "r"))
+    other = await LocalSearch(index).search(SearchRequest("waiter_threads"), WebCall("key1", "r"))
+    known = await LocalSearch(index).search(SearchRequest("waits_work"), WebCall("key1", "r"))
+    await index.close()
+    assert {each["title"] for each in answer["results"]} == {"guide", "more"}
+    assert (
+        '"worker_threads" instead of "worker_threds"' in answer["note"]
+        and not other["results"]
+        and not known["results"]
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
@@ -99,9 +115,18 @@ async def test_a_query_that_finds_a_good_page_as_it_is_written_is_not_corrected(
     assert "Searched for" in alone["note"]
 
 
+async def test_of_words_as_frequent_the_one_that_is_in_use_and_of_the_likelier_slip_is_meant(tmp_path: Path) -> None:
+    texts = {name: f"About this and threads and threes, {name}." for name in ("first", "second", "third")}
+    index = PageIndex(tmp_path / "i.db")
+    await index.add([IndexedPage(f"https://a.test/{name}", name, text, "key1") for name, text in texts.items()])
+    answer = await LocalSearch(index).search(SearchRequest("threds"), WebCall("key1", "r"))
+    await index.close()
+    assert '"threads" instead of "threds"' in answer["note"]
+
+
 @pytest.mark.parametrize(
     ("word", "known"),
-    [("naples", True), ("staffing", True), ("monitored", True), ("cachign", False), ("limts", False)],
+    [("naples", True), ("staffing", True), ("monitored", True), ("gluing", True), ("cachign", False), ("limts", False)],
 )
 def test_words_in_use_and_their_inflections_are_known_and_slips_are_not(word: str, known: bool) -> None:
     assert is_known(word) is known
