@@ -13,11 +13,9 @@ from gateway.engines.content.page_parts import (
     FACETS,
     NEWSLETTER,
     POSTER,
-    PROMISES,
     REFERENCES,
     RELATED,
     REVIEWS,
-    SHOP,
     SIGNATURE,
     TERMS,
     parts_of,
@@ -75,13 +73,6 @@ def _kept(body: str, page_type: str, *, is_product: bool = False, likely: float 
         (f"{_TEXT}<ul class='facets__list'><li>target</li></ul>", FACETS),
         (f"{_TEXT}<div id='tab-related'><p>target</p></div>", RELATED),
         (f"{_TEXT}<div class='block upsell'><p>target</p></div>", RELATED),
-        (f"{_TEXT}<h2>Why buy from us?</h2><p>target</p>", SHOP),
-        (f"{_TEXT}<h2>What makes our advisers great</h2><p>target</p>", SHOP),
-        (f"{_TEXT}<h3>Meet your seller</h3><p>target</p>", SHOP),
-        (f"{_TEXT}<h2>Choose your add-ons</h2><p>target</p>", SHOP),
-        (f"{_TEXT}<h2>Buy a bundle and save!</h2><p>target</p>", SHOP),
-        ("<div class='usp-bar'><p>target</p></div>", PROMISES),
-        ("<div id='block-reassurance'><p>target</p></div>", PROMISES),
     ],
 )
 def test_a_part_is_known_by_its_name_or_its_heading(markup: str, part: int) -> None:
@@ -96,10 +87,6 @@ def test_a_part_is_known_by_its_name_or_its_heading(markup: str, part: int) -> N
         "<div class='sig sig-object'>target</div>",
         "<div class='preview'><p>target</p></div>",
         "<h1>Reviews</h1><p>target</p>",
-        f"{_TEXT}<h2>About the author</h2><p>target</p>",
-        f"{_TEXT}<h2>Accessories that come with it</h2><p>target</p>",
-        f"<h2>Our story</h2>{_TEXT}<p>target</p>",
-        "<div class='suspended'><p>target</p></div>",
         "<h2>Reviews</h2><p>Good.</p><h2>Features</h2><p>target</p>",
         "<h2>Reviews of the law by the courts of the land since its passage</h2><p>target</p>",
         f"<h2>Join the newsletter</h2>{'<p>A long story of how it began, and who read it.</p>' * 9}<p>target</p>",
@@ -132,24 +119,6 @@ def test_questions_go_from_a_product_unless_they_are_most_of_the_page() -> None:
     assert "rain" not in _kept(_TEXT + questions, "product")
     assert "rain" in _kept(_TEXT + questions, "service")
     assert "rain" in _kept(f"<p>A lamp.</p>{questions}", "product")
-
-
-def test_what_a_shop_says_of_itself_goes_from_products_and_stays_on_other_pages() -> None:
-    body = f"{_TEXT}<div class='usp-list'><p>Trusted for decades.</p></div><h2>Why buy from us</h2><p>Kind staff.</p>"
-    for kept in (_kept(body, "product"), _kept(body, "service", is_product=True)):
-        assert "Kind staff" not in kept
-        assert "Trusted" not in kept
-        assert "brass" in kept
-    assert "Kind staff" in _kept(body, "service")
-    assert "Trusted" in _kept(body, "service")
-    assert "Trusted" not in _kept(body, "collection")
-
-
-def test_labels_of_choices_that_say_one_word_go_from_goods() -> None:
-    body = f"{_TEXT}<div><span>Swatch</span> <span>Swatch</span> <span>Swatch</span></div><p>Ten ten ten, the clock</p>"
-    assert "Swatch" not in _kept(body, "product")
-    assert "Ten ten" in _kept(body, "product")
-    assert "Swatch" in _kept(body, "article")
 
 
 def test_a_list_inside_a_box_that_is_called_a_filter_stays() -> None:
