@@ -27,12 +27,13 @@ _MENU = next(bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True) 
 def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[bool]) -> None:
     """Keeps every cell of a table with headings of which most was dropped. `others`: the blocks that are known to be no
     content; a table with one of them, or one that is named a menu, stays dropped."""
-    if not any(block.element.tag == "th" and not keep[at] for at, block in enumerate(blocks)):
+    cells = [at for at, block in enumerate(blocks) if block.tags & TAG_BITS["table"]]
+    if not any(not keep[at] and blocks[at].element.tag == "th" for at in cells):
         return
     tables: dict[Any, list[int]] = {}
     known: dict[Any, Any] = {}
-    for at, block in enumerate(blocks):
-        if block.tags & TAG_BITS["table"] and (table := _table_around(block.element, known)) is not None:
+    for at in cells:
+        if (table := _table_around(blocks[at].element, known)) is not None:
             tables.setdefault(table, []).append(at)
     for table, members in tables.items():
         is_menu = any(others[at] or blocks[at].far & _MENU for at in members)

@@ -197,8 +197,8 @@ def _worded_part(block: TextBlock) -> int:
     if len(block.words) > _MOST_WORDED or block.element.tag == "pre":
         return 0
     text = block.text
-    first = block.words[0]
-    if len(block.words) >= _SAME_WORDS and block.words.count(first) == len(block.words) and first.isalpha():
+    words = block.words
+    if len(words) >= _SAME_WORDS and words[0] == words[1] and len(set(words)) == 1 and words[0].isalpha():
         return ACTIONS
     if "\ue000" <= text[:1] <= "\uf8ff":  # the letter of an icon font
         text = text[1:].lstrip()
