@@ -2,10 +2,11 @@
 
 They are questions about cookies everywhere; signatures, other threads and what is told of each poster in forums;
 newsletters and lists of references; beside goods the buyers' reviews, the terms of delivery, the questions asked often,
-the filters of a list and the labels of buttons ("add to cart"), which stand beside each article of a list; lists of
-what is related, beside articles too. Runs in the parsing processes. A part is a bit; `selection` decides by the page's
-type whether it is dropped. A model learns little about such parts from few pages, as each shop and forum marks them up
-in its own way; their names and headings are alike.
+the filters of a list and the labels of buttons ("add to cart"), which stand beside each article of a list, what the
+shop says of itself, its promises, add-ons and bundles; lists of what is related, beside articles too. Runs in the
+parsing processes. A part is a bit; `selection` decides by the page's type whether it is dropped. A model learns little
+about such parts from few pages, as each shop and forum marks them up in its own way; their names and headings are
+alike.
 """
 
 import functools
@@ -14,12 +15,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.engines.content.blocks import TextBlock, is_running_text
-from gateway.engines.content.part_words import ABOUT_POSTER, ACTION, FIRST_WORD, RELATED_HEADING, TERM
+from gateway.engines.content.part_words import ABOUT_POSTER, ACTION, FIRST_WORD, RELATED_HEADING, SHOP_HEADING, TERM
 
 (
     CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, POSTER, THREADS, RELATED,
-    TERMS,
-) = (1 << at for at in range(13))  # fmt: skip
+    TERMS, SHOP, PROMISES,
+) = (1 << at for at in range(15))  # fmt: skip
 _NAMED = (
     (
         CONSENT,
@@ -39,10 +40,17 @@ _NAMED = (
             r"also-?(?:bought|viewed|like))(?:$|[\s_-])"
         ),
     ),
+    (
+        PROMISES,
+        re.compile(
+            r"(?:^|[\s_-])(?:usps?|(?:block)?reassurance|trust-?(?:badges?|bar|box|signals?)|selling-?points?|"
+            r"value-?props?)(?:$|[\s_-])"
+        ),
+    ),
 )  # (part, names of an element around it)
 _ANY_NAMED = re.compile(
     "onetrust|cookie|consent|gdpr|sig|review|testimonial|bv-|ref|citation|foot|facet|filter|refine|sort|layer|"
-    "related|sell|recommend|similar|viewed|bought|like"
+    "related|sell|recommend|similar|viewed|bought|like|usp|reassurance|trust|value"
 )
 """What every name of a part contains: most names need no further search."""
 _NAMES_REMEMBERED = 4_096
@@ -82,6 +90,7 @@ _HEADED = (
         re.compile(r"\bfaqs?\b|^(?:frequently asked|common) questions|\bpeople (?:are|also) ask", re.IGNORECASE),
     ),
     (RELATED, RELATED_HEADING),
+    (SHOP, SHOP_HEADING),
     (DELIVERY, re.compile(r"^(?:free |fast )?(?:shipping|delivery|returns?|payment|refunds?)\b", re.IGNORECASE)),
 )
 _WORDED = ((ACTIONS, 14, ACTION), (TERMS, 24, TERM), (POSTER, 40, ABOUT_POSTER))
@@ -89,6 +98,9 @@ _WORDED = ((ACTIONS, 14, ACTION), (TERMS, 24, TERM), (POSTER, 40, ABOUT_POSTER))
 which has up to ten; terms of delivery are a sentence; what is told of a poster has six fields. At half long names are
 missed; at double sentences of the description count."""
 _MOST_WORDED = max(most_words for _, most_words, _ in _WORDED)
+_SAME_WORDS = 3
+"""Times that a text must say one word, and nothing else, to be the labels of choices that differ in their picture
+("Swatch Swatch Swatch"). At half, names of two equal words count; at double, short rows of choices stay."""
 _SECTION_HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6"})
 _HEADING_WORDS = 8
 """A longer heading is a sentence of the text. At half "What our customers say about it" is missed; at double headlines
@@ -100,8 +112,8 @@ _MAX_QUESTIONS_SHARE = 0.3
 """Share of a page's words that a shop's answers to questions may hold beside a product. Chosen: the description, the
 data and the reviews are more. At half, most stay; at double, a page that is mainly questions loses its text."""
 _MAX_RELATED_SHARE = 0.5
-"""The same for what is related. Chosen: beside a short text it is nearly as long. At half, such lists stay; at double,
-a page that is called "Recommended for you" throughout loses everything."""
+"""The same for what is related and for what the shop says of itself. Chosen: beside a short text it is nearly as long.
+At half, such lists stay; at double, a page that is called "Recommended for you" throughout loses everything."""
 _MAX_HEADINGS = 12
 """Headings of parts that are followed. Chosen: shops have some. It bounds the search over the blocks after each."""
 _MAX_FACETS_SHARE = 0.5
@@ -138,6 +150,7 @@ def _most_words(part: int, page_words: int) -> float:
         NEWSLETTER: _MAX_NEWSLETTER_WORDS,
         QUESTIONS: _MAX_QUESTIONS_SHARE * page_words,
         RELATED: _MAX_RELATED_SHARE * page_words,
+        SHOP: _MAX_RELATED_SHARE * page_words,
     }
     return bounds.get(part, page_words)
 
@@ -184,6 +197,9 @@ def _worded_part(block: TextBlock) -> int:
     if len(block.words) > _MOST_WORDED or block.element.tag == "pre":
         return 0
     text = block.text
+    words = block.words
+    if len(words) >= _SAME_WORDS and words[0] == words[1] and len(set(words)) == 1 and words[0].isalpha():
+        return ACTIONS
     if "\ue000" <= text[:1] <= "\uf8ff":  # the letter of an icon font
         text = text[1:].lstrip()
     if FIRST_WORD.match(text):

@@ -1,5 +1,5 @@
 """Patterns for the beginnings of texts that are not content: button labels, delivery terms, details of a forum's
-poster, and headings of related items. `page_parts` matches blocks against them.
+poster, and headings of related items and of what a shop says of itself. `page_parts` matches blocks against them.
 """
 
 import re
@@ -43,6 +43,16 @@ RELATED_HEADING = re.compile(
     r"(?:goes|pairs) (?:well|great|perfectly) with\b|\d{1,3} other products in\b|"
     r"(?:we found )?other products you (?:might|may)\b|(?:read|up) next\b|keep reading\b|"
     r"most (?:read|popular|viewed)(?: (?:articles|posts|stories|news|products|today|now))?$)",
+    re.IGNORECASE,
+)
+SHOP_HEADING = re.compile(
+    r"^(?:(?:about|meet|contact|visit|ask) (?:the|this|your|our) (?:seller|shop|store|vendor|company|maker)\b|"
+    r"(?:about|contact) us$|why (?:buy|shop|choose|order|trust)\b.{0,30}\b(?:us|with|from|at)\b|"
+    r"what makes (?:us|our)\b|our (?:promise|guarantee|commitment|values|mission|story)\b|"
+    r"(?:(?:choose|pick|select|add|shop|browse|explore) (?:(?:your|our|an?|some|the) )?)?"
+    r"(?:(?:optional|popular|recommended|matching|compatible|must-have) )?(?:add-?ons?|extras|accessories)$|"
+    r"(?:buy|shop|build|get) (?:a|the|this|our|your(?: own)?) bundles?\b|bundles? (?:and|&) save\b|"
+    r"compare (?:with |to )?(?:similar|other|our|all|models)\b|which .{1,30} is right for you)",
     re.IGNORECASE,
 )
 FIRST_WORD = re.compile(

@@ -61,14 +61,15 @@ def judged_alike(blocks: Sequence[TextBlock], probabilities: Sequence[float]) ->
     for members in places.values():
         if len(members) < _ALIKE_BLOCKS:
             continue
-        odds = [_log_odds(probabilities[at]) for at in members]
+        odds = [log_odds(probabilities[at]) for at in members]
         shared = _SHARED_PART * sum(odds) / len(odds)
         for at, own in zip(members, odds, strict=True):
             out[at] = 1 / (1 + math.exp(-(shared + (1 - _SHARED_PART) * own)))
     return out
 
 
-def _log_odds(probability: float) -> float:
+def log_odds(probability: float) -> float:
+    """The logarithm of the odds, bounded for 0 and 1."""
     bounded = min(max(probability, _LEAST_PROBABILITY), 1 - _LEAST_PROBABILITY)
     return math.log(bounded / (1 - bounded))
 

@@ -1,10 +1,10 @@
 """Decides which blocks of a page are its content, from the block model's probabilities and the page's type.
 
-Runs in the parsing processes. The rules: the cells of a table and the items of a list are kept or dropped together;
-blocks at the same place of repeated boxes are judged alike; code near content is kept; comments below a text are
-dropped, unless the page is a forum; documentation loses only what is marked as furniture or is very unlikely to be
-content; on other pages a second rendering of a text is dropped (`repeats`). Knows neither the models nor how blocks are
-removed.
+Runs in the parsing processes. The rules: the cells of a table and the items of a list are kept or dropped together; a
+table of data below a kept sentence is kept; neighbours on pages about goods, and blocks at the same place of repeated
+boxes, are judged alike; code near content is kept; comments below a text are dropped, unless the page is a forum;
+documentation loses only what is marked as furniture or is very unlikely to be content; on other pages a second
+rendering of a text is dropped (`repeats`). Knows neither the models nor how blocks are removed.
 """
 
 import itertools
@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from gateway.engines.content import block_model, page_parts, plain_pages, repeats, short_pages
 from gateway.engines.content.block_features import PRICE
 from gateway.engines.content.blocks import TextBlock
+from gateway.engines.content.data_tables import keep_tables
 from gateway.engines.content.furniture import SHARE, furniture_of
+from gateway.engines.content.neighbours import judged_with_neighbours
 from gateway.engines.content.opinion import WordPairs, follow
 from gateway.engines.content.short_pages import SENTENCE_WORDS, SHORT_WORDS
 from gateway.engines.content.specifications import keep_specifications
@@ -101,17 +103,18 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     nothing is kept, comments and the like are what the page is about; and where that is nothing either, everything but
     the furniture is kept.
     """
+    if _is_of_goods(page):
+        probabilities = judged_with_neighbours(page.blocks, probabilities)
     labels = [_is_of_goods(page) and bool(part & page_parts.ACTIONS) for part in page.parts]
-    if any(labels):  # what stands at their place is one, too
-        probabilities = [0.0 if label else each for label, each in zip(labels, probabilities, strict=True)]
+    # What stands at the place of a label is one, too.
+    probabilities = [0.0 if label else each for label, each in zip(labels, probabilities, strict=True)]
     if page.types["documentation"] < _LIKELY:
         probabilities = repeats.judged_alike(page.blocks, probabilities)
     furniture = furniture_of(page.blocks)
     first, always = _set_aside(page), [bool(part & page_parts.CONSENT) for part in page.parts]
     attempts = [(aside, block_model.LOWEST_LIMIT) for aside in ([first] if first == always else [first, always])]
     sizes = [len(block.words) for block in page.blocks]
-    own = sum(itertools.compress(sizes, map(operator.not_, furniture)))
-    if own > SHORT_WORDS:
+    if (own := sum(itertools.compress(sizes, map(operator.not_, furniture)))) > SHORT_WORDS:
         attempts.append((first, 0.0))  # a list of which no block is likely, but some are likelier than others
     for aside, lowest in attempts:
         likely = [0.0 if is_aside else probability for probability, is_aside in zip(probabilities, aside, strict=True)]
@@ -122,6 +125,7 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         others = [any(marks) for marks in zip(furniture, aside, labels, strict=True)]
         plain_pages.keep_plain(page.blocks, keep, others)
         short_pages.keep_lists(page.blocks, keep, others)
+        keep_tables(page.blocks, keep, others)
         if page.is_product or _is_of_goods(page):
             _keep_price(page, keep)
         if page.is_product or page.types["product"] >= _LIKELY:
@@ -138,13 +142,11 @@ def _set_aside(page: PageEvidence) -> list[bool]:
     if types["documentation"] < _LIKELY:
         parts |= page_parts.NEWSLETTER | page_parts.REFERENCES | page_parts.THREADS
     if page.is_product or types["product"] >= _LIKELY:
-        parts |= page_parts.REVIEWS
+        parts |= page_parts.REVIEWS | page_parts.TERMS | page_parts.SHOP
     if page.is_product:
         parts |= page_parts.DELIVERY
-    if page.is_product or types["product"] >= _LIKELY:
-        parts |= page_parts.TERMS
     if page.is_product or _is_of_goods(page):
-        parts |= page_parts.QUESTIONS | page_parts.RELATED
+        parts |= page_parts.QUESTIONS | page_parts.RELATED | page_parts.PROMISES
     if types["article"] >= _LIKELY:
         parts |= page_parts.RELATED
     if types["listing"] + types["collection"] >= _LIKELY:

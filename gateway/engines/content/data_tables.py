@@ -1,0 +1,78 @@
+"""Keeps the tables of data that belong to a text: a table with headings below a sentence that is kept.
+
+Cells are short, and most tables of the pages from which the model learnt are layout, calendars or terms, so that the
+model drops the tables for which a list or an article was written. Runs in the parsing processes. Knows neither models
+nor page types.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.engines.content.blocks import CATEGORIES, MASKS, TAG_BITS, TextBlock
+from gateway.engines.content.short_pages import SENTENCE_WORDS
+
+_LEAST_ROWS, _LEAST_CELLS = 3, 6
+"""Rows and cells with text of such a table. Chosen: headings and two rows of three. At half, boxes of one line count;
+at double, short tables of a text are lost."""
+_SENTENCE_REACH = 40
+"""Blocks before the table among which a kept sentence must stand in the same box. Chosen: contents, a caption and a
+list stand between. At half such tables are lost, at double those of other sections come."""
+_WRAPPERS = 4
+"""Boxes around a table alone that are looked through. Chosen: themes have up to three. At half some tables are lost; at
+double nothing more is found."""
+_MENU = next(bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True) if name == "nav")
+
+
+def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[bool]) -> None:
+    """Keeps every cell of a table with headings of which most was dropped. `others`: the blocks that are known to be no
+    content; a table with one of them, or one that is named a menu, stays dropped."""
+    cells = [at for at, block in enumerate(blocks) if block.tags & TAG_BITS["table"]]
+    if not any(not keep[at] and blocks[at].element.tag == "th" for at in cells):
+        return
+    tables: dict[Any, list[int]] = {}
+    known: dict[Any, Any] = {}
+    for at in cells:
+        if (table := _table_around(blocks[at].element, known)) is not None:
+            tables.setdefault(table, []).append(at)
+    for table, members in tables.items():
+        is_menu = any(others[at] or blocks[at].far & _MENU for at in members)
+        is_dropped = 2 * sum(keep[at] for at in members) <= len(members)
+        is_wanted = is_dropped and not is_menu and _is_data(table, members, blocks)
+        if is_wanted and _follows_sentence(table, members[0], blocks, keep):
+            for at in members:
+                keep[at] = True
+
+
+def _table_around(element: Any, known: dict[Any, Any]) -> Any:
+    """The innermost table around the element, or None; `known` caches it for every element."""
+    path: list[Any] = []
+    box = element
+    while box is not None and box not in known:
+        path.append(box)
+        if box.tag == "table":
+            known[box] = box
+            break
+        box = box.getparent()
+    table = known.get(box)
+    known.update(dict.fromkeys(path, table))
+    return table
+
+
+def _is_data(table: Any, members: Sequence[int], blocks: Sequence[TextBlock]) -> bool:
+    rows = sum(1 for _ in itertools.islice(table.iter("tr"), _LEAST_ROWS))
+    has_headings = any(blocks[at].element.tag == "th" for at in members)
+    return has_headings and rows == _LEAST_ROWS and len(members) >= _LEAST_CELLS
+
+
+def _follows_sentence(table: Any, first: int, blocks: Sequence[TextBlock], keep: Sequence[bool]) -> bool:
+    """True when a sentence is kept before the table in the box around it. `first`: its first block."""
+    box = table.getparent()
+    for _ in range(_WRAPPERS):
+        if box is None or len(box) > 1:
+            break
+        box = box.getparent()
+    return any(
+        keep[at] and len(blocks[at].words) >= SENTENCE_WORDS and blocks[at].element.getparent() is box
+        for at in range(max(0, first - _SENTENCE_REACH), first)
+    )
