@@ -20,6 +20,9 @@ from gateway.sanitize.text.work_budget import WorkBudget
 
 _FIND_NAME = searcher(NAMED)
 _NOTHING: Mapping[int, int] = {}
+_CHANGED = (b'" -> "', b"' -> '", b'" => "', b"' => '")
+_CHANGED_CHARS = 6
+"""What stands between a value and the one that replaces it in the plans of Terraform and Pulumi."""
 _WORD_GOES_ON = frozenset(bytes([code]) for code in b"abcdefghijklmnopqrtuvwxyz")
 """Behind a name: the letters of a longer word (`keyboard`), to which ASSIGNED leads never; `s` may be a plural."""
 _USERINFO = re.compile(
@@ -50,8 +53,9 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
             is_word = name is None or _goes_on(text, name.end())
             assigned = None if name is None or is_word else ASSIGNED.match(text, name.end())
             if name is None or assigned is None:
+                at = max(start + 1, at - 1)  # the next name may begin with the last letter of this one: `keypass`
                 continue
-            name_end = name.end()
+            start, name_end = start + 1, name.end()
         at = end = assigned.end()
         quote = quote_before(text, end)
         value = value_at(text, end, quote)
@@ -68,6 +72,12 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
         finding = judged(text, end, value, naming, budget) if value else special_secret(text, end, naming, budget)
         if finding is not None:
             yield finding
+            if text.startswith(_CHANGED, finding.end):
+                changed = finding.end + _CHANGED_CHARS
+                following = value_at(text, changed, quote)
+                finding = judged(text, changed, following, naming, budget) if following else None
+                if finding is not None:
+                    yield finding
     if b"://" in text and b"@" in text:
         yield from _find_in_urls(text, budget)
 
