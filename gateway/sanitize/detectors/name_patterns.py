@@ -8,8 +8,8 @@ import re
 import re2
 
 STRONG = (
-    rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|parola(?: d'ordine)?|clave|tlspsk|userpwd|passin"
-    rb"|kennwort|passwort|mot de passe"
+    rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|parola(?: d'ordine)?|clave|tlspsk|userpwd"
+    rb"|passin|kennwort|passwort|mot de passe"
     rb"|contrasena|senha|wachtwoord|haslo|parol|losenord(?:et)?|passord(?:et)?|adgangskoden?|salasana|jelszo"
     rb"|heslo|lozinka|sifre(?:niz|m|si)?|mat khau|kata sandi(?:nya)?"
     rb"|(?:wlan|wi-?fi|netzwerk|geheim|zugangs)-?schlussel|(?:verification|one[ -]time|log-?in|sign-?in"

@@ -87,6 +87,9 @@ _KEY_ROW = re.compile(rb"[A-Za-z0-9+/=]{16}")
 _MAX_KEY_CHARS = 16_384
 """Chosen: twice the longest key that a stream holds back. At half an 8192-bit RSA key with long headers may not end in
 it; at double texts of BEGIN lines cost more."""
+_PART = re.compile(rb"[A-Za-z0-9_.-]{4,200}(?<![.-])")
+_IS_PLAIN = re.compile(rb"[A-Za-z]?[a-z.-]{1,40}|[A-Z-]{1,40}|[0-9.-]{1,40}")
+_LINE_BREAK = re.compile(rb" {0,3}\r?\n {0,8}| (?=[^ ])")
 _NOT_SEARCHED = -2
 _LETTERS_ONLY = (b"SG.", b"AKIA", b"ASIA", b"ABIA", b"ACCA")
 """Prefixes that no word has, behind which all characters may be letters."""
@@ -137,10 +140,35 @@ def _find_prefixed(text: bytes, budget: WorkBudget) -> Iterator[tuple[int, int]]
             start += 1
         at = end - 1  # the last character may be the one before the next prefix
         budget.spend(15)
-        match = _patterns_with(text[start:end]).match(text, start, start + _MAX_TOKEN_CHARS)
+        pattern = _patterns_with(text[start:end])
+        match = pattern.match(text, start, start + _MAX_TOKEN_CHARS)
         if match is not None:
             yield match.span()
             at = max(at, match.end() - 1)
+        elif (broken_end := _end_of_broken(text, start, pattern, budget)) > 0:
+            yield start, broken_end
+            at = max(at, broken_end - 1)
+
+
+def _end_of_broken(text: bytes, start: int, pattern: re.Pattern[bytes], budget: WorkBudget) -> int:
+    """Where a token ends that is broken at the end of a line, as in the text of a PDF, whose lines a blank may join; 0
+    when there is none.
+
+    Both parts together have the maker's form, the longer one is a long word, and the second part is no name or word.
+    """
+    first = _PART.match(text, start)
+    if first is None or text[first.end() : first.end() + 1] not in (b"\n", b" ", b"\r"):
+        return 0
+    budget.spend(5)
+    gap = _LINE_BREAK.match(text, first.end())
+    second = _PART.match(text, gap.end()) if gap else None
+    if second is None or max(len(first.group()), len(second.group())) < MIN_WORD_CHARS:
+        return 0
+    budget.spend(8)
+    token = first.group() + second.group()
+    if _IS_PLAIN.fullmatch(second.group()) or is_identifier(second.group()):
+        return 0
+    return second.end() if pattern.fullmatch(token) is not None and _is_drawn_at_random(token) else 0
 
 
 @lru_cache(1024)

@@ -17,6 +17,7 @@ from gateway.sanitize.detectors.value_forms import (
     is_code_reference,
     is_identifier,
     is_joined_identifier,
+    is_member,
     is_password_word,
     is_program_name,
     is_public,
@@ -98,15 +99,11 @@ _MEMBER = re.compile(rb"\A[a-z]+\.[a-z][a-z.]*$")
 _IDENTIFIER = re.compile(rb"[A-Za-z]*+\d{0,4}+(?:[._/:-][A-Za-z]*+\d{0,4}+)*+")
 _PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
 _JOINTS = re.compile(rb"[/.:=-]")
-_MEMBER_PATH = re.compile(rb"\A(?=.*[a-z]{3})[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,60}){1,6}")
-_MIN_DOTTED_CHARS = 40
-"""Chosen: tokens with dots in them have 50 characters and more. At half names with numbers (`x509.SHA256WithRSA`) may
-pass for one, at double none is found."""
 _CALLED = re.compile(rb"[\w.:-]+")
 _TOKEN_CHARS = re.compile(rb"[\w+/=~-]+")
 _DIGITS = re.compile(rb"\d+")
 _EXAMPLE_WORD = re.compile(rb"passw(?:or)?d|secret")
-_PUBLIC_HEADS = (b"MII", b"AAAA")
+_PUBLIC_HEADS = (b"MII", b"AAAA", b"iVBOR", b"R0lGO", b"UklGR", b"PHN2Z", b"d09GM")
 _MIN_CHARS = 4
 """The shortest value that can be a secret: a PIN. Shorter values are flags and units."""
 _MIN_PAIRS_WITH_SIGNS = 4
@@ -163,7 +160,7 @@ def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]
         value = _without_closing(value, naming)
         unescaped = _ESCAPE.sub(b"-", value) if _PERCENT in value else value
     next_char = word[len(value) : len(value) + 1] or after
-    if not naming.quote and (_is_member(value) or (next_char in (b"(", b"[") and _CALLED.fullmatch(value))):
+    if not naming.quote and (is_member(value) or (next_char in (b"(", b"[") and _CALLED.fullmatch(value))):
         return 0, False  # a name of the program, a call, a subscript
     closed = naming.quote != b"" and next_char in _CLOSING
     if not _looks_secret(unescaped, naming, closed):
@@ -172,13 +169,6 @@ def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]
     certain = proves and naming.owns and has_high_entropy(unescaped)
     certain = certain and not is_publishable(value)
     return len(value), certain and _EXAMPLE_WORD.search(unescaped.lower()) is None
-
-
-def _is_member(value: bytes) -> bool:
-    """Whether the value is a dotted name of a program, whose parts do not look random (`MTk4….Cl2FMQ.ZnCjm…`)."""
-    return _MEMBER_PATH.fullmatch(value) is not None and not (
-        len(value) >= _MIN_DOTTED_CHARS and alternates_kinds(value, _MIN_DOTTED_CHARS)
-    )
 
 
 def _without_closing(value: bytes, naming: Naming) -> bytes:

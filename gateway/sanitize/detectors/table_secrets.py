@@ -83,7 +83,7 @@ def _below(
         if row_end > at and not text[at:row_end].strip(b"-+|:= \t\r"):  # a rule between header and rows
             at = row_end + 1
             continue
-        if text.count(mark, at, row_end) != cells:
+        if text.count(mark, at, row_end) != cells or (not cells and b" " in text[at:row_end].strip()):
             return
         cell = at
         for _ in range(index):
@@ -97,9 +97,7 @@ def _below(
         at = row_end + 1
 
 
-def _below_aligned(
-    text: bytes, header: tuple[int, int, int], naming: Naming, budget: WorkBudget
-) -> Iterator[Finding]:
+def _below_aligned(text: bytes, header: tuple[int, int, int], naming: Naming, budget: WorkBudget) -> Iterator[Finding]:
     """The words below a header whose columns are aligned with blanks. `header`: the place of the column's name, the
     start and the end of the line."""
     start, low, high = header

@@ -187,7 +187,7 @@ class View:
         if b"\\" in plain:
             has_marks = _ESCAPED.search(plain) is not None
             has_quotes = has_marks and b'\\"' in plain
-            if b"\\\\n" in plain:
+            if b"\\\\" in plain:
                 for escape, blanks in _TWICE_ESCAPED if has_quotes else _CONTINUED:
                     plain = plain.replace(escape, blanks)
             for escape, blanks in _ESCAPED_BLANKS:
