@@ -24,7 +24,8 @@ pattern of both has too many states for RE2."""
 PRINTED = (
     rb"argocd admin initial-password|aws ecr get-login-password|gcloud auth (?:application-default )?print-"
     rb"|g(?:h|lab) auth token|oc whoami -|(?:kubectl|oc) create token|vault print token|heroku auth:token|wg genkey"
-    rb"|\| ?base64 -"
+    rb"|\| ?base64 -|secretsmanager get-secret-value|keyvault secret show|gcloud secrets versions access|\bop read "
+    rb"|bw get p|security find-generic-password|(?:terraform|tofu) output -raw [a-z0-9_]*(?:passw|secret|token|key)"
 )
 """RE2 pattern of commands that print a secret alone on the next line."""
 _REST_OF_DIRECTIVE = re.compile(

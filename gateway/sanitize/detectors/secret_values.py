@@ -127,13 +127,15 @@ def value_at(text: bytes, start: int, quote: bytes) -> bytes | None:
     if match is None:
         return None
     value = match.group()
-    if len(value) < _MIN_CHARS or (not quote and value.isalpha() and _is_word(value)):
-        return None
+    if len(value) < _MIN_CHARS or (not quote and (2 * value.count(b"\x02") >= len(value) or _is_plain_word(value))):
+        return None  # letters of other scripts are a sentence, which has no blanks in some
     return value
 
 
-def _is_word(letters: bytes) -> bool:
+def _is_plain_word(letters: bytes) -> bool:
     """Whether letters are a word or a name made of words, and not mixed at random."""
+    if not letters.isalpha():
+        return False
     plain = letters.islower() or letters.isupper() or len(letters) < MIN_CERTAIN_CHARS
     return plain or (is_identifier(letters) and not is_random(letters))
 

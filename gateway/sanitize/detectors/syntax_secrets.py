@@ -16,7 +16,7 @@ from gateway.sanitize.detectors.re2_search import searcher, spans
 from gateway.sanitize.detectors.secret_names import is_mark_of_place
 from gateway.sanitize.detectors.secret_spans import judged, line_end, line_start, secret_at
 from gateway.sanitize.detectors.secret_values import Link, Naming, quote_before
-from gateway.sanitize.detectors.value_forms import alternates_kinds, has_high_entropy, is_identifier
+from gateway.sanitize.detectors.value_forms import alternates_kinds, has_high_entropy, is_identifier, is_publishable
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
 from gateway.sanitize.text.work_budget import WorkBudget
@@ -78,7 +78,7 @@ def _tagged(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[F
         budget.spend(6 + len(match.group()) // 8)
         value = match.group()
         if value != value.lower() and alternates_kinds(value, 16) and not is_published_secret(value):
-            yield Finding(start, match.end(), "SECRET")
+            yield Finding(start, match.end(), "SECRET", not is_publishable(text[start : match.end()]))
 
 
 def _value_first(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
@@ -142,8 +142,7 @@ def _record(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[F
     low = line_start(text, start + 1)
     if low and text[low - 1 : low] != b"\n":
         return  # a line of code without breaks
-    quoted = text.rfind(b'": "', low, start)  # the first line that a string of JSON quotes
-    low = quoted + 4 if quoted >= 0 else low
+    low = text.rfind(b'": "', low, start) + 4 if b'": "' in text[low:start] else low  # a line that JSON quotes
     for form in _RECORDS:
         match = form.match(text, low, line_end(text, end))
         if match is not None:
@@ -249,7 +248,8 @@ _NAMED_KINDS = {
     "pair": rb"(?i:jdbc:oracle:(?:thin|oci):)[A-Za-z0-9_.$-]{1,64}/[\"']?"
     rb"|(?i:login|user(?:name)?|account|cred(?:ential)?)s?(?: [a-z]{1,12}){0,4}: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?"
     rb"|\b(?i:zugangsdaten|anmeldedaten|identifiants|credenciales|credenziali|inloggegevens): {1,2}[\w.@-]{1,64} ?/ ?"
-    rb"|\b(?i:cred(?:ential)?s?|login) ?(?::|=>|->|=|-) {1,2}[A-Za-z0-9_.@-]{1,64}:"
+    rb"|\b(?i:cred(?:ential)?s?|login) ?(?::|=>|->|=|-) {0,2}[A-Za-z0-9_.@-]{1,64}:"
+    rb"|\b(?i:log ?in|sign ?in) (?:with|as|using) [A-Za-z0-9_.@-]{1,64} (?:and|/) "
     rb"|\b(?i:user(?:name)?|login) ?/ ?(?i:pass(?:word)?|pwd?) ?[:=] ?[A-Za-z0-9_.@-]{1,64} ?[/:] ?",
     "cookies": cookie_secrets.HEADERS,
     "cookielist": cookie_secrets.LISTS,
@@ -258,7 +258,7 @@ _NAMED_KINDS = {
     "driver": directive_secrets.DRIVERS,
     "webhook": rb"(?i:hooks?|webhookb2|/reset|[/_-]reset[_-]password|password[/_-]reset|magic[_-]?link)/",
     "call": _CALLS + rb"(?:->__construct)?\s?\(|\bauth=\(",
-    "record": rb":(?:[0-9]{2,5}|\*):[A-Za-z_*]|\w[ \t]{1,8}\*[ \t]{1,8}[\"\w]|:[0-9]{2,5}[ \t]+[^\s:]{1,64}:[^\s/]"
+    "record": rb":(?:[0-9]{2,5}|\*):[A-Za-z_*]|[\w\"][ \t]{1,8}\*[ \t]{1,8}[\"\w]|:[0-9]{2,5}[ \t]+[^\s:]{1,64}:[^\s/]"
     rb"|:[0-9]{3,7}:[0-9A-Fa-f]{8}",
     "recovery": rb"\b[0-9]{6}(?:-[0-9]{6}){7}\b",
     "cardcode": rb"(?i:\bcv[vc]2?|card (?:security|verification) (?:code|number))[\"']?(?: (?:code|number|is))?"

@@ -34,8 +34,9 @@ _MAX_ALIGNED_CELLS = 16
 _RULER = re.compile(rb"[ ]{0,8}-{2,}(?: {1,40}-{2,}){1,16}[ \t\r]{0,40}\Z")
 _DASHES = re.compile(rb"-{2,}")
 """Columns of tokens and keys hold words and numbers too, where those of passwords hold nothing but passwords."""
-INSERTS = rb"(?i:insert|replace) (?i:into) [^\s(]{1,80}\s?\("
-"""RE2 pattern of the beginning of an INSERT that names its columns."""
+INSERTS = rb"(?i:insert into|replace into|copy) [^\s(]{1,80}\s?\("
+"""RE2 pattern of the beginning of an INSERT, or of PostgreSQL's COPY, that names its columns."""
+_COPIED = re.compile(rb"([^()]{1,600}+)\) (?i:from stdin)[^\n]{0,80}\n")
 _CELL = re.compile(rb"[ \t]{0,40}[`\"]?([^\s`\"]{4,160})")
 _COLUMNS = re.compile(rb"([^()]{1,600}+)\)\s{0,8}(?i:values)\s{0,8}")
 _SECRET_COLUMN = re.compile(
@@ -132,13 +133,17 @@ def _below_aligned(text: bytes, header: tuple[int, int, int], naming: Naming, bu
 
 def find_inserted(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """The strings of an INSERT's rows in the columns that have a secret's name."""
-    columns = _COLUMNS.match(text, end)
+    columns = _COLUMNS.match(text, end) or _COPIED.match(text, end)
     if columns is None:
         return
     names = columns.group(1).split(b",")
     budget.spend(8 + 2 * len(names))
     secret = {index for index, name in enumerate(names) if _SECRET_COLUMN.search(name)}
     at = columns.end()
+    if columns.re is _COPIED:
+        for index in secret:
+            yield from _below(text, (index, len(names) - 1), at, (b"\t", _PAIRED._replace(strong=False)), budget)
+        return
     for _row in range(_MAX_ROWS if secret and len(names) <= _MAX_FIELDS else 0):
         row = _ROW.match(text, at)
         if row is None:

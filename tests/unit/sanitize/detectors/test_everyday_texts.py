@@ -47,11 +47,25 @@ def found(text: str, *, certain: bool = False) -> list[str]:
         "ldap_default_authtok = {}",
         "rootpw --plaintext {}\n",
         "PDO->__construct('mysql:host=db', 'app', '{}')",
+        '"isp" * "{}"',
+        "cache_peer proxy.example.net parent 3128 0 login=anna:{}",
+        "Can you log in with anna@example.net and {} and check it?",
+        "$ terraform output -raw db_password\n{}\n",
     ],
 )
 def test_a_password_is_found_in_texts_of_tools_and_people(text: str) -> None:
     value = "X7SXr!KNtgr6V"
     assert value in found(text.format(value))
+
+
+def test_a_publishable_key_is_only_likely() -> None:
+    text = f"Stripe('pk_live_{LONG[:24]}')"
+    assert found(text) == [f"pk_live_{LONG[:24]}"] and found(text, certain=True) == []
+
+
+def test_the_rows_of_a_copy_are_read_by_its_columns() -> None:
+    rows = f"1\tanna@example.net\t{LONG[:32]}\n2\tbob@example.net\t{LONG[4:]}\n\\.\n"
+    assert found(f"COPY public.users (id, email, api_key) FROM stdin;\n{rows}", certain=True) == [LONG[:32], LONG[4:]]
 
 
 @pytest.mark.parametrize(
@@ -116,6 +130,8 @@ def test_lines_that_json_quotes_once_or_twice_read_like_lines(text: str) -> None
         "try:\n  pass \nexcept ValueError:\n  check('(0x+1)', 1, 4)\n",
         "secret:\n    name: abc-x1\n    key: tls2026\n",
         "~ password = (sensitive value) -> (known after apply)",
+        "パスワードは8文字以上です。トークンの有効期限はISO8601形式",
+        "COPY public.items (id, token_count, note) FROM stdin;\n1\t1234567\tabc2X\n",
     ],
 )
 def test_their_neighbours_hold_no_secret(text: str) -> None:
