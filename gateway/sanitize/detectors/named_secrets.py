@@ -53,7 +53,7 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
             is_word = name is None or _goes_on(text, name.end())
             assigned = None if name is None or is_word else ASSIGNED.match(text, name.end())
             if name is None or assigned is None:
-                at = max(start + 1, at - 1)  # the next name may begin with the last letter of this one: `keypass`
+                at -= text.startswith(b"pass", at)  # the next name may begin with this one's last letter: `keypass`
                 continue
             start, name_end = start + 1, name.end()
         at = end = assigned.end()

@@ -87,9 +87,13 @@ _KEY_ROW = re.compile(rb"[A-Za-z0-9+/=]{16}")
 _MAX_KEY_CHARS = 16_384
 """Chosen: twice the longest key that a stream holds back. At half an 8192-bit RSA key with long headers may not end in
 it; at double texts of BEGIN lines cost more."""
-_PART = re.compile(rb"[A-Za-z0-9_.-]{4,200}(?<![.-])")
+_PART = re.compile(rb"[A-Za-z0-9_.-]{2,200}(?<![.-])")
 _IS_PLAIN = re.compile(rb"[A-Za-z]?[a-z.-]{1,40}|[A-Z-]{1,40}|[0-9.-]{1,40}")
-_LINE_BREAK = re.compile(rb" {0,3}\r?\n {0,8}| (?=[^ ])")
+_HEAD_CHARS, _MAX_BREAKS = 12, 6
+_BREAK = re.compile(
+    rb" {0,3}\r?\n {0,8}| (?=[^ ])|(</?(?:wbr|b|i|u|em|mark|strong|span|code|font)(?: [^<>\n]{0,60})?/?>|\*\*|`)"
+)
+"""What may stand inside a token: the end of a line, or (the group) a tag or mark of a single word."""
 _NOT_SEARCHED = -2
 _LETTERS_ONLY = (b"SG.", b"AKIA", b"ASIA", b"ABIA", b"ACCA")
 """Prefixes that no word has, behind which all characters may be letters."""
@@ -151,24 +155,30 @@ def _find_prefixed(text: bytes, budget: WorkBudget) -> Iterator[tuple[int, int]]
 
 
 def _end_of_broken(text: bytes, start: int, pattern: re.Pattern[bytes], budget: WorkBudget) -> int:
-    """Where a token ends that is broken at the end of a line, as in the text of a PDF, whose lines a blank may join; 0
-    when there is none.
+    """Where a token ends that the end of a line or the tags of single words break into parts; 0 when there is none.
 
-    Both parts together have the maker's form, the longer one is a long word, and the second part is no name or word.
+    The lines of a PDF may be joined by a blank. The parts together have the maker's form, the longest one is a long
+    word, and behind a blank or line end stands no name or word.
     """
-    first = _PART.match(text, start)
-    if first is None or text[first.end() : first.end() + 1] not in (b"\n", b" ", b"\r"):
-        return 0
-    budget.spend(5)
-    gap = _LINE_BREAK.match(text, first.end())
-    second = _PART.match(text, gap.end()) if gap else None
-    if second is None or max(len(first.group()), len(second.group())) < MIN_WORD_CHARS:
-        return 0
-    budget.spend(8)
-    token = first.group() + second.group()
-    if _IS_PLAIN.fullmatch(second.group()) or is_identifier(second.group()):
-        return 0
-    return second.end() if pattern.fullmatch(token) is not None and _is_drawn_at_random(token) else 0
+    head = text[start : start + _HEAD_CHARS]
+    if head.islower() and _DIGIT_OR_UNDERSCORE.search(head) is None:
+        return 0  # words that begin like a token, which most are
+    part = _PART.match(text, start)
+    token, longest = part.group() if part else b"", 0
+    for _ in range(_MAX_BREAKS):
+        gap = _BREAK.match(text, part.end()) if part else None
+        longest = max(longest, len(part.group()) if part else 0)
+        part = _PART.match(text, gap.end()) if gap else None
+        if gap is None or part is None:
+            return 0
+        budget.spend(8)
+        if gap.lastindex is None and (_IS_PLAIN.fullmatch(part.group()) or is_identifier(part.group())):
+            return 0
+        token += part.group()
+        if pattern.fullmatch(token) is not None:
+            is_long = gap.lastindex is not None or max(longest, len(part.group())) >= MIN_WORD_CHARS
+            return part.end() if is_long and _is_drawn_at_random(token) else 0
+    return 0
 
 
 @lru_cache(1024)

@@ -166,8 +166,6 @@ _ESCAPED_QUOTE = re.compile(rb'\\{1,7}(?=")')
 
 _ESCAPED_MARK = re.compile(rb"(?<=[A-Za-z0-9])\\{1,2}(?=[_-][A-Za-z0-9])")
 """Markdown's escapes of characters that tokens have, within a word."""
-_WORD_BREAK = re.compile(rb"<wbr/?>")
-"""HTML's tag for a place where a long word may be broken, which nobody sees."""
 
 
 def _drop(unseen: re.Match[bytes]) -> bytes:
@@ -196,8 +194,6 @@ class View:
                 plain = _ESCAPED_QUOTE.sub(_drop, plain)
             if has_marks and (b"\\_" in plain or b"\\-" in plain):
                 plain = _ESCAPED_MARK.sub(_drop, plain)
-        if b"<" in plain and b"<wbr" in plain:
-            plain = _WORD_BREAK.sub(_drop, plain)
         if b"\x01" in plain:
             parts = plain.split(b"\x01")
             self._dropped = [*accumulate(map(len, parts[:-1]))]

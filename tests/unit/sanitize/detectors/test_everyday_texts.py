@@ -81,8 +81,12 @@ def test_a_token_is_found_behind_escapes_of_markdown_and_html(text: str, seen: s
     assert found(text.format(LONG), certain=True) == [seen.format(LONG)]
 
 
-def test_a_token_with_places_for_line_breaks_is_one_word() -> None:
-    token = f"ghp_{LONG[:12]}<wbr>{LONG[12:24]}<wbr/>{LONG[24:]}"
+@pytest.mark.parametrize(
+    "form",
+    ["ghp_{}<wbr>{}<wbr/>{}", "ghp_{}<span class='hl'>{}</span>{}", "ghp_{}**{}**{}", "ghp_<b>{}{}</b>{}"],
+)
+def test_a_token_that_tags_break_is_found_whole(form: str) -> None:
+    token = form.format(LONG[:12], LONG[12:24], LONG[24:])
     assert found(f"the token {token} is") == [token]
 
 
