@@ -31,7 +31,7 @@ blanks alone between them, as the tools of consoles align them."""
 _WEAK_COLUMN = re.compile(rb"(?i:token|key|totp)[^A-Za-z]")
 _ALIGNED_CELL = re.compile(rb"[^\s]{1,40}(?: [^\s]{1,40}){0,3}")
 _MAX_ALIGNED_CELLS = 16
-_RULER = re.compile(rb"[ ]{0,8}-{2,}(?: {1,40}-{2,}){1,16}[ \t\r]{0,40}\Z")
+_RULER = re.compile(rb"(?<!-) {0,8}+-{2,200}+(?: {1,40}+-{2,200}+){1,16}[ \t\r]{0,40}\Z")
 _DASHES = re.compile(rb"-{2,}")
 """Columns of tokens and keys hold words and numbers too, where those of passwords hold nothing but passwords."""
 INSERTS = rb"(?i:insert into|replace into|copy) [^\s(]{1,80}\s?\("
