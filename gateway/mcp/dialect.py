@@ -14,8 +14,9 @@ from gateway.wire.preencoded import PackedJson
 from gateway.wire.sanitizer_report import merged_reports
 from gateway.wire.text_slots import text_slot_steps
 
-_OWN_FIELDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "note", "sanitization"})
-"""Fields of an answer that the gateway writes itself: ids and names that a detector might take for something else."""
+_OWN_FIELDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "sanitization"})
+"""Fields of an answer that the gateway writes itself: ids and names that a detector might take for something else. A
+`note` is not among them: it quotes addresses that pages link to."""
 
 
 class WebSearchDialect:

@@ -63,13 +63,14 @@ BEGINNINGS = rb"(?:^|[\s`\"'(;|&=/>$])(?:" + _NAME + rb")(?:[ \t]{1,8}[\w\"'/\\$
 """RE2 pattern of a command's name and the first character behind it."""
 PIPES = (
     rb"(?:echo|printf)[ \t]{1,4}(?:-[ne]{1,2} )?[\"']?[^\s\"'|]{6,100}[\"']? ?\| ?"
-    rb"(?:sudo|passwd|chpasswd|docker|kinit|su|cryptsetup|gpg|podman)"
+    rb"(?:sudo|passwd|chpasswd|docker|kinit|su|cryptsetup|gpg|podman|gcloud|gh|wrangler|vercel|fly|flyctl|firebase)\b"
 )
 """RE2 pattern of words that are piped into a program that reads a password."""
 _FIRST_WORD = re.compile(rb"[^A-Za-z0-9]?([A-Za-z0-9][\w.-]{1,20})(?:[\"'],)?(?=[ \t\"'])")
 _PIPED = re.compile(rb"(?:echo|printf)[ \t]+(?:-[ne]{1,2} )?[\"']?(?:[\w.-]{1,40}:)?([^\s\"'|]{6,100})")
 _READS_PASSWORD = re.compile(
     rb"sudo (?:-\w{1,20} ){0,4}-S|--stdin|chpasswd|--password-stdin|passphrase-fd|kinit|su |cryptsetup"
+    rb"|secrets? (?:create|set|put|versions add)|secrets:(?:set|access)|--with-token|env add"
 )
 _READER_BYTES = 120
 """Rest of the line in which the program is looked for: behind the pipe, some with options before the telling one."""

@@ -15,7 +15,7 @@ from gateway.sanitize.text.work_budget import WorkBudget
 
 _OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
 DIRECTIVES = (
-    rb"(?i:acl setuser) |\nuser |sudo -S|\nrootpw |insecure-password |\bBUNDLE_[A-Z]|accounts[\"']?:\s?\["
+    rb"(?i:acl setuser) |\nuser |sudo -S|(?:^|[\n\"])rootpw |insecure-password |\bBUNDLE_[A-Z]|accounts[\"']?:\s?\["
     rb"|SecureString[\"'],|\"keyName\"|(?i:config set (?:requirepass|masterauth)) |Accessor ?ID|chpasswd:"
     rb"|kubeadm join |\nd-i |\"random_password\""
 )
@@ -24,13 +24,14 @@ pattern of both has too many states for RE2."""
 PRINTED = (
     rb"argocd admin initial-password|aws ecr get-login-password|gcloud auth (?:application-default )?print-"
     rb"|g(?:h|lab) auth token|oc whoami -|(?:kubectl|oc) create token|vault print token|heroku auth:token|wg genkey"
-    rb"|\| ?base64 -"
+    rb"|\| ?base64 -|secretsmanager get-secret-value|keyvault secret show|gcloud secrets versions access|\bop read "
+    rb"|bw get p|security find-generic-password|(?:terraform|tofu) output -raw [a-z0-9_]*(?:passw|secret|token|key)"
 )
 """RE2 pattern of commands that print a secret alone on the next line."""
 _REST_OF_DIRECTIVE = re.compile(
     rb"(?i:acl setuser) [^\s]{1,64} (?:[^\s>]{1,40} ){0,4}>|\nuser [^\s]{1,64} (?:on|off) (?:[^\s>]{1,40} ){0,4}>"
     rb"|sudo -S[^\n<]{0,80}<<< ?[\"']?"
-    rb"|\nrootpw (?:--[a-z-]{5,14} ){0,3}"
+    rb"|[\n\"]?rootpw (?:--[a-z-]{5,14} ){0,3}"
     rb"|insecure-password "
     rb"|BUNDLE_[A-Z0-9_]{2,60}[:=] ?[\"']?[A-Za-z0-9_.-]{1,60}:"
     rb"|accounts[\"']?:\s?\[\s{0,12}[\"'](?:0x)?"

@@ -8,10 +8,10 @@ import re
 import re2
 
 STRONG = (
-    rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|parola|clave|tlspsk|userpwd|passin"
-    rb"|kennwort|passwort|mot de passe"
+    rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|parola(?: d'ordine)?|clave|tlspsk|userpwd"
+    rb"|passin|kennwort|passwort|mot de passe"
     rb"|contrasena|senha|wachtwoord|haslo|parol|losenord(?:et)?|passord(?:et)?|adgangskoden?|salasana|jelszo"
-    rb"|heslo|lozinka|sifre(?:niz|m|si)?|mat khau|kata sandi"
+    rb"|heslo|lozinka|sifre(?:niz|m|si)?|mat khau|kata sandi(?:nya)?"
     rb"|(?:wlan|wi-?fi|netzwerk|geheim|zugangs)-?schlussel|(?:verification|one[ -]time|log-?in|sign-?in"
     rb"|security) code)|[n\x02]apo\x02\x02"
     rb"|\x04\x05|\x06\x02\x07-\x02"
@@ -30,10 +30,12 @@ NAMES = STRONG + rb"|" + _WEAK
 _FOR_USER = (
     rb"(?: #?\d{1,2}(?=:)|(?i: for (?!(?:the|our|this|that|my|your|its|all|an?) )(?:key |user |host )?[\"'`]?(?:https?://|[~/]{1,2})?[\w.%/-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?)"
     rb"|(?i: (?:provisoire|temporaire|initiale?|temporal|provisional|provvisoria|provisoria|temporary))(?= ?[:=])"
-    rb"| (?=\([A-Za-z0-9 /-]{1,20}\)[:=]))"
+    rb"| (?=\([A-Za-z0-9 /-]{1,20}\)[:=]| ?\[[\w* .-]{1,24}\]:))"
 )
-_SUFFIX = rb"(?=([_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12}|" + _FOR_USER + rb")?"
-_CLOSE = rb"(?:\\{0,7}[\"'`]\]?|\\u0022|&quot;|\)|\]|\([A-Za-z0-9 /-]{0,20}\)|\*\*|__)?"
+_SUFFIX = (
+    rb"(?=((?!\.\.)[_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12}|" + _FOR_USER + rb")?"
+)  # fmt: skip
+_CLOSE = rb"(?:\\{0,7}[\"'`]\]?|\\u0022|&quot;|\)|\]|\([A-Za-z0-9 /-]{0,20}\)|\[[\w* .-]{1,24}\](?=:)|\*\*|__)?"
 _LONG_STRING = (
     rb"\"{3}\s{0,16}|'{3}\s{0,16}"  # Python, Java, Kotlin
     rb"|\[={0,3}\[|b?r#{1,3}\"|\{[a-z]{0,4}\||<<\""  # Lua, Rust, OCaml, Erlang
@@ -44,15 +46,15 @@ _LONG_STRING = (
 """How string literals begin that are no quotation by one mark."""
 _OPEN = (
     rb"(?:\(\s{0,16}|string\([0-9]{1,4}\) )?(?:[NbBrRuUfF@]{1,2}(?=[\"']))?(?:" + _LONG_STRING + rb"|\\u0022"
-    rb"|\\{0,7}[\"'`](?:\\\r?\n[ \t]{0,16})?|&quot;)?"
+    rb"|\\{0,7}[\"'`](?:\\\r?\n[ \t]{0,16})?|&quot;|(?:<(?:b|strong|code|span|em|i|kbd|tt)(?: [^<>\n]{1,60})?>){1,2})?"
 )
 _ASSIGN = (
     rb"\s{0,3}:\s?(?:&(?:'static )?)?[A-Za-z][\w.]{0,24}[\]?*>]{0,2}\s{0,2}=\s{0,3}(?=[\"'`@])"
-    rb"|::?[ \t]?[>|][0-9+-]{0,2}\n[ \t]{1,16}"
+    rb"|::?[ \t]?[>|][0-9+-]{0,2} {0,2}\n[ \t]{1,16}"
     rb"|[ \t](?:(?i:as)[ \t][A-Za-z.]{2,24}|string|text)[ \t]?=[ \t]?(?=[\"'])"  # Basic, Bicep
-    rb"|[ \t]?\.{3,60}[ \t]?:[ \t]{1,4}"  # a form: Password ....... : x
+    rb"|[ \t]?(?:\.{3,60}[ \t]?:|\.{6,60})[ \t]{1,4}"  # a form: Password ....... : x
     rb"|[ \t]{0,20}(?:=>|->|<{1,2}-|(?:[:?+]|::|\|\||\?\?)?={1,3}|:(?::(?=[ \t]))?)"
-    rb"(?:\*\*|__|\*(?=[ \t]))?\s{0,3}(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
+    rb"(?:\*\*|__|\*(?=[ \t]))?(?:[ \t]{4,40}|\s{0,4})(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
     rb"(?:[A-Za-z_$][\w.$()\[\]\"']{0,80}+\s{0,8}(?:\|\||\?\?|\?:|or )\s{0,8}(?=[\"'`]))?"  # = env.TOKEN || "x"
     rb"|%3[dDaA]"
 )
@@ -79,7 +81,7 @@ _PAIRED = (
     rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
     rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512)[ \t]{1,3}"
     rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
-    rb"|(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [a-z\x02]{1,14}){1,6}):\s{1,3}(?=[!-~]{8,160}(?:\s|\Z))"
+    rb"|(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [a-z\x02]{1,14}){1,6}):\s{1,5}(?=[!-~]{8,160}(?:\s|\Z))"
     rb"|(?i: (?:of|for|to|on|at|in|from|von|vom|fur|am|im|beim|zum|de|du|en|del|nel|al|para|per|do|da|no|na"
     rb"|op|van|voor)(?: [\w.@'-]{1,24}){1,5}? (?:is|was|ist|lautet|est"
     rb"|es|e|jest)):?[ \t]{1,3}"
@@ -89,7 +91,7 @@ _SAID = (
     rb"[ \t]{1,3}(?i:(?:(?:has|have) been |is |was )?(?:re)?(?:set|changed) to"
     rb"|is now|is|was|by|=|ist|lautet|est|es|e|er|ar|jest|to|:)"
     rb"(?:[ \t]?:)?[ \t]{1,3}|(?<=alasana)[ \t]on[ \t]|(?<=eslo)[ \t]je[ \t]|(?<=arola)[ \t]este[ \t]"
-    rb"|[ \t]?\x02{1,2}[: \t]{0,3}(?=[!-~])"
+    rb"|(?<=khau)[ \t]la[ \t]|[ \t]e\x02vai[ \t]|[ \t]?\x02{1,3}[: \t]{0,3}(?=[!-~])"
 )
 NAMED = re2.compile(NAMES)
 ANY_NAME = re.compile(NAMES)
@@ -105,7 +107,7 @@ ASSIGNED = re.compile(
 PROSE = re.compile(
     rb"s? (?!(?:is|was|has|have|by|ist|lautet|est|es|e|er|ar|jest|to|of|for|on|at|in|from|von|vom|fur|am|im|beim"
     rb"|zum|de|du|en|del|nel|al|no|na|op|van|voor|para|per|do"
-    rb"|da|je|este|(?:re)?set"
+    rb"|da|je|la|este|(?:re)?set"
     rb"|(?:re)?changed|send|sendline|value|val|content|encrypted|ascii|plain|cleartext|hexadecimal|sha"
     rb"|temporary|temporal"
     rb"|provisional|temporaire|provisoire|provvisoria|provisoria|initiale?)\b)"

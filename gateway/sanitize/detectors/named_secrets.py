@@ -20,6 +20,9 @@ from gateway.sanitize.text.work_budget import WorkBudget
 
 _FIND_NAME = searcher(NAMED)
 _NOTHING: Mapping[int, int] = {}
+_CHANGED = (b'" -> "', b"' -> '", b'" => "', b"' => '")
+_CHANGED_CHARS = 6
+"""What stands between a value and the one that replaces it in the plans of Terraform and Pulumi."""
 _WORD_GOES_ON = frozenset(bytes([code]) for code in b"abcdefghijklmnopqrtuvwxyz")
 """Behind a name: the letters of a longer word (`keyboard`), to which ASSIGNED leads never; `s` may be a plural."""
 _USERINFO = re.compile(
@@ -50,8 +53,9 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
             is_word = name is None or _goes_on(text, name.end())
             assigned = None if name is None or is_word else ASSIGNED.match(text, name.end())
             if name is None or assigned is None:
+                at -= text.startswith(b"pass", at)  # the next name may begin with this one's last letter: `keypass`
                 continue
-            name_end = name.end()
+            start, name_end = start + 1, name.end()
         at = end = assigned.end()
         quote = quote_before(text, end)
         value = value_at(text, end, quote)
@@ -66,8 +70,14 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
         if naming is None:
             continue
         finding = judged(text, end, value, naming, budget) if value else special_secret(text, end, naming, budget)
-        if finding is not None:
+        if finding is not None and not (quote == b"" and _is_sibling(text, start, name_end, finding)):
             yield finding
+            if text.startswith(_CHANGED, finding.end):
+                changed = finding.end + _CHANGED_CHARS
+                following = value_at(text, changed, quote)
+                finding = judged(text, changed, following, naming, budget) if following else None
+                if finding is not None:
+                    yield finding
     if b"://" in text and b"@" in text:
         yield from _find_in_urls(text, budget)
 
@@ -76,6 +86,23 @@ def _goes_on(text: bytes, at: int) -> bool:
     """Whether a longer word goes on at `at` (`keyboard`, `passes`), to which ASSIGNED never leads."""
     char = text[at : at + 1]
     return char in _WORD_GOES_ON or (char == b"s" and text[at + 1 : at + 2] in _WORD_GOES_ON)
+
+
+def _is_sibling(text: bytes, start: int, name_end: int, finding: Finding) -> bool:
+    """Whether the value is a name of a program that begins like the name before it, as in lists of constants: `vbKeyL
+    vbKeyLButton`."""
+    value = text[finding.start : finding.end]
+    if not _CONSTANT.fullmatch(value):
+        return False
+    word = _WORD_BEFORE.search(text, max(0, start - 40), name_end)
+    return word is not None and word.group().startswith(value[:_MIN_FAMILY_CHARS])
+
+
+_CONSTANT = re.compile(rb"[A-Za-z_*]{8,}+")
+_WORD_BEFORE = re.compile(rb"(?<![A-Za-z0-9_])[A-Za-z0-9_]{1,60}\Z")
+_MIN_FAMILY_CHARS = 3
+"""Chosen: the letters by which a library's names begin (`Xkb`). At half names without one would count, at double few
+libraries have as many."""
 
 
 def _is_part_of_name(text: bytes, start: int, end: int, value: bytes) -> bool:

@@ -47,7 +47,7 @@ _NAMES_ONE = re.compile(rb"(?:\A|[_.-])(?i:ids?|arns?|identifiers?)\Z|[a-z](?:I[
 """The end of a name whose value identifies a key or a secret: `KmsKeyId`, `--key-id`, `SecretArn`."""
 _PROVING = re.compile(
     rb"assw(?:or)?d|pass(?:phrase|code|wrd)|pwd|\W?pw\Z|\x04\x05|\x07-\x02|[_-]p(?:ass|w)|pass\Z|secret|token"
-    rb"|credential|bearer|api[_ -]?key"
+    rb"|credential|bearer|api[_ -]?key|pswd|sifre|mat khau|kata sandi"
     rb"|accesskey|oauth|authorization|connection|kennwort|passwort|auth\Z|psk\Z|bindpw|authtok|mot de passe"
     rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|passord|adgangskode|salasana|jelszo|heslo|lozinka"
     rb"|clave|parola|mdp\Z|\x02\x02\Z"
@@ -57,6 +57,7 @@ _PROVING = re.compile(
 """Names of credentials: a random value behind one is certainly a secret. A bare `key`, `sig` or `pin` is not enough."""
 _PROVING_BEFORE = re.compile(
     rb"(?:encrypt(?:ion|or)?|crypt|private|master|secret|account|shared|storage|recovery|unseal|licen[cs]e|product"
+    rb"|authenticator"
     rb"|wep|hmac|isakmp"
     rb"|aes)[ ._-]?key\Z|api\.key\Z"
     rb"|(?:shared|secret)[_-]?access[_-]?key\Z|x-(?:amz|goog|oss)-signature\Z|host, signature\Z"
@@ -70,7 +71,8 @@ _BEFORE_NAME_CHARS = 16
 _COMPOUND = re.compile(rb"[A-Za-z0-9]_[A-Za-z0-9_]{0,80}\Z|[a-z][A-Z][A-Za-z0-9]{0,80}\Z")
 """The end of a name that is written as programs and settings write names, so that a value beside it is its own."""
 _OWNING_HEAD = re.compile(
-    rb"(?:[^\s>#$%]{0,60}[>#$%])?[ \t>#$]{0,16}(?:(?:set|define|snmp-server|tacacs-server|radius-server|crypto|enable"
+    rb"(?:[^\s>#$%]{0,60}[>#$%])?[ \t>#$]{0,16}(?:(?:set|setenv|define|snmp-server|tacacs-server|radius-server|crypto"
+    rb"|enable"
     rb"|username"
     rb"|neighbor|ntp|standby|proxy_set_header|requestheader set"
     rb"|ppp|machine"

@@ -17,6 +17,7 @@ from gateway.sanitize.detectors.value_forms import (
     is_code_reference,
     is_identifier,
     is_joined_identifier,
+    is_member,
     is_password_word,
     is_program_name,
     is_public,
@@ -98,12 +99,11 @@ _MEMBER = re.compile(rb"\A[a-z]+\.[a-z][a-z.]*$")
 _IDENTIFIER = re.compile(rb"[A-Za-z]*+\d{0,4}+(?:[._/:-][A-Za-z]*+\d{0,4}+)*+")
 _PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
 _JOINTS = re.compile(rb"[/.:=-]")
-_MEMBER_PATH = re.compile(rb"\A(?=.*[a-z]{3})[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,60}){1,6}")
 _CALLED = re.compile(rb"[\w.:-]+")
 _TOKEN_CHARS = re.compile(rb"[\w+/=~-]+")
 _DIGITS = re.compile(rb"\d+")
 _EXAMPLE_WORD = re.compile(rb"passw(?:or)?d|secret")
-_PUBLIC_HEADS = (b"MII", b"AAAA")
+_PUBLIC_HEADS = (b"MII", b"AAAA", b"iVBOR", b"R0lGO", b"UklGR", b"PHN2Z", b"d09GM")
 _MIN_CHARS = 4
 """The shortest value that can be a secret: a PIN. Shorter values are flags and units."""
 _MIN_PAIRS_WITH_SIGNS = 4
@@ -127,13 +127,15 @@ def value_at(text: bytes, start: int, quote: bytes) -> bytes | None:
     if match is None:
         return None
     value = match.group()
-    if len(value) < _MIN_CHARS or (not quote and value.isalpha() and _is_word(value)):
-        return None
+    if len(value) < _MIN_CHARS or (not quote and (2 * value.count(b"\x02") >= len(value) or _is_plain_word(value))):
+        return None  # letters of other scripts are a sentence, which has no blanks in some
     return value
 
 
-def _is_word(letters: bytes) -> bool:
+def _is_plain_word(letters: bytes) -> bool:
     """Whether letters are a word or a name made of words, and not mixed at random."""
+    if not letters.isalpha():
+        return False
     plain = letters.islower() or letters.isupper() or len(letters) < MIN_CERTAIN_CHARS
     return plain or (is_identifier(letters) and not is_random(letters))
 
@@ -160,7 +162,7 @@ def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]
         value = _without_closing(value, naming)
         unescaped = _ESCAPE.sub(b"-", value) if _PERCENT in value else value
     next_char = word[len(value) : len(value) + 1] or after
-    if not naming.quote and (_MEMBER_PATH.fullmatch(value) or (next_char in (b"(", b"[") and _CALLED.fullmatch(value))):
+    if not naming.quote and (is_member(value) or (next_char in (b"(", b"[") and _CALLED.fullmatch(value))):
         return 0, False  # a name of the program, a call, a subscript
     closed = naming.quote != b"" and next_char in _CLOSING
     if not _looks_secret(unescaped, naming, closed):

@@ -29,11 +29,11 @@ _DATE = re.compile(rb"\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?")
 _PUBLIC = re.compile(
     rb"(?:[\w./:-]{1,120}@)?sha(?:1|224|256|384|512)[-:/=].*|(?:[0-9A-Fa-f]{2}:){5,}[0-9A-Fa-f]{2}|-----BEGIN.*|(?:ssh|ecdsa)-[\w-]+"
     rb"|AAAA(?:B3NzaC1|C3NzaC1|E2VjZHNh|Gnsk)[\w+/=]*|(?:\\x[0-9a-f]{2}){4,}|MII[A-D][\w+/=]{60,}"
-    rb"|(?-i:B[A-P])[\w-]{85}",
+    rb"|(?-i:B[A-P])[\w-]{85}|(?-i:iVBORw0KGgo|R0lGOD[dl]h|/9j/4[A-Q]|UklGR|PHN2Zy|d09GM)[\w+/=-]*",
     re.IGNORECASE,
 )
 """Digests, fingerprints, public keys in SSH's form (RFC 4253), certificates (X.509 in base64 begins so) and points of
-P-256 as Web Push has them (RFC 8292: 65 bytes, the first is 4)."""
+P-256 as Web Push has them (RFC 8292: 65 bytes, the first is 4); pictures and fonts in base64, by their first bytes."""
 
 _PUBLISHABLE = re.compile(rb"(?:[ps]b_publishable|pk_(?:live|test|prod))_|pk[.-]|FLWPUBK")
 _DIGITS = b"0123456789"
@@ -73,6 +73,10 @@ _MIN_LETTER_PAIRS = 9
 passwords of fourteen letters are taken for names."""
 _SAME_SIGNS = re.compile(rb"(\w)\1{5}")
 """Six equal characters in a row fill up an example. Of random keys of 40 hexadecimal digits one in 30,000 has them."""
+_MEMBER_PATH = re.compile(rb"\A(?=.*[a-z]{3})[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,60}){1,6}")
+_MIN_DOTTED_CHARS = 40
+"""Chosen: tokens with dots in them have 50 characters and more. At half names with numbers (`x509.SHA256WithRSA`) may
+pass for one, at double none is found."""
 MIN_CERTAIN_CHARS = 12
 """Shorter values behind a name are only likely secrets: the words of a language and a digit fill them too easily."""
 _MIN_CERTAIN_DIFFERENT = 8
@@ -86,6 +90,13 @@ def is_identifier(value: bytes) -> bool:
     if all(_PART.fullmatch(part) is not None for part in parts) and not has_odd_pairs(value):
         return True
     return _FILE.fullmatch(value) is not None
+
+
+def is_member(value: bytes) -> bool:
+    """Whether the value is a dotted name of a program, whose parts do not look random (`MTk4….Cl2FMQ.ZnCjm…`)."""
+    return _MEMBER_PATH.fullmatch(value) is not None and not (
+        len(value) >= _MIN_DOTTED_CHARS and alternates_kinds(value, _MIN_DOTTED_CHARS)
+    )
 
 
 def has_odd_pairs(value: bytes) -> bool:

@@ -52,6 +52,7 @@ VENDORS: tuple[tuple[str, str], ...] = (
     ("GitLab", r"gl(?:pat|oas|dt|rt|cbt|ptt|ft|imt|agent|soat|ffct|wt)-[A-Za-z0-9_.-]{16,300}"),
     ("GitLab runner", r"GR1348941[A-Za-z0-9_-]{20,22}"),
     ("GitLab session", r"_gitlab_session=[0-9a-z]{32}"),
+    ("Express session", r"s%3A[A-Za-z0-9_-]{32}\.[A-Za-z0-9+/%]{43,64}"),
     ("Bitbucket", r"ATB[BC][A-Za-z0-9]{30,40}"),
     ("Atlassian", r"AT[AC]TT3[A-Za-z0-9_=-]{40,350}"),
     ("npm", r"npm_[A-Za-z0-9]{36}"),

@@ -16,6 +16,8 @@ import unicodedata
 from bisect import bisect_right
 from itertools import accumulate
 
+import re2
+
 LETTER = 0x02
 """Any letter without a Latin twin. Like SYMBOL and _DROP a control character, as texts hardly ever contain it."""
 SYMBOL = 0x03
@@ -147,18 +149,27 @@ def _hide_mask(mask: re.Match[bytes]) -> bytes:
     return b"\x03" * len(mask.group())
 
 
-_ESCAPED_BLANKS = ((b"\\\\n", b"   "), (b"\\n", b" \n"), (b"\\r", b"  "), (b"\\t", b"  "))
+_ESCAPED_BLANKS = ((b"\\n", b" \n"), (b"\\r", b"  "), (b"\\t", b" \t"))
 """Line ends and tabs as strings of JSON and of programs write them. Left as they are, the letter would be one of the
 word behind it: `\\nghp_…` begins no token, `\\nIBAN` is no word. That paths and TeX (`\\text`) lose a letter harms
-nothing, as no detector looks for them. Behind two backslashes a line goes on: `\\\\nas` is a server."""
+nothing, as no detector looks for them."""
+_TWICE_ESCAPED = ((b"\\\\n", b"  \n"), (b"\\\\r", b"   "), (b"\\\\t", b"  \t"))
+"""The same in JSON that a string of JSON quotes, where quotation marks have backslashes too."""
+_CONTINUED = ((b"\\\\n", b"   "),)
+"""Where they have none, the line goes on behind two backslashes: `\\\\nas` is a server."""
 
 
+_ESCAPED = re2.compile(rb'\\["_-]')
 _ESCAPED_QUOTE = re.compile(rb'\\{1,7}(?=")')
 """The backslashes of quotation marks in quoted JSON: dropped, so that its names and values read like those of JSON."""
 
 
-def _drop(backslashes: re.Match[bytes]) -> bytes:
-    return b"\x01" * len(backslashes.group())
+_ESCAPED_MARK = re.compile(rb"(?<=[A-Za-z0-9])\\{1,2}(?=[_-][A-Za-z0-9])")
+"""Markdown's escapes of characters that tokens have, within a word."""
+
+
+def _drop(unseen: re.Match[bytes]) -> bytes:
+    return b"\x01" * len(unseen.group())
 
 
 class View:
@@ -172,10 +183,17 @@ class View:
         self._dropped: list[int] = []
         plain = text.encode() if text.isascii() else folded(text)
         if b"\\" in plain:
+            has_marks = _ESCAPED.search(plain) is not None
+            has_quotes = has_marks and b'\\"' in plain
+            if b"\\\\" in plain:
+                for escape, blanks in _TWICE_ESCAPED if has_quotes else _CONTINUED:
+                    plain = plain.replace(escape, blanks)
             for escape, blanks in _ESCAPED_BLANKS:
                 plain = plain.replace(escape, blanks)
-            if b'\\"' in plain:
+            if has_quotes:
                 plain = _ESCAPED_QUOTE.sub(_drop, plain)
+            if has_marks and (b"\\_" in plain or b"\\-" in plain):
+                plain = _ESCAPED_MARK.sub(_drop, plain)
         if b"\x01" in plain:
             parts = plain.split(b"\x01")
             self._dropped = [*accumulate(map(len, parts[:-1]))]
