@@ -13,9 +13,9 @@ from typing import Any
 from gateway.engines.html.dom import FURNITURE_ROLES
 from gateway.engines.markdown.block_names import BLOCKS
 
-_NAMES_REMEMBERED = 16_384
-"""Classes and ids whose categories a process remembers, a few MB. Chosen: a site repeats some thousand names. At half,
-pages of a crawl over several sites push each other out; double only costs memory."""
+_REMEMBERED = 8_192
+"""Classes and ids, and parts of them, whose categories a process remembers, a few MB. Chosen: a site repeats some
+thousand names. At half, pages of a crawl over several sites push each other out; double only costs memory."""
 CATEGORIES = (
     ("nav", r"nav|menu|crumb|pagin|pager|toc\b|tabs"), ("foot", r"foot|bottom|copyright|legal|colophon"),
     ("head", r"header|masthead|banner|topbar|hero"), ("side", r"side|aside|rail\b|widget|secondary"),
@@ -38,11 +38,13 @@ CATEGORIES = (
 MASKS = tuple((1 << at, re.compile(pattern)) for at, (_, pattern) in enumerate(CATEGORIES))
 _ALTERNATIVES = [(word, 1 << at) for at, (_, pattern) in enumerate(CATEGORIES) for word in pattern.split("|")]
 _BOUNDED = [(word.replace(r"\b", ""), re.compile(word), bit) for word, bit in _ALTERNATIVES if "\\" in word]
-_LITERALS = [(word, bit) for word, bit in _ALTERNATIVES if "\\" not in word]
+_HYPHENATED = [(word, bit) for word, bit in _ALTERNATIVES if "-" in word]
+_LITERALS = [(word, bit) for word, bit in _ALTERNATIVES if "\\" not in word and "-" not in word]
 _BITS = {
     word: functools.reduce(or_, (bit for part, bit in _LITERALS if word.startswith(part))) for word, _ in _LITERALS
 }
-"""For each word of the patterns without a bound, the categories of the words with which it begins, itself included."""
+"""For each word of the patterns without a bound or hyphen, the categories of the words with which it
+begins, itself included."""
 
 
 def _longest(words: set[str]) -> str:
@@ -139,7 +141,12 @@ class _Collector:
         words = WORD.findall(text.lower())
         if not words:
             return None
-        link_words = len(WORD.findall(" ".join(box.link_pieces))) if box.link_pieces else 0
+        if box.link_pieces is None:
+            link_words = 0
+        elif len(pieces) == 1 and text.isascii():
+            link_words = len(words)  # all of the text is in a link, and lower case parts none of its words
+        else:
+            link_words = len(WORD.findall(" ".join(box.link_pieces)))
         tags = self._measure(box)
         return TextBlock(box.element, box.depth, tags, box.near, box.far, box.own, text, words, link_words)
 
@@ -189,19 +196,32 @@ def _add_piece(box: _Box, text: str, in_link: bool) -> None:
         box.link_pieces.append(text)
 
 
-@functools.lru_cache(maxsize=_NAMES_REMEMBERED)
+@functools.lru_cache(maxsize=_REMEMBERED)
 def category_bits(name: str) -> int:
     """The bits of the categories whose words one lower-case class or id contains.
 
     Naive form: the sum of the bits of the MASKS whose pattern is found. It searches the name twenty times and takes
-    five times as long. Here the longest word at each place is found, and stands for those with which it begins.
+    five times as long. Here the parts between hyphens are looked up, as names have more of them in common.
     """
     bits = 0
-    for word in _WORDS_AT_EACH_PLACE.findall(name):
-        bits |= _BITS[word]
+    for part in name.replace("_", "-").split("-"):
+        bits |= _part_bits(part)
+    for word, bit in _HYPHENATED:
+        if word in name:
+            bits |= bit
     for word, pattern, bit in _BOUNDED:
         if word in name and pattern.search(name):
             bits |= bit
+    return bits
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _part_bits(part: str) -> int:
+    """The same for a part without hyphens, as far as words have no bound: the longest word at each place is found, and
+    stands for those with which it begins."""
+    bits = 0
+    for word in _WORDS_AT_EACH_PLACE.findall(part):
+        bits |= _BITS[word]
     return bits
 
 
