@@ -9,17 +9,18 @@ in its own way; their names and headings are alike.
 """
 
 import functools
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from gateway.engines.content.blocks import TextBlock, is_running_text
-from gateway.engines.content.part_words import ABOUT_POSTER, ACTION, FIRST_WORD, RELATED_HEADING, TERM
+from gateway.engines.content.part_words import ABOUT_POSTER, ACTION, FIRST_WORD, RELATED_HEADING, TERM, WAYS
 
 (
     CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, POSTER, THREADS, RELATED,
-    TERMS,
-) = (1 << at for at in range(13))  # fmt: skip
+    TERMS, NAVIGATION,
+) = (1 << at for at in range(14))  # fmt: skip
 _NAMED = (
     (
         CONSENT,
@@ -187,10 +188,27 @@ def _worded_part(block: TextBlock) -> int:
     if "\ue000" <= text[:1] <= "\uf8ff":  # the letter of an icon font
         text = text[1:].lstrip()
     if FIRST_WORD.match(text):
+        if block.link_words and _is_navigation(block):
+            return NAVIGATION
         for part, most_words, pattern in _WORDED:
             if len(block.words) <= most_words and pattern.match(text):
                 return part
     return 0
+
+
+def _is_navigation(block: TextBlock) -> bool:
+    """True for a line of links to the pages before, behind and above this one, with or without their titles."""
+    words = block.words
+    named = sum(word in WAYS for word in words)
+    if named == len(words) == block.link_words:
+        return True
+    loose = len(words) - block.link_words
+    return words[0] in WAYS and 1 < named >= loose and len(list(itertools.islice(block.element.iter("a"), 2))) > 1
+
+
+def is_way(text: str) -> bool:
+    """Whether the description of a picture is what manuals call the links to the pages around one."""
+    return text.strip("[]() ").lower() in WAYS
 
 
 def is_action(text: str) -> bool:
