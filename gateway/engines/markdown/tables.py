@@ -73,6 +73,8 @@ def headed_parts(table: Any, rows: list[list[Any]]) -> list[tuple[bool, list[lis
             parts[-1][1].append(row)
         else:
             parts.append((True, [row]))
+    if all(is_data for is_data, _ in parts):
+        return []
     return [(is_data and _width(part) > 1 and _are_short(part), part) for is_data, part in parts if part]
 
 

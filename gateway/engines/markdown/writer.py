@@ -45,7 +45,12 @@ class Writer:
                 if parent is region:
                     break
                 parent = parent.getparent()
-        return "\n\n".join(self._container(region, 0))
+        blocks = self._container(region, 0)
+        rules = [at for at, block in enumerate(blocks) if block == "---"]
+        for at in reversed(rules):  # a rule parts two texts; those around it may be left out
+            if at == 0 or at == len(blocks) - 1 or blocks[at - 1] == "---":
+                del blocks[at]
+        return "\n\n".join(blocks)
 
     def _container(self, element: Any, depth: int) -> list[str]:
         """The blocks inside `element`; inline content between them becomes paragraphs."""
