@@ -21,6 +21,8 @@ from gateway.engines.content.part_words import ABOUT_POSTER, ACTION, FIRST_WORD,
     CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, POSTER, THREADS, RELATED,
     TERMS, NAVIGATION,
 ) = (1 << at for at in range(14))  # fmt: skip
+NEVER = CONSENT | NAVIGATION
+"""Parts that are no content on any page."""
 _NAMED = (
     (
         CONSENT,

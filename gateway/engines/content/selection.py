@@ -73,8 +73,6 @@ prices of delivery and of other goods come."""
 _SHARE_WORDS = 20
 """Most words of what invites to share or to like a post: a line with the address of the post. Chosen: at half long
 addresses stay, at double short posts inside a box with such a name go."""
-_NEVER = page_parts.CONSENT | page_parts.NAVIGATION
-"""Parts that are no content on any page."""
 _HEADING = re.compile(r"^h[1-6]$")
 
 
@@ -108,8 +106,9 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         probabilities = [0.0 if label else each for label, each in zip(labels, probabilities, strict=True)]
     if page.types["documentation"] < _LIKELY:
         probabilities = repeats.judged_alike(page.blocks, probabilities)
-    furniture = furniture_of(page.blocks)
-    first, always = _set_aside(page), [bool(part & _NEVER) for part in page.parts]
+    ways = [bool(part & page_parts.NAVIGATION) for part in page.parts]
+    furniture = list(map(operator.or_, furniture_of(page.blocks), ways))
+    first, always = _set_aside(page), [bool(part & page_parts.NEVER) for part in page.parts]
     attempts = [(aside, block_model.LOWEST_LIMIT) for aside in ([first] if first == always else [first, always])]
     sizes = [len(block.words) for block in page.blocks]
     own = sum(itertools.compress(sizes, map(operator.not_, furniture)))
@@ -136,7 +135,7 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
 
 def _set_aside(page: PageEvidence) -> list[bool]:
     """Blocks that are no content on a page of this type, whatever the model says."""
-    parts, types = _NEVER, page.types
+    parts, types = page_parts.NEVER, page.types
     if types["documentation"] < _LIKELY:
         parts |= page_parts.NEWSLETTER | page_parts.REFERENCES | page_parts.THREADS
     if page.is_product or types["product"] >= _LIKELY:
