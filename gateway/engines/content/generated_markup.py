@@ -21,15 +21,19 @@ def retag(root: Any, names: Collection[str]) -> bool:
     if _CODE not in joined and _GRID not in joined:
         return False
     found = False
+    inside: set[Any] = set()
     for box in list(root.iter("div")):
         words = (box.get("class") or "").split()
-        if (_CODE in words and _write_code(box)) or (_GRID in words and _write_table(box)):
-            found = True
+        if _CODE in words and box not in inside:
+            inner = list(box.iter("div"))[1:]
+            inside.update(inner)
+            found = _write_code(box, inner) or found
+        elif _GRID in words:
+            found = _write_table(box) or found
     return found
 
 
-def _write_code(box: Any) -> bool:
-    inner = list(box.iter("div"))[1:]
+def _write_code(box: Any, inner: list[Any]) -> bool:
     lines = [each for each in inner if each.get("class") == _LINE]
     if not lines:
         return False

@@ -250,8 +250,8 @@ def _guard(mark: str) -> str:
 
 def _is_section(blocks: list[str]) -> bool:
     """True for a heading and what is below it. In a thread each reply begins with a heading of the same rank."""
-    ranks = [len(block) - len(block.lstrip("#")) for block in blocks]
-    return ranks[0] > 0 and all(rank > ranks[0] for rank in ranks[1:] if rank)
+    ranks = [block.find(" ") for block in blocks if block.startswith("#")]
+    return blocks[0].startswith("#") and all(rank > ranks[0] for rank in ranks[1:])
 
 
 def _item(blocks: list[str]) -> tuple[str, bool]:

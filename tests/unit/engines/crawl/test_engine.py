@@ -59,7 +59,9 @@ async def test_limit_and_breadth_count_pages_that_were_selected(tmp_path: Path) 
 
 
 async def test_the_source_of_a_page_of_sphinx_is_read_only_when_it_is_asked_for(tmp_path: Path) -> None:
-    links = b"<main><h1>Guide</h1><a href='/_sources/guide.rst.txt'>Show Source</a> <a href='/notes.txt'>Notes</a></main>"
+    links = (
+        b"<main><h1>Guide</h1><a href='/_sources/guide.rst.txt'>Show Source</a> <a href='/notes.txt'>Notes</a></main>"
+    )
     text = {"Content-Type": "text/plain"}
     pages = {
         "/": (200, {"Content-Type": "text/html"}, links),
