@@ -128,6 +128,8 @@ class Inline:
         target = self._target(href)
         if target is None or "](" in text.replace("![", ""):
             return text
+        if target.count("%0A") > 1:  # it carries a text: the program above it, a mail to be sent
+            return text if " " in text else ""
         return f"[{text}]({target})"
 
     def _target(self, href: str | None) -> str | None:

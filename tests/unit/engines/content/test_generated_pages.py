@@ -23,6 +23,17 @@ def test_lines_of_code_in_boxes_are_one_block_of_code_without_what_is_shown_at_t
     assert "```\nif (a < b) {\n  f(a);\n}\n \ng();\n```" in read(f"<h1>LLT</h1>{_TEXT}{fragment}{_TEXT}")
 
 
+def test_the_label_of_an_opened_part_and_the_address_that_holds_its_program_are_left_out() -> None:
+    run = '<a class="test-arrow" href="https://play.test/?code=let%20x%0Alet%20y%0A&edition=2021">Run</a>'
+    part = (
+        '<details class="toggle" open><summary class="hideme"><span>Expand description</span></summary>'
+        f"{_TEXT}<pre><code>let x\nlet y</code></pre>{run}</details>"
+        f"<details><summary>More of it</summary>{_TEXT}</details>"
+    )
+    text = read(f"<main><h1>read</h1>{part}</main>", '<meta name="generator" content="rustdoc">')
+    assert text == f"# read\n\n{_TEXT[3:-4]}\n\n```\nlet x\nlet y\n```\n\nMore of it\n\n{_TEXT[3:-4]}"
+
+
 def test_a_grid_of_boxes_with_heads_is_a_table() -> None:
     heads = "".join(f'<div class="table-header col-{at}">{at}</div>' for at in ("Type", "Method"))
     cells = "".join(

@@ -74,6 +74,8 @@ def written(html: str, *, plain: bool = False) -> str:
          "- #### A\n\n  b\n\n  - c\n\n  #### D"),
         ("<ul><li><h3>A</h3></li><li><h3>B</h3></li></ul>", "- ### A\n- ### B"),
         ("<ol><li><h3>A</h3><p>b</p></li></ol>", "1. ### A\n\n   b"),
+        ("<p><a href='/n?body=a%0Ab%0Ac'>Report a bug</a> <a href='/n?q=a%0Ab'>x</a></p>",
+         "Report a bug [x](http://a.test/n?q=a%0Ab)"),
         ("<hr><p>a</p><hr><hr><p>b</p><hr>", "a\n\n---\n\nb"),
         ("<h1><a href='/p'>Pango</a><span class=sep></span>Layout</h1>", "# [Pango](http://a.test/p) Layout"),
         ("<p><img src=plus.png alt='+'> More <img src=s.png alt=':D'></p>", "More ![:D](http://a.test/docs/s.png)"),
