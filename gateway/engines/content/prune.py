@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import unquote
 
 from gateway.engines.content import block_model, blocks, page_types
 from gateway.engines.content.block_features import PRICE, BlockFeatures, Column
@@ -237,6 +238,22 @@ def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
     for element in alive:
         if element not in texts and element.tag in BLOCKS:
             _strip_loose(element, alive)
+    _remove_dangling(body)
+
+
+def _remove_dangling(body: Any) -> None:
+    """Removes the numbers of notes that are left out."""
+    numbers: list[tuple[Any, str]] = []
+    for number in body.iter("sup"):
+        link, box = next(number.iter("a"), None), number.getparent()
+        if link is None and box.tag == "a" and len(box) == 1 and not box.text:
+            link = number = box
+        target = "" if link is None else link.get("href") or ""
+        if target.startswith("#") and len(target) > 1:
+            numbers.append((number, unquote(target[1:])))
+    if numbers:
+        here = {*values_of("id", body), *values_of("name", body)}
+        remove_all(number for number, target in numbers if target not in here)
 
 
 def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterator[Any]:
