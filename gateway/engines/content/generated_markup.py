@@ -1,8 +1,7 @@
 """Gives code and tables that generators of documentation draw with `div` elements the tags that say so.
 
-Doxygen writes each line of code as a `div`, Javadoc (17 and later) each cell of its summaries; rustdoc labels what it
-has opened already. Read 2026-11-23. Runs in the parsing processes, in a document whose names are known already: other
-pages cost nothing.
+Doxygen writes each line of code as a `div`, Javadoc (17 and later) each cell of its summaries. Read 2026-11-23. Runs in
+the parsing processes, in a document whose names are known already: other pages cost nothing.
 """
 
 from collections.abc import Collection
@@ -14,18 +13,14 @@ _CODE, _LINE, _TOOLTIP = "fragment", "line", "ttc"
 """Doxygen: the box of the code, a line, and what its style sheet shows when the reader points at a name."""
 _GRID, _HEAD = "summary-table", "table-header"
 """Javadoc: the box of the cells and the class of those in the first row."""
-_OPENED = "hideme"
-"""rustdoc: the label of a part ("Expand description") that is shown where the part is folded."""
 
 
 def retag(root: Any, names: Collection[str]) -> bool:
     """Retags the boxes in place; True if the document has any. `names`: "class id" of the elements of the document."""
     joined = " ".join(names)
-    if _CODE not in joined and _GRID not in joined and _OPENED not in joined:
+    if _CODE not in joined and _GRID not in joined:
         return False
-    labels = [label for label in root.iter("summary") if label.get("class") == _OPENED]
-    remove_all(labels)
-    found = bool(labels)
+    found = False
     inside: set[Any] = set()
     for box in list(root.iter("div")):
         words = (box.get("class") or "").split()

@@ -190,7 +190,7 @@ def _worded_part(block: TextBlock) -> int:
     if "\ue000" <= text[:1] <= "\uf8ff":  # the letter of an icon font
         text = text[1:].lstrip()
     if FIRST_WORD.match(text):
-        if block.link_words and _is_navigation(block):
+        if _is_navigation(block) if block.link_words else _is_opened(block):
             return NAVIGATION
         for part, most_words, pattern in _WORDED:
             if len(block.words) <= most_words and pattern.match(text):
@@ -206,6 +206,11 @@ def _is_navigation(block: TextBlock) -> bool:
         return True
     loose = len(words) - block.link_words
     return words[0] in WAYS and 1 < named >= loose and len(list(itertools.islice(block.element.iter("a"), 2))) > 1
+
+
+def _is_opened(block: TextBlock) -> bool:
+    """True for rustdoc's label of a part ("Expand description") that it shows where the part is folded."""
+    return block.element.tag == "summary" and block.element.get("class") == "hideme"
 
 
 def is_way(text: str) -> bool:
