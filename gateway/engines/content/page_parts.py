@@ -210,7 +210,7 @@ def _is_navigation(block: TextBlock) -> bool:
 
 def _is_opened(block: TextBlock) -> bool:
     """True for rustdoc's label of a part ("Expand description") that it shows where the part is folded."""
-    return block.element.tag == "summary" and block.element.get("class") == "hideme"
+    return bool(block.element.tag == "summary" and block.element.get("class") == "hideme")
 
 
 def is_way(text: str) -> bool:
