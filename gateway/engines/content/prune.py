@@ -261,18 +261,20 @@ def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterato
     doomed: set[Any] = set()
     spared: set[Any] = set()
     for element in elements:
-        if element in alive or (element in pictured and _is_figure(element, alive)):
+        if element in alive:
             continue
         parent = element.getparent()
+        if parent in doomed:  # it is gone already
+            doomed.add(element)
+            continue
+        if element in pictured and _is_figure(element, alive):
+            continue
         if parent in spared or (element.tag in _CELLS and parent in alive and not WORD.search(raw_text(element))):
             spared.add(element)  # an empty cell, or one with a mark: without it the others of its row move
             for picture in list(element.iter("img")) if element in pictured else ():
                 picture.set("alt", "")
-            continue
-        if element.tag == "hr" and parent in alive:
-            continue  # it parts the texts around it
-        doomed.add(element)
-        if parent not in doomed:  # else it is gone already
+        elif element.tag != "hr" or parent not in alive:  # a rule parts the texts around it
+            doomed.add(element)
             if element.tail:
                 element.tail = f" {element.tail}"  # the words around a box are not one word
             yield element

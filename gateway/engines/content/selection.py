@@ -106,8 +106,9 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         probabilities = [0.0 if label else each for label, each in zip(labels, probabilities, strict=True)]
     if page.types["documentation"] < _LIKELY:
         probabilities = repeats.judged_alike(page.blocks, probabilities)
-    ways = [bool(part & page_parts.NAVIGATION) for part in page.parts]
-    furniture = list(map(operator.or_, furniture_of(page.blocks), ways))
+    furniture = furniture_of(page.blocks)
+    if max(page.parts, default=0) >= (way := page_parts.NAVIGATION):  # the highest bit
+        furniture = [mark or part >= way for mark, part in zip(furniture, page.parts, strict=True)]
     first, always = _set_aside(page), [bool(part & page_parts.NEVER) for part in page.parts]
     attempts = [(aside, block_model.LOWEST_LIMIT) for aside in ([first] if first == always else [first, always])]
     sizes = [len(block.words) for block in page.blocks]

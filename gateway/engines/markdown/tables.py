@@ -37,7 +37,7 @@ def is_data(table: Any, rows: list[list[Any]]) -> bool:
     has_heads = any(cell.tag == "th" for row in rows for cell in row)
     if not rows or (not has_heads and (table.get("role") or "").lower() in ("presentation", "none")):
         return False
-    if _width(rows) < 2:
+    if not _is_wide(rows):
         return has_heads and len(rows) > 1
     for inner in table.iter("table", *_HEADINGS):
         if inner is not table:
@@ -48,9 +48,9 @@ def is_data(table: Any, rows: list[list[Any]]) -> bool:
     return has_heads or _are_short(rows)
 
 
-def _width(rows: list[list[Any]]) -> int:
-    """Most cells of a row that hold something: some tables part their columns by empty ones."""
-    return max(sum(len(cell) > 0 or bool((cell.text or "").strip()) for cell in row) for row in rows)
+def _is_wide(rows: list[list[Any]]) -> bool:
+    """True if several cells of a row hold something: some tables part their columns by empty ones."""
+    return any(sum(len(cell) > 0 or bool((cell.text or "").strip()) for cell in row) > 1 for row in rows)
 
 
 def _are_short(rows: list[list[Any]]) -> bool:
@@ -75,7 +75,7 @@ def headed_parts(table: Any, rows: list[list[Any]]) -> list[tuple[bool, list[lis
             parts.append((True, [row]))
     if all(is_data for is_data, _ in parts):
         return []
-    return [(is_data and _width(part) > 1 and _are_short(part), part) for is_data, part in parts if part]
+    return [(is_data and _is_wide(part) and _are_short(part), part) for is_data, part in parts if part]
 
 
 def line_numbered_code(rows: list[list[Any]]) -> Any | None:
