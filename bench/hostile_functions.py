@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from bench import hostile_answers as answers
 from bench import hostile_content as content
+from bench import hostile_formats as formats
 from bench import hostile_hidden, hostile_sheets
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
@@ -214,9 +215,9 @@ READERS: dict[str, Reader] = {
     "page": Reader(_page, _encoded(inputs.PAGES), (5_000, 10_000, 20_000)),
     "page that fell": Reader(_page, _encoded({kind: pages.MORE_PAGES[kind] for kind in pages.FELL} | THINGS)),
     "page of text": Reader(lambda text: read("markdown", text, "text/markdown", False), _encoded(inputs.TEXTS)),
-    "page of xml": Reader(
-        lambda text: read("xml", text, "text/xml", False), _encoded(inputs.PAGES | pages.MORE_DOCUMENTS)
-    ),
+    "page of xml": Reader(lambda text: read("xml", text, "", False), _encoded(inputs.PAGES | pages.MORE_DOCUMENTS)),
+    "mail": Reader(formats.mail, formats.MAILS, _QUICK_SIZES),
+    "notebook": Reader(formats.notebook, formats.NOTEBOOKS, _QUICK_SIZES),
     "text document": Reader(content.text_document, content.text_documents(inputs.TEXTS)),
     "document of any XML": Reader(content.text_document, content.odd_documents(inputs.PAGES)),
     "hidden text of files": Reader(hostile_hidden.read, hostile_hidden.HIDDEN),

@@ -73,12 +73,14 @@ class EndpointTable:
         return tuple(self._by_handler.values())
 
     def register(self, app: web.Application) -> None:
-        """Add a route for every row; call it once, before the application starts."""
+        """Add a route for every row, and for HEAD where it is one for GET; call it once, before the application
+        starts."""
         for row in self._by_handler.values():
             path = self._base_path + row.path
             for part, pattern in _IDS.items():
                 path = path.replace(part, pattern)
-            app.router.add_route(row.method, path, row.handler, expect_handler=_answer_expect_later)
+            for method in ("GET", "HEAD") if row.method == "GET" else (row.method,):  # RFC 9110, 9.1
+                app.router.add_route(method, path, row.handler, expect_handler=_answer_expect_later)
 
     @property
     def paths(self) -> tuple[str, ...]:

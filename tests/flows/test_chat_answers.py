@@ -58,6 +58,10 @@ async def test_names_match_exactly_and_the_table_lists_them(server: InProcessGat
             assert [each["id"] for each in (await answer.json())["data"]] == ["SvcLLM"]
         async with session.get(server.url + "/v1/models/assistant") as answer:
             assert (await answer.json())["id"] == "SvcLLM"
+        for path in ("/v1/models", "/v1/models/assistant", "/v1/models/nope"):
+            async with session.get(server.url + path) as wanted, session.head(server.url + path) as head:
+                assert (head.status, await head.read()) == (wanted.status, b"")
+                assert head.headers["Content-Length"] == wanted.headers["Content-Length"]
         async with session.get(server.url + "/v1/models/nope") as answer:
             assert answer.status == 404
 

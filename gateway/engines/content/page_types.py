@@ -26,7 +26,8 @@ _GENERATORS = (
         "documentation",
         re.compile(
             r"sphinx|docutils|docbook|asciidoc|doxygen|javadoc|rustdoc|mkdocs|docusaurus|vitepress|gitbook|antora|"
-            r"texinfo|makeinfo|texi2html|latex2html|jsdoc|typedoc|pdoc|yard|hevea|mandoc|man2html|docsify|rdoc|epydoc",
+            r"texinfo|makeinfo|texi2|latex2html|jsdoc|typedoc|pdoc|yard|hevea|mandoc|man2html|docsify|rdoc|epydoc|"
+            r"groff|haddock",
             re.IGNORECASE,
         ),
     ),

@@ -59,9 +59,11 @@ FIRST_WORD = re.compile(
     r"\d|(?:add|quick|buy|shop|view|read|learn|show|see|load|select|choose|sold|out|in|unit|save|share|notify|compare|"
     r"copy|place|tweet|pin|expand|posts|threads|messages|joined|reputation|location|topics|registered|member|reaction|"
     r"points|likes|last|edited|join|rank|country|you|please|enter|also|size|stock|write|current|qty|quantity|email|call|contact|message|"
-    r"skip|jump|print|rate|report|have|increase|decrease|"
+    r"skip|jump|print|rate|report|have|increase|decrease|prev|previous|up|home|contents|index|top|"
     r"free|fast|standard|express|next|same|worldwide|international|home|easy|shipping|delivery|postage|returns|"
     r"usually|ships?|dispatched|delivered|orders?|pay|tax|taxes|secure|safe|payments?|money)\b",
     re.IGNORECASE,
 )
 """The first words of the texts above: a block that begins with none of them needs no further search."""
+WAYS = frozenset({"next", "prev", "previous", "up", "home", "contents", "index", "top"})
+"""What manuals call the links to the pages around one, as Texinfo, LaTeX2HTML and DocBook write them."""

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import unquote
 
 from gateway.engines.content import block_model, blocks, page_types
 from gateway.engines.content.block_features import PRICE, BlockFeatures, Column
@@ -15,9 +16,10 @@ from gateway.engines.content.block_model import BlockModel
 from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.declared_kinds import declares_article, declares_product
+from gateway.engines.content.generated_markup import retag
 from gateway.engines.content.opinion import WordPairs, second_opinion
 from gateway.engines.content.page_features import signals
-from gateway.engines.content.page_parts import is_action, parts_of
+from gateway.engines.content.page_parts import is_action, is_way, parts_of
 from gateway.engines.content.page_types import PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
 from gateway.engines.html.dom import (
@@ -52,6 +54,7 @@ SHOWCASES = frozenset({"product", "listing", "collection"})
 """Types of pages that show goods or teasers, each with its name, picture and buttons. Measured on the development part
 of bench.extract: without the descriptions of pictures listing gains .024 of word F1, collection .019, product .009; the
 other types keep theirs."""
+_CELLS = frozenset({"td", "th"})
 _SPOKEN_NAMES = frozenset(
     {"sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "show-for-sr", "element-invisible",
      "a11y-hidden", "govuk-visually-hidden"}
@@ -123,7 +126,10 @@ def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
     region = region_of(root)
     head.semantic = region.semantic
     body = root.find("body")
-    found = blocks.collect(root if body is None else body)
+    body = root if body is None else body
+    found, names = blocks.collect_named(body)
+    if retag(body, names):
+        found = blocks.collect(body)
     if not found or len(found) > MAX_BLOCKS:
         measures = PageMeasures(found, [], [], [], 0, [], region.element, scripted, styles_ignored=styles_ignored)
         return replace(measures, for_no_scripts=for_no_scripts)
@@ -232,26 +238,51 @@ def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
     for element in alive:
         if element not in texts and element.tag in BLOCKS:
             _strip_loose(element, alive)
+    _remove_dangling(body)
+
+
+def _remove_dangling(body: Any) -> None:
+    """Removes the numbers of notes that are left out."""
+    numbers: list[tuple[Any, str]] = []
+    for number in body.iter("sup"):
+        link, box = next(number.iter("a"), None), number.getparent()
+        if link is None and box.tag == "a" and len(box) == 1 and not box.text:
+            link = number = box
+        target = "" if link is None else link.get("href") or ""
+        if target.startswith("#") and len(target) > 1:
+            numbers.append((number, unquote(target[1:])))
+    if numbers:
+        here = {*values_of("id", body), *values_of("name", body)}
+        remove_all(number for number, target in numbers if target not in here)
 
 
 def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterator[Any]:
     """The elements, in document order, that are not alive and no figures; none that is inside another one of them."""
     doomed: set[Any] = set()
+    spared: set[Any] = set()
     for element in elements:
-        if element in alive or (element in pictured and _is_figure(element, alive)):
+        if element in alive:
             continue
-        if element.tag == "hr" and element.getparent() in alive:
-            continue  # it parts the texts around it
-        doomed.add(element)
-        if element.getparent() not in doomed:  # else it is gone already
+        parent = element.getparent()
+        if parent in doomed:  # it is gone already
+            doomed.add(element)
+            continue
+        if element in pictured and _is_figure(element, alive):
+            continue
+        if parent in spared or (element.tag in _CELLS and parent in alive and not WORD.search(raw_text(element))):
+            spared.add(element)  # an empty cell, or one with a mark: without it the others of its row move
+            for picture in list(element.iter("img")) if element in pictured else ():
+                picture.set("alt", "")
+        elif element.tag != "hr" or parent not in alive:  # a rule parts the texts around it
+            doomed.add(element)
             if element.tail:
                 element.tail = f" {element.tail}"  # the words around a box are not one word
             yield element
 
 
 def _is_figure(element: Any, alive: set[Any]) -> bool:
-    """True for the box of a picture next to content, without text of its own."""
-    if WORD.search(raw_text(element)):
+    """True for the box of a picture next to content, without text of its own, that leads to no next page."""
+    if WORD.search(raw_text(element)) or all(is_way(image.get("alt") or "") for image in element.iter("img")):
         return False
     return any(near is not None and near in alive for near in (element.getprevious(), element.getnext()))
 

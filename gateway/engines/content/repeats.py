@@ -36,6 +36,8 @@ _WHOLE_COPY = 0.9
 date. Two plans of a price list, or the requirements of two systems, share half of their rows; 1 is its bound."""
 
 
+_NO_COPIES = frozenset({"td", "th", "pre", "dt"})
+"""Fields of tables, code, and terms, without which their definitions say nothing."""
 _NUMBERED = re.compile(r"\d+|\b(?:first|last|odd|even)\b")
 """Parts of a class that differ between the records of one list: a number (`post-61`) or a place (`last`)."""
 _SAID_WORDS = 16
@@ -171,7 +173,7 @@ def drop_copies(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
     first: dict[str, Any] = {}
     copied: list[int] = []
     for at, block in enumerate(blocks):
-        is_wordy = len(block.words) >= _COPY_WORDS and block.element.tag not in ("td", "th", "pre")
+        is_wordy = len(block.words) >= _COPY_WORDS and block.element.tag not in _NO_COPIES
         if keep[at] and is_wordy and counts[block.text] <= _MAX_COPIES:
             box = block.element.getparent()
             if first.setdefault(block.text, box) is not box:

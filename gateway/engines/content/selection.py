@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.engines.content import block_model, page_parts, plain_pages, repeats, short_pages
-from gateway.engines.content.block_features import PRICE
 from gateway.engines.content.blocks import TextBlock
 from gateway.engines.content.data_tables import keep_tables
 from gateway.engines.content.furniture import SHARE, furniture_of
 from gateway.engines.content.neighbours import judged_with_neighbours
 from gateway.engines.content.opinion import WordPairs, follow
+from gateway.engines.content.prices import is_price, keep_price
 from gateway.engines.content.short_pages import SENTENCE_WORDS, SHORT_WORDS
 from gateway.engines.content.specifications import keep_specifications
 
@@ -68,10 +68,6 @@ _LIKELIEST_SHARE = 0.1
 """Share of a page's words outside its furniture that its likeliest blocks must hold, where none is likely. Chosen: the
 names in a list of cards are a sixth. At half, the headings over a list of links are the answer; at double, such names
 give way to the whole text."""
-_PRICE_REACH, _PRICE_WORDS = 12, 8
-"""Blocks below the title, and the most words of one, in which a product's price is looked for. Chosen: a brand, a
-rating and a picture stand between; "now 19.99 instead of 24.99" has six words. At half these are missed; at double
-prices of delivery and of other goods come."""
 _SHARE_WORDS = 20
 """Most words of what invites to share or to like a post: a line with the address of the post. Chosen: at half long
 addresses stay, at double short posts inside a box with such a name go."""
@@ -111,7 +107,9 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     if page.types["documentation"] < _LIKELY:
         probabilities = repeats.judged_alike(page.blocks, probabilities)
     furniture = furniture_of(page.blocks)
-    first, always = _set_aside(page), [bool(part & page_parts.CONSENT) for part in page.parts]
+    if max(page.parts, default=0) >= (way := page_parts.NAVIGATION):  # the highest bit
+        furniture = [mark or part >= way for mark, part in zip(furniture, page.parts, strict=True)]
+    first, always = _set_aside(page), [bool(part & page_parts.NEVER) for part in page.parts]
     attempts = [(aside, block_model.LOWEST_LIMIT) for aside in ([first] if first == always else [first, always])]
     sizes = [len(block.words) for block in page.blocks]
     if (own := sum(itertools.compress(sizes, map(operator.not_, furniture)))) > SHORT_WORDS:
@@ -127,7 +125,7 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         short_pages.keep_lists(page.blocks, keep, others)
         keep_tables(page.blocks, keep, others)
         if page.is_product or _is_of_goods(page):
-            _keep_price(page, keep)
+            keep_price(page.blocks, page.parts, keep)
         if page.is_product or page.types["product"] >= _LIKELY:
             keep_specifications(page.blocks, keep, others)
         least = 0 if lowest else _LIKELIEST_SHARE * own
@@ -138,7 +136,7 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
 
 def _set_aside(page: PageEvidence) -> list[bool]:
     """Blocks that are no content on a page of this type, whatever the model says."""
-    parts, types = page_parts.CONSENT, page.types
+    parts, types = page_parts.NEVER, page.types
     if types["documentation"] < _LIKELY:
         parts |= page_parts.NEWSLETTER | page_parts.REFERENCES | page_parts.THREADS
     if page.is_product or types["product"] >= _LIKELY:
@@ -170,26 +168,6 @@ def _is_of_goods(page: PageEvidence) -> bool:
 
 def _is_unlike_articles(page: PageEvidence) -> bool:
     return _is_of_goods(page) or max(page.types[kind] for kind in _OF_WRITERS) >= _LIKELY
-
-
-def _keep_price(page: PageEvidence, keep: list[bool]) -> None:
-    """Keeps the first price below the title of a product's page, before the next heading."""
-    title = next((at for at, block in enumerate(page.blocks) if block.element.tag == "h1"), len(page.blocks))
-    for at in range(title + 1, min(title + 1 + _PRICE_REACH, len(page.blocks))):
-        block = page.blocks[at]
-        if _HEADING.match(block.element.tag):
-            if block.text == page.blocks[title].text:
-                continue  # a second rendering of the title
-            return
-        if _is_price(block, page.parts[at]):
-            keep[at] = True
-            return
-
-
-def _is_price(block: TextBlock, part: int) -> bool:
-    """True for a price, which may share its line with a button."""
-    is_label = block.link_words == len(block.words) or part & page_parts.ACTIONS
-    return len(block.words) <= _PRICE_WORDS and not is_label and PRICE.search(block.text) is not None
 
 
 def _keep_loose(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
@@ -232,7 +210,7 @@ def _likely_content(
     if page.types["listing"] + page.types["collection"] >= _LIKELY:
         fields = zip(blocks, page.parts, probabilities, furniture, strict=True)
         wanted = [
-            ((likely >= _FIELD_FLOOR or _HEADING.match(block.element.tag)) and not outside) or _is_price(block, part)
+            ((likely >= _FIELD_FLOOR or _HEADING.match(block.element.tag)) and not outside) or is_price(block, part)
             for block, part, likely, outside in fields
         ]
         records = repeats.records_of(blocks)

@@ -127,6 +127,10 @@ class Scope:
             return False
         return self.allows_host(url)
 
+    def is_source(self, url: str) -> bool:
+        """True for the source from which Sphinx made a page, which says the same; those who name paths may want it."""
+        return not self._paths and "/_sources/" in url and url.endswith(".txt")
+
     def is_trap(self, url: str) -> bool:
         """True for a URL that looks like part of an endless space, and counts it in `trapped`.
 
@@ -227,7 +231,7 @@ class Frontier:
             if url in self._seen:
                 self._move_forward(url, anchor, cost, worth)
                 continue
-            if not self._scope.selects(url):
+            if not self._scope.selects(url) or self._scope.is_source(url):
                 self.filtered += 1
                 continue
             if len(added) >= self._breadth:

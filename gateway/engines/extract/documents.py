@@ -1,4 +1,4 @@
-"""Reads pages that are not HTML: plain text, Markdown, JSON, XML. Runs in the parsing processes.
+"""Reads pages that are not HTML: plain text, Markdown, JSON, XML, mails, notebooks. Runs in the parsing processes.
 
 It also decides of which kind a body is, from its Content-Type and, where that says too little, from its beginning;
 PDF and Office documents are read by `engines.office`. Knows no network.
@@ -9,6 +9,8 @@ import re
 
 import orjson
 
+from gateway.engines.extract.mail import is_mail, read_mail
+from gateway.engines.extract.notebook import is_notebook, read_notebook
 from gateway.engines.extract.signatures import SNIFFED_BYTES, ZIP, is_pdf
 from gateway.engines.extract.xml_feed import is_xml_feed
 from gateway.engines.fetch.decompress import decoder_for
@@ -58,8 +60,8 @@ def unpacked(content_type: str, body: bytes) -> tuple[str, bytes]:
 
 
 def kind_of(content_type: str, body: bytes) -> str:
-    """`html`, `json`, `xml`, `feed` (RSS, Atom), `markdown`, `text`, `picture`, or a document: `pdf`, `docx`, `xlsx`,
-    `pptx`, `odt`, `epub`. A JSON Feed is `json`.
+    """`html`, `json`, `xml`, `feed` (RSS, Atom), `markdown`, `text`, `mail`, `notebook` (Jupyter), `picture`, or a
+    document: `pdf`, `docx`, `xlsx`, `pptx`, `odt`, `epub`. A JSON Feed is `json`.
 
     Raises FetchFailed, which names a type that cannot be read.
     """
@@ -78,6 +80,10 @@ def _declared_kind(content_type: str, body: bytes) -> str:
         return "picture"  # what is called a text must be one
     if body.startswith(ZIP) and (office := archive_kind(body)):
         return office
+    if is_mail(content_type, body):
+        return "mail"
+    if is_notebook(body):
+        return "notebook"
     if essence in _UNTOLD:
         return _sniff(body, content_type)
     if essence in _HTML:
@@ -148,8 +154,13 @@ def read(kind: str, body: bytes, content_type: str, plain: bool) -> tuple[str, s
 
     JSON and XML are in code fences unless `plain`; line ends are `\\n`.
     """
+    if kind == "mail":
+        title, text = read_mail(body, plain)
+        return title, text_only(text)
     text = text_only(decode(body, content_type)).replace("\r\n", "\n").strip()
-    if kind == "json":
+    if kind == "notebook" and (notebook := read_notebook(text, plain)) is not None:
+        return notebook
+    if kind in ("json", "notebook"):
         return "", _as_code(_pretty_json(text), "json", plain)
     if kind == "xml":
         return _xml_title(text), _as_code(text, "xml", plain)

@@ -32,7 +32,7 @@ def feed_page(feed: Feed, plain: bool) -> tuple[str, str]:
     inline = Inline(InlineStyle("", plain))
     title = _line_of(feed.about.title)
     authors = ", ".join(feed.about.authors)
-    blocks = [_heading(title, 1, "", plain, inline), authors, _written(feed.about.summary, plain)]
+    blocks = [_heading(title, 1, "", plain, inline), authors, written(feed.about.summary, plain)]
     size = 0
     for number, item in enumerate(feed.items, 1):
         if size > _MAX_TEXT_CHARS:
@@ -42,7 +42,7 @@ def feed_page(feed: Feed, plain: bool) -> tuple[str, str]:
         link = item.link if plain else ""
         author = ", ".join(item.authors)
         blocks.append(" · ".join(each for each in (link, when, author if plain else inline.escape(author)) if each))
-        blocks.append(_written(item.content if item.content.value else item.summary, plain))
+        blocks.append(written(item.content if item.content.value else item.summary, plain))
         size += len(blocks[-1])
     return title, "\n\n".join(block for block in blocks if block)
 
@@ -71,7 +71,8 @@ def _line_of(text: FeedText) -> str:
     return " ".join(value.split())[:_MAX_TITLE_CHARS]
 
 
-def _written(text: FeedText, plain: bool) -> str:
+def written(text: FeedText, plain: bool) -> str:
+    """A text of an item as Markdown or plain text."""
     if not text.is_html:
         return text.value
     root = _tree(text.value)

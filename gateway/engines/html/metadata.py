@@ -175,6 +175,10 @@ def _described(root: Any) -> str:
     return _ESCAPES.sub(" ", text)
 
 
+_STYLES = {"pygments.css": "Sphinx", "linuwial.css": "Haddock"}
+"""Style sheets of generators of documentation that do not always name themselves."""
+
+
 def _read_links(root: Any, head: Head, url: str) -> None:
     best_icon = -1
     for element in root.iter("link"):
@@ -182,8 +186,8 @@ def _read_links(root: Any, head: Head, url: str) -> None:
         href = element.get("href")
         if not href:
             continue
-        if "stylesheet" in rels and href.partition("?")[0].endswith("pygments.css"):
-            head.meta.setdefault("generator", "Sphinx")  # it does not always name itself
+        if "stylesheet" in rels and (named := _STYLES.get(href.partition("?")[0].rpartition("/")[2])):
+            head.meta.setdefault("generator", named)
         if "canonical" in rels and head.canonical is None:
             target = join(head.base, href)
             head.canonical = canonical(target) if target else None

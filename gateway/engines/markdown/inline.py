@@ -27,6 +27,8 @@ _CODE = frozenset({"code", "kbd", "samp", "tt"})
 CONTROLS = frozenset({"button", "select", "input"})
 """Elements whose words are no text of the page but say what happens when they are used."""
 _SKIPPED = CONTROLS | {"script", "style", "noscript", "template", "svg", "iframe"}
+_DRAWN = frozenset("+-*|.\u2022\u00b7\u00bb\u203a")
+"""Names of pictures that are bullets, rules or handles to fold something."""
 _LAZY_SOURCES = ("data-src", "data-original", "data-lazy-src", "src")
 
 
@@ -100,6 +102,8 @@ class Inline:
             self._marked(element, tag, pieces, depth)
         elif tag == "wbr":
             pass
+        elif tag == "span" and not len(element) and not element.text and "sep" in (element.get("class") or ""):
+            pieces.append(" ")  # the style draws a mark between two names
         else:
             self.inside(element, pieces, depth)
 
@@ -124,6 +128,8 @@ class Inline:
         target = self._target(href)
         if target is None or "](" in text.replace("![", ""):
             return text
+        if target.count("%0A") > 1:  # it carries a text: the program above it, a mail to be sent
+            return text if " " in text else ""
         return f"[{text}]({target})"
 
     def _target(self, href: str | None) -> str | None:
@@ -169,7 +175,7 @@ class Inline:
             return ""
         source = next((element.get(name) for name in _LAZY_SOURCES if element.get(name)), None)
         target = self._target(source)
-        if not alt or target is None:
+        if not alt or alt in _DRAWN or target is None:
             return ""
         return f"![{alt.replace('[', '(').replace(']', ')')}]({target})"
 

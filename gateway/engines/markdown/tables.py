@@ -9,6 +9,7 @@ from typing import Any
 _MAX_COLUMNS = 60
 """Columns of a table, and rows or columns of one cell: a forged span must not blow up the text. At half, calendars and
 matrices are cut; at double, a forged table of the same size costs four times as much."""
+_HEADINGS = ("h1", "h2", "h3")
 _LAYOUT_CHARS = 1500
 """A table without headings whose longest cell has as many characters lays out a page: a cell of data is no article. At
 half, tables with long remarks become text; at double, short articles become one row."""
@@ -36,20 +37,45 @@ def is_data(table: Any, rows: list[list[Any]]) -> bool:
     has_heads = any(cell.tag == "th" for row in rows for cell in row)
     if not rows or (not has_heads and (table.get("role") or "").lower() in ("presentation", "none")):
         return False
-    if max(len(row) for row in rows) < 2:
+    if not _is_wide(rows):
         return has_heads and len(rows) > 1
-    for inner in table.iter("table", "h1", "h2", "h3"):
+    for inner in table.iter("table", *_HEADINGS):
         if inner is not table:
             return False
     programs = sum("\n" in "".join(code.itertext()).strip() for code in table.iter("pre"))
     if programs and 2 * programs >= len(rows):
         return False
-    if has_heads:
-        return True
-    if len(rows) < 2:
-        return False
-    longest = max(len("".join(cell.itertext())) for row in rows for cell in row)
-    return longest < _LAYOUT_CHARS
+    return has_heads or _are_short(rows)
+
+
+def _is_wide(rows: list[list[Any]]) -> bool:
+    """True if several cells of a row hold something: some tables part their columns by empty ones."""
+    return any(sum(len(cell) > 0 or bool((cell.text or "").strip()) for cell in row) > 1 for row in rows)
+
+
+def _are_short(rows: list[list[Any]]) -> bool:
+    """True for several rows without an article in a cell."""
+    return len(rows) > 1 and max(len("".join(cell.itertext())) for row in rows for cell in row) < _LAYOUT_CHARS
+
+
+def headed_parts(table: Any, rows: list[list[Any]]) -> list[tuple[bool, list[list[Any]]]]:
+    """The rows of a table whose headings have rows of their own, as Doxygen lists the members of a class: each heading
+    alone, and what is below it with whether that is data. Empty for any other table."""
+    if next((inner for inner in table.iter("table") if inner is not table), None) is not None:
+        return []
+    parts: list[tuple[bool, list[list[Any]]]] = []
+    for row in rows:
+        if any(next(cell.iter(*_HEADINGS), None) is not None for cell in row):
+            if len(row) > 1:
+                return []
+            parts += [(False, [row]), (True, [])]
+        elif parts:
+            parts[-1][1].append(row)
+        else:
+            parts.append((True, [row]))
+    if all(is_data for is_data, _ in parts):
+        return []
+    return [(is_data and _is_wide(part) and _are_short(part), part) for is_data, part in parts if part]
 
 
 def line_numbered_code(rows: list[list[Any]]) -> Any | None:
@@ -74,9 +100,13 @@ def write(rows: list[list[Any]], cell_text: Callable[[Any], str], plain: bool) -
     if not grid:
         return ""
     width = max(len(row) for row in grid)
+    grid = [row + [""] * (width - len(row)) for row in grid]
+    filled = [at for at in range(width) if any(row[at] for row in grid)]
+    if len(filled) < width:  # columns that only part others
+        grid, width = [[row[at] for at in filled] for row in grid], len(filled)
     if plain:
         return "\n".join("\t".join(cell for cell in row).rstrip("\t") for row in grid)
-    lines = [_line([cell.replace("|", "\\|") for cell in row] + [""] * (width - len(row))) for row in grid]
+    lines = [_line([cell.replace("|", "\\|") for cell in row]) for row in grid]
     return "\n".join([lines[0], _line(["---"] * width), *lines[1:]])
 
 

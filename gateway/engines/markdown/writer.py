@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.markdown import tables
-from gateway.engines.markdown.admonitions import label_of
+from gateway.engines.markdown.admonitions import clear_label, label_of
 from gateway.engines.markdown.block_names import BLOCKS
 from gateway.engines.markdown.inline import MAX_DEPTH, Inline, InlineStyle, collapse
 from gateway.engines.markdown.source_code import code_text, language_of
@@ -45,7 +45,12 @@ class Writer:
                 if parent is region:
                     break
                 parent = parent.getparent()
-        return "\n\n".join(self._container(region, 0))
+        blocks = self._container(region, 0)
+        rules = [at for at, block in enumerate(blocks) if block == "---"]
+        for at in reversed(rules):  # a rule parts two texts; those around it may be left out
+            if at == 0 or at == len(blocks) - 1 or blocks[at - 1] == "---":
+                del blocks[at]
+        return "\n\n".join(blocks)
 
     def _container(self, element: Any, depth: int) -> list[str]:
         """The blocks inside `element`; inline content between them becomes paragraphs."""
@@ -120,28 +125,38 @@ class Writer:
         return [f"{fence}{language_of(element)}\n{code}\n{fence}"]
 
     def _list(self, element: Any, depth: int) -> list[str]:
-        """The list as one block. Text before its first item is a block of its own; text after an item belongs to it."""
+        """The list as one block. Text before its first item is a block of its own; text after an item belongs to it.
+
+        A list of sections is written as they are anywhere else, without marks and indents."""
         if self._only_indents(element):
             return self._container(element, depth)
         start = element.get("start") or ""
         number = int(start) if element.tag == "ol" and start.isdecimal() and len(start) < 9 else 1
         items: list[str] = []
+        sections: list[str] | None = None if self._plain or element.tag == "ol" else []
         tight = True
         for child in element:
             tag = child.tag
             if tag in _LISTS and items:  # a nested list beside its item instead of inside it
                 nested = "\n\n".join(self._list(child, depth + 1))
                 items[-1] += "\n" + _indent(nested, 2)
+                sections = None
                 continue
             blocks = self._container(child, depth + 1) if isinstance(tag, str) else []
             blocks += self._text(child.tail)
             if not blocks:
                 continue
+            if sections is not None:
+                sections += blocks
+                if not _is_section(blocks):
+                    sections = None
             marker = f"{number}. " if element.tag == "ol" else "- "
             number += 1
             body, item_tight = _item(blocks)
             tight = tight and item_tight
             items.append(marker + _indent(body, len(marker)).lstrip(" "))
+        if sections and len(sections) > len(items):
+            return [*self._text(element.text), *sections]
         return [*self._text(element.text), *([("\n" if tight else "\n\n").join(items)] if items else [])]
 
     def _text(self, text: str | None) -> list[str]:
@@ -160,11 +175,19 @@ class Writer:
         code = tables.line_numbered_code(rows)
         if code is not None:
             return self._code(code)
-        if not tables.is_data(element, rows):
-            cells = [cell for row in rows for cell in row]
-            return caption + [block for cell in cells for block in self._container(cell, depth + 1)]
+        if tables.is_data(element, rows):
+            return caption + self._rows(rows)
+        blocks = caption
+        for is_data, part in tables.headed_parts(element, rows) or [(False, rows)]:
+            if is_data:
+                blocks += self._rows(part)
+            else:
+                blocks += [block for row in part for cell in row for block in self._container(cell, depth + 1)]
+        return blocks
+
+    def _rows(self, rows: list[list[Any]]) -> list[str]:
         written = tables.write(rows, self._cell, self._plain)
-        return caption + ([written] if written else [])
+        return [written] if written else []
 
     def _cell(self, cell: Any) -> str:
         if cell not in self._mixed:
@@ -183,9 +206,7 @@ class Writer:
         """A note or warning: quoted, its label before its first paragraph."""
         text, title = label
         if title is not None:
-            title.text = None
-            for child in list(title):
-                title.remove(child)
+            clear_label(element, title, text)
         blocks = self._container(element, depth)
         if not blocks:
             return []
@@ -225,6 +246,12 @@ def _guard(mark: str) -> str:
     if mark[0].isdecimal():
         return f"{mark[:-1]}\\{mark[-1]}"
     return "\\" + mark
+
+
+def _is_section(blocks: list[str]) -> bool:
+    """True for a heading and what is below it. In a thread each reply begins with a heading of the same rank."""
+    ranks = [block.find(" ") for block in blocks if block.startswith("#")]
+    return blocks[0].startswith("#") and all(rank > ranks[0] for rank in ranks[1:])
 
 
 def _item(blocks: list[str]) -> tuple[str, bool]:

@@ -243,3 +243,22 @@ def test_the_price_below_a_repeated_title_is_kept() -> None:
         f"{title}<div class='price'><div><span>$34.00</span></div></div>{paragraphs()}</main>"
     )
     assert "$34.00" in extract(page.encode(), ExtractOptions("https://shop.test/m"))["content"]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        '<sup id="r1"><a href="#note-1">[1]</a></sup>',
+        '<a href="#note-1" class="footnote-ref"><sup>1</sup></a>',
+        '<sup><span><a href="#note-1">1</a></span></sup>',
+    ],
+)
+def test_numbers_of_notes_go_where_their_notes_go(number: str) -> None:
+    text = "The mill was built of stone from the quarry behind the church, and the wheel of oak"
+    story = "".join(f"<p>{text} in 18{at}.{number} It still turns.</p>" for at in range(40, 50))
+    note = '<p id="note-1">A letter of the miller to his son says that it was built in a year and paid for in rye.</p>'
+    for box, shown in ((f'<div class="references">{note}</div>', False), (note, True)):
+        page = f"<title>Mill</title><article class=content><h1>The mill</h1>{story}{box}</article>"
+        content = extract(page.encode(), ExtractOptions("http://mill.test/blog/a"))["content"]
+        assert ("letter of the miller" in content) == shown
+        assert (f"{text} in 1840. It still turns." in content) != shown

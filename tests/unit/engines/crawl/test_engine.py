@@ -58,6 +58,24 @@ async def test_limit_and_breadth_count_pages_that_were_selected(tmp_path: Path) 
     assert len(limited["results"]) == 2
 
 
+async def test_the_source_of_a_page_of_sphinx_is_read_only_when_it_is_asked_for(tmp_path: Path) -> None:
+    links = (
+        b"<main><h1>Guide</h1><a href='/_sources/guide.rst.txt'>Show Source</a> <a href='/notes.txt'>Notes</a></main>"
+    )
+    text = {"Content-Type": "text/plain"}
+    pages = {
+        "/": (200, {"Content-Type": "text/html"}, links),
+        "/_sources/guide.rst.txt": (200, text, b"Guide\n====="),
+        "/notes.txt": (200, text, b"Some notes."),
+    }
+    async with serving(Site(pages)) as site, engine(tmp_path, (site.address,)) as made:
+        data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+        asked = await made.service.crawl(CrawlRequest(site.url + "/", select_paths=("^/_sources/",)), made.call())
+        root = await made.service.crawl(CrawlRequest(site.url + "/_sources/guide.rst.txt"), made.call())
+    assert [url.removeprefix(site.url) for url in urls(data)] == ["/", "/notes.txt"]
+    assert urls(asked) == urls(root) == [site.url + "/_sources/guide.rst.txt"]
+
+
 async def test_map_lists_links_without_reading_the_last_level(tmp_path: Path) -> None:
     async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
         data = await made.service.map(CrawlRequest(site.url + "/"), made.call())

@@ -68,6 +68,18 @@ def written(html: str, *, plain: bool = False) -> str:
          "![A picture](http://a.test/docs/i.png)\n\nSeen"),
         ("<dl><dt>term</dt><dd>meaning</dd></dl>", "**term**\n\nmeaning"),
         ('<a href="/card"><h3>Title</h3><p>Teaser</p></a>', "### [Title](http://a.test/card)\n\nTeaser"),
+        ("<ul><li><h2>A</h2><p>b</p><ul><li><h3>C</h3><pre>d</pre></li></ul></li></ul>",
+         "## A\n\nb\n\n### C\n\n```\nd\n```"),
+        ("<ul><li><h4>A</h4><p>b</p><ul><li><p>c</p></li></ul><h4>D</h4></li></ul>",
+         "- #### A\n\n  b\n\n  - c\n\n  #### D"),
+        ("<ul><li><h3>A</h3></li><li><h3>B</h3></li></ul>", "- ### A\n- ### B"),
+        ("<ol><li><h3>A</h3><p>b</p></li></ol>", "1. ### A\n\n   b"),
+        ("<p><a href='/n?body=a%0Ab%0Ac'>Report a bug</a> <a href='/n?q=a%0Ab'>x</a></p>",
+         "Report a bug [x](http://a.test/n?q=a%0Ab)"),
+        ("<hr><p>a</p><hr><hr><p>b</p><hr>", "a\n\n---\n\nb"),
+        ("<h1><a href='/p'>Pango</a><span class=sep></span>Layout</h1>", "# [Pango](http://a.test/p) Layout"),
+        ("<p><img src=plus.png alt='+'> More <img src=s.png alt=':D'></p>", "More ![:D](http://a.test/docs/s.png)"),
+        ("<table><tr><td>a<td><td>b<tr><td>c<td><td>d</table>", "| a | b |\n| --- | --- |\n| c | d |"),
     ],
 )  # fmt: skip
 def test_html_becomes_markdown(html: str, markdown: str) -> None:
