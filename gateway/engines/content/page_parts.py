@@ -10,15 +10,13 @@ alike.
 """
 
 import functools
-import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from gateway.engines.content.blocks import TextBlock, is_running_text
-from gateway.engines.content.part_words import (
-    ABOUT_POSTER, ACTION, FIRST_WORD, RELATED_HEADING, SHOP_HEADING, TERM, WAYS,
-)  # fmt: skip
+from gateway.engines.content.manual_links import is_manual_navigation
+from gateway.engines.content.part_words import ABOUT_POSTER, ACTION, FIRST_WORD, RELATED_HEADING, SHOP_HEADING, TERM
 
 (
     CONSENT, SIGNATURE, NEWSLETTER, REVIEWS, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, POSTER, THREADS, RELATED,
@@ -208,7 +206,7 @@ def _worded_part(block: TextBlock) -> int:
     if "\ue000" <= text[:1] <= "\uf8ff":  # the letter of an icon font
         text = text[1:].lstrip()
     if FIRST_WORD.match(text):
-        if _is_navigation(block) if block.link_words else _is_opened(block):
+        if is_manual_navigation(block) if block.link_words else _is_opened(block):
             return NAVIGATION
         for part, most_words, pattern in _WORDED:
             if len(block.words) <= most_words and pattern.match(text):
@@ -216,24 +214,9 @@ def _worded_part(block: TextBlock) -> int:
     return 0
 
 
-def _is_navigation(block: TextBlock) -> bool:
-    """True for a line of links to the pages before, behind and above this one, with or without their titles."""
-    words = block.words
-    named = sum(word in WAYS for word in words)
-    if named == len(words) == block.link_words:
-        return True
-    loose = len(words) - block.link_words
-    return words[0] in WAYS and 1 < named >= loose and len(list(itertools.islice(block.element.iter("a"), 2))) > 1
-
-
 def _is_opened(block: TextBlock) -> bool:
     """True for rustdoc's label of a part ("Expand description") that it shows where the part is folded."""
     return bool(block.element.tag == "summary" and block.element.get("class") == "hideme")
-
-
-def is_way(text: str) -> bool:
-    """Whether the description of a picture is what manuals call the links to the pages around one."""
-    return text.strip("[]() ").lower() in WAYS
 
 
 def is_action(text: str) -> bool:

@@ -65,5 +65,3 @@ FIRST_WORD = re.compile(
     re.IGNORECASE,
 )
 """The first words of the texts above: a block that begins with none of them needs no further search."""
-WAYS = frozenset({"next", "prev", "previous", "up", "home", "contents", "index", "top"})
-"""What manuals call the links to the pages around one, as Texinfo, LaTeX2HTML and DocBook write them."""

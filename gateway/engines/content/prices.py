@@ -1,6 +1,6 @@
-"""Finds the price of the product that a page is about, and the prices beside goods. Knows neither models nor page types.
+"""Finds the price of the product that a page is about, and the prices beside goods.
 
-Runs in the parsing processes.
+Runs in the parsing processes. Knows neither models nor page types.
 """
 
 import re

@@ -17,9 +17,10 @@ from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.declared_kinds import declares_article, declares_product
 from gateway.engines.content.generated_markup import retag
+from gateway.engines.content.manual_links import is_manual_link
 from gateway.engines.content.opinion import WordPairs, second_opinion
 from gateway.engines.content.page_features import signals
-from gateway.engines.content.page_parts import is_action, is_way, parts_of
+from gateway.engines.content.page_parts import is_action, parts_of
 from gateway.engines.content.page_types import PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
 from gateway.engines.html.dom import (
@@ -282,7 +283,7 @@ def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterato
 
 def _is_figure(element: Any, alive: set[Any]) -> bool:
     """True for the box of a picture next to content, without text of its own, that leads to no next page."""
-    if WORD.search(raw_text(element)) or all(is_way(image.get("alt") or "") for image in element.iter("img")):
+    if WORD.search(raw_text(element)) or all(is_manual_link(image.get("alt") or "") for image in element.iter("img")):
         return False
     return any(near is not None and near in alive for near in (element.getprevious(), element.getnext()))
 
