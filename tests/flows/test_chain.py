@@ -178,7 +178,7 @@ async def test_a_preflight_allows_the_methods_of_its_path_and_the_headers_that_s
     }
     async with aiohttp.ClientSession() as session:
         async with session.options(server.url + "/v1/responses/resp_1", headers=preflight) as answer:
-            assert answer.headers["Access-Control-Allow-Methods"] == "DELETE, GET, OPTIONS"
+            assert answer.headers["Access-Control-Allow-Methods"] == "DELETE, GET, HEAD, OPTIONS"
             assert answer.headers["Access-Control-Allow-Headers"] == asked
         strange = {**preflight, "Access-Control-Request-Headers": "a b, <c>"}
         async with session.options(server.url + "/v1/responses", headers=strange) as answer:
