@@ -85,7 +85,12 @@ def processes(shown: Rendering, word: bytes) -> list[int]:
 
 def browsers_of(shown: Rendering) -> list[int]:
     """The browser's first process, which the render process started."""
-    return [pid for pid in processes(shown, b"--remote-debugging-pipe") if ancestors(pid)[0] == shown.process.pid]
+    found = []
+    for pid in processes(shown, b"--remote-debugging-pipe"):
+        with contextlib.suppress(OSError):  # it may have ended meanwhile
+            if ancestors(pid)[0] == shown.process.pid:
+                found.append(pid)
+    return found
 
 
 def ancestors(pid: int) -> list[int]:
