@@ -44,8 +44,8 @@ _LITERALS = [(word, bit) for word, bit in _ALTERNATIVES if "\\" not in word and 
 _BITS = {
     word: functools.reduce(or_, (bit for part, bit in _LITERALS if word.startswith(part))) for word, _ in _LITERALS
 }
-"""For each word of the patterns without a bound or hyphen, the categories of the words with which it
-begins, itself included."""
+"""For each word of the patterns without a bound or hyphen, the categories of the words with which it begins, itself
+included."""
 
 
 def _longest(words: set[str]) -> str:
@@ -223,8 +223,8 @@ def category_bits(name: str) -> int:
 
 @functools.lru_cache(maxsize=_REMEMBERED)
 def _part_bits(part: str) -> int:
-    """The same for a part without hyphens, as far as words have no bound: the longest word at each place is found, and
-    stands for those with which it begins."""
+    """The category bits of a part without hyphens, for words without a bound. The pattern finds the longest word at
+    each place, and _BITS adds the categories of the shorter words with which it begins."""
     bits = 0
     for word in _WORDS_AT_EACH_PLACE.findall(part):
         bits |= _BITS[word]

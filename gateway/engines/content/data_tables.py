@@ -16,8 +16,8 @@ _LEAST_ROWS, _LEAST_CELLS = 3, 6
 """Rows and cells with text of such a table. Chosen: headings and two rows of three. At half, boxes of one line count;
 at double, short tables of a text are lost."""
 _SENTENCE_REACH = 40
-"""Blocks before the table among which a kept sentence must stand in the same box. Chosen: contents, a caption and a
-list stand between. At half such tables are lost, at double those of other sections come."""
+"""Blocks before the table that are searched for a kept sentence in the same box. Chosen: a table of contents, a caption
+and a list may come between. At half such tables are lost, at double tables of other sections are kept."""
 _WRAPPERS = 4
 """Boxes around a table alone that are looked through. Chosen: themes have up to three. At half some tables are lost; at
 double nothing more is found."""

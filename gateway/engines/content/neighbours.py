@@ -1,5 +1,6 @@
-"""Judges a block by those directly before and behind it, too: the fields of a card stand in a row.
+"""Moves the probability of each block towards those of the blocks before and after it.
 
+The fields of a card follow each other, and are mostly content together.
 Runs in the parsing processes. Knows neither the models nor the types of pages.
 """
 

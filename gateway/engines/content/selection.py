@@ -102,7 +102,7 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     if _is_of_goods(page):
         probabilities = judged_with_neighbours(page.blocks, probabilities)
     labels = [_is_of_goods(page) and bool(part & page_parts.ACTIONS) for part in page.parts]
-    # What stands at the place of a label is one, too.
+    # `judged_alike` then lowers the other blocks at the same place of repeated boxes, which are labels too.
     probabilities = [0.0 if label else each for label, each in zip(labels, probabilities, strict=True)]
     if page.types["documentation"] < _LIKELY:
         probabilities = repeats.judged_alike(page.blocks, probabilities)

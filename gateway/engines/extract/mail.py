@@ -64,7 +64,7 @@ def is_mail(content_type: str, body: bytes) -> bool:
 
 
 def read_mail(body: bytes, plain: bool) -> tuple[str, str]:
-    """(subject of the first mail, Markdown or plain text). Each mail of an archive stands below its subject."""
+    """(subject of the first mail, Markdown or plain text). In an archive the subject of each mail is its heading."""
     mails = _mails(body)
     blocks: list[str] = []
     first, size = "", 0
@@ -202,7 +202,7 @@ def _file_name(value: str) -> str:
 
 
 def _pieces(body: bytes, boundary: bytes) -> list[bytes]:
-    """What stands between the lines of a boundary, without what is before the first and behind the last."""
+    """The parts between the lines of a boundary. Text before the first line and after the last one is left out."""
     found: list[bytes] = []
     line = b"\n--" + boundary
     for piece in (b"\n" + body).split(line, _MAX_PARTS)[1:]:

@@ -22,7 +22,7 @@ _FIND_NAME = searcher(NAMED)
 _NOTHING: Mapping[int, int] = {}
 _CHANGED = (b'" -> "', b"' -> '", b'" => "', b"' => '")
 _CHANGED_CHARS = 6
-"""What stands between a value and the one that replaces it in the plans of Terraform and Pulumi."""
+"""Length of the arrow, with its quotation marks, between the old and the new value in plans of Terraform and Pulumi."""
 _WORD_GOES_ON = frozenset(bytes([code]) for code in b"abcdefghijklmnopqrtuvwxyz")
 """Behind a name: the letters of a longer word (`keyboard`), to which ASSIGNED leads never; `s` may be a plural."""
 _USERINFO = re.compile(

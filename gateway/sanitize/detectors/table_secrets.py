@@ -29,11 +29,11 @@ HEADERS = (
 """RE2 pattern of a cell in the header of a table whose column holds secrets; the last form is that of columns with
 blanks alone between them, as the tools of consoles align them."""
 _WEAK_COLUMN = re.compile(rb"(?i:token|key|totp)[^A-Za-z]")
+"""Columns of tokens and keys hold words and numbers too, where those of passwords hold nothing but passwords."""
 _ALIGNED_CELL = re.compile(rb"[^\s]{1,40}(?: [^\s]{1,40}){0,3}")
 _MAX_ALIGNED_CELLS = 16
 _RULER = re.compile(rb"(?<!-) {0,8}+-{2,200}+(?: {1,40}+-{2,200}+){1,16}[ \t\r]{0,40}\Z")
 _DASHES = re.compile(rb"-{2,}")
-"""Columns of tokens and keys hold words and numbers too, where those of passwords hold nothing but passwords."""
 INSERTS = rb"(?i:insert into|replace into|copy) [^\s(]{1,80}\s?\("
 """RE2 pattern of the beginning of an INSERT, or of PostgreSQL's COPY, that names its columns."""
 _COPIED = re.compile(rb"([^()]{1,600}+)\) (?i:from stdin)[^\n]{0,80}\n")
