@@ -2,7 +2,8 @@
 
 `python -m bench.mcp [--rounds N]`. The gateway runs its default configuration: keys, limits, validation, sanitizing
 of every argument and answer, log line, metrics. The other two give back the very data the gateway found, with none of
-that. CPU is read from the kernel for each server's own process tree. Both eras of the protocol are measured.
+that. CPU is read from the kernel for each server's own process tree. Both eras of the protocol are measured. The load
+never sleeps, so that no server pays for waking it.
 """
 
 import argparse
@@ -72,7 +73,7 @@ async def call(port: int, key: str, params: dict[str, Any]) -> dict[str, Any]:
 def measure(pid: int, port: int, request: bytes, total: int, connections: int) -> tuple[float, Outcome]:
     """Requests per CPU-second, and the load's own view."""
     before = cpu_seconds(pid)
-    outcome = asyncio.run(run_load(port, request, total, connections))
+    outcome = asyncio.run(run_load(port, request, total, connections, awake=True))
     return outcome.requests / max(cpu_seconds(pid) - before, 1e-9), outcome
 
 
