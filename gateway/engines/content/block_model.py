@@ -14,12 +14,14 @@ The naive form of the model walks every tree for every block:
 The trees see all blocks of a page at once instead, which takes a third less time than that walk over flat lists (18
 pages of bench/extract.py's data, 4,727 blocks: 90 ms against 145 ms). A set of blocks is one integer with a byte for
 each block, 1 for a member. A split then is one bitwise `and` for the whole page, and the sum over the leaves of `set x
-leaf number` holds the number of each block's leaf in its byte. `sum` adds the leaves in the order of the trees, so the
-figures are those of a sum over the naive form's leaves to the last bit (tests/unit/engines/content).
+leaf number` holds the number of each block's leaf in its byte. Two translations make of these bytes the leaves' margins
+in whole units, low and high byte, and the trees are added up as integers with four bytes for each block: twice as fast
+as adding floats block by block. Margins have four decimals, so that nothing is lost (tests/unit/engines/content).
 """
 
 import functools
 import math
+import struct
 from bisect import bisect_left
 from collections.abc import Sequence
 from importlib import resources
@@ -33,6 +35,12 @@ from gateway.engines.content.block_features import FEATURES, Column
 
 _MAX_EDGES = 255
 """Edges of one feature and leaves of one tree: their numbers must fit a byte. Training makes 31 edges and 32 leaves."""
+_UNITS = 10_000
+"""Units of a margin: training writes four decimals."""
+_MAX_UNITS = 0xFFFF
+"""Units by which the leaves of one tree may differ: two bytes."""
+_LANE = 4
+"""Bytes of a block's sum: 65,536 trees of the greatest leaves fit."""
 _AT_MOST = tuple(bytes(number <= edge for number in range(256)) for edge in range(_MAX_EDGES))
 """For each edge number, a translation table: edge numbers up to it become 1, those above it 0."""
 LOWEST_LIMIT, _HIGHEST_LIMIT = 0.3, 0.5
@@ -46,7 +54,8 @@ _Node = tuple[int, Any, Any] | int
 
 class BlockModel:
     """`data` has `features` (their names), `start` (the margin before the first tree) and `trees`: nested lists
-    `[feature, edge, at_most, above]` with numbers as leaves. Raises ValueError when `features` are not FEATURES."""
+    `[feature, edge, at_most, above]` with margins of at most four decimals as leaves. Raises ValueError when `features`
+    are not FEATURES, and for a model that does not fit its bytes."""
 
     def __init__(self, data: Json) -> None:
         if tuple(data["features"]) != FEATURES:
@@ -58,12 +67,20 @@ class BlockModel:
         self._edges = {feature: sorted(edges[feature]) for feature in sorted(edges)}
         splits = [(feature, edge) for feature, ordered in self._edges.items() for edge in ordered]
         numbers = {split: number for number, split in enumerate(splits)}
-        self._trees: list[tuple[_Node, list[float]]] = []
+        self._trees: list[tuple[_Node, bytes, bytes]] = []
+        self._lowest = 0
+        most = max(map(len, self._edges.values()), default=0)
         for tree in data["trees"]:
             leaves: list[float] = []
-            self._trees.append((_numbered(tree, numbers, leaves), leaves))
-        if max([*map(len, self._edges.values()), *(len(leaves) for _, leaves in self._trees)], default=0) > _MAX_EDGES:
-            raise ValueError(f"the block model has more than {_MAX_EDGES} edges of one feature or leaves of one tree")
+            numbered = _numbered(tree, numbers, leaves)
+            most = max(most, len(leaves))
+            if most > _MAX_EDGES:
+                message = f"the block model has more than {_MAX_EDGES} edges of one feature or leaves of one tree"
+                raise ValueError(message)
+            units = [round(leaf * _UNITS) for leaf in leaves]
+            lowest = min(units)
+            self._lowest += lowest
+            self._trees.append((numbered, *_bytes_of([unit - lowest for unit in units])))
 
     def probabilities(self, columns: Sequence[Column]) -> list[float]:
         """For each block, 0 to 1. `columns`: for each of FEATURES its values, one for each block."""
@@ -75,11 +92,14 @@ class BlockModel:
         count = len(columns[0])
         everyone = int.from_bytes(b"\x01" * count, "little")
         sets = self._split_sets(columns, everyone)
-        found = [
-            [leaves[number] for number in _leaf_numbers(tree, everyone, sets).to_bytes(count, "little")]
-            for tree, leaves in self._trees
-        ]
-        return [sum(leaves, self._start) for leaves in zip(*found, strict=True)] if found else [self._start] * count
+        lanes, total = bytearray(_LANE * count), 0
+        for tree, low, high in self._trees:
+            leaves = _leaf_numbers(tree, everyone, sets).to_bytes(count, "little")
+            lanes[::_LANE] = leaves.translate(low)
+            lanes[1::_LANE] = leaves.translate(high)
+            total += int.from_bytes(lanes, "little")
+        sums = struct.unpack(f"<{count}I", total.to_bytes(len(lanes), "little"))
+        return [self._start + (self._lowest + units) / _UNITS for units in sums]
 
     def _split_sets(self, columns: Sequence[Column], everyone: int) -> list[int]:
         """For each split the set of blocks whose feature is at most the edge."""
@@ -95,6 +115,13 @@ class BlockModel:
                 passed = bytes(map(bisect_left, repeat(edges), column))  # for each block, how many edges lie below
             sets += [int.from_bytes(passed.translate(table), "little") for table in _AT_MOST[: len(edges)]]
         return sets
+
+
+def _bytes_of(units: list[int]) -> tuple[bytes, bytes]:
+    """The low and the high byte of each leaf, as tables of translation. Raises ValueError above _MAX_UNITS."""
+    if max(units) > _MAX_UNITS:
+        raise ValueError(f"leaves of one tree of the block model differ by more than {_MAX_UNITS / _UNITS}")
+    return bytes(unit & 0xFF for unit in units).ljust(256), bytes(unit >> 8 for unit in units).ljust(256)
 
 
 def _collect_edges(tree: Any, edges: dict[int, set[float]]) -> None:

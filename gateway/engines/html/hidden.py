@@ -133,7 +133,7 @@ class _Walk:
         self._styles = styles
         self._marked = marked
         self._surroundings = Surroundings(root, styles)
-        self._states = ReachableStates(marked.elements, styles)
+        self._states = ReachableStates([], [], styles)
         self._controls: dict[str, list[Any]] | None = None
         self._openers: set[Any] = set()
 
@@ -162,7 +162,10 @@ class _Walk:
     def _keep_revealed(self, found: _Findings) -> None:
         self._openers = self._marked.around_openers()
         invisible = {element for element, _, ends in found.texts if ends is hiding.text_invisible}
-        kept = {box for box in [*found.boxes, *invisible] if self._is_kept(box, found, invisible)}
+        hidden = [*found.boxes, *invisible]
+        self._states = ReachableStates(self._marked.elements, hidden, self._styles)
+        revealed = {box for box in hidden if self._is_revealed(box, found, invisible)}
+        kept = {box for box in revealed if not hiding.hides_for_good(self._styles.style(box))}
         kept |= _drawings_in_opened(self._root, found, kept, self._openers)
         found.boxes = {box: is_ruled for box, is_ruled in found.boxes.items() if box not in kept}
         found.texts = [text for text in found.texts if text[0] not in kept or text[2] is not hiding.text_invisible]
@@ -214,11 +217,8 @@ class _Walk:
                 if isinstance(child.tag, str) and ends(self._styles.style(child)) is not False:
                     stack.append(child)
 
-    def _is_kept(self, box: Any, found: _Findings, invisible: set[Any]) -> bool:
-        """True when a control reveals the box and nothing else hides it."""
-        return self._is_revealed(box, found, invisible) and not hiding.hides_for_good(self._styles.style(box))
-
     def _is_revealed(self, box: Any, found: _Findings, invisible: set[Any]) -> bool:
+        """True when a control reveals the box."""
         if (box.get("role") or "").strip().lower() == "tabpanel" or _follows_button(box, found, self._openers):
             return True
         if _is_answer(box, found, invisible) or self._is_streamed(box) or self._states.show(box):

@@ -45,11 +45,12 @@ _Shown = tuple[str, Declarations]
 
 
 class ReachableStates:
-    """The rules of one document that hold in another state. `elements`: all of the document, in its order; `styles`:
-    those without any such state."""
+    """The rules of one document that hold in another state. `elements`: all of the document, in its order; `boxes`:
+    the hidden ones among them; `styles`: those without any such state."""
 
-    def __init__(self, elements: list[Any], styles: Cascade) -> None:
+    def __init__(self, elements: list[Any], boxes: list[Any], styles: Cascade) -> None:
         self._elements = elements
+        self._boxes = boxes
         self._styles = styles
         self._shown: dict[Any, list[Declarations]] | None = None
         self._left = _MOST_LOOKS
@@ -78,7 +79,7 @@ class ReachableStates:
                     stated.append(found)
         if not stated:
             return {}
-        groups_of, groups = matcher.match(self._elements)
+        groups_of, groups = matcher.match(self._elements, self._boxes)
         return {box: [stated[rule] for rule in groups[group]] for box, group in groups_of.items()}
 
 

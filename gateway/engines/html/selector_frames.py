@@ -1,6 +1,7 @@
 """An element among its siblings and ancestors, as `selector_matcher` walks over them. Knows no rule."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -64,6 +65,18 @@ def elements_before(found: list[set[Any]], selector: Selector) -> tuple[set[Any]
             mark(element, selector.steps[number].combinator, ahead)
         work += len(matched)
     return ahead, work
+
+
+def with_boxes(elements: Iterable[Any], *, with_siblings: bool) -> set[Any]:
+    """The elements and those around them, and with siblings those that stand before any of these."""
+    found: set[Any] = set()
+    for element in elements:
+        mark(element, " ", found)
+        found.add(element)
+    if with_siblings:
+        for element in list(found):
+            mark(element, "~", found)
+    return found
 
 
 def mark(element: Any, combinator: str, marked: set[Any]) -> None:

@@ -7,21 +7,13 @@ that holds them, so they are decided first. Other matchers, lexbor's among them,
 nested elements cost it .16 s for `q div div div p`, twice as many ten times that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from gateway.engines.html import selector_frames, selector_parts
 from gateway.engines.html.element_tests import has_value, is_in_state
-from gateway.engines.html.selector_frames import Frame, Remembered, elements_before, places_among, stands, stands_in
-from gateway.engines.html.selector_parts import (
-    AttributeTest,
-    HasTest,
-    ListTest,
-    PlaceTest,
-    Selector,
-    StateTest,
-    Step,
-    Test,
-)  # fmt: skip
+from gateway.engines.html.selector_frames import Frame, Remembered
+from gateway.engines.html.selector_parts import AttributeTest, HasTest, ListTest, PlaceTest, Selector, StateTest, Step
 
 MAX_STEPS = 20_000
 """Bits. Chosen: large frameworks come to 6,000 for one page; at half two of them are cut, at double each element costs
@@ -85,7 +77,7 @@ class SelectorMatcher:
             self._size += 1
         return self._size - 1
 
-    def _prepare(self, test: Test) -> None:
+    def _prepare(self, test: selector_parts.Test) -> None:
         if isinstance(test, ListTest) and test not in self._list_ends:
             ends = [self._append(selector) for selector in test.selectors]
             self._list_ends[test] = sum(1 << end for end in ends if end is not None)
@@ -128,12 +120,17 @@ class SelectorMatcher:
             elif name[0] == "#":
                 self._ids.add(name[1:])
 
-    def match(self, elements: Sequence[Any]) -> tuple[dict[Any, int], list[tuple[int, ...]]]:
+    def match(
+        self, elements: Sequence[Any], wanted: Collection[Any] | None = None
+    ) -> tuple[dict[Any, int], list[tuple[int, ...]]]:
         """(the group of each element that has rules, the rules of each group). What is beyond the bounds has none, see
-        `is_cut`. `elements`: all of a document, in its order."""
+        `is_cut`. `elements`: all of a document, in its order. `wanted`: those that are asked for, if not all."""
         self._find_has(elements)
         self._find_places(elements)
         has_siblings = bool(self._joined["+"] | self._joined["~"])
+        if wanted is not None:
+            needed = selector_frames.with_boxes(wanted, with_siblings=has_siblings or self._has_places)
+            elements = [element for element in elements if element in needed]
         found: dict[Any, int] = {}
         numbers: dict[int, int] = {}
         groups: list[tuple[int, ...]] = []
@@ -175,7 +172,7 @@ class SelectorMatcher:
         matched = self._matched(elements, steps) if steps else []
         for test, selector in selectors:
             own, matched = matched[: len(selector.steps)], matched[len(selector.steps) :]
-            ahead, work = elements_before(own, selector)
+            ahead, work = selector_frames.elements_before(own, selector)
             self._work -= work
             self._has[test] |= ahead
         for test, passing in self._has.items():
@@ -190,7 +187,7 @@ class SelectorMatcher:
         for test, found in zip(tests, matched, strict=True):
             counted.setdefault(test, set()).update(found)
         for test, found in counted.items():
-            self._counted[test] = places_among(found, elements[0])
+            self._counted[test] = selector_frames.places_among(found, elements[0])
             self._work -= len(found)
 
     def _matched(self, elements: Sequence[Any], selectors: list[Selector]) -> list[set[Any]]:
@@ -292,5 +289,7 @@ class SelectorMatcher:
         if isinstance(test, AttributeTest):
             return has_value(test, element.get(test.name, ""))
         if isinstance(test, PlaceTest):
-            return stands(test, self._counted[test].get(element)) if test.of else stands_in(test, element, frame)
+            if not test.of:
+                return selector_frames.stands_in(test, element, frame)
+            return selector_frames.stands(test, self._counted[test].get(element))
         return element in self._has[test] if isinstance(test, HasTest) else is_in_state(test, element)

@@ -29,12 +29,9 @@ _TAGS_AT_ONCE = 250
 """Tags counted together, see _nests_deeply. Chosen: at double, pages with many elements open at once are looked at tag
 by tag for nothing; at half counting takes longer."""
 _NOT_NESTED = frozenset(
-    {
-        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
-        "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup", "caption", "rt", "rp", "html",
-        "head", "body",
-    }
-)  # fmt: skip
+    b"area base br col embed hr img input link meta param source track wbr "
+    b"p li dt dd tr td th thead tbody tfoot colgroup caption rt rp html head body".split()
+)
 """Elements that are empty, or that the next of their kind closes: left open they do not nest. Nothing closes others."""
 _UNKNOWN_TO_LIBXML = "wbr, source, track, keygen, bgsound, plaintext"
 _OPEN_EMPTY = re.compile(r"(<(?:wbr|source|track|keygen|bgsound)(?=[\s>])[^<>]{0,2000})(?<!/)>", re.IGNORECASE)
@@ -98,30 +95,30 @@ def _nests_deeply(markup: bytes) -> bool:
     starts = markup.count(b"<")
     if starts <= _MAX_OPEN or starts - markup.count(b"</") <= _MAX_OPEN:
         return False  # so few elements start
-    tags = b" ".join(_TAG.findall(markup)).lower().decode().split()
-    most: Counter[str] = Counter()
+    tags = _TAG.findall(markup)
+    open_now: Counter[bytes] = Counter()
     for start in range(0, len(tags), _TAGS_AT_ONCE):
-        if most.total() + _TAGS_AT_ONCE > _MAX_OPEN:
+        if open_now.total() + _TAGS_AT_ONCE > _MAX_OPEN:
             return _is_deep(tags)
         counts = Counter(tags[start : start + _TAGS_AT_ONCE])
         for tag, count in counts.items():
-            if tag[0] == "/" and tag[1:] in most:
-                most[tag[1:]] -= min(most[tag[1:]], count)
+            if tag[:1] == b"/" and (name := tag[1:].lower()) in open_now:
+                open_now[name] -= min(open_now[name], count)
         for tag, count in counts.items():
-            if tag[0] != "/" and tag not in _NOT_NESTED:
-                most[tag] += count
+            if tag[:1] != b"/" and (name := tag.lower()) not in _NOT_NESTED:
+                open_now[name] += count
     return False
 
 
-def _is_deep(tags: list[str]) -> bool:
-    """True when more than _MAX_OPEN of the elements are open at once. `tags`: such as "div" and "/div", lower case."""
-    open_now: Counter[str] = Counter()
+def _is_deep(tags: list[bytes]) -> bool:
+    """True when more than _MAX_OPEN of the elements are open at once. `tags`: such as `div` and `/div`."""
+    open_now: Counter[bytes] = Counter()
     depth = 0
     for tag in tags:
-        name = tag.lstrip("/")
+        name = tag.lstrip(b"/").lower()
         if name in _NOT_NESTED:
             continue
-        if tag[0] != "/":
+        if tag[:1] != b"/":
             open_now[name] += 1
             depth += 1
             if depth > _MAX_OPEN:

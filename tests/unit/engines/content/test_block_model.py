@@ -1,4 +1,4 @@
-"""The block model gives the figures of the naive walk, to the last bit."""
+"""The block model gives the figures of the naive walk."""
 
 import math
 import random
@@ -54,8 +54,8 @@ def test_all_blocks_at_once_give_what_a_walk_of_each_tree_gives(count: int, seed
     model = BlockModel(data)
     made: list[list[float]] = [[row[at] for row in rows] for at in range(len(FEATURES))]
     columns = [bytes(map(int, column)) if at in flags else column for at, column in enumerate(made)]
-    assert model.margins(columns) == naive
-    assert model.probabilities(columns) == [1 / (1 + math.exp(-margin)) for margin in naive]
+    assert model.margins(columns) == pytest.approx(naive, abs=1e-9)
+    assert model.probabilities(columns) == pytest.approx([1 / (1 + math.exp(-margin)) for margin in naive], abs=1e-9)
 
 
 def test_the_shipped_model_loads_and_tells_blocks_apart() -> None:
@@ -72,3 +72,9 @@ def test_a_model_with_too_many_edges_for_a_byte_is_refused() -> None:
     trees = [[0, float(edge), 0.1, 0.2] for edge in range(300)]
     with pytest.raises(ValueError, match="more than 255 edges"):
         BlockModel({"features": list(FEATURES), "start": 0.0, "trees": trees})
+
+
+def test_a_model_whose_leaves_lie_too_far_apart_for_two_bytes_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"differ by more than 6\.5535"):
+        BlockModel({"features": list(FEATURES), "start": 0.0, "trees": [[0, 1.0, -3.0, 3.5536]]})
+    BlockModel({"features": list(FEATURES), "start": 0.0, "trees": [[0, 1.0, -3.0, 3.5535]]})
