@@ -32,7 +32,7 @@ from gateway.engines.html import charset, dom, formulas, metadata, no_text, xhtm
 from gateway.engines.index import coverage, link_lists, messages, query
 from gateway.engines.index.vector_rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
-from gateway.engines.text import code_fences, passages, tokens
+from gateway.engines.text import code_fences, foreign_stems, passages, tokens
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
@@ -181,6 +181,7 @@ def _urls(text: str) -> None:
 def _words_of(text: str) -> None:
     tokens.bigrams(tokens.fold(text))
     tokens.terms(text)
+    foreign_stems.text_stems(tokens.fold(text))
     tokens.terms_among(text, {"cach", "index"})
     coverage.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(messages.lasting_text(text)))
 

@@ -9,6 +9,7 @@ from itertools import combinations
 
 from gateway.engines.index.query import IndexQuery, QueryTerms
 from gateway.engines.index.reader import Candidate, IndexReader
+from gateway.engines.text.foreign_stems import MARK
 
 _MAX_CANDIDATES = 300
 """Passages that are ranked. Chosen: a page of a manual has up to 100 passages with a common word, and ten pages are
@@ -37,6 +38,15 @@ class PassageCounts:
         return {word: self._counts[word] for word in wanted}
 
 
+def present_stems(counter: PassageCounts, asked: QueryTerms) -> QueryTerms:
+    """The terms without the stems that no passage has: they are looked up in case pages in that language are there."""
+    stems = [pair for pair in asked.pairs if pair.endswith(MARK)]
+    if not stems:
+        return asked
+    absent = {stem for stem, count in counter.of(stems).items() if not count}
+    return replace(asked, pairs=tuple(pair for pair in asked.pairs if pair not in absent))
+
+
 def whole_names(reader: IndexReader, query: IndexQuery, asked: QueryTerms) -> QueryTerms:
     """The terms without the parts of names in camel case that are in a page as they stand.
 
@@ -61,12 +71,12 @@ def affordable_terms(
     are no such groups, the newest passages that have any word are ranked: only then the second value is above 0. A word
     that is common in all may be rare among the pages that may be found, so a few such words are counted there.
     """
+    asked, left = _with_affordable_stems(asked, counter)
     counts = counter.of(asked.words)
     for word in [word for word in asked.words if counts[word] > ROW_BUDGET][:_MAX_RECOUNTED]:
         counts[word] = reader.count_visible(query, QueryTerms((word,), ()), ROW_BUDGET + 1)
     rarest = sorted(asked.words, key=lambda word: counts[word])
     groups: list[tuple[str, ...]] = []
-    left = ROW_BUDGET
     while rarest and counts[rarest[0]] <= left:
         left -= counts[rarest[0]]
         groups.append((rarest.pop(0),))
@@ -85,6 +95,19 @@ def affordable_terms(
         return replace(asked, needed=tuple(groups)), 0
     common = QueryTerms(tuple(rarest[:_MAX_RECOUNTED]), asked.pairs)
     return common, reader.newest_after(query, common, ROW_BUDGET)
+
+
+def _with_affordable_stems(asked: QueryTerms, counter: PassageCounts) -> tuple[QueryTerms, int]:
+    """The terms with the rarest of their stems, those in at most half of the row budget's passages, and what is left of
+    the budget."""
+    counts = counter.of([pair for pair in asked.pairs if pair.endswith(MARK)])
+    left, dear = ROW_BUDGET, set[str]()
+    for stem in sorted(counts, key=counts.__getitem__):
+        if left - counts[stem] < ROW_BUDGET // 2:
+            dear.add(stem)
+        else:
+            left -= counts[stem]
+    return replace(asked, pairs=tuple(pair for pair in asked.pairs if pair not in dear)), left
 
 
 def _groups(words: list[str], size: int) -> list[tuple[str, ...]]:

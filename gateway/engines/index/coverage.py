@@ -11,6 +11,7 @@ from gateway.engines.index.candidates import PassageCounts
 from gateway.engines.index.fusion import RankedPage
 from gateway.engines.index.query import QueryTerms, comparable
 from gateway.engines.index.reader import IndexReader
+from gateway.engines.text.foreign_stems import MARK, has_stem, stem_of
 from gateway.engines.text.stop_words import foreign_stop_words
 from gateway.engines.text.tokens import STOP_WORDS, WORD, fold, stem, terms, terms_among
 
@@ -39,10 +40,12 @@ which is .15 ms for each."""
 
 
 def word_weights(counter: PassageCounts, asked: QueryTerms, total: int) -> dict[str, float]:
-    """Stem -> weight of a word of the query: the logarithm of how rare it is among the `total` passages."""
+    """Stem -> weight of a word of the query: the logarithm of how rare it is among the `total` passages. A word whose
+    foreign stem is looked up has that stem alone."""
     weights: dict[str, float] = {}
-    for word, count in counter.of((*asked.words, *asked.pairs)).items():
-        for term in terms(word):
+    words = [word for word in asked.words if stem_of(word) not in asked.pairs]
+    for word, count in counter.of((*words, *asked.pairs)).items():
+        for term in [word] if word.endswith(MARK) else terms(word):
             weights[term] = max(weights.get(term, 0.0), math.log((max(total, count) + 1) / (count + 0.5)))
     return weights
 
@@ -50,7 +53,11 @@ def word_weights(counter: PassageCounts, asked: QueryTerms, total: int) -> dict[
 def coverage(text: str, weights: dict[str, float]) -> float:
     """The share of the weights, 0 to 1, whose words are in the text; 1 without weights."""
     whole = sum(weights.values())
-    present = terms_among(text, weights)
+    stems = [term for term in weights if term.endswith(MARK)]
+    present = terms_among(text, weights.keys() - stems if stems else weights)
+    if stems:
+        words = set(WORD.findall(fold(text)))
+        present |= {each for each in stems if has_stem(words, each)}
     return sum(weight for term, weight in weights.items() if term in present) / whole if whole > 0 else 1.0
 
 
@@ -62,7 +69,7 @@ def by_coverage(reader: IndexReader, pages: list[RankedPage], text: str, weights
         return pages
     words = comparable(text).split()[:_MOST_RUN_WORDS]
     whole = sum(weights.values()) or 1.0
-    of_words = [weights.get(stem(word), 0.0) / whole for word in words]
+    of_words = [weights.get(stem_of(word), weights.get(stem(word), 0.0)) / whole for word in words]
     for row, title, headings, body in reader.passage_words(list(first)):
         held = f"{title} {headings} {body}"
         first[row].rank *= 1 + share * coverage(held, weights)

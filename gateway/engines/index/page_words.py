@@ -12,6 +12,7 @@ from gateway.engines.index.coverage import sentence_degree
 from gateway.engines.index.fusion import RankedPage
 from gateway.engines.index.messages import is_message
 from gateway.engines.index.stored_pages import StoredPages
+from gateway.engines.text.foreign_stems import MARK
 
 _SHARE = 1.5
 """Largest gain of a page, for a query of which half the words are stop words. Chosen on 192 questions over 23 sites of
@@ -53,5 +54,5 @@ def _held(stored: StoredPages, row: int, weights: Mapping[str, float]) -> float:
         return 0.0
     text = page.content[:_MOST_CHARS].lower()
     norm = K1 * (1 - B + B * len(text) / _MEAN_CHARS)
-    counts = ((weight, text.count(term)) for term, weight in weights.items())
+    counts = ((weight, text.count(term.removesuffix(MARK))) for term, weight in weights.items())
     return sum(weight * (K1 + 1) * count / (count + norm) for weight, count in counts)

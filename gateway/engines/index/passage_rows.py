@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from gateway.engines.index.query import owner_token
 from gateway.engines.index.schema import transaction
+from gateway.engines.text.foreign_stems import text_stems
 from gateway.engines.text.passages import Passage, passage_steps, plain_text
 from gateway.engines.text.tokens import bigrams, fold, joined_name_parts
 
@@ -76,10 +77,12 @@ def _write(connection: sqlite3.Connection, rows: list[tuple[Passage, tuple[str, 
 
 
 def search_row(each: Passage, content: str, text: PageText, title_words: str) -> tuple[str, ...]:
-    """What of a passage is searched: title, headings, text, address, CJK pairs and owner, as `passage_search` has."""
+    """What of a passage is searched: title, headings, text, address, CJK pairs and foreign stems, and owner, as
+    `passage_search` has."""
     path = " ".join(each.headings)
     body = plain_text(content[each.start : each.end])
-    pairs = " ".join(bigrams(fold(f"{text.title} {path} {body}")))
+    folded = fold(f"{text.title} {path} {body}")
+    pairs = " ".join(bigrams(folded) + text_stems(folded))
     return (title_words, path, f"{body} {joined_name_parts(body)}", text.url, pairs, owner_token(text.owner))
 
 

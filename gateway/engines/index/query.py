@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
+from gateway.engines.index.known_words import is_known
+from gateway.engines.text.foreign_stems import query_stems
 from gateway.engines.text.passages import Passage
 from gateway.engines.text.stop_words import foreign_stop_words
 from gateway.engines.text.tokens import CJK, STOP_WORDS, WORD, bigrams, fold, name_parts
@@ -15,6 +17,9 @@ _MOST_WORDS = 32
 """Words of a query that are looked up. Chosen: questions have up to 20; at half, long ones lose words, and each further
 word costs a look-up of its own."""
 
+_ORDINARY_CHARS = 5
+"""Letters from which a word that no English text has is taken for one of another language, unless its form is that of a
+name (`getItem`, `x86`). Chosen: shorter ones are mostly names of programs (`git`, `exim`)."""
 _NAME = re.compile(r"\w+(?:['’]\w+)?")
 _ELIDED = re.compile(r"^(?:[a-z]|qu|dell?|nell?|all?|sull?|un)'(?=\w{3})")
 """An article or pronoun of French or Italian before the word that is meant (`l'eau`, `qu'elle`, `dell'acqua`)."""
@@ -63,7 +68,8 @@ class IndexHit:
 
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """What is looked up: `words` (a name with underscores is one, looked up as a phrase), and CJK pairs.
+    """What is looked up: `words` (a name with underscores is one, looked up as a phrase), and `pairs`: CJK pairs, and
+    stems of words in other languages than English (`text.foreign_stems`).
 
     `names` are those of the words that are names in camel case, each with its parts that are words for its sake only.
     `needed`: words of which a passage must have all of one group; none where any word does.
@@ -101,11 +107,32 @@ def query_terms(text: str) -> QueryTerms:
         if parts := [fold(part) for part in name_parts(name)]:
             names[word] = parts
             words.update(dict.fromkeys(parts))
-    stops = STOP_WORDS | foreign_stop_words(list(words))
+    foreign_stops = foreign_stop_words(list(words))
+    stops = STOP_WORDS | foreign_stops
     kept = ([word for word in words if word not in stops] or list(words))[:_MOST_WORDS]
     pairs = tuple(dict.fromkeys(bigrams(fold(text))))[:_MOST_WORDS]
+    stems = query_stems(kept, kept if foreign_stops else _unknown(list(words)))
     only_parts = tuple((name, frozenset(names[name]) - written) for name in kept if name in names)
-    return QueryTerms(tuple(kept), pairs, only_parts)
+    return QueryTerms(tuple(kept), pairs + stems, only_parts)
+
+
+def is_english(text: str) -> bool:
+    """Whether a query is in English as far as its words tell: none is in other letters, there are no stop words of
+    another language, and it is not made of ordinary words alone that no English text has."""
+    written = WORD.findall(text)
+    words = WORD.findall(fold(text))
+    if not all(map(str.isascii, words)) or foreign_stop_words(words):
+        return False
+    if not STOP_WORDS.isdisjoint(words) or any(map(is_known, words[:_MOST_WORDS])):
+        return True
+    return not all(len(word) >= _ORDINARY_CHARS and (word.islower() or word.istitle()) for word in written)
+
+
+def _unknown(words: list[str]) -> list[str]:
+    """The words that are no English ones, of a query without English stop words: it may be in another language."""
+    if not STOP_WORDS.isdisjoint(words):
+        return []
+    return [word for word in words[:_MOST_WORDS] if word.isalpha() and not is_known(word)]
 
 
 def match_expression(query: IndexQuery, terms: QueryTerms) -> str:

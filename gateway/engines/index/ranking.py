@@ -21,7 +21,13 @@ import math
 from dataclasses import replace
 from typing import NamedTuple
 
-from gateway.engines.index.candidates import PassageCounts, affordable_terms, ranked_passages, whole_names
+from gateway.engines.index.candidates import (
+    PassageCounts,
+    affordable_terms,
+    present_stems,
+    ranked_passages,
+    whole_names,
+)
 from gateway.engines.index.coverage import by_coverage, coverage, sentence_degree, word_weights
 from gateway.engines.index.definitions import by_definition
 from gateway.engines.index.feedback import MAX_PASSAGES, with_feedback
@@ -80,10 +86,10 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     pasted = query.text
     if not query.phrases:
         query = replace(query, text=lasting_text(query.text))
-    asked = query_terms(query.text)
+    counter = PassageCounts(reader)
+    asked = present_stems(counter, query_terms(query.text))
     if not asked and not query.phrases:
         return []
-    counter = PassageCounts(reader)
     meant = respelt(reader, query, asked, counter)
     if not meant:
         return _hits(reader, query, asked, counter, pasted)
@@ -92,7 +98,7 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
         if as_written and as_written[0].score >= _GOOD_SCORE:
             return as_written
     query = corrected(query, meant)
-    hits = _hits(reader, query, query_terms(query.text), counter, pasted)
+    hits = _hits(reader, query, present_stems(counter, query_terms(query.text)), counter, pasted)
     return [replace(hit, respelt=tuple(meant.items())) for hit in hits]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from gateway.domain import Json, SearchRequest, WebCall
 from gateway.engines.extract.excerpt import best_within
 from gateway.engines.index.port import Index
-from gateway.engines.index.query import IndexHit, IndexQuery
+from gateway.engines.index.query import IndexHit, IndexQuery, is_english
 from gateway.engines.index.schema import SHARED
 from gateway.engines.index.score import FITTING_SCORE
 from gateway.engines.index.spelling import corrected
@@ -20,7 +20,6 @@ from gateway.engines.text.passages import MOST_CHARS, Passage, open_fences
 from gateway.errors import UpstreamUnavailable
 from gateway.resilience.slices import Steps, in_slices
 
-_LATIN_WORD = re.compile(r"[A-Za-z]{2}")
 _QUOTED = re.compile(r'"([^"]{1,200})"')
 _NOTHING = (
     "Nothing was found among the pages this gateway has read for you: the local index knows only pages that "
@@ -114,10 +113,10 @@ class LocalSearch:
         return stats
 
     async def _near(self, request: SearchRequest, call: WebCall) -> tuple[tuple[int, float], ...]:
-        """Passages near the query by their vectors; none for a query without Latin words, which the model cannot read,
-        for an exact phrase, and at the depths that promise speed."""
-        is_read = request.search_depth in _LONG_DEPTHS and not request.exact_match and _LATIN_WORD.search(request.query)
-        if self._vectors is None or not is_read:
+        """Passages near the query by their vectors; none for a query in another language than English, which the model
+        cannot read, for an exact phrase, and at the depths that promise speed."""
+        is_wanted = request.search_depth in _LONG_DEPTHS and not request.exact_match
+        if self._vectors is None or not is_wanted or not is_english(request.query):
             return ()
         return tuple(await self._vectors.nearest(request.query, (call.owner, SHARED), call.owner))
 

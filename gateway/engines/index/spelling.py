@@ -13,6 +13,7 @@ from gateway.engines.index.candidates import PassageCounts
 from gateway.engines.index.known_words import is_known
 from gateway.engines.index.query import IndexQuery, QueryTerms
 from gateway.engines.index.reader import IndexReader
+from gateway.engines.text.foreign_stems import stem_of
 from gateway.engines.text.stop_words import foreign_stop_words
 from gateway.engines.text.tokens import WORD, fold
 
@@ -45,7 +46,8 @@ def respelt(reader: IndexReader, query: IndexQuery, asked: QueryTerms, counter: 
         return {}
     words = [word for word in dict.fromkeys(_PLAIN_WORD.findall(query.text)) if word.lower() in asked.words]
     known = counter.of([word.lower() for word in words])
-    unknown = [word for word in words if not known[word.lower()]]
+    missing = [word for word in words if not known[word.lower()]]
+    unknown = [word for word in missing if stem_of(word.lower()) not in asked.pairs]
     if len(unknown) > _MOST_UNKNOWN:
         return {}
     slipped = [word for word in unknown if not is_known(word.lower())]

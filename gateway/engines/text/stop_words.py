@@ -4,7 +4,7 @@ English ones are stop words everywhere (`tokens`). Those of other languages are 
 German `die` and French `pour` are English words of a subject. Pure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 _LEAST_CHARS = 3
 _LONG_WORDS, _MIXED_WORDS = 2, 3
@@ -48,3 +48,8 @@ def foreign_stop_words(words: Sequence[str]) -> frozenset[str]:
         if long >= _LONG_WORDS or (long and len(own) >= _MIXED_WORDS):
             found |= telling | further
     return found
+
+
+def likeliest_stop_words(words: Set[str]) -> frozenset[str]:
+    """The stop words of the language, other than English, of which a text with these folded words has most."""
+    return max((telling | further for telling, further in _LANGUAGES), key=lambda each: len(each & words))

@@ -19,6 +19,7 @@ from gateway.engines.index.postgres.terms import PHRASE_LABELS, Term, frequency_
 from gateway.engines.index.postgres.tokens import Tokenizer, cjk_word, storable
 from gateway.engines.index.query import IndexQuery, QueryTerms, conditions
 from gateway.engines.index.reader import Candidate, PageRow
+from gateway.engines.text.foreign_stems import MARK
 from gateway.engines.text.passages import Passage
 from gateway.engines.text.tokens import CJK, WORD, bigrams, fold, joined_name_parts
 
@@ -133,8 +134,8 @@ class PostgresReader:
         return [found[row] for row in rows if row in found]
 
     def _terms(self, words: Sequence[str]) -> list[Term]:
-        """Each word or CJK pair as a term; one without a letter has no words."""
-        plain = [word for word in words if not CJK.search(word)]
+        """Each word, CJK pair or foreign stem as a term; one without a letter has no words."""
+        plain = [word for word in words if not CJK.search(word) and not word.endswith(MARK)]
         cut = dict(zip(plain, self._tokenizer.phrases(plain), strict=True))
         return [Term(cut[word] if word in cut else (cjk_word(word),)) for word in words]
 

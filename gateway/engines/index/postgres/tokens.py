@@ -73,7 +73,7 @@ def storable(text: str) -> str:
 
 
 def cjk_word(pair: str) -> str:
-    """A CJK pair as it stands in a vector."""
+    """A CJK pair or a foreign stem as it stands in a vector."""
     return _CJK + pair
 
 

@@ -33,6 +33,7 @@ QUERIES = (
     "how do I make a key", "redis limits shared by machines", "index_max_pages", "don't cache searches",
     "what happens when a client leaves", "search.semantic vectors", "masking of streams", "PageIndex", "日本の検索",
     "which upstream is tried next", "readiness note", "the", "rate limit headers", "OCR of a PDF with tables",
+    "удаление старого пакета", "wie entferne ich Pakete", "Pakete entfernen",
 )  # fmt: skip
 
 
@@ -62,6 +63,8 @@ def documents() -> list[IndexedPage]:
     files = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")])
     pages = [IndexedPage(f"https://docs.test/{file.name}", file.stem, file.read_text()) for file in files]
     pages.append(IndexedPage("https://jp.test/a", "検索", "日本の検索エンジンについて。 " * 9))
+    pages.append(IndexedPage("https://ru.test/a", "Пакеты", "Удалить старые пакеты можно одной командой. " * 9))
+    pages.append(IndexedPage("https://de.test/a", "Paket", "Wie man ein altes Paket mit dem Befehl entfernt. " * 9))
     pages.append(IndexedPage("https://own.test/a", "Own", "Pages that only one key may see: redis limits.", owner="k1"))
     return pages
 
