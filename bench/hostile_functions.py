@@ -179,9 +179,9 @@ def _urls(text: str) -> None:
 
 
 def _words_of(text: str) -> None:
-    tokens.bigrams(tokens.fold(text))
+    for parts in (tokens.bigrams, foreign_stems.text_stems):
+        parts(tokens.fold(text))
     tokens.terms(text)
-    foreign_stems.text_stems(tokens.fold(text))
     tokens.terms_among(text, {"cach", "index"})
     coverage.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(messages.lasting_text(text)))
 
