@@ -29,10 +29,10 @@ from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html import charset, dom, formulas, metadata, no_text, xhtml
-from gateway.engines.index import coverage, link_lists, messages, query
+from gateway.engines.index import coverage, link_lists, messages, passage_rows, query
 from gateway.engines.index.vector_rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
-from gateway.engines.text import code_fences, foreign_stems, passages, tokens
+from gateway.engines.text import code_fences, passages, tokens
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
@@ -179,8 +179,7 @@ def _urls(text: str) -> None:
 
 
 def _words_of(text: str) -> None:
-    for parts in (tokens.bigrams, foreign_stems.text_stems):
-        parts(tokens.fold(text))
+    passage_rows.search_row(passages.Passage(0, len(text), ()), text, passage_rows.PageText("", "", "", ""), "")
     tokens.terms(text)
     tokens.terms_among(text, {"cach", "index"})
     coverage.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(messages.lasting_text(text)))
