@@ -14,6 +14,7 @@ from aiohttp import web
 from gateway import schemas
 from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import ContentBlocked, InvalidRequest, NotFound
+from gateway.resilience.freed_memory import give_back
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses
 from gateway.services.completion.response_store import ResponseStore, Storing, check_history
@@ -94,6 +95,11 @@ class ResponsesHandler:
         storing = self._storing(context, earlier)
         stats, started_s = context.stats, time.perf_counter()
         stats.warnings += chat.warnings if chat is not None else []
+        if chat is not None and context.work.is_large:
+            if body.get("store") is not False:
+                await storing.pack()
+            body["input"], earlier = [], []  # all that is read of them from here on is the chat request
+            give_back()
         if body.get("stream"):
             stream: ResponseStream
             if chat is None:
@@ -106,7 +112,9 @@ class ResponsesHandler:
         if chat is None:
             response = await self._native.complete(body, earlier, stats)
         else:
-            response = from_chat(body, await self._completions.complete(chat.body, stats), chat.names)
+            names, call = chat.names, self._completions.complete(chat.body, stats)
+            del chat  # while the upstream is awaited, the service alone decides how much of it is kept
+            response = from_chat(body, await call, names)
         storing.put(response)
         await storing.finish()
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})

@@ -70,16 +70,6 @@ class MessageBuilder:
         self._further: dict[int, tuple[Json, list[str]]] = {}
         self._warnings: dict[str, None] = {}
         self.settings: Json = {}
-        self._adders: dict[str, Callable[[Json, str], None]] = {
-            "message": self._add_message,
-            "configuration_update": self._add_settings,
-            "item_reference": self._refuse_reference,
-            "additional_tools": self._add_nothing,  # `tools.declared_tools` reads it
-            **dict.fromkeys(KIND_OF_CALL, self._add_call),
-            **dict.fromkeys(KIND_OF_OUTPUT, self._add_output),
-            **dict.fromkeys(LEFT_OUT, self._add_nothing),
-            **dict.fromkeys(REFUSED, self._refuse),
-        }
 
     @property
     def warnings(self) -> list[str]:
@@ -93,11 +83,11 @@ class MessageBuilder:
     def add(self, item: Json, where: str) -> None:
         """Add an item. One of a type that nobody knows is left out with a warning. Raises InvalidRequest."""
         kind = item.get("type") or "message"
-        adder = self._adders.get(kind)
+        adder = _ADDERS.get(kind)
         if adder is None:
             self._warn(f"{where}: items of type '{str(kind)[:_SHOWN_CHARS]}' are not known here; it was left out")
         else:
-            adder(item, where)
+            adder(self, item, where)
 
     def finished(self) -> list[Json]:
         """The messages. Raises InvalidRequest when there is none."""
@@ -228,3 +218,17 @@ class MessageBuilder:
             self._images = []
         self._messages += self._waiting
         self._waiting = []
+
+
+_ADDERS: Mapping[str, Callable[[MessageBuilder, Json, str], None]] = {
+    "message": MessageBuilder._add_message,
+    "configuration_update": MessageBuilder._add_settings,
+    "item_reference": MessageBuilder._refuse_reference,
+    "additional_tools": MessageBuilder._add_nothing,  # `tools.declared_tools` reads it
+    **dict.fromkeys(KIND_OF_CALL, MessageBuilder._add_call),
+    **dict.fromkeys(KIND_OF_OUTPUT, MessageBuilder._add_output),
+    **dict.fromkeys(LEFT_OUT, MessageBuilder._add_nothing),
+    **dict.fromkeys(REFUSED, MessageBuilder._refuse),
+}
+"""What adds an item of each type. Not bound methods on the builder: it would refer to itself, and keep all texts of the
+conversation until the next garbage collection."""
