@@ -154,9 +154,7 @@ def _searched_row(rng: random.Random, size: int) -> Made:
 def _wide_arguments(rng: random.Random, size: int) -> Made:
     """Calls whose arguments are JSON with an emoji."""
     arguments = orjson.dumps({f"k{i}": _wide(rng, size // 128 // 22) for i in range(20)}).decode()
-    calls = [
-        {"id": f"c{i}", "type": "function", "function": {"name": "f", "arguments": arguments}} for i in range(128)
-    ]
+    calls = [{"id": f"c{i}", "type": "function", "function": {"name": "f", "arguments": arguments}} for i in range(128)]
     results = [{"role": "tool", "tool_call_id": f"c{i}", "content": "ok"} for i in range(128)]
     return _chat([*_HELLO, {"role": "assistant", "content": None, "tool_calls": calls}, *results])
 
@@ -211,13 +209,14 @@ def _deep_tool(rng: random.Random, size: int) -> Made:
     schema: Json = {"type": "string"}
     for level in range(40):
         schema = {"type": "object", "description": _ascii(rng, 40), "properties": {f"level {level}": schema}}
-    tool = {"type": "function", "function": {"name": "f", "description": _wide(rng, 3_000), "parameters": schema}}
-    count = max(1, min(512, size // len(orjson.dumps(tool))))
-    more = max(0, size // count - len(orjson.dumps(tool)))
-    return _chat(_HELLO, tools=[
-        {"type": "function", "function": {**tool["function"], "name": f"f{i}", "description": _wide(rng, 3_000 + more)}}
+    one = len(orjson.dumps(schema)) + 100
+    count = max(1, min(512, size // (one + 3_000)))
+    text = _wide(rng, max(8, size // count - one))
+    tools = [
+        {"type": "function", "function": {"name": f"f{i}", "description": text, "parameters": schema}}
         for i in range(count)
-    ])  # fmt: skip
+    ]
+    return _chat(_HELLO, tools=tools)
 
 
 def _tiny_parts(rng: random.Random, size: int) -> Made:

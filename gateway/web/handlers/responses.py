@@ -90,16 +90,15 @@ class ResponsesHandler:
             return await self._answer_hosted(context, entry, earlier, wishes)
         if not native:
             refuse_unserved(approved_calls([*earlier, *body["input"]]), ())
-        chat = None if native else to_chat(body, earlier)
+        storing, is_let_go = self._storing(context, earlier), context.work.is_large and not native
+        if is_let_go:
+            await storing.pack()
+        chat = None if native else to_chat(body, earlier, is_owned=is_let_go)
         headers = _warning_headers(chat.dropped if chat is not None else [])
-        storing = self._storing(context, earlier)
         stats, started_s = context.stats, time.perf_counter()
         stats.warnings += chat.warnings if chat is not None else []
-        if chat is not None and context.work.is_large:
-            if body.get("store") is not False:
-                await storing.pack()
-            body["input"], earlier = [], []  # all that is read of them from here on is the chat request
-            give_back()
+        if is_let_go:
+            give_back()  # what translating it has used, and its own values
         if body.get("stream"):
             stream: ResponseStream
             if chat is None:
@@ -125,9 +124,13 @@ class ResponsesHandler:
         """The reply to a request with hosted tools; as `create`."""
         assert self._hosted is not None
         body, stats, started_s = context.body, context.stats, time.perf_counter()
-        answer = self._hosted.answer(context, entry, earlier, wishes)
-        headers = _warning_headers(answer.chat.dropped)
         storing = self._storing(context, earlier)
+        if context.work.is_large:
+            await storing.pack()
+        answer = self._hosted.answer(context, entry, earlier, wishes)
+        if context.work.is_large:
+            give_back()  # what translating it has used, and its own values
+        headers = _warning_headers(answer.chat.dropped)
         stream = HostedStream(body, storing.put, answer.chat.names, model=entry.name, kinds=answer.kinds)
         if body.get("stream"):
             return _streamed(stream, storing.stored(stream.run_hosted(answer.events)), entry, stats, headers)
@@ -139,6 +142,8 @@ class ResponsesHandler:
     def _storing(self, context: RequestContext, earlier: list[Json]) -> Storing:
         """What stores a finished response with the items before it, unless the caller wants none stored."""
         owner, is_large = context.caller.key_id, context.work.is_large
+        if context.body.get("store") is False:
+            return Storing(self._store, owner, list)
         return Storing(self._store, owner, lambda: [*earlier, *_with_ids(context.body["input"])], is_large=is_large)
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:

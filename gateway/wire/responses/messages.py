@@ -25,6 +25,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.wire.chat.open_calls import OpenCalls
+from gateway.wire.joined_text import joined_text
 from gateway.wire.responses.call_kinds import KIND_OF_CALL, KIND_OF_OUTPUT, arguments_of, ref_of_call
 from gateway.wire.responses.parts import output_content, text_of, user_content
 from gateway.wire.responses.tool_names import ToolNames
@@ -54,11 +55,13 @@ REFUSED: Mapping[str, str] = {
 class MessageBuilder:
     """`where` arguments are an item's path in the request, for errors and warnings.
 
-    `settings`: `{reasoning?, text?}` of the last items that change them.
+    `settings`: `{reasoning?, text?}` of the last items that change them. `is_owned`: nobody else needs the items, whose
+    lists of parts are emptied.
     """
 
-    def __init__(self, names: ToolNames) -> None:
+    def __init__(self, names: ToolNames, *, is_owned: bool = False) -> None:
         self._names = names
+        self._is_owned = is_owned
         self._system: list[str] = []
         self._messages: list[Json] = []
         self._calls = OpenCalls()
@@ -93,8 +96,11 @@ class MessageBuilder:
         """The messages. Raises InvalidRequest when there is none."""
         self._release()
         for message, texts in self._further.values():
-            message["content"] = "\n\n".join([message["content"], *texts] if message["content"] else texts)
-        head = [{"role": "system", "content": "\n\n".join(self._system)}] if self._system else []
+            if message["content"]:
+                texts.insert(0, message["content"])
+            message["content"] = None  # else the first text is there until the others are joined
+            message["content"] = joined_text(texts, "\n\n")
+        head = [{"role": "system", "content": joined_text(self._system, "\n\n")}] if self._system else []
         messages = head + self._messages
         if not messages:
             left_out = f" ({'; '.join(self.warnings[:_SHOWN_WARNINGS])})" if self._warnings else ""
@@ -124,13 +130,17 @@ class MessageBuilder:
                 "role is required; allowed: system, developer, user, assistant, tool", param=f"{where}.role"
             )
         if role in ("system", "developer"):
-            self.add_system(text_of(content, place, self._warn))
+            self.add_system(self._text_of(content, place))
         elif role == "tool":
-            self._add_tool_message(item, text_of(content, place, self._warn))
+            self._add_tool_message(item, self._text_of(content, place))
         elif role == "assistant":
-            self._add_assistant(text_of(content, place, self._warn))
+            self._add_assistant(self._text_of(content, place))
         else:
-            self._add_user({"role": "user", "content": user_content(content, place, self._warn)})
+            parts = user_content(content, place, self._warn, is_owned=self._is_owned)
+            self._add_user({"role": "user", "content": parts})
+
+    def _text_of(self, content: Any, where: str) -> str:
+        return text_of(content, where, self._warn, is_owned=self._is_owned)
 
     def _add_user(self, message: Json) -> None:
         (self._waiting if self._open else self._messages).append(message)
@@ -197,7 +207,7 @@ class MessageBuilder:
         if isinstance(value, dict) and value.get("type"):
             value = [value]
         if isinstance(value, list) and all(isinstance(part, dict) and part.get("type") for part in value):
-            return output_content(value, f"{where}.output", self._warn)
+            return output_content(value, f"{where}.output", self._warn, is_owned=self._is_owned)
         if isinstance(value, str):
             return value, []
         return orjson.dumps(value).decode() if value is not None else str(item.get("status") or ""), []
