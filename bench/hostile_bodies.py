@@ -12,7 +12,7 @@ import base64
 import random
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -264,12 +264,6 @@ KINDS: Mapping[str, Callable[[random.Random, int], Body]] = {
 def body(kind: str, seed: int, size: int) -> Body:
     """The body of a kind in KINDS, the same for the same seed and size; about `size` bytes, some kinds less."""
     return KINDS[kind](random.Random(f"{kind} {seed}"), size)
-
-
-def bodies(seed: int, size: int) -> Iterator[tuple[str, Body]]:
-    """Every kind with its body."""
-    for kind in KINDS:
-        yield kind, body(kind, seed, size)
 
 
 def main() -> None:

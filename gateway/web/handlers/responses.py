@@ -15,6 +15,7 @@ from gateway import schemas
 from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import ContentBlocked, InvalidRequest, NotFound
 from gateway.resilience.freed_memory import give_back
+from gateway.resilience.slices import in_slices
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses
 from gateway.services.completion.response_store import ResponseStore, Storing, check_history
@@ -31,7 +32,7 @@ from gateway.wire.responses.hosted_stream import HostedStream
 from gateway.wire.responses.mcp_request import approved_calls, refuse_unserved
 from gateway.wire.responses.native_answer import NativeStream
 from gateway.wire.responses.object import new_id
-from gateway.wire.responses.request import input_items, refuse_unkept, to_chat
+from gateway.wire.responses.request import chat_steps, input_items, refuse_unkept
 from gateway.wire.responses.whole_answer import from_chat
 from gateway.wire.url_citations import KeptLinks, text_holders
 
@@ -93,7 +94,7 @@ class ResponsesHandler:
         storing, is_let_go = self._storing(context, earlier), context.work.is_large and not native
         if is_let_go:
             await storing.pack()
-        chat = None if native else to_chat(body, earlier, is_owned=is_let_go)
+        chat = None if native else await in_slices(chat_steps(body, earlier, is_owned=is_let_go))
         headers = _warning_headers(chat.dropped if chat is not None else [])
         stats, started_s = context.stats, time.perf_counter()
         stats.warnings += chat.warnings if chat is not None else []

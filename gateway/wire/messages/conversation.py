@@ -21,7 +21,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.resilience.slices import Steps
-from gateway.wire.joined_text import joined_text, taken
+from gateway.wire.joined_text import joined_steps, taken
 from gateway.wire.json_drain import EncodedJson
 from gateway.wire.messages.content import as_parts, chat_content, chat_part, text_of, text_part
 
@@ -74,8 +74,9 @@ class Conversation:
         else:
             yield from self._add_user(blocks, where)
 
-    def finished(self, max_images: int) -> list[Json]:
-        """The chat messages. Before the last user message only the newest images stay, `max_images` in all.
+    def finished(self, max_images: int) -> Steps[list[Json]]:
+        """The chat messages, in steps as `joined_steps`. Before the last user message only the newest images stay,
+        `max_images` in all.
 
         Raises InvalidRequest when there is no message, or when a call has no result.
         """
@@ -85,9 +86,10 @@ class Conversation:
             raise InvalidRequest("messages: must hold a message of a user", param="messages")
         for message in self._messages:
             if isinstance(message["content"], _Row):
-                message["content"] = message["content"].joined()
+                message["content"] = yield from message["content"].joined()
         _drop_old_images(self._messages, max_images)
-        head = [{"role": "system", "content": joined_text(self._system, "\n\n")}] if self._system else []
+        system = yield from joined_steps(self._system, "\n\n")
+        head = [{"role": "system", "content": system}] if system else []
         return head + self._messages
 
     def _add_assistant(self, blocks: list[Json], where: str) -> Steps[None]:
@@ -113,7 +115,8 @@ class Conversation:
                 at = f"{where}.content[{index}]"
                 raise InvalidRequest(f"{at}: a block of type '{kind[:40]}' is not an assistant's", param=at)
         if texts or calls:
-            self._write(joined_text(texts, ""), calls)
+            text = yield from joined_steps(texts, "")
+            self._write(text, calls)
 
     def _arguments(self, block: Json) -> Steps[str]:
         """The input of a call as JSON."""
@@ -197,10 +200,10 @@ class _Row(list[list[Json]]):
     Naive form: each joined to those before it at once, which copies a text that grows again and again.
     """
 
-    def joined(self) -> str | list[Json]:
+    def joined(self) -> Steps[str | list[Json]]:
         """The content. Texts before the first image are one."""
         first = next((number for number, parts in enumerate(self) if not _are_texts(parts)), len(self))
-        text = joined_text([part.pop("text") for parts in self[:first] for part in parts], "\n\n")
+        text = yield from joined_steps([part.pop("text") for parts in self[:first] for part in parts], "\n\n")
         if first == len(self):
             return text
         return [*([text_part(text)] if first else []), *(part for parts in self[first:] for part in parts)]

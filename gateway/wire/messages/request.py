@@ -49,7 +49,8 @@ def chat_steps(
         if body.get(name):
             raise InvalidRequest(f"{name}: {reason}", param=name, code=_CODES.get(name))
     conversation = yield from _conversation(body, Conversation(recalled, is_owned=is_owned))
-    chat: Json = {"model": body["model"], "messages": conversation.finished(max_images)}
+    messages = yield from conversation.finished(max_images)
+    chat: Json = {"model": body["model"], "messages": messages}
     chat |= {name: body[name] for name in _SAME if body.get(name) is not None}
     if (limit := body.get("max_tokens")) is not None:
         chat["max_tokens"] = limit

@@ -24,8 +24,9 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.resilience.slices import Steps
 from gateway.wire.chat.open_calls import OpenCalls
-from gateway.wire.joined_text import joined_text
+from gateway.wire.joined_text import joined_steps
 from gateway.wire.responses.call_kinds import KIND_OF_CALL, KIND_OF_OUTPUT, arguments_of, ref_of_call
 from gateway.wire.responses.parts import output_content, text_of, user_content
 from gateway.wire.responses.tool_names import ToolNames
@@ -92,15 +93,17 @@ class MessageBuilder:
         else:
             adder(self, item, where)
 
-    def finished(self) -> list[Json]:
-        """The messages. Raises InvalidRequest when there is none."""
+    def finished(self) -> Steps[list[Json]]:
+        """The messages, in steps as `joined_steps`. Raises InvalidRequest when there is none."""
         self._release()
         for message, texts in self._further.values():
             if message["content"]:
                 texts.insert(0, message["content"])
             message["content"] = None  # else the first text is there until the others are joined
-            message["content"] = joined_text(texts, "\n\n")
-        head = [{"role": "system", "content": joined_text(self._system, "\n\n")}] if self._system else []
+            message["content"] = yield from joined_steps(texts, "\n\n")
+        head: list[Json] = [{"role": "system"}] if self._system else []
+        for message in head:
+            message["content"] = yield from joined_steps(self._system, "\n\n")
         messages = head + self._messages
         if not messages:
             left_out = f" ({'; '.join(self.warnings[:_SHOWN_WARNINGS])})" if self._warnings else ""

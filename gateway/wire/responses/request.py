@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.key_scrubber import scrub_keys
+from gateway.resilience.slices import Steps, all_steps
 from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
 from gateway.wire.joined_text import taken
 from gateway.wire.responses.messages import MessageBuilder
@@ -72,7 +73,14 @@ def refuse_unkept(body: Json) -> None:
 
 
 def to_chat(body: Json, history: list[Json], hosted: Collection[str] = (), *, is_owned: bool = False) -> ChatRequest:
-    """The chat request of a checked request.
+    """As `chat_steps`, at once."""
+    return all_steps(chat_steps(body, history, hosted, is_owned=is_owned))
+
+
+def chat_steps(
+    body: Json, history: list[Json], hosted: Collection[str] = (), *, is_owned: bool = False
+) -> Steps[ChatRequest]:
+    """The chat request of a checked request, in steps: several for each long text that is joined.
 
     `history` are the items before those of `body["input"]`. `hosted`: types of tools that the caller of this function
     runs itself. `is_owned`: nobody needs these items afterwards; they are taken out of the body and of the history one
@@ -96,7 +104,7 @@ def to_chat(body: Json, history: list[Json], hosted: Collection[str] = (), *, is
         messages.add(item, "previous_response_id")
     for index, item in taken(items, is_owned=is_owned):
         messages.add(item, f"input[{index}]")
-    chat["messages"] = messages.finished()
+    chat["messages"] = yield from messages.finished()
     if (limit := body.get("max_output_tokens")) is not None:
         chat["max_tokens"] = limit
     settings = {**body, **messages.settings}
