@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 def joined_text(texts: list[str], separator: str) -> str:
     """As `joined_steps`, at once."""
-    return all_steps(joined_steps(texts, separator))
+    return separator.join(texts) if len(texts) < 2 else all_steps(joined_steps(texts, separator))
 
 
 def joined_steps(texts: list[str], separator: str) -> Steps[str]:
@@ -45,9 +45,10 @@ def joined_steps(texts: list[str], separator: str) -> Steps[str]:
 
 def taken(items: list[T], *, is_owned: bool) -> Iterator[tuple[int, T]]:
     """Each item with its index. `is_owned`: nobody else needs the list, which is emptied meanwhile."""
-    if not is_owned:
-        yield from enumerate(items)
-        return
+    return _popped(items) if is_owned else enumerate(items)
+
+
+def _popped(items: list[T]) -> Iterator[tuple[int, T]]:
     items.reverse()
     for index in range(len(items)):
         yield index, items.pop()

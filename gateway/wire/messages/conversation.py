@@ -115,8 +115,7 @@ class Conversation:
                 at = f"{where}.content[{index}]"
                 raise InvalidRequest(f"{at}: a block of type '{kind[:40]}' is not an assistant's", param=at)
         if texts or calls:
-            text = yield from joined_steps(texts, "")
-            self._write(text, calls)
+            self._write("".join(texts) if len(texts) < 2 else (yield from joined_steps(texts, "")), calls)
 
     def _arguments(self, block: Json) -> Steps[str]:
         """The input of a call as JSON."""
