@@ -2,16 +2,17 @@
 
 `body(kind, seed, size)` makes one of about `size` bytes. `python -m bench.hostile_bodies [--mib N] [--seed N]` sends
 each kind to a gateway of its own and prints the longest block of its event loop, its CPU and its memory: the peak of
-the resident memory above what was resident before it came, freed memory having been given back to the system. The first
-time a kind is sent, caches are filled that stay (`first`); then the most of all further rounds is told. See
-`tests/support/loop_block.py`.
+the resident memory above what was resident before it came, freed memory having been given back to the system. Each
+round sends a new body, as a caller's next one is. The first of a kind also fills caches that stay (`first`); the most
+of all further rounds is `memory`. See `tests/support/loop_block.py`.
 """
 
 import argparse
 import base64
 import random
+import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,8 @@ from bench.dense_bodies import DENSE, Made
 from bench.file_bodies import FILES
 from bench.history_bodies import HISTORIES
 from bench.odd_bodies import ODD
-from tests.support.loop_block import MeasuredGateway
+from bench.script_bodies import SCRIPTS
+from tests.support.loop_block import Cost, MeasuredGateway
 
 _TEXT = """the gateway answers every request with one status and says what was wrong with it mail to ops@posthaus.com or
 call +49 30 1234567 before 2026-11-22 at 10.0.0.5 with card 4539 1488 0343 6467 and token sk-live-0a1b2c3d4e5f
@@ -255,7 +257,7 @@ KINDS: Mapping[str, Callable[[random.Random, int], Body]] = {
     "a batch of searches": _batch,
     "a batch of wrong searches": _wrong_arguments,
     "not JSON": lambda rng, size: Body(_CHAT, b"[" + b'{"a":[' * (size // 6)),
-    **{name: partial(_made, make) for name, make in (*DENSE.items(), *FILES.items(), *ODD.items(), *HISTORIES.items())},
+    **{name: partial(_made, make) for kinds in (DENSE, FILES, ODD, HISTORIES, SCRIPTS) for name, make in kinds.items()},
 }  # fmt: skip
 
 
@@ -264,32 +266,30 @@ def body(kind: str, seed: int, size: int) -> Body:
     return KINDS[kind](random.Random(f"{kind} {seed}"), size)
 
 
-def bodies(seed: int, size: int) -> Iterator[tuple[str, Body]]:
-    """Every kind with its body."""
-    for kind in KINDS:
-        yield kind, body(kind, seed, size)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mib", type=float, default=1.0, help="size of each body")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kind", default="", help="only kinds with this in their name")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each is sent")
+    parser.add_argument("--kind", default="", help="only kinds with this pattern in their name")
+    parser.add_argument("--rounds", type=int, default=3, help="how many of each are sent")
     options = parser.parse_args()
-    print(f"{'kind':28}{'MB':>7}{'status':>8}{'block ms':>10}{'CPU ms':>9}{'first':>9}{'memory':>9}")
+    print(f"{'kind':36}{'MB':>7}{'status':>8}{'block ms':>10}{'CPU ms':>9}{'first':>9}{'memory':>9}")
     with tempfile.TemporaryDirectory() as folder, MeasuredGateway(Path(folder)) as gateway:
-        for kind, each in bodies(options.seed, int(options.mib * (1 << 20))):
-            if options.kind in kind:
-                costs = [gateway.send(each.path, each.raw) for _ in range(options.rounds)]
-                block_s, cpu_s = max(cost.block_s for cost in costs), min(cost.cpu_s for cost in costs)
-                first_bytes = costs[0].memory_bytes
-                memory_bytes = max((cost.memory_bytes for cost in costs[1:]), default=first_bytes)
-                print(
-                    f"{kind:28}{len(each.raw) / 1e6:7.2f}{costs[-1].status:8}{block_s * 1e3:10.1f}"
-                    f"{cpu_s * 1e3:9.0f}{first_bytes / len(each.raw):8.1f}x{memory_bytes / len(each.raw):8.1f}x",
-                    flush=True,
-                )
+        size = int(options.mib * (1 << 20))
+        for kind in filter(re.compile(options.kind).search, KINDS):
+            costs: list[Cost] = []
+            for number in range(options.rounds):
+                each = body(kind, options.seed + number, size)
+                costs.append(gateway.send(each.path, each.raw))
+                sent_bytes = len(each.raw)
+            block_s, cpu_s = max(cost.block_s for cost in costs), min(cost.cpu_s for cost in costs)
+            first_bytes = costs[0].memory_bytes
+            memory_bytes = max((cost.memory_bytes for cost in costs[1:]), default=first_bytes)
+            print(
+                f"{kind:36}{sent_bytes / 1e6:7.2f}{costs[-1].status:8}{block_s * 1e3:10.1f}"
+                f"{cpu_s * 1e3:9.0f}{first_bytes / sent_bytes:8.1f}x{memory_bytes / sent_bytes:8.1f}x",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -91,23 +91,18 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeasuredGatew
         yield gateway
 
 
-DEARER = {"a row of answers to responses": 9.5, "a row of system messages": 9.5}
-"""Times their size that some kinds may take. 1,900 texts of mostly emoji, four bytes a character, which become one
-message, are there twice, since the body is stored as it came; measured 7.9 to 8.9."""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_body_of_a_megabyte_holds_the_loop_for_50_ms_or_takes_eight_times_its_size(
     measured: MeasuredGateway, kind: str
 ) -> None:
-    each = body(kind, 2, MIB)
-    costs = [measured.send(each.path, each.raw) for _ in range(2)]
+    bodies = [body(kind, seed, MIB) for seed in (2, 3)]
+    costs = [measured.send(each.path, each.raw) for each in bodies]
     cost = min(costs, key=lambda seen: seen.block_s)
     assert cost.block_s < 0.05, cost
     assert cost.status in (200, 400, 413, 502), cost  # 502: of the upstream, which has no embeddings
     memory_bytes = min(seen.memory_bytes for seen in costs)  # the first one of a kind also fills caches that stay
-    assert memory_bytes < DEARER.get(kind, 8) * MIB, cost
+    assert memory_bytes < 8 * MIB, cost
 
 
 SEEDS = (5006, 5027, 5052, 9045, 77004)
@@ -151,9 +146,10 @@ def test_no_large_body_holds_the_loop_for_250_ms_or_takes_eight_times_its_size(
     """Dense bodies of 31 MB, most of which are 413, are left to `python -m bench.hostile_bodies --mib 31`."""
     each = body(kind, 2, mib * MIB)
     cost = measured.send(each.path, each.raw)
-    most_bytes = DEARER.get(kind, 8) * mib * MIB
+    most_bytes = 8 * mib * MIB
     if cost.block_s >= 0.25 or cost.memory_bytes >= most_bytes:
         # on a busy machine a core may be slow for a moment, and the first of a kind also fills caches that stay
+        each = body(kind, 3, mib * MIB)
         cost = measured.send(each.path, each.raw)
     assert cost.block_s < 0.25, cost
     assert cost.status in (200, 400, 413, 502), cost

@@ -51,6 +51,14 @@ class StoredResponse:
     items: list[Json]
 
 
+@dataclass(frozen=True, slots=True)
+class PackedItems:
+    """Input items as the JSON of their list; `count` says how many there are."""
+
+    count: int
+    json: EncodedJson
+
+
 class ResponseStore:
     """Responses in `entries`, each for `ttl_s` seconds. Every method but `put` raises StateUnavailable while the store
     is away."""
@@ -59,7 +67,7 @@ class ResponseStore:
         self._entries = entries
         self._ttl_s = ttl_s
 
-    async def put(self, owner: str, response: Json, items: list[Json], *, is_large: bool = False) -> None:
+    async def put(self, owner: str, response: Json, items: list[Json] | PackedItems, *, is_large: bool = False) -> None:
         """Remember a response, `{id, output: [{id, …}], …}`, with its input items. One for which there is no room is
         ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces.
         `is_large`: its request was."""
@@ -139,13 +147,23 @@ class Storing:
         self, store: ResponseStore, owner: str, items: Callable[[], list[Json]], *, is_large: bool = False
     ) -> None:
         self._store, self._owner, self._items, self._is_large = store, owner, items, is_large
+        self._packed: PackedItems | None = None
         self._writes: list[asyncio.Task[None]] = []
+
+    async def pack(self) -> None:
+        """Keep the JSON of the items instead of their values, which may take several times its bytes while the upstream
+        is awaited. `items` is not called again."""
+        items = self._items()
+        packed = PackedItems(len(items), await in_slices(EncodedJson.steps_of(items, is_owned=False)))
+        self._items, self._packed = list, packed
 
     def put(self, response: Json) -> None:
         """Begin to store a response."""
         if response["store"]:
             self._writes.append(
-                asyncio.create_task(self._store.put(self._owner, response, self._items(), is_large=self._is_large))
+                asyncio.create_task(
+                    self._store.put(self._owner, response, self._packed or self._items(), is_large=self._is_large)
+                )
             )
 
     async def finish(self) -> None:
@@ -161,10 +179,13 @@ class Storing:
                 yield batch
 
 
-def _encoded(response: Json, items: list[Json], *, is_large: bool) -> Steps[tuple[bytes, dict[str, tuple[int, int]]]]:
+def _encoded(
+    response: Json, items: list[Json] | PackedItems, *, is_large: bool
+) -> Steps[tuple[bytes, dict[str, tuple[int, int]]]]:
     """The number of items, a line feed, `{output, response, items}` as JSON; and the place of each output item. In
     steps of about a millisecond."""
-    parts = [f'{len(items) + len(response["output"])}\n{{"output":['.encode()]
+    count = items.count if isinstance(items, PackedItems) else len(items)
+    parts = [f'{count + len(response["output"])}\n{{"output":['.encode()]
     size, places = len(parts[0]), dict[str, tuple[int, int]]()
     for number, item in enumerate(response["output"]):
         item_parts = yield from _parts(item, is_large=is_long(item))
@@ -172,11 +193,12 @@ def _encoded(response: Json, items: list[Json], *, is_large: bool) -> Steps[tupl
         size = start + sum(map(len, item_parts))
         places[str(item["id"])] = (start, size)
         parts += [b",", *item_parts] if number else item_parts
-    rest = yield from _parts({"response": {**response, "output": None}, "items": items}, is_large=is_large)
-    return b"".join((*parts, b"],", rest[0][1:], *rest[1:])), places
+    rest = yield from _parts({**response, "output": None}, is_large=is_large)
+    listed = items.json.parts if isinstance(items, PackedItems) else (yield from _parts(items, is_large=is_large))
+    return b"".join((*parts, b'],"response":', *rest, b',"items":', *listed, b"}")), places
 
 
-def _parts(value: Json, *, is_large: bool) -> Steps[list[bytes]]:
+def _parts(value: Json | list[Json], *, is_large: bool) -> Steps[list[bytes]]:
     """Its JSON. Not one block that grows: as it is moved, it would leave holes of several times its length."""
     if not is_large:
         return [orjson.dumps(value, default=as_json)]

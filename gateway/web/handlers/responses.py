@@ -14,6 +14,8 @@ from aiohttp import web
 from gateway import schemas
 from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import ContentBlocked, InvalidRequest, NotFound
+from gateway.resilience.freed_memory import give_back
+from gateway.resilience.slices import in_slices
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses
 from gateway.services.completion.response_store import ResponseStore, Storing, check_history
@@ -30,7 +32,7 @@ from gateway.wire.responses.hosted_stream import HostedStream
 from gateway.wire.responses.mcp_request import approved_calls, refuse_unserved
 from gateway.wire.responses.native_answer import NativeStream
 from gateway.wire.responses.object import new_id
-from gateway.wire.responses.request import input_items, refuse_unkept, to_chat
+from gateway.wire.responses.request import chat_steps, input_items, refuse_unkept
 from gateway.wire.responses.whole_answer import from_chat
 from gateway.wire.url_citations import KeptLinks, text_holders
 
@@ -89,11 +91,15 @@ class ResponsesHandler:
             return await self._answer_hosted(context, entry, earlier, wishes)
         if not native:
             refuse_unserved(approved_calls([*earlier, *body["input"]]), ())
-        chat = None if native else to_chat(body, earlier)
+        storing, is_let_go = self._storing(context, earlier), context.work.is_large and not native
+        if is_let_go:
+            await storing.pack()
+        chat = None if native else await in_slices(chat_steps(body, earlier, is_owned=is_let_go))
         headers = _warning_headers(chat.dropped if chat is not None else [])
-        storing = self._storing(context, earlier)
         stats, started_s = context.stats, time.perf_counter()
         stats.warnings += chat.warnings if chat is not None else []
+        if is_let_go:
+            give_back()  # what translating it has used, and its own values
         if body.get("stream"):
             stream: ResponseStream
             if chat is None:
@@ -106,7 +112,9 @@ class ResponsesHandler:
         if chat is None:
             response = await self._native.complete(body, earlier, stats)
         else:
-            response = from_chat(body, await self._completions.complete(chat.body, stats), chat.names)
+            names, call = chat.names, self._completions.complete(chat.body, stats)
+            del chat  # while the upstream is awaited, the service alone decides how much of it is kept
+            response = from_chat(body, await call, names)
         storing.put(response)
         await storing.finish()
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})
@@ -117,9 +125,13 @@ class ResponsesHandler:
         """The reply to a request with hosted tools; as `create`."""
         assert self._hosted is not None
         body, stats, started_s = context.body, context.stats, time.perf_counter()
-        answer = self._hosted.answer(context, entry, earlier, wishes)
-        headers = _warning_headers(answer.chat.dropped)
         storing = self._storing(context, earlier)
+        if context.work.is_large:
+            await storing.pack()
+        answer = self._hosted.answer(context, entry, earlier, wishes)
+        if context.work.is_large:
+            give_back()  # what translating it has used, and its own values
+        headers = _warning_headers(answer.chat.dropped)
         stream = HostedStream(body, storing.put, answer.chat.names, model=entry.name, kinds=answer.kinds)
         if body.get("stream"):
             return _streamed(stream, storing.stored(stream.run_hosted(answer.events)), entry, stats, headers)
@@ -131,6 +143,8 @@ class ResponsesHandler:
     def _storing(self, context: RequestContext, earlier: list[Json]) -> Storing:
         """What stores a finished response with the items before it, unless the caller wants none stored."""
         owner, is_large = context.caller.key_id, context.work.is_large
+        if context.body.get("store") is False:
+            return Storing(self._store, owner, list)
         return Storing(self._store, owner, lambda: [*earlier, *_with_ids(context.body["input"])], is_large=is_large)
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:

@@ -21,6 +21,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.resilience.slices import Steps
+from gateway.wire.joined_text import joined_steps, taken
 from gateway.wire.json_drain import EncodedJson
 from gateway.wire.messages.content import as_parts, chat_content, chat_part, text_of, text_part
 
@@ -52,15 +53,20 @@ class Conversation:
         """Add a system text: a string, or blocks of text and of changes to the tools. Raises InvalidRequest."""
         if isinstance(content, list):
             self.changes += [(block["type"], block.get("tool")) for block in content if _is_change(block)]
-            content = [block for block in content if not _is_change(block)]
-        if text := text_of(content, where):
+            blocks = [block for block in content if not _is_change(block)]
+            if self._is_owned:
+                content.clear()
+            content = blocks
+        if text := text_of(content, where, is_owned=self._is_owned):
             self._system.append(text)
 
     def add(self, message: Json, where: str) -> Steps[None]:
         """Add a message, `{role, content}`, in steps of at most some milliseconds. Raises InvalidRequest that names the
         block."""
-        content = message.get("content")
+        content = message.pop("content", None) if self._is_owned else message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())
+        if self._is_owned and isinstance(content, list) and message["role"] != "system":
+            content.clear()  # `blocks` is a list of its own
         if message["role"] == "system":
             self.add_system(content, f"{where}.content")
         elif message["role"] == "assistant":
@@ -68,8 +74,9 @@ class Conversation:
         else:
             yield from self._add_user(blocks, where)
 
-    def finished(self, max_images: int) -> list[Json]:
-        """The chat messages. Before the last user message only the newest images stay, `max_images` in all.
+    def finished(self, max_images: int) -> Steps[list[Json]]:
+        """The chat messages, in steps as `joined_steps`. Before the last user message only the newest images stay,
+        `max_images` in all.
 
         Raises InvalidRequest when there is no message, or when a call has no result.
         """
@@ -79,9 +86,10 @@ class Conversation:
             raise InvalidRequest("messages: must hold a message of a user", param="messages")
         for message in self._messages:
             if isinstance(message["content"], _Row):
-                message["content"] = message["content"].joined()
+                message["content"] = yield from message["content"].joined()
         _drop_old_images(self._messages, max_images)
-        head = [{"role": "system", "content": "\n\n".join(self._system)}] if self._system else []
+        system = yield from joined_steps(self._system, "\n\n")
+        head = [{"role": "system", "content": system}] if system else []
         return head + self._messages
 
     def _add_assistant(self, blocks: list[Json], where: str) -> Steps[None]:
@@ -89,7 +97,7 @@ class Conversation:
         self._flush()
         texts: list[str] = []
         calls: list[Json] = []
-        for index, block in enumerate(blocks):
+        for index, block in taken(blocks, is_owned=self._is_owned):
             kind = block["type"]
             if index % _BLOCKS_A_STEP == _BLOCKS_A_STEP - 1:
                 yield
@@ -107,7 +115,7 @@ class Conversation:
                 at = f"{where}.content[{index}]"
                 raise InvalidRequest(f"{at}: a block of type '{kind[:40]}' is not an assistant's", param=at)
         if texts or calls:
-            self._write("".join(texts), calls)
+            self._write("".join(texts) if len(texts) < 2 else (yield from joined_steps(texts, "")), calls)
 
     def _arguments(self, block: Json) -> Steps[str]:
         """The input of a call as JSON."""
@@ -134,7 +142,7 @@ class Conversation:
 
     def _add_user(self, blocks: list[Json], where: str) -> Steps[None]:
         own: list[Json] = []
-        for index, block in enumerate(blocks):
+        for index, block in taken(blocks, is_owned=self._is_owned):
             if index % _BLOCKS_A_STEP == _BLOCKS_A_STEP - 1:
                 yield
             at = f"{where}.content[{index}]"
@@ -142,7 +150,10 @@ class Conversation:
                 self._add_result(block, at)
             else:
                 own.append(chat_part(block, at))
+        blocks.clear()
+        block = {}  # else the last one is there until all of them are joined
         self._held += own
+        own = []
         if not self._open_calls:
             self._flush()
 
@@ -188,10 +199,10 @@ class _Row(list[list[Json]]):
     Naive form: each joined to those before it at once, which copies a text that grows again and again.
     """
 
-    def joined(self) -> str | list[Json]:
+    def joined(self) -> Steps[str | list[Json]]:
         """The content. Texts before the first image are one."""
         first = next((number for number, parts in enumerate(self) if not _are_texts(parts)), len(self))
-        text = "\n\n".join(part["text"] for parts in self[:first] for part in parts)
+        text = yield from joined_steps([part.pop("text") for parts in self[:first] for part in parts], "\n\n")
         if first == len(self):
             return text
         return [*([text_part(text)] if first else []), *(part for parts in self[first:] for part in parts)]

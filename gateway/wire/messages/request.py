@@ -43,13 +43,14 @@ def chat_steps(
     `metadata.user_id` becomes `user`, which goes on as a keyed hash. Hosted tools are left out of the tools and of the
     choice: see `search.web_wish`. `recalled`: what the server's calls of the history gave the model, `{name, arguments,
     output}` by the id of their block; calls without are left out. `is_owned`: nobody needs the body afterwards: the
-    inputs of calls are taken out of it. In steps of at most some milliseconds.
+    contents of its messages are taken out of it. In steps of at most some milliseconds.
     """
     for name, reason in _NOT_HERE.items():
         if body.get(name):
             raise InvalidRequest(f"{name}: {reason}", param=name, code=_CODES.get(name))
     conversation = yield from _conversation(body, Conversation(recalled, is_owned=is_owned))
-    chat: Json = {"model": body["model"], "messages": conversation.finished(max_images)}
+    messages = yield from conversation.finished(max_images)
+    chat: Json = {"model": body["model"], "messages": messages}
     chat |= {name: body[name] for name in _SAME if body.get(name) is not None}
     if (limit := body.get("max_tokens")) is not None:
         chat["max_tokens"] = limit

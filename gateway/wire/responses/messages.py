@@ -24,7 +24,9 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.resilience.slices import Steps
 from gateway.wire.chat.open_calls import OpenCalls
+from gateway.wire.joined_text import joined_steps
 from gateway.wire.responses.call_kinds import KIND_OF_CALL, KIND_OF_OUTPUT, arguments_of, ref_of_call
 from gateway.wire.responses.parts import output_content, text_of, user_content
 from gateway.wire.responses.tool_names import ToolNames
@@ -54,11 +56,13 @@ REFUSED: Mapping[str, str] = {
 class MessageBuilder:
     """`where` arguments are an item's path in the request, for errors and warnings.
 
-    `settings`: `{reasoning?, text?}` of the last items that change them.
+    `settings`: `{reasoning?, text?}` of the last items that change them. `is_owned`: nobody else needs the items, whose
+    lists of parts are emptied.
     """
 
-    def __init__(self, names: ToolNames) -> None:
+    def __init__(self, names: ToolNames, *, is_owned: bool = False) -> None:
         self._names = names
+        self._is_owned = is_owned
         self._system: list[str] = []
         self._messages: list[Json] = []
         self._calls = OpenCalls()
@@ -70,16 +74,6 @@ class MessageBuilder:
         self._further: dict[int, tuple[Json, list[str]]] = {}
         self._warnings: dict[str, None] = {}
         self.settings: Json = {}
-        self._adders: dict[str, Callable[[Json, str], None]] = {
-            "message": self._add_message,
-            "configuration_update": self._add_settings,
-            "item_reference": self._refuse_reference,
-            "additional_tools": self._add_nothing,  # `tools.declared_tools` reads it
-            **dict.fromkeys(KIND_OF_CALL, self._add_call),
-            **dict.fromkeys(KIND_OF_OUTPUT, self._add_output),
-            **dict.fromkeys(LEFT_OUT, self._add_nothing),
-            **dict.fromkeys(REFUSED, self._refuse),
-        }
 
     @property
     def warnings(self) -> list[str]:
@@ -93,18 +87,23 @@ class MessageBuilder:
     def add(self, item: Json, where: str) -> None:
         """Add an item. One of a type that nobody knows is left out with a warning. Raises InvalidRequest."""
         kind = item.get("type") or "message"
-        adder = self._adders.get(kind)
+        adder = _ADDERS.get(kind)
         if adder is None:
             self._warn(f"{where}: items of type '{str(kind)[:_SHOWN_CHARS]}' are not known here; it was left out")
         else:
-            adder(item, where)
+            adder(self, item, where)
 
-    def finished(self) -> list[Json]:
-        """The messages. Raises InvalidRequest when there is none."""
+    def finished(self) -> Steps[list[Json]]:
+        """The messages, in steps as `joined_steps`. Raises InvalidRequest when there is none."""
         self._release()
         for message, texts in self._further.values():
-            message["content"] = "\n\n".join([message["content"], *texts] if message["content"] else texts)
-        head = [{"role": "system", "content": "\n\n".join(self._system)}] if self._system else []
+            if message["content"]:
+                texts.insert(0, message["content"])
+            message["content"] = None  # else the first text is there until the others are joined
+            message["content"] = yield from joined_steps(texts, "\n\n")
+        head: list[Json] = [{"role": "system"}] if self._system else []
+        for message in head:
+            message["content"] = yield from joined_steps(self._system, "\n\n")
         messages = head + self._messages
         if not messages:
             left_out = f" ({'; '.join(self.warnings[:_SHOWN_WARNINGS])})" if self._warnings else ""
@@ -134,13 +133,17 @@ class MessageBuilder:
                 "role is required; allowed: system, developer, user, assistant, tool", param=f"{where}.role"
             )
         if role in ("system", "developer"):
-            self.add_system(text_of(content, place, self._warn))
+            self.add_system(self._text_of(content, place))
         elif role == "tool":
-            self._add_tool_message(item, text_of(content, place, self._warn))
+            self._add_tool_message(item, self._text_of(content, place))
         elif role == "assistant":
-            self._add_assistant(text_of(content, place, self._warn))
+            self._add_assistant(self._text_of(content, place))
         else:
-            self._add_user({"role": "user", "content": user_content(content, place, self._warn)})
+            parts = user_content(content, place, self._warn, is_owned=self._is_owned)
+            self._add_user({"role": "user", "content": parts})
+
+    def _text_of(self, content: Any, where: str) -> str:
+        return text_of(content, where, self._warn, is_owned=self._is_owned)
 
     def _add_user(self, message: Json) -> None:
         (self._waiting if self._open else self._messages).append(message)
@@ -207,7 +210,7 @@ class MessageBuilder:
         if isinstance(value, dict) and value.get("type"):
             value = [value]
         if isinstance(value, list) and all(isinstance(part, dict) and part.get("type") for part in value):
-            return output_content(value, f"{where}.output", self._warn)
+            return output_content(value, f"{where}.output", self._warn, is_owned=self._is_owned)
         if isinstance(value, str):
             return value, []
         return orjson.dumps(value).decode() if value is not None else str(item.get("status") or ""), []
@@ -228,3 +231,17 @@ class MessageBuilder:
             self._images = []
         self._messages += self._waiting
         self._waiting = []
+
+
+_ADDERS: Mapping[str, Callable[[MessageBuilder, Json, str], None]] = {
+    "message": MessageBuilder._add_message,
+    "configuration_update": MessageBuilder._add_settings,
+    "item_reference": MessageBuilder._refuse_reference,
+    "additional_tools": MessageBuilder._add_nothing,  # `tools.declared_tools` reads it
+    **dict.fromkeys(KIND_OF_CALL, MessageBuilder._add_call),
+    **dict.fromkeys(KIND_OF_OUTPUT, MessageBuilder._add_output),
+    **dict.fromkeys(LEFT_OUT, MessageBuilder._add_nothing),
+    **dict.fromkeys(REFUSED, MessageBuilder._refuse),
+}
+"""What adds an item of each type. Not bound methods on the builder: it would refer to itself, and keep all texts of the
+conversation until the next garbage collection."""

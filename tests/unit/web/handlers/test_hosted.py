@@ -62,7 +62,7 @@ class Desk:
         owner = Caller("key1", "name", frozenset(scopes or ("responses", "web-search", "mcp:words")), 100)
         made = SimpleNamespace(
             body={"model": "m", "input": [QUESTION], **body}, caller=owner, stats=RequestStats(), request_id="req_1",
-            charge=self.web.charge, server=SimpleNamespace(sanitizer=sanitizer),
+            charge=self.web.charge, server=SimpleNamespace(sanitizer=sanitizer), work=SimpleNamespace(is_large=False),
         )  # fmt: skip
         return cast(RequestContext, made)
 
