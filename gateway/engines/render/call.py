@@ -100,7 +100,9 @@ class Call:
                 reason = error.reason
             except NoBrowser:
                 reason = "unavailable"
-            except (BrowserGone, CommandFailed):
+            except CommandFailed:
+                reason = "no_window"
+            except BrowserGone:
                 reason = "crashed"
             else:
                 await self._write_shown(shown)
@@ -170,7 +172,7 @@ class Call:
     async def _write_shown(self, shown: Shown) -> None:
         if shown.picture:
             await self._write({"event": "picture"}, shown.picture)
-        await self._write({"event": "page", "url": shown.url[:4_000]}, shown.html)
+        await self._write({"event": "page", "url": shown.url[:4_000], "no_picture": shown.no_picture}, shown.html)
 
     async def _write(self, head: Json, body: bytes = b"") -> None:
         with contextlib.suppress(ConnectionError):
