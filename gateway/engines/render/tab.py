@@ -20,7 +20,7 @@ import contextlib
 from collections.abc import Callable
 
 from gateway.domain import Json
-from gateway.engines.render.cdp import BrowserGone, CommandFailed, Connection
+from gateway.engines.render.cdp import CALL_S, BrowserGone, CommandFailed, Connection
 from gateway.engines.render.frames import Picture, Reason
 from gateway.engines.render.page_scripts import READ, SCROLL, START, WATCHES
 from gateway.engines.render.paused import PausedRequest, read_paused
@@ -117,7 +117,8 @@ class Tab:
                 self._connection.send("Page.crash", session=session)
         if self.context:
             with contextlib.suppress(BrowserGone, CommandFailed):
-                await self._connection.call("Target.disposeBrowserContext", {"browserContextId": self.context})
+                place = {"browserContextId": self.context}
+                await self._connection.call("Target.disposeBrowserContext", place, timeout_s=CALL_S)
 
     def _forget_children(self) -> None:
         for session in self._children:

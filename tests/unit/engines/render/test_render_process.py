@@ -143,6 +143,18 @@ async def test_a_page_that_does_not_rest_is_read_after_its_seconds(tmp_path: Pat
 
 
 @pytest.mark.slow
+async def test_a_page_is_not_held_back_while_its_tab_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.engines.render.tab.CALL_S", 4)
+    play = {"does": ["hangs"], "silent": ["Target.disposeBrowserContext"]}
+    async with running(tmp_path, Wish(play, seconds=0.3)) as made:
+        session = made.renderer.session("key1")
+        async with asyncio.timeout(3.5):
+            assert (await session.render(document(PAGE))).html == PAGE.encode()
+        assert (await session.render(document("<p>next</p>"))).html == b"<p>next</p>"
+        await session.close()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("does", ["garbles", "opens", "talks"])
 async def test_what_the_browser_says_beside_the_protocol_changes_nothing(tmp_path: Path, does: str) -> None:
     async with running(tmp_path, Wish({"does": [does]})) as made:
