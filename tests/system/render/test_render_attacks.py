@@ -23,8 +23,8 @@ pytestmark = pytest.mark.system
 
 SECONDS = 3.0
 CPU_S = 10.0
-"""CPU of all processes of the browser for one page. The dearest page takes 6, which is its three seconds and the three in
-which it is read; one whose frames each had a process took 13."""
+"""CPU of all processes of the browser for one page. The dearest page takes 6: its three seconds, and the three in
+which it is read. One whose frames each had a process took 13."""
 MEMORY_MAX = 1 << 30
 MEMORY_SLACK = 1 << 30
 """What all processes may take beyond the limit until the browser's memory is looked at again, on a machine under load:
