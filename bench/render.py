@@ -30,7 +30,7 @@ from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetched, Fetcher
 from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.render import namespaces
-from gateway.engines.render.browser import FLAGS, Browser
+from gateway.engines.render.browser import Browser
 from gateway.engines.render.process import ProcessSettings, RenderProcess
 from gateway.engines.render.renderer import RenderDeps, Renderer, RenderSession
 from gateway.engines.render.requests import Reach
@@ -84,7 +84,7 @@ def browser_of(parent: int) -> int:
 
 async def reused_tab(pages: int, chromium: str, yardstick: str) -> list[float]:
     """CPU seconds of each page in one tab; the first ones, which warm the browser up, left out."""
-    browser = await Browser.start(chromium, 1 << 30, _PLAIN if yardstick == "plain" else FLAGS)
+    browser = await Browser.start(chromium, 1 << 30, _PLAIN if yardstick == "plain" else None)
     call, listen = browser.connection.call, browser.connection.listen
     target = (await call("Target.createTarget", {"url": "about:blank"}))["targetId"]
     session = (await call("Target.attachToTarget", {"targetId": target, "flatten": True}))["sessionId"]

@@ -35,7 +35,10 @@ class PageReader:
         session = self._renderer.session(_OWNER)
         try:
             document = await self._fetcher.fetch(from_caller(url))
-            return (await session.render(document, picture="always")).picture
+            rendered = await session.render(document, picture="always")
+            if rendered.no_picture:
+                raise EngineMissing(f"no picture can be taken: {rendered.no_picture}")
+            return rendered.picture
         except NotRendered as failure:
             raise EngineMissing(f"no picture can be taken: {failure}") from failure
         finally:

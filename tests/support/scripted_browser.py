@@ -1,8 +1,9 @@
 """A browser that is none: speaks the DevTools protocol on its pipes 3 and 4 as Chromium does, by a script of the test.
 
-`scripted_browser(folder, play)` makes a program. `play` says what its page does: `asks` are requests that it makes once
-it has its document (`{url, method?, kind?, headers?, posts?}`), `does` a list of oddities, see `_Page`. The page's HTML
-is its document with the body of every answer put behind it, so that tests see what reached the page.
+`scripted_browser(folder, play)` makes a program, named as the headless shell where it is one. `play` says what its page
+does: `asks` are requests that it makes once it has its document (`{url, method?, kind?, headers?, posts?}`), `does`
+a list of oddities, see `_Page`, `silent` the methods that get no answer. The page's HTML is its document with the body
+of every answer put behind it, so that tests see what reached the page.
 """
 
 import base64
@@ -22,7 +23,7 @@ _PNG = "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAAAAAA6mKC9AAAAD0lEQVR4nGP4jwYYRrYAAID5
 
 def scripted_browser(folder: Path, play: Message | None = None) -> str:
     """The path of a program that behaves as `play` says."""
-    program = folder / "scripted-browser"
+    program = folder / ("scripted-headless-shell" if "shell" in (play or {}).get("does", ()) else "scripted-browser")
     program.with_suffix(".json").write_text(json.dumps(play or {}))
     program.write_text(
         f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
@@ -35,13 +36,18 @@ def scripted_browser(folder: Path, play: Message | None = None) -> str:
 class _Page:
     """The one page, and what it does: `dies` ends the process when it navigates, `crashes` loses the page, `hangs`
     never comes to rest, `no_text` cannot be read, `garbles` sends messages that are none, `leads_away` ends at an
-    address that is no web page, `opens` a window, `talks` in a dialog, `refuses` to navigate, is `drawn` on a canvas.
-    With `shell` the browser is the headless shell, else Chromium itself.
+    address that is no web page, `opens` a window, `talks` in a dialog, `refuses` to navigate, is `drawn` on a canvas,
+    is `windowless`, gives a `blank` picture or one that is `large`. With `shell` the browser is the headless shell,
+    else Chromium itself.
     """
 
     def __init__(self, play: Message) -> None:
         self._play = play
         self._does = frozenset(play.get("does", ()))
+        self._silent = frozenset(play.get("silent", ()))
+        self._awaits_all_surfaces = "--run-all-compositor-stages-before-draw" in sys.argv
+        if self._awaits_all_surfaces and "shell" not in self._does:
+            self._silent |= {"Page.captureScreenshot"}  # as Chromium, which may then draw nothing for ever
         self._html = ""
         self._url = ""
         self._open: set[str] = set()
@@ -65,8 +71,11 @@ class _Page:
             self._context += 1
         if method == "Target.createTarget":
             self._waits_for = parameters["url"]
-            self.open_window(f"t{self._context}", f"s{self._context}")
+            if "windowless" not in self._does:
+                self.open_window(f"t{self._context}", f"s{self._context}")
         result = self.result(method, parameters)
+        if method in self._silent:
+            return
         self.send({"id": message["id"], "result": result, "sessionId": message.get("sessionId", "")})
         if method == "Page.navigate" and parameters["url"] != "about:blank":
             self.navigate(parameters["url"])
@@ -94,9 +103,11 @@ class _Page:
             "Target.createBrowserContext": {"browserContextId": f"c{self._context}"},
             "Target.createTarget": {"targetId": f"t{self._context}"},
             "Browser.getVersion": {"product": "HeadlessChrome/156.0" if "shell" in self._does else "Chrome/156.0"},
-            "HeadlessExperimental.beginFrame": {"screenshotData": _PNG},
+            "HeadlessExperimental.beginFrame": {"screenshotData": _PNG} if self._awaits_all_surfaces else {},
             "Page.createIsolatedWorld": {"executionContextId": 1},
-            "Page.captureScreenshot": {"data": _PNG},
+            "Page.captureScreenshot": {}
+            if "blank" in self._does
+            else {"data": _PNG * (9 if "large" in self._does else 1)},
         }
         return results.get(method, {})
 

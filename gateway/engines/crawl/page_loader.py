@@ -244,6 +244,8 @@ def empty_reason(page: LoadedPage) -> str | None:
         return f"the document shows pictures and no text (a scan perhaps); {reason or 'OCR can read it'}"
     if page.data.get("login"):
         return "the page wants a login (it is a form for a password); pages behind a login cannot be read"
+    if page.data.get("undrawn"):
+        return f"the page may draw its text as a picture, which could not be read: {page.data['undrawn']}"
     if page.data.get("scripted"):
         return page.data.get("unrendered") or _NEEDS_SCRIPTS
     return "the page holds no readable text"

@@ -50,7 +50,10 @@ class PageRendering:
 
     async def improved(self, fetched: Fetched, page: Json, options: ExtractOptions) -> ShownPage | None:
         """What a browser shows of a page that was fetched and read as `page`; None when `page` is to be used, which
-        then says in `unrendered` why its scripts were not run, if it needs them. Raises EngineMissing, Overloaded."""
+        then says in `unrendered` why its scripts were not run, if it needs them. Raises EngineMissing, Overloaded.
+
+        `undrawn` of either says why text that the page may draw as a picture was not read.
+        """
         route = options.fragment if options.fragment[:1] in ("!", "/") else ""
         if page.get("kind") != "html" or not (self._mode == "always" or page.get("needs_browser") or route):
             return None
@@ -70,10 +73,14 @@ class PageRendering:
             shown = await self._pool.extract(rendered.html, wish, self._owner)
             if rendered.picture and self._pictures is not None:
                 shown = await self._pictures.with_picture(rendered.html, wish, shown, self._owner, rendered.picture)
+            elif rendered.no_picture:
+                shown["undrawn"] = rendered.no_picture
         except (NotRendered, FetchFailed) as failure:
             page["unrendered"] = f"the page shows its text only with JavaScript, and could not be rendered ({failure})"
             return None
         if len(shown["content"]) < _KEPT_SHARE * len(page["content"]):
+            if undrawn := shown.get("undrawn"):
+                page["undrawn"] = undrawn
             return None
         shown["noindex"] = bool(
             shown.get("noindex") or page.get("noindex") or route

@@ -95,7 +95,7 @@ def lacking_note(lacking: Sequence[str]) -> str | None:
 
 
 def ocr_note(pages: Iterable[LoadedPage]) -> str:
-    """Sentences on what was read by OCR and what was left; "" when there is nothing to say."""
+    """Sentences on what was read by OCR, what was left and what could not be drawn; "" when there is nothing to say."""
     notes = []
     for page in pages:
         data = page.data
@@ -107,6 +107,8 @@ def ocr_note(pages: Iterable[LoadedPage]) -> str:
             notes.append(f"Page {_numbers(left)} of {page.url} shows pictures that were not read: {reason}.")
             if data.get("by_ocr") and data["kind"] == "pdf":
                 notes.append(f"Ask for {page.url}#page={left[0]}-{left[-1]} to have the rest read.")
+        if data.get("undrawn") and data.get("content"):
+            notes.append(f"Text that {page.url} draws as a picture, if any, is missing: {data['undrawn']}.")
     return " ".join(notes)
 
 

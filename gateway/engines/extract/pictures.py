@@ -86,13 +86,16 @@ class PictureReader:
 
     async def with_picture(self, body: bytes, options: ExtractOptions, page: Json, owner: str, picture: bytes) -> Json:
         """`page`, an answer of the pool for this body and these options, with what OCR reads of a picture of it (PNG)
-        below its own text; as it is where nothing can be read. Raises EngineMissing, Overloaded, FetchFailed."""
+        below its own text; as it is where nothing can be read, with `undrawn` where OCR failed, which says why. Raises
+        EngineMissing, Overloaded, FetchFailed."""
         try:
             async with WorkTime(self._page_timeout_s):
                 drawn = await self._pictures.picture(picture, 1, owner)
                 text = await self._ocr.text_of(drawn.url, owner, plain=options.format == "text")
-        except (TimeoutError, GatewayError):
-            return page
+        except TimeoutError:
+            return {**page, "undrawn": "there was not time enough for OCR"}
+        except GatewayError as failure:
+            return {**page, "undrawn": failure.message}
         if not text.text.strip():
             return page
         page = await self._pool.extract(body, replace(options, page_texts=((1, text.text),)), owner)

@@ -48,6 +48,9 @@ FLAGS: tuple[str, ...] = (
     "InterestFeedContentSuggestions,MediaRouter,OptimizationHints,PreloadTopChromeWebUI,Prerender2,"
     "SpareRendererForSitePerProcess,Translate,WebUIOmniboxPopup,WebUIOmniboxFullPopup,"
     "WebUIOmniboxAimPopup,WebUIToolbar",
+    # A frame of another site gets its process with its document, not as it is made, also one that is refused: a page
+    # with frames of 200 sites would start 190 processes at once (4 GB, 13 s of CPU), and has 2 (0.3 GB, 5 s) this way.
+    "--enable-features=DeferSpeculativeRFHCreation:create_speculative_rfh_delay_ms/60000/warmup_spare_process/false",
     "--hide-scrollbars",
     "--lang=en-US",
     "--metrics-recording-only",
@@ -57,13 +60,17 @@ FLAGS: tuple[str, ...] = (
     "--proxy-server=http://127.0.0.1:9",  # beside the missing network: a request nobody answers fails at once
     "--proxy-bypass-list=<-loopback>",
     f"--js-flags=--max-old-space-size={_HEAP_MB}",
-    # With both flags the headless shell draws a tab only on request, which saves a third of a page's CPU (measured,
-    # bench.render); Chromium itself knows neither flag.
-    "--enable-begin-frame-control",
-    "--run-all-compositor-stages-before-draw",
 )
+_ON_DEMAND = ("--enable-begin-frame-control", "--run-all-compositor-stages-before-draw")
+"""For the headless shell alone: with both flags it draws a tab only on request, which saves a third of a page's CPU
+(measured, bench.render); without the second one its pictures are empty. Chromium itself obeys the second one: it draws
+nothing as long as any surface of its windows owes a frame, and some owe theirs for ever. Measured beside three more
+browsers: with that flag 16 of 120 pictures never came, without it none of 120 was missing."""
+_SHELL_NAME = "headless-shell"
+"""In the names of the shell's program: `chromium-headless-shell`, `chrome-headless-shell`, `headless_shell`. What it
+prints for `--version` is the same as Chromium's."""
 _SHELL = "HeadlessChrome/"
-"""What the headless shell calls itself; Chromium says `Chrome/`, also without a window."""
+"""What the headless shell calls itself on its pipe; Chromium says `Chrome/`, also without a window."""
 
 
 class NoBrowser(Exception):
@@ -73,8 +80,8 @@ class NoBrowser(Exception):
 class Browser:
     """A running Chromium. `pid`: its first process, and the number of the process group of them all.
 
-    `connection` speaks to it; `has_ended` is set when it is gone. `is_shell`: it is the headless shell, which opens a
-    window at an address and draws on demand. Made by `start`.
+    `connection` speaks to it; `has_ended` is set when it is gone. `draws_on_demand`: it is the headless shell, which
+    opens a window at an address and draws a frame when it is asked for one. Made by `start`.
     """
 
     def __init__(self, pid: int, profile: Path, connection: Connection) -> None:
@@ -82,13 +89,25 @@ class Browser:
         self._profile = profile
         self.connection = connection
         self.has_ended = asyncio.Event()
-        self.is_shell = False
+        self.draws_on_demand = False
 
     @classmethod
-    async def start(cls, program: str, memory_max: int, flags: tuple[str, ...] = FLAGS) -> "Browser":
-        """Raises NoBrowser. `memory_max`: bytes that all its processes may take, beyond what they share. Other `flags`
-        are for measurements only."""
+    async def start(cls, program: str, memory_max: int, flags: tuple[str, ...] | None = None) -> "Browser":
+        """Raises NoBrowser. `memory_max`: bytes that all its processes may take, beyond what they share. `flags` of the
+        caller's own are for measurements only.
+
+        A shell under another name is driven as Chromium is.
+        """
         path = find_chromium(program)
+        if flags is None and is_named_as_shell(path):
+            browser = await cls._start(path, memory_max, FLAGS + _ON_DEMAND)
+            if browser.draws_on_demand:
+                return browser
+            await browser.close()  # Chromium under the shell's name must not have these flags
+        return await cls._start(path, memory_max, FLAGS if flags is None else flags)
+
+    @classmethod
+    async def _start(cls, path: str, memory_max: int, flags: tuple[str, ...]) -> "Browser":
         profile = Path(tempfile.mkdtemp(prefix="gateway-render-"))
         to_browser, our_end = _pipe()
         our_start, from_browser = _pipe()
@@ -107,7 +126,8 @@ class Browser:
         browser._begin(memory_max)
         try:
             version = await browser.connection.call("Browser.getVersion", timeout_s=START_S)
-            browser.is_shell = str(version.get("product")).startswith(_SHELL)
+            is_shell = str(version.get("product")).startswith(_SHELL)
+            browser.draws_on_demand = is_shell and set(_ON_DEMAND) <= set(flags)
         except (BrowserGone, CommandFailed):
             await browser.close()
             raise NoBrowser(f"{path} ends at once or does not answer; its sandbox may not be permitted here") from None
@@ -130,16 +150,17 @@ class Browser:
         await asyncio.to_thread(shutil.rmtree, self._profile, ignore_errors=True)
 
     async def _watch(self, memory_max: int) -> None:
-        """Ends the page that takes most when all together take too much, and the browser when that is not enough."""
+        """Ends processes of pages when all together take too much, and the browser when that is not enough."""
         while True:
             await asyncio.sleep(_WATCH_S)
             sizes = private_bytes(self.pid)
-            if sum(sizes.values()) <= memory_max:
+            excess = sum(sizes.values()) - memory_max
+            if excess <= 0:
                 continue
             renderers = {pid: size for pid, size in sizes.items() if is_renderer(pid)}
-            victim = max(renderers, key=lambda pid: renderers[pid], default=self.pid)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(victim, signal.SIGKILL)
+            for victim in victims(renderers, excess) or [self.pid]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(victim, signal.SIGKILL)
 
 
 def find_chromium(program: str) -> str:
@@ -155,6 +176,11 @@ def find_chromium(program: str) -> str:
     raise NoBrowser(f"{program or 'chromium'} is not installed")
 
 
+def is_named_as_shell(path: str) -> bool:
+    """Whether a program, or what its link leads to, has the headless shell's name."""
+    return any(_SHELL_NAME in each.name.replace("_", "-") for each in (Path(path), Path(path).resolve()))
+
+
 def private_bytes(group: int) -> dict[int, int]:
     """Memory of each process of a process group that it shares with no other: resident less shared, in bytes."""
     page = os.sysconf("SC_PAGE_SIZE")
@@ -167,6 +193,20 @@ def private_bytes(group: int) -> dict[int, int]:
                     _, resident, shared = (folder / "statm").read_text().split()[:3]
                     sizes[int(folder.name)] = (int(resident) - int(shared)) * page
     return sizes
+
+
+def victims(sizes: dict[int, int], excess: int) -> list[int]:
+    """The processes to end so that `excess` bytes are free: largest first those above a page's heap, then the youngest.
+
+    Many frames may have a process of 20 MB each: ending the largest of all would end every other page before them.
+    """
+    ended: list[int] = []
+    for pid in sorted(sizes, key=lambda pid: (-sizes[pid] if sizes[pid] > _HEAP_MB << 20 else 0, -pid)):
+        if excess <= 0:
+            break
+        ended.append(pid)  # numbers rise; where they begin again, an older page may end
+        excess -= sizes[pid]
+    return ended
 
 
 def is_renderer(pid: int) -> bool:

@@ -32,7 +32,7 @@ class BrowserShare:
         """A tab in a context of its own, whose first page is `url`; give it back with `close_tab`. Raises NoBrowser,
         BrowserGone, CommandFailed."""
         browser = await self._running()
-        tab = Tab(browser.connection, ask, is_shell=browser.is_shell)
+        tab = Tab(browser.connection, ask, draws_on_demand=browser.draws_on_demand)
         try:
             self._tabs[await tab.make_context()] = tab
             await tab.open(url)

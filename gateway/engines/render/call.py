@@ -1,7 +1,8 @@
 """One call in the render process: a connection of the gateway, and the pages it asks for, one after the other.
 
 A page waits for its turn among all calls, dealt out by key. The tab of a call is kept from page to page and ends with
-the connection; a page that was lost takes its tab with it.
+the connection; a page that was lost takes its tab with it. So does one that does not rest, once its text is on the way:
+closing it may take the browser seconds, in which the turn is held and the call's next page waits.
 """
 
 import asyncio
@@ -63,6 +64,7 @@ class Call:
         self._asked = 0
         self._last_id = 0
         self._is_showing = False
+        self._is_answered = True
         self._leaving: asyncio.TimerHandle | None = None
 
     async def run(self, turns: FairQueue) -> None:
@@ -72,24 +74,29 @@ class Call:
             while True:
                 head, body = await frames.read(self._source)
                 if head.get("op") == "open":
-                    if page is not None and not page.done():
+                    if not self._is_answered:
                         raise BadFrame
-                    page = asyncio.get_running_loop().create_task(self._page(read_wish(head), turns))
+                    self._is_answered = False
+                    page = asyncio.get_running_loop().create_task(self._page(read_wish(head), turns, page))
                 else:
                     self._end_request(head, body)
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
             if page is not None:
-                page.cancel()
+                if not self._is_answered:  # else its tab is being closed, in its turn
+                    page.cancel()
                 await asyncio.gather(page, return_exceptions=True)
             await self._drop_tab()
             self._sink.close()
 
-    async def _page(self, wish: Wish, turns: FairQueue) -> None:
+    async def _page(self, wish: Wish, turns: FairQueue, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await before  # its answer is there, its tab may be closing
         try:
             await turns.acquire(wish.owner)
         except QueueFull:
+            self._is_answered = True
             await self._write({"event": "failed", "reason": "busy"})
             return
         try:
@@ -100,12 +107,17 @@ class Call:
                 reason = error.reason
             except NoBrowser:
                 reason = "unavailable"
-            except (BrowserGone, CommandFailed):
+            except CommandFailed:
+                reason = "no_window"
+            except BrowserGone:
                 reason = "crashed"
             else:
                 await self._write_shown(shown)
+                if self._tab is not None and self._tab.is_restless:
+                    await self._drop_tab()
                 return
             await self._drop_tab()
+            self._is_answered = True
             await self._write({"event": "failed", "reason": reason})
         finally:
             turns.release(wish.owner)
@@ -123,11 +135,8 @@ class Call:
             shown = await self._tab.show(wish.url, wish.seconds, wish.picture)
         finally:
             self._is_showing = False
-        if self._tab.is_restless:
-            await self._drop_tab()
-            return shown
-        loop = asyncio.get_running_loop()
-        self._leaving = loop.call_later(_NEXT_S, self._leave)
+        if not self._tab.is_restless:
+            self._leaving = asyncio.get_running_loop().call_later(_NEXT_S, self._leave)
         return shown
 
     def _leave(self) -> None:
@@ -170,7 +179,8 @@ class Call:
     async def _write_shown(self, shown: Shown) -> None:
         if shown.picture:
             await self._write({"event": "picture"}, shown.picture)
-        await self._write({"event": "page", "url": shown.url[:4_000]}, shown.html)
+        self._is_answered = True
+        await self._write({"event": "page", "url": shown.url[:4_000], "no_picture": shown.no_picture}, shown.html)
 
     async def _write(self, head: Json, body: bytes = b"") -> None:
         with contextlib.suppress(ConnectionError):

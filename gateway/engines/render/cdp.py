@@ -34,6 +34,10 @@ class CommandFailed(Exception):
     """The browser refused a command, or did not answer it in time."""
 
 
+class NoAnswer(CommandFailed):
+    """The browser did not answer a command in time."""
+
+
 class Connection:
     """One browser. `run` reads until its pipe ends; commands and listeners belong to a session, "" is the browser."""
 
@@ -66,7 +70,7 @@ class Connection:
     async def call(
         self, method: str, parameters: Json | None = None, session: str = "", timeout_s: float = CALL_S
     ) -> Json:
-        """The result of a command. Raises BrowserGone, CommandFailed."""
+        """The result of a command. Raises BrowserGone, CommandFailed; NoAnswer after `timeout_s`."""
         if self.is_gone:
             raise BrowserGone
         answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
@@ -76,7 +80,7 @@ class Connection:
             async with asyncio.timeout(timeout_s):
                 message = await answer
         except TimeoutError:
-            raise CommandFailed(f"{method}: no answer") from None
+            raise NoAnswer(method) from None
         finally:
             self._answers.pop(number, None)
         result = message.get("result")

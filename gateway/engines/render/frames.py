@@ -9,13 +9,13 @@ One connection is one call: its pages are rendered one after the other, in one b
 | process | `{event: "request", id, url, method, kind, accept, …}`     | what it posts   | the page asks for this  |
 | gateway | `{op: "answer", id, status, headers: [[name, value]]}`     | of the response | a request's answer      |
 | gateway | `{op: "refuse", id}`                                       | none            | a request ends unserved |
-| process | `{event: "page", url}`                                     | HTML, UTF-8     | the page, as rendered   |
+| process | `{event: "page", url, no_picture}`                         | HTML, UTF-8     | the page, as rendered   |
 | process | `{event: "picture"}`                                       | PNG             | before `page`, if asked |
 | process | `{event: "failed", reason}`                                | none            | in place of `page`      |
 
 A request has further `accept`, `origin`, `sends` (headers, `sends` is the type of a posted body) and `is_main` (the
 document of the page itself); `kind` is a resource type of the DevTools protocol: `Document`, `Script`, `Fetch` ….
-`reason` is a Reason. Knows neither the browser nor HTTP.
+`reason` is a Reason, `no_picture` a PictureLack or null. Knows neither the browser nor HTTP.
 """
 
 import asyncio
@@ -26,13 +26,16 @@ import orjson
 
 from gateway.domain import Json
 
-Reason = Literal["busy", "crashed", "no_answer", "too_large", "unavailable", "slow"]
-"""Why a page has no rendering: too many wait; it brought its process down; its document could not be had; its text is
-too large; the browser cannot be started; it does not come to rest and does not let itself be read."""
+Reason = Literal["busy", "crashed", "no_answer", "no_window", "too_large", "unavailable", "slow"]
+"""Why a page has no rendering: too many wait; it brought its process down; its document could not be had; the browser
+opened no window for it; its text is too large; the browser cannot be started; it does not let itself be read."""
 
 Picture = Literal["none", "always", "drawn"]
 """Whether a picture of the page is wished: "drawn" is one of a page that shows canvases and next to no words."""
 PICTURES: frozenset[str] = frozenset(get_args(Picture))
+PictureLack = Literal["refused", "slow", "too_large"]
+"""Why a page has no picture although one was wished: the browser gave none; it did not answer in time; the picture does
+not fit into a frame."""
 
 MAX_HEAD_BYTES = 65_536
 """Largest head. Chosen: a URL has at most 2,000 characters and the headers of an answer are few; at half, answers with

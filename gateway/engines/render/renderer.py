@@ -16,34 +16,47 @@ from gateway.engines.fetch.fetcher import Fetched
 from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.render import frames
 from gateway.engines.render.call import MAX_ASKED
-from gateway.engines.render.frames import Picture
+from gateway.engines.render.frames import Picture, PictureLack
 from gateway.engines.render.process import NotRendered, RenderProcess
 from gateway.engines.render.requests import PageLimits, PageRequests, Reach
+from gateway.engines.render.shown import Shown
+from gateway.engines.render.view import PICTURE_S, READ_S
 
 _TURN_S = 30.0
 """Longest wait for a turn and for the browser's start. Chosen: three pages of eight seconds are before this one at the
 most, or the call has too little time left; at half, a busy gateway renders less, at double calls end without an answer.
 """
 _AFTER_S = 10.0
-"""Time for scrolling, reading and leaving a page beyond its seconds: `tab` needs up to six on a page that hangs."""
+"""Time for a picture, reading and leaving a page beyond its seconds: `tab` needs up to nine on a page that hangs."""
 _WORDS = {
     "busy": "too many pages wait to be rendered",
     "crashed": "the page brought its browser down",
     "no_answer": "the page's scripts led to an address that could not be read",
+    "no_window": "the browser opened no window for the page in time",
     "too_large": "the page grows too large in a browser",
     "unavailable": "the browser cannot be started",
-    "slow": "the page's scripts do not come to an end",
+    "slow": f"the browser did not hand over the page's text within {READ_S:g} s; its scripts may not come to an end",
+}
+_PICTURE_WORDS: dict[PictureLack, str] = {
+    "refused": "the browser gave no picture of it",
+    "slow": f"the browser gave no picture of it within {PICTURE_S:g} s",
+    "too_large": "its picture is too large",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A page as a browser shows it: address, HTML in UTF-8, a picture (PNG) if asked for; `public` as of a fetch."""
+    """A page as a browser shows it: address, HTML in UTF-8, a picture (PNG) if asked for; `public` as of a fetch.
+
+    `no_picture`: in words, why a picture that was asked for is missing; "" where none is missing. With "always" one of
+    the two is there.
+    """
 
     url: str
     html: bytes
     picture: bytes
     public: bool
+    no_picture: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +109,7 @@ class RenderSession:
                 if self._connection is None:
                     self._connection = await deps.process.connect()
                 page = _Page(self._connection, requests)
-                html, url, taken = await page.show(wish, deps.seconds, loads_pictures=picture == "always")
+                shown = await page.show(wish, deps.seconds, loads_pictures=picture == "always")
             except (OSError, asyncio.IncompleteReadError, TimeoutError) as error:
                 await self.close()
                 raise NotRendered("the render process ended or does not answer") from error
@@ -107,7 +120,9 @@ class RenderSession:
             except BaseException:
                 await self.close()  # a page of it may still run
                 raise
-        return Rendered(url, html, taken, requests.state.public)
+        lack = shown.no_picture or ("refused" if picture == "always" and not shown.picture else None)
+        no_picture = _PICTURE_WORDS[lack] if lack else ""
+        return Rendered(shown.url, shown.html, shown.picture, requests.state.public, no_picture)
 
     async def close(self) -> None:
         """Ends the call's browser context. Never raises."""
@@ -127,8 +142,8 @@ class _Page:
         self._answers: set[asyncio.Task[None]] = set()
         self._asked = 0
 
-    async def show(self, wish: Json, seconds: float, *, loads_pictures: bool) -> tuple[bytes, str, bytes]:
-        """HTML, address and picture. Raises NotRendered, OSError, IncompleteReadError, TimeoutError."""
+    async def show(self, wish: Json, seconds: float, *, loads_pictures: bool) -> Shown:
+        """The page. Raises NotRendered, OSError, IncompleteReadError, TimeoutError."""
         try:
             self._sink.write(frames.pack(wish))
             async with asyncio.timeout(_TURN_S):
@@ -143,7 +158,7 @@ class _Page:
                 task.cancel()
             await asyncio.gather(*self._answers, return_exceptions=True)
 
-    async def _until_shown(self) -> tuple[bytes, str, bytes]:
+    async def _until_shown(self) -> Shown:
         picture = b""
         while True:
             head, body = await frames.read(self._source)
@@ -155,7 +170,8 @@ class _Page:
             elif event == "failed":
                 raise _failure(head)
             elif event == "page" and _is_web_address(head.get("url")):
-                return body, str(head["url"]), picture
+                lack = next((each for each in _PICTURE_WORDS if each == head.get("no_picture")), None)
+                return Shown(str(head["url"]), body, picture, lack)
             else:
                 raise frames.BadFrame
 

@@ -20,9 +20,9 @@ import contextlib
 from collections.abc import Callable
 
 from gateway.domain import Json
-from gateway.engines.render.cdp import BrowserGone, CommandFailed, Connection
+from gateway.engines.render.cdp import CALL_S, BrowserGone, CommandFailed, Connection
 from gateway.engines.render.frames import Picture, Reason
-from gateway.engines.render.page_scripts import IS_DRAWN, READ, SCROLL, START, WATCHES
+from gateway.engines.render.page_scripts import READ, SCROLL, START, WATCHES
 from gateway.engines.render.paused import PausedRequest, read_paused
 from gateway.engines.render.shown import PageLost, Shown, shown_page
 from gateway.engines.render.view import View
@@ -53,12 +53,12 @@ WINDOWS: Json = {**_AUTO_ATTACH, "filter": [{"type": "page"}, {"exclude": True}]
 
 class Tab:
     """One tab. `ask` gets every request of its page, which `answer` or `refuse` must end. Call `make_context`, then
-    `open`; `is_shell` as of `Browser`."""
+    `open`; `draws_on_demand` as of `Browser`."""
 
-    def __init__(self, connection: Connection, ask: Callable[[PausedRequest], None], *, is_shell: bool) -> None:
+    def __init__(self, connection: Connection, ask: Callable[[PausedRequest], None], *, draws_on_demand: bool) -> None:
         self._connection = connection
         self._ask = ask
-        self._is_shell = is_shell
+        self._draws_on_demand = draws_on_demand
         self._has_begun = False
         self.is_restless = False
         self._children: set[str] = set()
@@ -69,7 +69,7 @@ class Tab:
         self._is_navigating = False
         self._rests = asyncio.Event()
         self._lost: Reason | None = None
-        self._view = View(connection, "", "", draws_on_demand=is_shell)
+        self._view = View(connection, "", "", draws_on_demand=draws_on_demand)
         self.context = ""
 
     async def make_context(self) -> str:
@@ -86,7 +86,7 @@ class Tab:
         place = {"browserContextId": self.context}
         self._connection.send("Browser.setDownloadBehavior", {"behavior": "deny", **place})
         # Chromium itself would ask for `url` before the window can be told what to do with its requests.
-        wish = {"url": url, "enableBeginFrameControl": True} if self._is_shell else {"url": "about:blank"}
+        wish = {"url": url, "enableBeginFrameControl": True} if self._draws_on_demand else {"url": "about:blank"}
         await self._connection.call("Target.createTarget", {**wish, **_VIEWPORT, **place})
         if self.awaits_window:
             raise CommandFailed("Target.attachedToTarget")
@@ -99,7 +99,7 @@ class Tab:
     def attach(self, number: str, session: str) -> None:
         """The window is there, and waits."""
         self._frame, self._session = number, session
-        self._view = View(self._connection, number, session, draws_on_demand=self._is_shell)
+        self._view = View(self._connection, number, session, draws_on_demand=self._draws_on_demand)
         self._connection.listen(session, lambda method, parameters: self._on(session, method, parameters))
         self._connection.send("Page.enable", session=session)
         self._connection.send("Page.addScriptToEvaluateOnNewDocument", {"source": START}, session)
@@ -117,7 +117,8 @@ class Tab:
                 self._connection.send("Page.crash", session=session)
         if self.context:
             with contextlib.suppress(BrowserGone, CommandFailed):
-                await self._connection.call("Target.disposeBrowserContext", {"browserContextId": self.context})
+                place = {"browserContextId": self.context}
+                await self._connection.call("Target.disposeBrowserContext", place, timeout_s=CALL_S)
 
     def _forget_children(self) -> None:
         for session in self._children:
@@ -194,7 +195,7 @@ class Tab:
         call, session = self._connection.call, self._session
         self._connection.send("Emulation.setVirtualTimePolicy", {"policy": "pause"}, session)
         steps = []
-        if self._has_begun or not self._is_shell:
+        if self._has_begun or not self._draws_on_demand:
             steps.append(call("Page.navigate", {"url": url}, session, seconds))
         if not self._has_begun:
             steps.append(call("Runtime.runIfWaitingForDebugger", {}, session, seconds))
@@ -240,10 +241,8 @@ class Tab:
     async def _read(self, wish: Picture) -> Shown:
         if self._lost is not None:
             raise PageLost(self._lost)
-        picture = b""
+        picture = await self._view.picture(wish)
         try:
-            if wish == "always" or (wish == "drawn" and await self._view.evaluate(IS_DRAWN) is True):
-                picture = await self._view.picture()
             read = await self._view.evaluate(READ)
         except CommandFailed:
             raise PageLost(self._lost or "slow") from None

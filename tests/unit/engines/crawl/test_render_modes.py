@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from gateway.domain import CrawlRequest, ExtractRequest
+from gateway.domain import CrawlRequest, ExtractRequest, Json
+from gateway.engines.crawl.page_loader import LoadedPage, empty_reason
 from gateway.engines.extract.pictures import PictureReader
 from gateway.engines.render.renderer import Renderer
+from gateway.errors import EngineMissing, GatewayError
 from gateway.ports import PictureText
 from tests.support.websites import Engine, Site, engine, page, serving
 from tests.unit.engines.render.conftest import Wish, running
@@ -27,9 +29,11 @@ DRAWN = (
 
 
 @asynccontextmanager
-async def over(folder: Path, site: Site, mode: str = "auto", *, does: tuple[str, ...] = ()) -> AsyncIterator[Engine]:
+async def over(
+    folder: Path, site: Site, mode: str = "auto", *, does: tuple[str, ...] = (), silent: tuple[str, ...] = ()
+) -> AsyncIterator[Engine]:
     """An engine whose browser draws what `/draw` of the site answers."""
-    play = {"asks": [{"url": f"{site.url}/draw"}], "does": does}
+    play = {"asks": [{"url": f"{site.url}/draw"}], "does": does, "silent": silent}
     async with running(folder, Wish(play, allow=(site.address,))) as made:
         renderer = Renderer(made.renderer._deps, mode)
         async with engine(folder, (site.address,), renderer=renderer) as built:
@@ -120,17 +124,52 @@ async def test_a_crawl_follows_the_routes_of_a_client_where_pages_are_rendered(t
         assert not any("#" in result["url"] for result in plain["results"])
 
 
-async def test_a_page_drawn_on_a_canvas_is_read_by_ocr(tmp_path: Path, site: Site) -> None:
-    class Ocr:
-        async def text_of(self, url: str, owner: str, *, plain: bool) -> PictureText:
-            assert url.startswith("data:image/png;base64,") and owner == "key1"
-            return PictureText("The harbour in a picture", False)
+class Ocr:
+    """Reads the same in every picture, or fails."""
 
+    def __init__(self, failure: GatewayError | None = None) -> None:
+        self._failure = failure
+
+    async def text_of(self, url: str, owner: str, *, plain: bool) -> PictureText:
+        assert url.startswith("data:image/png;base64,") and owner == "key1"
+        if self._failure is not None:
+            raise self._failure
+        return PictureText("The harbour in a picture", False)
+
+
+async def extracted(made: Engine, site: Site, ocr: Ocr) -> Json:
+    """The extract of the site's root, whose pictures `ocr` reads."""
+    loader = made.parts.loader
+    reader = PictureReader(made.pool, ocr, max_pages=5, page_timeout_s=20)
+    loader._help = replace(loader._help, pictures=reader)
+    return await made.web.extract(ExtractRequest((site.url + "/",), extract_depth="advanced"), made.call())
+
+
+async def test_a_page_drawn_on_a_canvas_is_read_by_ocr(tmp_path: Path, site: Site) -> None:
     site.pages["/draw"] = "<canvas width=1280 height=1600></canvas>"
     async with over(tmp_path, site, does=("drawn",)) as made:
-        loader = made.parts.loader
-        reader = PictureReader(made.pool, Ocr(), max_pages=5, page_timeout_s=20)
-        loader._help = replace(loader._help, pictures=reader)
-        data = await made.web.extract(ExtractRequest((site.url + "/",), extract_depth="advanced"), made.call())
+        data = await extracted(made, site, Ocr())
     assert data["results"][0]["raw_content"].endswith("\n\nThe harbour in a picture")
     assert "was read by OCR" in data["note"]
+
+
+async def test_a_page_whose_picture_cannot_be_taken_keeps_its_text_and_says_so(
+    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.engines.render.view.PICTURE_S", 0.3)
+    site.pages["/draw"] = "<p>The few words beside the drawing</p><canvas width=1280 height=1600></canvas>"
+    async with over(tmp_path, site, does=("drawn",), silent=("Page.captureScreenshot",)) as made:
+        data = await extracted(made, site, Ocr())
+        assert "few words beside" in data["results"][0]["raw_content"]
+        assert f"{site.url}/ draws as a picture, if any, is missing: the browser gave no picture of it" in data["note"]
+    reason = "the browser gave no picture of it"
+    page = LoadedPage(site.url, {"content": "", "scripted": True, "undrawn": reason}, public=True)
+    assert str(empty_reason(page)).endswith(f"draw its text as a picture, which could not be read: {reason}")
+
+
+async def test_a_page_whose_picture_ocr_cannot_read_keeps_its_text_and_says_so(tmp_path: Path, site: Site) -> None:
+    site.pages["/draw"] = "<p>The few words beside the drawing</p><canvas width=1280 height=1600></canvas>"
+    async with over(tmp_path, site, does=("drawn",)) as made:
+        data = await extracted(made, site, Ocr(EngineMissing("the model is not there")))
+    assert "few words beside" in data["results"][0]["raw_content"]
+    assert "is missing: the model is not there" in data["note"]

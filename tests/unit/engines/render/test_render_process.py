@@ -2,18 +2,20 @@
 
 import asyncio
 import os
+import re
 import time
 from pathlib import Path
 
 import pytest
 
 from gateway.domain import Json
-from gateway.engines.render import frames
+from gateway.engines.render import frames, renderer
 from gateway.engines.render.frames import Picture
 from gateway.engines.render.process import NotRendered, ProcessSettings, RenderProcess
 from gateway.engines.render.renderer import Rendered
 from gateway.engines.render.server import listening_socket
 from tests.support.rendering import PUBLIC, document
+from tests.support.scripted_browser import scripted_browser
 from tests.support.websites import Site, serving
 from tests.unit.engines.render.conftest import Running, Wish, running
 
@@ -36,6 +38,49 @@ async def test_a_page_comes_back_as_the_browser_shows_it(tmp_path: Path, does: l
         page = await render(made, picture="always")
         assert page.picture.startswith(b"\x89PNG")
         assert (page.url, page.html, page.public) == (PUBLIC, PAGE.encode(), True)
+
+
+@pytest.mark.slow
+async def test_a_browser_is_driven_as_what_it_is_whatever_its_name(tmp_path: Path) -> None:
+    for does, name in ((["shell"], "a-browser"), ([], "chrome-headless-shell")):
+        folder = tmp_path / name[0]
+        folder.mkdir()
+        os.rename(scripted_browser(folder, {"does": does}), folder / name)
+        async with running(folder, Wish(chromium=str(folder / name))) as made:
+            assert (await render(made, picture="always")).picture.startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("play", "picture", "words"),
+    [
+        ({"silent": ["Page.captureScreenshot"]}, "always", "no picture of it within 0.3 s"),
+        ({"silent": ["Page.captureScreenshot"], "does": ["drawn"]}, "drawn", "no picture of it within 0.3 s"),
+        ({"silent": ["HeadlessExperimental.beginFrame"], "does": ["shell"]}, "always", "no picture of it within 0.3 s"),
+        ({"does": ["blank"]}, "always", "gave no picture of it$"),
+        ({"does": ["large"]}, "always", "picture is too large"),
+    ],
+    ids=["chromium", "canvas", "headless-shell", "refused", "too-large"],
+)
+async def test_a_page_without_its_picture_keeps_its_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, play: Json, picture: Picture, words: str
+) -> None:
+    monkeypatch.setattr("gateway.engines.render.view.PICTURE_S", 0.3)
+    monkeypatch.setitem(renderer._PICTURE_WORDS, "slow", "the browser gave no picture of it within 0.3 s")
+    monkeypatch.setattr("gateway.engines.render.shown.MAX_BODY_BYTES", 200)
+    async with running(tmp_path, Wish(play)) as made:
+        page = await render(made, picture=picture)
+        assert page.html == PAGE.encode() and not page.picture
+        assert re.search(words, page.no_picture)
+        again = await render(made)
+        assert again.html == PAGE.encode() and not again.no_picture
+
+
+@pytest.mark.slow
+async def test_a_browser_that_opens_no_window_is_not_said_to_be_down(tmp_path: Path) -> None:
+    async with running(tmp_path, Wish({"does": ["windowless"]})) as made:
+        with pytest.raises(NotRendered, match="opened no window"):
+            await render(made)
 
 
 @pytest.mark.slow
@@ -73,7 +118,7 @@ async def test_requests_of_a_page_are_answered_or_refused_by_the_gateway(tmp_pat
     [
         ("dies", "brought its browser down"),
         ("crashes", "brought its browser down"),
-        ("no_text", "do not come to an end"),
+        ("no_text", "did not hand over the page's text within 3 s"),
         ("leads_away", "address that could not be read"),
         ("refuses", "address that could not be read"),
         ("ends", "cannot be started"),
@@ -95,6 +140,18 @@ async def test_a_page_that_does_not_rest_is_read_after_its_seconds(tmp_path: Pat
         began = time.monotonic()
         assert (await render(made)).html == PAGE.encode()
         assert 0.3 <= time.monotonic() - began < 5
+
+
+@pytest.mark.slow
+async def test_a_page_is_not_held_back_while_its_tab_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.engines.render.tab.CALL_S", 4)
+    play = {"does": ["hangs"], "silent": ["Target.disposeBrowserContext"]}
+    async with running(tmp_path, Wish(play, seconds=0.3)) as made:
+        session = made.renderer.session("key1")
+        async with asyncio.timeout(3.5):
+            assert (await session.render(document(PAGE))).html == PAGE.encode()
+        assert (await session.render(document("<p>next</p>"))).html == b"<p>next</p>"
+        await session.close()
 
 
 @pytest.mark.slow

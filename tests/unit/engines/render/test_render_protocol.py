@@ -9,8 +9,8 @@ import pytest
 
 from gateway.domain import Json
 from gateway.engines.render import cdp, frames
-from gateway.engines.render.browser import NoBrowser, find_chromium, is_renderer, private_bytes
-from gateway.engines.render.cdp import BrowserGone, CommandFailed, Connection
+from gateway.engines.render.browser import NoBrowser, find_chromium, is_renderer, private_bytes, victims
+from gateway.engines.render.cdp import BrowserGone, CommandFailed, Connection, NoAnswer
 from gateway.engines.render.namespaces import has_network
 from gateway.engines.render.paused import MAX_POSTED_BYTES, read_paused
 
@@ -34,7 +34,7 @@ async def test_a_command_is_answered_refused_or_given_up() -> None:
     assert await connection.call("First") == {"a": 1}
     with pytest.raises(CommandFailed):
         await connection.call("Second", timeout_s=1)
-    with pytest.raises(CommandFailed, match="no answer"):
+    with pytest.raises(NoAnswer, match="Third"):
         await connection.call("Third", timeout_s=0.05)
     source.feed_eof()
     await reading
@@ -152,3 +152,13 @@ def test_the_memory_of_a_process_group_is_counted() -> None:
     sizes = private_bytes(os.getpgrp())
     assert sizes[os.getpid()] > 1_000_000
     assert not is_renderer(os.getpid()) and not is_renderer(0)
+
+
+def test_memory_is_taken_from_what_fills_it_and_not_from_the_pages_beside() -> None:
+    mb = 1 << 20
+    frames_of_one = dict.fromkeys(range(100, 150), 20 * mb)
+    page = {7: 80 * mb}
+    assert victims({**page, **frames_of_one}, 190 * mb) == list(range(149, 139, -1))
+    assert victims({7: 80 * mb, 8: 900 * mb, 9: 30 * mb}, 100 * mb) == [8]
+    assert victims({7: 500 * mb, 8: 600 * mb, 9: 30 * mb}, 700 * mb) == [8, 7]
+    assert victims({7: 80 * mb, 8: 30 * mb}, 200 * mb) == [8, 7] and victims({}, 1) == []
