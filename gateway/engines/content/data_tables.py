@@ -29,7 +29,7 @@ _MENU = next(bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True) 
 
 
 def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[bool]) -> None:
-    """Keeps every cell of a table with headings of which most was dropped, and the heading directly above it; further
+    """Keeps every cell of a table with headings of which some were dropped, and the heading directly above it; further
     tables in the same box follow the first. `others`: the blocks that are known to be no content; a table with one of
     them, or one that is named a menu, stays dropped."""
     cells = [at for at, block in enumerate(blocks) if block.tags & TAG_BITS["table"]]
@@ -43,12 +43,12 @@ def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[
     after: tuple[Any, int] = (None, 0)
     for table, members in tables.items():
         is_menu = any(others[at] or blocks[at].far & _MENU for at in members)
-        is_dropped = 2 * sum(keep[at] for at in members) <= len(members)
-        if not is_dropped or is_menu or not _is_data(members, blocks, table):
+        kept = sum(keep[at] for at in members)
+        if kept == len(members) or is_menu or not _is_data(members, blocks, table):
             continue
         box, first = _box_around(table), members[0]
         follows_table = box is not None and box is after[0] and first - after[1] <= _SENTENCE_REACH
-        if follows_table or _follows_sentence(box, first, blocks, keep):
+        if 2 * kept > len(members) or follows_table or _follows_sentence(box, first, blocks, keep):
             for at in members:
                 keep[at] = True
             if first and blocks[first - 1].element.tag in _HEADINGS and not others[first - 1]:

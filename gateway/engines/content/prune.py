@@ -14,6 +14,7 @@ from gateway.engines.content.block_features import BlockFeatures, Column
 from gateway.engines.content.block_model import BlockModel
 from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.button_labels import remove_labels
+from gateway.engines.content.code_tabs import set_labels, tab_rows
 from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.declared_kinds import declares_article, declares_product
 from gateway.engines.content.generated_markup import retag
@@ -167,7 +168,9 @@ def prune_page(
     kind = page_types.likeliest(kinds)
     if kind in SHOWCASES:
         remove_labels(body)
+    rows = tab_rows(body)
     remove_others(body, [block for block, is_kept in zip(page.blocks, keep, strict=True) if is_kept])
+    set_labels(rows)
     return Content(body, kind, page.styles_ignored, page.for_no_scripts)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.engines.content import block_model, page_parts, plain_pages, repeats, short_pages
-from gateway.engines.content.blocks import TextBlock
+from gateway.engines.content.blocks import TAG_BITS, TextBlock
 from gateway.engines.content.data_tables import keep_tables
 from gateway.engines.content.furniture import SHARE, furniture_of
 from gateway.engines.content.neighbours import judged_with_neighbours
@@ -48,8 +48,7 @@ _HEADING_REACH = 12
 below the heading; at half, headings over long lists of dropped blocks go, at double nearly no heading does."""
 _OWN_TEXT_WORDS = 150
 """Words of running text outside comments from which comments are an addition. Chosen: a short article. At half, pages
-whose comments are the content (a link with a discussion) lose them; at double, short news keep their readers' letters.
-"""
+whose comments are the content (a link with a discussion) lose them; at double, short news keep readers' letters."""
 _DECLARED_TEXT_WORDS = 30
 """The same on a page whose structured data calls it an article or a recipe. Chosen: two sentences over a list of steps.
 At half a teaser over a discussion counts; at double recipes keep the comments below them."""
@@ -199,6 +198,7 @@ def _likely_content(
             shared[at] = mean
     keep = block_model.keep_likely(shared, sizes, lowest)
     if page.types["documentation"] >= _LIKELY:
+        _drop_menus(blocks, keep, probabilities)
         _keep_structure(keep, probabilities, furniture)
         _keep_title(blocks, keep, probabilities, furniture)
     for at, block in enumerate(blocks):
@@ -269,6 +269,13 @@ def _keep_structure(keep: list[bool], probabilities: list[float], furniture: Seq
     for at in range(places[0], places[-1] + 1):
         if not keep[at] and not furniture[at] and probabilities[at] >= _STRUCTURE_FLOOR:
             keep[at] = True
+
+
+def _drop_menus(blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float]) -> None:
+    """Drops links inside `nav` that are not likely content: of long ones a low probability is expected words enough."""
+    for at, block in enumerate(blocks):
+        if keep[at] and block.tags & TAG_BITS["nav"] and block.link_words == len(block.words):
+            keep[at] = probabilities[at] >= _LIKELY
 
 
 def _keep_title(
