@@ -2,8 +2,8 @@
 
 Doxygen writes each line of code as a `div`, gitweb each line of a file, Javadoc (17 and later) each cell of its
 summaries. VitePress names the language in a corner of each sample. Scaladoc has the first sentence of each description
-once more, for readers who fold it. Read 2026-11-23. Runs in the parsing processes, in a document whose names are known
-already: other pages cost nothing.
+once more, for readers who fold it. LaTeXML writes each note in the middle of its sentence. Read 2026-11-23. Runs in the
+parsing processes, in a document whose names are known already: other pages cost nothing.
 """
 
 import itertools
@@ -23,7 +23,10 @@ _PLAIN, _NUMBER = "pre", "linenr"
 _LEAST_LINES = 2
 _SAMPLE = "language-"
 """VitePress: the beginning of the class of a sample's box, before the name of its language."""
-_ANY = (_CODE, _GRID, _FULL, _SAMPLE)
+_NOTE, _NOTE_TEXT, _NOTE_MARKS = "ltx_note", "ltx_note_content", frozenset({"ltx_note_mark", "ltx_tag"})
+"""LaTeXML: a note, the text that it shows to who points at its number, and the numbers outside and inside of it."""
+_LATEXML = "ltx_p"
+_ANY = (_CODE, _GRID, _FULL, _SAMPLE, _LATEXML)
 _MAX_PIECES = 100
 """Pieces of a description that are compared with its first sentence. Chosen: its names are in code or links. At half
 long sentences with many names stand twice, at double nothing more is found."""
@@ -53,7 +56,26 @@ def retag(root: Any, names: Collection[str]) -> bool:
             found = _write_lines(box) or found
         elif words and words[0].startswith(_SAMPLE):
             found = _drop_language(box, words[0]) or found
-    return found
+    return (_LATEXML in joined and _write_notes(root)) or found
+
+
+def _write_notes(root: Any) -> bool:
+    """Puts the text of each note into parentheses, without its number."""
+    notes = [each for each in root.iter("span") if _NOTE in (each.get("class") or "").split()]
+    outermost: list[Any] = []
+    inside: set[Any] = set()
+    for note in notes:
+        if note not in inside:
+            inside.update(note.iter("span"))
+            outermost.append(note)
+    for note in outermost:
+        marks = [each for each in note.iter("sup", "span") if _NOTE_MARKS & set((each.get("class") or "").split())]
+        remove_all(marks)
+        text = next((each for each in note.iter("span") if each.get("class") == _NOTE_TEXT), None)
+        if text is not None:
+            text.text = f" ({text.text or ''}"
+            note.tail = f"){note.tail or ''}"
+    return bool(outermost)
 
 
 def _drop_beginning(box: Any) -> bool:

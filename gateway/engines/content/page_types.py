@@ -29,7 +29,7 @@ _GENERATORS = (
         re.compile(
             r"sphinx|docutils|docbook|asciidoc|doxygen|javadoc|rustdoc|mkdocs|docusaurus|vitepress|gitbook|antora|"
             r"texinfo|makeinfo|texi2|latex2html|jsdoc|typedoc|pdoc|yard|hevea|mandoc|man2html|docsify|rdoc|epydoc|"
-            r"groff|haddock|gi-docgen|gtk-doc|exdoc|odoc|vuepress|starlight|docfx|dita|publican",
+            r"groff|haddock|gi-docgen|gtk-doc|exdoc|odoc|vuepress|starlight|docfx|dita|publican|latexml",
             re.IGNORECASE,
         ),
     ),

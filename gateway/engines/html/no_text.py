@@ -22,7 +22,7 @@ _DROPPED = (
     "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
     "select", "textarea", "input", "datalist", "link", "meta", "head", "title", "noembed",
 )  # fmt: skip
-_MARK_CLASSES = re.compile(r"headerlink|anchorjs|viewcode-link|mw-editsection|srclink")
+_MARK_CLASSES = re.compile(r"headerlink|anchorjs|viewcode-link|mw-editsection|srclink|link-target")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt")
 _MARK_ELEMENTS = 8
 """Most elements of a mark, itself included. Chosen: real ones have one to three (`<a><span>[edit]`)."""

@@ -169,3 +169,26 @@ def test_a_table_headed_by_cells_of_such_a_class_is_kept_and_the_next_one_with_i
         assert (
             f'### {name}\n\n| Unit symbol | Description | Prefix |\n| --- | --- | --- |\n| "{name}0" | Unit 0 |' in text
         )
+
+
+def test_a_note_in_the_middle_of_a_sentence_is_in_parentheses() -> None:
+    note = (
+        '<span class="ltx_note ltx_role_footnote"><sup class="ltx_note_mark">1</sup><span class="ltx_note_outer"><span '
+        'class="ltx_note_content"><sup class="ltx_note_mark">1</sup><span class="ltx_tag ltx_tag_note">1</span>All of '
+        "them are <em>finite</em>.</span></span></span>"
+    )
+    text = read(f'<h1>Graphs</h1><p class="ltx_p">Let it be a graph{note} with an adjacency matrix.</p><p>{_TEXT}</p>')
+    assert "a graph (All of them are *finite*.) with an adjacency" in text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'Prev by Date: <b><a href="0.html">Segfault when closing the window</a></b>',
+        'Next message (by thread): <a href="2.html">Segfault when closing the window</a>',
+        'Messages sorted by: <a href="d.html">[ date ]</a> <a href="t.html">[ thread ]</a>',
+    ],
+)
+def test_links_to_the_next_message_of_an_archive_are_left_out(line: str) -> None:
+    text = read(f"<h1>Crash</h1><pre>{_TEXT}\n{_TEXT}</pre><ul><li>{line}</li></ul>", "")
+    assert text == f"# Crash\n\n```\n{_TEXT}\n{_TEXT}\n```"
