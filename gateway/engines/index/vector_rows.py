@@ -4,7 +4,6 @@ A vector is deleted with its passage, by a trigger. `vector_model` names the mod
 there are vectors of another model, which `adopt_model` removes. Knows no thread and no model.
 """
 
-import re
 import sqlite3
 import zlib
 from collections.abc import Sequence
@@ -21,11 +20,6 @@ _TITLE_CHARS = 120
 _BODY_CHARS = 1_200
 """Beginnings of the title and of the passage that are read: more than MAX_TOKENS words of any language hold. Chosen:
 at half, long words are missing; at double, nothing changes but the work of reading."""
-_LATIN, _BEYOND_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]"), re.compile(r"[^\x00-\u024f]")
-_LEAST_LATIN_SHARE = 0.75
-"""Share of Latin letters in a text that has a vector. Chosen on an index of 269 pages of manuals, 25 of them Japanese,
-which also have English commands and paragraphs; at half, Japanese passages with commands are near to anything; nearer
-to 1, English ones below a Japanese title have no vector."""
 _CLEARED_AT_ONCE = 2_000
 """Vectors of another model deleted in one transaction: some 20 ms, between which pages are stored."""
 
@@ -58,13 +52,6 @@ def store_vectors(connection: sqlite3.Connection, rows: Sequence[tuple[PassageTe
                 connection.execute(
                     "INSERT OR REPLACE INTO vectors (passage, vector) VALUES (?, ?)", (each.passage, vector)
                 )
-
-
-def is_readable(text: str) -> bool:
-    """Whether the model can read a text: it knows the words of English, and of other scripts hardly a letter. Such a
-    passage is as near to one question as to the next, and would come before those that answer."""
-    latin = len(_LATIN.findall(text))
-    return latin >= _LEAST_LATIN_SHARE * (latin + sum(map(str.isalpha, _BEYOND_LATIN.findall(text))))
 
 
 def adopt_model(connection: sqlite3.Connection, version: str) -> bool:

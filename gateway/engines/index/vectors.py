@@ -10,9 +10,8 @@ of all processes that use the file only the one that holds the lock file does; t
 | resting | waits for `wake` or _POLL_S, for pages that other processes stored | always: working                       |
 | pausing | waits _PAUSE_S                                                     | always: working, with half as many    |
 
-A passage on which the model fails alone, or in a script that it cannot read, is stored without a vector. Searches never
-wait for vectors that are not there: a fault, a slow start or a missing extra leaves the ranking by words. Knows no
-ranking.
+A passage on which the model fails alone is stored without a vector. Searches never wait for vectors that are not there:
+a fault, a slow start or a missing extra leaves the ranking by words. Knows no ranking.
 """
 
 import asyncio
@@ -34,7 +33,6 @@ from gateway.engines.index.vector_rows import (
     MAX_TOKENS,
     PassageText,
     adopt_model,
-    is_readable,
     store_vectors,
     unembedded,
 )
@@ -126,14 +124,10 @@ class PassageVectors:
             await asyncio.wait({self._task})
 
     async def _embedded(self, texts: Sequence[PassageText]) -> list[tuple[PassageText, bytes | None]]:
-        wanted = [each for each in texts if is_readable(each.text)]
-        rows: list[tuple[PassageText, bytes | None]] = [(each, None) for each in texts if each not in wanted]
-        if wanted:
-            job = {"kind": "quantise", "texts": [each.text for each in wanted], "max_tokens": MAX_TOKENS}
-            _, body = await self._process.ask(job, "background", "")
-            vectors = [body[at : at + VECTOR.size] for at in range(0, len(body), VECTOR.size)]
-            rows += zip(wanted, vectors, strict=True)
-        return rows
+        job = {"kind": "quantise", "texts": [each.text for each in texts], "max_tokens": MAX_TOKENS}
+        _, body = await self._process.ask(job, "background", "")
+        vectors = [body[at : at + VECTOR.size] for at in range(0, len(body), VECTOR.size)]
+        return list(zip(texts, vectors, strict=True))
 
     async def _run(self) -> None:
         while True:

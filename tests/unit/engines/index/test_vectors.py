@@ -16,7 +16,7 @@ from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
-from gateway.engines.index.vector_rows import adopt_model, is_readable, store_vectors, unembedded, vector_counts
+from gateway.engines.index.vector_rows import adopt_model, store_vectors, unembedded, vector_counts
 from gateway.engines.index.vectors import PassageVectors
 from tests.support.scripted_embedding import BROKEN, COMMAND
 from tests.support.waiting import until
@@ -108,34 +108,6 @@ async def test_a_text_on_which_the_model_fails_keeps_no_other_from_its_vector(tm
     async with opened(tmp_path) as (index, _):
         await index.add([page("one", "good text"), page("two", "fail here"), page("three", "more text")])
         await filled(index, 2)
-
-
-@pytest.mark.slow
-async def test_a_text_in_a_script_that_the_model_cannot_read_has_no_vector(tmp_path: Path) -> None:
-    async with opened(tmp_path) as (index, _):
-        await index.add(
-            [
-                page("one", "good text"),
-                page("two", "`apt-get` コマンドでパッケージを更新します。"),
-                page("three", "Über Bäume"),
-            ]
-        )
-        await filled(index, 2)
-
-
-@pytest.mark.parametrize(
-    ("text", "is_read"),
-    [
-        ("The package is built by debuild.", True),
-        ("第6章 ビルド. Complete build: run debuild below the folder of the sources, as root or by fakeroot.", True),
-        ("第6章 パッケージのビルド. debuild コマンドを実行してください。", False),
-        ("Протокол динамической настройки узла DHCP", False),
-        ("12 + 3 = 15", True),
-        ("", True),
-    ],
-)
-def test_a_text_is_read_by_its_letters(text: str, *, is_read: bool) -> None:
-    assert is_readable(text) is is_read
 
 
 @pytest.mark.slow
