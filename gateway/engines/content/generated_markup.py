@@ -81,7 +81,7 @@ def _write_notes(root: Any) -> bool:
 def _drop_beginning(box: Any) -> bool:
     """Removes the short description before a full one."""
     short = box.getprevious()
-    is_short = short is not None and _SHORT in (short.get("class") or "").split()
+    is_short = short is not None and short.tag == "p" and _SHORT in (short.get("class") or "").split()
     pieces = itertools.islice(box.itertext(), _MAX_PIECES) if is_short else ()
     if is_short and " ".join("".join(pieces).split()).startswith(text_of(short).rstrip(".… ")):
         remove_all([short])
