@@ -205,6 +205,8 @@ def _worded_part(block: TextBlock) -> int:
         return ACTIONS
     if "\ue000" <= text[:1] <= "\uf8ff":  # the letter of an icon font
         text = text[1:].lstrip()
+    if text[:1] in ("[", "<"):
+        return NAVIGATION if block.link_words and is_manual_navigation(block) else 0
     if FIRST_WORD.match(text):
         if is_manual_navigation(block) if block.link_words else _is_opened(block):
             return NAVIGATION

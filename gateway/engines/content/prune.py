@@ -4,25 +4,27 @@ Runs in the parsing processes. The depth `advanced` also runs trafilatura as a s
 fetching nor Markdown.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
 from gateway.engines.content import block_model, blocks, page_types
-from gateway.engines.content.block_features import PRICE, BlockFeatures, Column
+from gateway.engines.content.block_features import BlockFeatures, Column
 from gateway.engines.content.block_model import BlockModel
 from gateway.engines.content.blocks import WORD, TextBlock
+from gateway.engines.content.button_labels import remove_labels
+from gateway.engines.content.code_tabs import set_labels, tab_rows
 from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.declared_kinds import declares_article, declares_product
 from gateway.engines.content.generated_markup import retag
 from gateway.engines.content.manual_links import is_manual_link
 from gateway.engines.content.opinion import WordPairs, second_opinion
 from gateway.engines.content.page_features import signals
-from gateway.engines.content.page_parts import is_action, parts_of
+from gateway.engines.content.page_parts import parts_of
 from gateway.engines.content.page_types import PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
+from gateway.engines.content.symbols import symbols_beside
 from gateway.engines.html.dom import (
     drop_furniture,
     markup_of,
@@ -30,8 +32,6 @@ from gateway.engines.html.dom import (
     region_of,
     remove_all,
     remove_apart,
-    text_of,
-    text_size,
     values_of,
 )
 from gateway.engines.html.formulas import write_formulas
@@ -56,23 +56,6 @@ SHOWCASES = frozenset({"product", "listing", "collection"})
 of bench.extract: without the descriptions of pictures listing gains .024 of word F1, collection .019, product .009; the
 other types keep theirs."""
 _CELLS = frozenset({"td", "th"})
-_SPOKEN_NAMES = frozenset(
-    {"sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "show-for-sr", "element-invisible",
-     "a11y-hidden", "govuk-visually-hidden"}
-)  # fmt: skip
-"""Classes of what a page shows to screen readers alone, as the style libraries call it: Bootstrap and Tailwind,
-Bootstrap 5 and Drupal, HTML5 Boilerplate, WordPress, Foundation, Drupal 7, and those who follow them."""
-_SPOKEN_LABEL = re.compile(
-    r"(?:regular|sale|unit|original|current|old|new) price:?|variant sold out or unavailable|collection:|\W{1,3}",
-    re.IGNORECASE,
-)
-"""Labels for screen readers that shops repeat at every price, choice or title; or a mark, such as the check box of an
-ingredient."""
-_BEGINS = re.compile(r"[$€£¥]?\w|-\d")
-"""The beginning of a new field behind a price. The cents of the price itself begin with a decimal mark."""
-_LABEL_CHARS = 40
-"""Longest label of a button. Chosen: "add 2 to shopping basket"; at half such are kept, at double names of goods that
-begin like a button go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +117,7 @@ def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
     if not found or len(found) > MAX_BLOCKS:
         measures = PageMeasures(found, [], [], [], 0, [], region.element, scripted, styles_ignored=styles_ignored)
         return replace(measures, for_no_scripts=for_no_scripts)
+    page_types.read_credit(found, head)
     features = BlockFeatures(found, region.element, head, head.base)
     columns = features.columns()
     comments = in_comments(found)
@@ -183,41 +167,11 @@ def prune_page(
     body = root if body is None else body
     kind = page_types.likeliest(kinds)
     if kind in SHOWCASES:
-        _remove_labels(body)
+        remove_labels(body)
+    rows = tab_rows(body)
     remove_others(body, [block for block, is_kept in zip(page.blocks, keep, strict=True) if is_kept])
+    set_labels(rows)
     return Content(body, kind, page.styles_ignored, page.for_no_scripts)
-
-
-def _remove_labels(body: Any) -> None:
-    """Removes what shares a line with a price or a name and is no part of it: the labels of buttons ("19.99 Add to
-    cart"), and those of prices that are there for screen readers alone ("Regular price")."""
-    labels = [label for label in body.iter("a", "button") if label.tag == "button" or not len(label)]
-    gone = [label for label in labels if text_size(label) <= _LABEL_CHARS and is_action(text_of(label))]
-    spoken = {names for names in set(values_of("class", body)) if not _SPOKEN_NAMES.isdisjoint(names.split())}
-    for label in body.iter("span", "small", "label", "p", "div") if spoken else ():
-        if label.get("class") in spoken and not len(label) and _SPOKEN_LABEL.fullmatch(text_of(label)):
-            gone.append(label)
-    for label in gone:
-        label.tail = f" {label.tail or ''}"  # what stands before and behind is not one word
-    remove_all(gone)
-    _part_fields(body)
-
-
-def _part_fields(body: Any) -> None:
-    """Sets a blank between choices ("Oat", "Moss") and behind a price, where the style of the page alone parts them."""
-    for field in body.iter("label", "a", "del", "ins", "s", "span"):
-        if field.tail:
-            continue
-        after = field.getnext()
-        if after is None or not isinstance(after.tag, str):
-            continue
-        is_choice = field.tag == after.tag and field.tag in ("label", "a")
-        if is_choice or (_is_short_price(field) and _BEGINS.match(text_of(after))):
-            field.tail = " "
-
-
-def _is_short_price(element: Any) -> bool:
-    return text_size(element) <= _LABEL_CHARS and PRICE.search(text_of(element)) is not None
 
 
 def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
@@ -229,6 +183,9 @@ def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
         while box is not None and box not in alive:
             alive.add(box)
             box = box.getparent()
+    symbols = symbols_beside(body, alive)
+    alive.update(symbols)
+    texts.update(symbols)
     pictured: set[Any] = set()
     for image in body.iter("img"):
         for box in image.iterancestors():
@@ -283,7 +240,10 @@ def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterato
 
 def _is_figure(element: Any, alive: set[Any]) -> bool:
     """True for the box of a picture next to content, without text of its own, that leads to no next page."""
-    if WORD.search(raw_text(element)) or all(is_manual_link(image.get("alt") or "") for image in element.iter("img")):
+    if WORD.search(raw_text(element)):
+        return False
+    leads = [is_manual_link(image.get("alt") or "") for image in element.iter("img")]
+    if all(leads) or 2 < len(leads) < 2 * sum(leads):
         return False
     return any(near is not None and near in alive for near in (element.getprevious(), element.getnext()))
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.engines.content import block_model, page_parts, plain_pages, repeats, short_pages
-from gateway.engines.content.blocks import TextBlock
+from gateway.engines.content.blocks import TAG_BITS, TextBlock
 from gateway.engines.content.data_tables import keep_tables
 from gateway.engines.content.furniture import SHARE, furniture_of
 from gateway.engines.content.neighbours import judged_with_neighbours
@@ -36,6 +36,10 @@ between product data come with it."""
 _FIELD_FLOOR = 0.15
 """The same for a field of a record that is kept. Measured on the development part of bench.extract: at a third and at
 this value lists gain the same; at double the names of goods beside kept prices are lost."""
+_TITLE_FLOOR = 0.02
+"""The same for the title of documentation, of which `_doubted_before_title` halves nothing. Chosen: half of
+_STRUCTURE_FLOOR, as titles beside menus and alone above a table of contents are rare where the model learnt. At half,
+names of sites in a banner are titles, at double the titles of chapters in other scripts than the Latin one go."""
 _CODE_REACH = 3
 """Blocks before and after code among which one must be content. Chosen: a code sample follows its explanation directly
 or after a caption; at double, code of a neighbouring section counts."""
@@ -44,8 +48,7 @@ _HEADING_REACH = 12
 below the heading; at half, headings over long lists of dropped blocks go, at double nearly no heading does."""
 _OWN_TEXT_WORDS = 150
 """Words of running text outside comments from which comments are an addition. Chosen: a short article. At half, pages
-whose comments are the content (a link with a discussion) lose them; at double, short news keep their readers' letters.
-"""
+whose comments are the content (a link with a discussion) lose them; at double, short news keep readers' letters."""
 _DECLARED_TEXT_WORDS = 30
 """The same on a page whose structured data calls it an article or a recipe. Chosen: two sentences over a list of steps.
 At half a teaser over a discussion counts; at double recipes keep the comments below them."""
@@ -195,7 +198,9 @@ def _likely_content(
             shared[at] = mean
     keep = block_model.keep_likely(shared, sizes, lowest)
     if page.types["documentation"] >= _LIKELY:
+        _drop_menus(blocks, keep, probabilities)
         _keep_structure(keep, probabilities, furniture)
+        _keep_title(blocks, keep, probabilities, furniture)
     for at, block in enumerate(blocks):
         tag = block.element.tag
         if not keep[at] and tag == "pre":
@@ -264,6 +269,23 @@ def _keep_structure(keep: list[bool], probabilities: list[float], furniture: Seq
     for at in range(places[0], places[-1] + 1):
         if not keep[at] and not furniture[at] and probabilities[at] >= _STRUCTURE_FLOOR:
             keep[at] = True
+
+
+def _drop_menus(blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float]) -> None:
+    """Drops links inside `nav` that are not likely content: of long ones a low probability is expected words enough."""
+    for at, block in enumerate(blocks):
+        if keep[at] and block.tags & TAG_BITS["nav"] and block.link_words == len(block.words):
+            keep[at] = probabilities[at] >= _LIKELY
+
+
+def _keep_title(
+    blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float], furniture: Sequence[bool]
+) -> None:
+    """Keeps the last title before the first kept block, which a table of contents may part from its text."""
+    for at in range(keep.index(True) - 1 if True in keep else -1, -1, -1):
+        if blocks[at].element.tag == "h1":
+            keep[at] = not furniture[at] and probabilities[at] >= _TITLE_FLOOR
+            return
 
 
 def _leads_content(blocks: Sequence[TextBlock], keep: list[bool], at: int) -> bool:

@@ -23,6 +23,8 @@ _DECLARATION_BYTES = 4096
 """Start of the page that is searched for a declaration. The HTML standard asks for the first 1,024; chosen larger for
 pages with long comments or preloads before it. At half some of these are misread; double only costs time."""
 _META = re.compile(rb"<meta[^>]{0,500}?charset\s*=\s*(?:[\"']\s*)?([A-Za-z0-9_:.-]+)", re.IGNORECASE)
+_ISO_2022_JP = re.compile(rb"\x1b\$[@B]")
+"""The change to Japanese letters in a mail, or a page of the time when mails had seven bits."""
 _XML = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9_:.-]+)", re.IGNORECASE)
 # Python's codec -> the standard's labels of that encoding.
 _ENCODINGS = {
@@ -96,6 +98,8 @@ def _undeclared(body: bytes) -> str:
         return body.decode(declared, "replace")
     if declared is None and (wide := wide_codec(body)):
         return body.decode(wide, "replace")
+    if declared is None and body.isascii() and _ISO_2022_JP.search(body):
+        return body.decode("iso2022_jp", "replace")
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError:

@@ -22,13 +22,16 @@ _DROPPED = (
     "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
     "select", "textarea", "input", "datalist", "link", "meta", "head", "title", "noembed",
 )  # fmt: skip
-_MARK_CLASSES = re.compile(r"headerlink|anchorjs|viewcode-link|mw-editsection|srclink")
+_MARK_CLASSES = re.compile(r"headerlink|anchorjs|viewcode-link|mw-editsection|srclink|link-target")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt")
 _MARK_ELEMENTS = 8
 """Most elements of a mark, itself included. Chosen: real ones have one to three (`<a><span>[edit]`)."""
 _MARKS = frozenset(
     {"\u00b6", "#", "\u00a7", "\U0001f517", "\u2693", "[source]", "[src]", "[edit]", "[\u6e90\u4ee3\u7801]"}
 )
+_TASK_BOXES = 3
+"""Elements around a check box among which the item of its task is. Chosen: it may be inside a label in a paragraph. At
+half such tasks lose their marks, at double choices in forms of lists are tasks."""
 _FALLBACK_CHARS, _FALLBACK_SHARE = 400, 0.5
 """A `noscript` with more characters than both (in all, and of the page's) is the page's content for browsers without
 scripts. At half, notices such as "enable JavaScript" count; at double (the whole page), none does. What an `object`
@@ -47,13 +50,24 @@ def drop_code(root: Any) -> bool:
             if len(frame):  # see inline_frames
                 frame.tag = "div"
     fallback = [] if body is None else list(body.iter("noscript", "object"))
-    remove_all(element for element in list(root.iter(*_DROPPED)) if element.tag not in ("noscript", "object"))
+    dropped = [element for element in root.iter(*_DROPPED) if element.tag not in ("noscript", "object")]
+    remove_all(element for element in dropped if element.tag != "input" or not _mark_task(element))
     content, is_alone = _content_in_place(body, fallback) if fallback else (set(), False)
     for element in content:
         element.tag = "div"
     remove_all(element for element in fallback if element not in content)
     _drop_marks(root)
     return is_alone
+
+
+def _mark_task(box: Any) -> bool:
+    """Makes a check box in a list that nobody can use the mark of a task, as GitHub writes it; else returns False."""
+    if box.get("disabled") is None or (box.get("type") or "").lower() != "checkbox":
+        return False
+    if not any(each.tag == "li" for each in itertools.islice(box.iterancestors(), _TASK_BOXES)):
+        return False
+    box.tag, box.text = "span", "[ ] " if box.get("checked") is None else "[x] "
+    return True
 
 
 def _content_in_place(body: Any, fallback: list[Any]) -> tuple[set[Any], bool]:

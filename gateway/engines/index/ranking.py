@@ -39,6 +39,7 @@ from gateway.engines.index.fusion import (
     near_pages,
     near_passages,
     near_share,
+    waiting_pages,
 )
 from gateway.engines.index.link_lists import by_links
 from gateway.engines.index.messages import by_length, is_message, lasting_text
@@ -129,7 +130,8 @@ def _hits(
     if near:
         degree = 0.0 if is_message(pasted) else sentence_degree(pasted)
         share = near_share(by_words, degree) if candidates is first else EXPANDED_SHARE
-        pages = by_links(stored, fused(pages, near_pages(reader, near, query.text), share), query.text)
+        waiting = waiting_pages(reader, pages)
+        pages = by_links(stored, fused(pages, near_pages(reader, near, query.text), share, waiting), query.text)
     found = _named(reader, stored, pages, query)
     speaks = [place < _JUDGED_PAGES or page.row in best_by_words for place, (_, page) in enumerate(found)]
     asked_for = _Asked(query.text, weights, sum(weights.values()) / math.log(max(total, 1) + 1), is_message(pasted))

@@ -56,6 +56,10 @@ class IndexReader(Protocol):
         """Of the query's near passages those that its owners and conditions allow: row to row of the page."""
         ...
 
+    def without_vector(self, rows: Sequence[int]) -> set[int]:
+        """Those of the passages that wait for their vector."""
+        ...
+
     def names(self, pages: Sequence[int]) -> list[tuple[int, str, str]]:
         """Row, address and title of the pages."""
         ...

@@ -64,6 +64,11 @@ class SqliteReader:
         rows = self._connection.execute(sql, [*(row for row, _ in query.near), *query.owners, *values])
         return {int(row): int(page) for row, page in rows}
 
+    def without_vector(self, rows: Sequence[int]) -> set[int]:
+        """See IndexReader."""
+        sql = f"SELECT id FROM passages WHERE is_embedded = 0 AND id IN ({_marks(rows)})"  # noqa: S608 - question marks
+        return {int(row) for (row,) in self._connection.execute(sql, list(rows))}
+
     def names(self, pages: Sequence[int]) -> list[tuple[int, str, str]]:
         """See IndexReader."""
         sql = f"SELECT id, url, title FROM pages WHERE id IN ({_marks(pages)})"  # noqa: S608 - question marks only

@@ -11,6 +11,7 @@ _KINDS = {
     name: name.capitalize()
     for name in ("note", "warning", "tip", "caution", "important", "danger", "hint", "attention", "error", "info")
 } | {"seealso": "See also"}
+_TITLE_TAGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "th", "summary"})
 _TITLES = ("title", "heading", "label")
 _MAX_TITLE_CHARS = 80
 """Longest label. Chosen: labels are a word or a short headline; at half some headlines stay below "Note", at double
@@ -25,7 +26,7 @@ double chapters with such a class are."""
 
 def label_of(element: Any) -> tuple[str, Any | None] | None:
     """(the label, the element that holds it, if one does) of an admonition; None for any other element."""
-    if element.tag not in ("div", "aside", "section", "blockquote"):
+    if element.tag not in ("div", "aside", "section", "blockquote", "details"):
         return None
     classes = (element.get("class") or "").lower().split()
     is_framed = not _FRAMES.isdisjoint(classes)
@@ -48,7 +49,7 @@ def _title(element: Any) -> Any | None:
         if not isinstance(inner.tag, str):
             continue
         is_named = any(name in (inner.get("class") or "").lower() for name in _TITLES)
-        if is_named or inner.tag in ("h1", "h2", "h3", "h4", "h5", "h6", "th"):
+        if is_named or inner.tag in _TITLE_TAGS:
             size = len("".join(inner.itertext()).strip())
             return inner if 0 < size <= _MAX_TITLE_CHARS else None
         if (inner.text or "").strip():

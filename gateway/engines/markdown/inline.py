@@ -29,6 +29,10 @@ CONTROLS = frozenset({"button", "select", "input"})
 _SKIPPED = CONTROLS | {"script", "style", "noscript", "template", "svg", "iframe"}
 _DRAWN = frozenset("+-*|.\u2022\u00b7\u00bb\u203a")
 """Names of pictures that are bullets, rules or handles to fold something."""
+_EXPONENT = re.compile(r"[-+\u2212]?\d{1,4}|[-+\u2212]?[kmnN]")
+_BASE = re.compile(r"(?:\d|\)|(?<!\w)[A-Za-z])[*`]{0,3}$")
+_BASE_CHARS = 8
+"""Text before an exponent that is looked at: one character, the marks around it, and what is before them."""
 _LAZY_SOURCES = ("data-src", "data-original", "data-lazy-src", "src")
 
 
@@ -94,7 +98,7 @@ class Inline:
             pieces.append(" ")
             self.inside(element, pieces, depth)
             pieces.append(" ")
-        elif self._plain:
+        elif self._plain and tag != "sup":
             self.inside(element, pieces, depth)
         elif tag in _CODE:
             self._code_span(element, pieces)
@@ -102,6 +106,8 @@ class Inline:
             self._marked(element, tag, pieces, depth)
         elif tag == "wbr":
             pass
+        elif tag == "sup" and _is_power(element, pieces):
+            pieces += ("^", element.text)
         elif tag == "span" and not len(element) and not element.text and "sep" in (element.get("class") or ""):
             pieces.append(" ")  # the style draws a mark between two names
         else:
@@ -178,6 +184,14 @@ class Inline:
         if not alt or alt in _DRAWN or target is None:
             return ""
         return f"![{alt.replace('[', '(').replace(']', ')')}]({target})"
+
+
+def _is_power(element: Any, pieces: list[str]) -> bool:
+    """Whether a raised number is an exponent: without a mark "2 to the 32nd" would be 232. Numbers of notes are links,
+    or stand behind words."""
+    if len(element) or not _EXPONENT.fullmatch(element.text or ""):
+        return False
+    return _BASE.search("".join(pieces[-4:])[-_BASE_CHARS:]) is not None
 
 
 def _is_whole_link(image: Any) -> bool:

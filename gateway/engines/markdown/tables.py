@@ -79,10 +79,10 @@ def headed_parts(table: Any, rows: list[list[Any]]) -> list[tuple[bool, list[lis
 
 
 def line_numbered_code(rows: list[list[Any]]) -> Any | None:
-    """The code cell of a highlighter's table with a column of line numbers, or None."""
-    if len(rows) != 1 or len(rows[0]) != 2:
+    """The code cell of a table with a column of line numbers, perhaps below the name of a file, or None."""
+    if not 1 <= len(rows) <= 2 or len(rows[-1]) != 2 or (len(rows) == 2 and len(rows[0]) != 1):
         return None
-    numbers, code = rows[0]
+    numbers, code = rows[-1]
     digits: list[str] = "".join(numbers.itertext()).split()
     if digits and all(word.isdecimal() for word in digits):
         pre: Any | None = next(code.iter("pre"), None)

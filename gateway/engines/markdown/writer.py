@@ -174,7 +174,7 @@ class Writer:
         caption = [block for child in element if child.tag == "caption" for block in self._container(child, depth + 1)]
         code = tables.line_numbered_code(rows)
         if code is not None:
-            return self._code(code)
+            return [*caption, *(self._container(rows[0][0], depth + 1) if len(rows) > 1 else []), *self._code(code)]
         if tables.is_data(element, rows):
             return caption + self._rows(rows)
         blocks = caption
@@ -218,6 +218,9 @@ class Writer:
         return [_quoted(blocks)]
 
     def _term(self, element: Any, depth: int) -> list[str]:
+        for kind in element.iter("span"):
+            if kind.get("class") == "classifier" and kind.text:  # the style draws the colon before it
+                kind.text = f": {kind.text}"
         blocks = self._container(element, depth)
         if self._plain or len(blocks) != 1 or any(mark in blocks[0] for mark in "*\n[`"):
             return blocks

@@ -88,6 +88,10 @@ class PostgresReader:
         """See IndexReader. There are no vectors here."""
         return {}
 
+    def without_vector(self, rows: Sequence[int]) -> set[int]:
+        """See IndexReader. None of them waits for one."""
+        return set()
+
     def names(self, pages: Sequence[int]) -> list[tuple[int, str, str]]:
         """See IndexReader."""
         sql = "SELECT id, url, title FROM gateway_pages WHERE id = ANY(%s)"

@@ -21,13 +21,17 @@ async def ranked(folder: Path, query: str, pages: dict[str, list[str]], cosines:
 
 
 async def hits(
-    folder: Path, query: str, pages: dict[str, list[str]], cosines: dict[str, list[float]]
+    folder: Path, query: str, pages: dict[str, list[str]], cosines: dict[str, list[float]], waiting: str = ""
 ) -> list[IndexHit]:
-    """What is found when the passages of each page are as near to the query as said."""
+    """What is found when the passages of each page are as near to the query as said. `waiting`: the page whose passages
+    have no vectors yet."""
     index = PageIndex(folder / "i.db")
     await index.add([page(name, *sections) for name, sections in pages.items()])
     sql = "SELECT title, passages.id FROM passages JOIN pages ON pages.id = passages.page ORDER BY passages.id"
     rows = await index.read(lambda connection: connection.execute(sql).fetchall())
+    made = [(row,) for title, row in rows if title != waiting]
+    sql_made = "UPDATE passages SET is_embedded = 1 WHERE id = ?"
+    await index.write(lambda connection: connection.executemany(sql_made, made))
     near: list[tuple[int, float]] = []
     for name, values in cosines.items():
         near += zip([row for title, row in rows if title == name], values, strict=False)
@@ -54,6 +58,27 @@ def test_a_page_far_above_the_others_in_one_ranking_stays_first() -> None:
     by_words, by_vectors = {1: 2.1, 2: 2.0}, {2: 0.6, 3: 0.4, 1: 0.3}
     assert [page.row for page in fused(ranking(by_words), ranking(by_vectors), 1.0)] == [2, 1, 3]
     assert fused([], [], 1.0) == []
+
+
+def test_a_page_that_waits_for_its_vectors_is_not_behind_those_that_have_them() -> None:
+    by_words, by_vectors = {1: 10.0, 2: 4.0}, {3: 0.5, 2: 0.3}
+    assert [page.row for page in fused(ranking(by_words), ranking(by_vectors), 3.0)] == [3, 1, 2]
+    assert [page.row for page in fused(ranking(by_words), ranking(by_vectors), 3.0, {1})] == [1, 3, 2]
+    assert [page.row for page in fused(ranking(by_words), ranking(by_vectors), 3.0, {2})] == [3, 2, 1]
+
+
+async def test_the_first_pages_of_a_crawl_that_have_vectors_do_not_hide_the_one_that_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    pages = {
+        "clamp": [f"How the clamp of the toolkit is made. {SECTION}"],
+        "older": [f"The toolkit has a clamp. {SECTION}"],
+        **{f"new{at}": [f"What we make of it. {SECTION}"] for at in range(4)},
+    }
+    cosines = {f"new{at}": [0.4] for at in range(4)}
+    query = "how do I make a clamp with the new toolkit"
+    found = await hits(tmp_path, query, pages, cosines, "clamp")
+    assert found[0].url.endswith("clamp")
 
 
 def test_of_near_passages_a_single_one_is_not_behind_for_those_that_are_not_among_them() -> None:

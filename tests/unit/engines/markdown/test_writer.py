@@ -182,3 +182,36 @@ def test_marks_beside_a_heading_or_term_are_left_out(mark: str) -> None:
     )
     assert mark not in page["content"].replace("# Page", "")
     assert "**f(x)**\n\nIt returns" in page["content"]
+
+
+@pytest.mark.parametrize(
+    ("markup", "markdown"),
+    [
+        ("Up to 2<sup>32</sup> of them", "Up to 2^32 of them"),
+        ("10<sup>-9</sup> s", "10^-9 s"),
+        ("O(<i>n</i><sup>2</sup>)", "O(*n*^2)"),
+        ("the n<sup>th</sup> and the 1<sup>st</sup>", "the nth and the 1st"),
+        ("a word<sup>3</sup>", "a word3"),
+        ('in 2019<sup><a href="#n">3</a></sup>', "in 20193"),
+    ],
+)
+def test_an_exponent_is_marked_and_the_number_of_a_note_is_not(markup: str, markdown: str) -> None:
+    assert written(f"<p>{markup}</p>") == markdown
+
+
+def test_the_kind_of_a_term_stands_behind_a_colon() -> None:
+    markup = '<dl><dt><strong>by</strong><span class="classifier">mapping, function</span></dt><dd>Groups.</dd></dl>'
+    assert written(markup) == "**by**: mapping, function\n\nGroups."
+
+
+def test_a_folded_note_is_a_note() -> None:
+    markup = '<details class="tip"><summary>A folded tip</summary><p>Fold it again.</p></details>'
+    assert written(markup) == "> **A folded tip:** Fold it again."
+
+
+def test_numbered_code_below_the_name_of_its_file_is_code() -> None:
+    markup = (
+        '<table class="highlighttable"><tr><th colspan="2" class="filename">a.sh</th></tr><tr><td class="linenos">'
+        '<pre>1\n2</pre></td><td class="code"><pre>cd a\nls</pre></td></tr></table>'
+    )
+    assert written(markup) == "a.sh\n\n```\ncd a\nls\n```"
