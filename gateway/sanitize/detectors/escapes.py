@@ -15,7 +15,7 @@ from typing import NamedTuple
 from gateway.sanitize.text.work_budget import WorkBudget
 
 _NAMED = (
-    rb"(?:commat|period|lowbar|hyphen|dash|nbsp|sol|colon|equals|amp|num|plus|percnt|comma"
+    rb"(?:commat|period|lowbar|hyphen|dash|nbsp|sol|colon|equals|amp|num|plus|percnt|comma|quot|apos"
     rb"|ensp|emsp|thinsp|shy|zwj|zwnj|ZeroWidthSpace|NoBreak);"
 )
 _HEX = rb"[0-9A-Fa-f]"
@@ -30,12 +30,21 @@ next."""
 _WORD_ENDS = bytes(0x20 if code in b" \t\n\r\f\"'<>" else 0x78 for code in range(256))
 _CERTAIN_QUOTED_PRINTABLE = re.compile(rb"=[2-7](?:[0-9](?![0-9])|[A-F])")
 """Quoted-printable that is no assignment: in `=345` of a query or setting the digits are a number."""
-_ADDRESS_CHARS = frozenset("@._- %")
+_ADDRESS_CHARS = frozenset("@._- %=")
 """Characters of addresses: decoding a word matters only where one of these, a letter, digit or non-ASCII is escaped."""
 _UNIT_CHARS = 6
 """Characters of `\\u0034`, one UTF-16 code unit."""
 
 
+_QUOTES = frozenset((b"&quot;", b"&apos;", b"&#34;", b"&#39;", b"&#x27;", b"&#x22;", b"&#039;"))
+"""Escapes of quotation marks: what they enclose is read with the line around it, which says what it is."""
+_LINE_BEFORE_CHARS, _LINE_BEHIND_CHARS = 160, 240
+"""Chosen: how much of a line is read with the quotation mark in it. At half a command before its password is cut; at
+double each line of quotations costs more."""
+_LINE_ENDS = bytes(0x20 if code in b"\n\r\f<>" else 0x78 for code in range(256))
+_MAX_LABEL_CHARS = 480
+"""Chosen: how long a row of words in `\\u` escapes may be: thirteen letters a word, six words. At half a label of four
+words is cut off the value; at double texts in another script cost more."""
 _BEHIND_LABEL_CHARS = 40
 """Chosen: characters behind a word in `\\u` escapes that are read with it. At half a password of 20 characters is cut;
 at double each escaped word costs more."""
@@ -104,25 +113,37 @@ def unescaped_words(text: bytes, budget: WorkBudget) -> Iterator[Unescaped]:
     gaps = text.translate(_WORD_ENDS)
     escapes: dict[bytes, _DecodedEscape] = {}
     parts: list[bytes] = []
-    start = end = place = -1
+    start = end = core_end = place = -1
     matters = is_certain = False
     for escape in _ESCAPE.finditer(text):
         low, high = escape.span()
+        raw = text[low:high]
+        is_unit = raw[:2] == b"\\u"
+        if is_unit and low <= end + 1 and start >= 0 and core_end <= low < start + _MAX_LABEL_CHARS:
+            core_end = gaps.find(b" ", high)  # the next word of the label
+            core_end = core_end if core_end >= 0 else len(text)
+            end = max(end, _end_behind_label(gaps, core_end))
         if low >= end:
             if is_certain:
                 yield from _make_unescaped(
                     (start, text[start:end]), [*parts, text[place:end]], matters, escapes, budget
                 )
-            start, end = gaps.rfind(b" ", 0, low) + 1, gaps.find(b" ", high)
-            end = end if end >= 0 else len(text)
-            if text[low : low + 2] == b"\\u" and end < len(text):
+            if raw in _QUOTES:
+                lines = text[max(0, low - _LINE_BEFORE_CHARS, end) : high + _LINE_BEHIND_CHARS].translate(_LINE_ENDS)
+                first = max(0, low - _LINE_BEFORE_CHARS, end)
+                start = first + lines.rfind(b" ", 0, low - first) + 1
+                end = lines.find(b" ", high - first)
+                end = first + end if end >= 0 else first + len(lines)
+                budget.spend((end - start) // 4)
+            else:
+                start, end = gaps.rfind(b" ", 0, low) + 1, gaps.find(b" ", high)
+                end = end if end >= 0 else len(text)
+            core_end = end
+            if is_unit:
                 # JSON writes a label in another script so, and the number behind it plainly
-                behind = gaps.find(b" ", end + 1, end + _BEHIND_LABEL_CHARS)
-                if behind >= 0 or len(text) - end <= _BEHIND_LABEL_CHARS:
-                    end = behind if behind >= 0 else len(text)
-            place, matters, is_certain, parts = start, False, False, []
+                end = _end_behind_label(gaps, end)
+            place, matters, is_certain, parts = start, raw in _QUOTES, False, []
             budget.spend(6)
-        raw = text[low:high]
         escaped = escapes.get(raw)
         if escaped is None:
             budget.spend(10 + len(raw) // 16)
@@ -134,6 +155,14 @@ def unescaped_words(text: bytes, budget: WorkBudget) -> Iterator[Unescaped]:
         is_certain = is_certain or text[low] != 0x3D or _CERTAIN_QUOTED_PRINTABLE.match(text, low) is not None
     if is_certain:
         yield from _make_unescaped((start, text[start:end]), [*parts, text[place:end]], matters, escapes, budget)
+
+
+def _end_behind_label(gaps: bytes, end: int) -> int:
+    """Where the word behind the one that ends at `end` ends, if it is short; else `end`."""
+    behind = gaps.find(b" ", end + 1, end + _BEHIND_LABEL_CHARS)
+    if behind < 0 and len(gaps) - end <= _BEHIND_LABEL_CHARS:
+        return len(gaps)
+    return max(behind, end)
 
 
 def _make_unescaped(

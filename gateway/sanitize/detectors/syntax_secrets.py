@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterator
 
 import re2
 
-from gateway.sanitize.detectors import command_secrets, cookie_secrets, directive_secrets, key_material, table_secrets
+from gateway.sanitize.detectors import (
+    command_secrets,
+    cookie_secrets,
+    directive_secrets,
+    key_material,
+    section_secrets,
+    table_secrets,
+)
 from gateway.sanitize.detectors.name_patterns import ANY_NAME, NAMED, STRONG
 from gateway.sanitize.detectors.published_examples import is_published_basic, is_published_secret
 from gateway.sanitize.detectors.re2_search import searcher, spans
@@ -94,8 +101,11 @@ def _value_first(text: bytes, start: int, end: int, budget: WorkBudget) -> Itera
         yield finding
 
 
-def _pair(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+def _pair(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """`user/password`, behind the word or address that says so."""
+    if text[start : start + 1] in (b",", b"/") and text[end - 1 : end] in (b" ", b":"):
+        if _USER_BEFORE.search(text, max(0, start - 80), start) is None:
+            return
     finding = secret_at(text, end, _PAIRED._replace(quote=quote_before(text, end)), budget)
     if finding is not None:
         at = text.find(b"@", finding.start, finding.end)
@@ -143,6 +153,7 @@ def _record(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[F
     if low and text[low - 1 : low] != b"\n":
         return  # a line of code without breaks
     low = text.rfind(b'": "', low, start) + 4 if b'": "' in text[low:start] else low  # a line that JSON quotes
+    low = start - len(text[low:start].lstrip(b" "))
     for form in _RECORDS:
         match = form.match(text, low, line_end(text, end))
         if match is not None:
@@ -155,6 +166,9 @@ def _record(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[F
 def _login_line(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """`PASS x` after `USER` or a server's answer, `a1 LOGIN user x`, `IDENTIFY x`: mail, FTP and IRC."""
     budget.spend(8)
+    if text.startswith((b"PLAIN ", b"LOGIN "), end):
+        yield from _random_word(text, start, end + 6, budget)
+        return
     if text[start:end].strip() == b"PASS" and not _PROTOCOL.search(text, max(0, start - 160), start):
         return
     match = _LOGIN_WORDS.match(text, end)
@@ -182,6 +196,7 @@ def _card_code(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Fi
         yield Finding(*code.span(1), "SECRET", certain)
 
 
+_USER_BEFORE = re.compile(rb"\b(?i:user(?:name)?|login|as)[ :]{1,2}[\w.@-]{1,64} ?\Z")
 _STRONG_NAME = re.compile(STRONG)
 _LABELLED = re.compile(rb"(?i:uthorization|nt(?:lm|[ _-]?hash)[ \t]{0,8}[:=])")
 _CARD_CODE = re.compile(rb"([0-9]{3,4})(?![\w/-]|[.,:][0-9])")
@@ -213,12 +228,12 @@ _RECORDS = tuple(
     )
 )
 _PROTOCOL = re.compile(rb"(?m)(?:^|\")(?:C: |S: |-{0,4}> |<-{0,4} )?(?:USER \S|331[ -]|\+OK|AUTH )|NICK \S")
-_LOGIN_WORDS = re.compile(rb"(?:[\"\w.@+-]{1,80}+ )?([^\s\"]{4,160}+)(?:[ \t\r]*(?:\n|\Z)|\")")
+_LOGIN_WORDS = re.compile(rb"(?:[\"\w.@+-]{1,80}+ )?\"?([^\s\"]{4,160}+)(?:[ \t\r]*(?:\n|\Z)|\")")
 
 _CALLS = (
     rb"(?i:log_?in|sign_?in|authenticate|basic_?auth|http(?:basic|digest)auth|credentials?|passwordauthentication"
     rb"|(?:get|new)_?connection"
-    rb"|connect|mysqli|pdo|secretkeyspec|fernet|cookieparser|createhmac|hmac\.new|jwt\.(?:sign|verify|encode"
+    rb"|connect|ldap_bind|simple_bind(?:_s)?|imap_open|auth_password|mysqli|pdo|secretkeyspec|fernet|cookieparser|createhmac|hmac\.new|jwt\.(?:sign|verify|encode"
     rb"|decode)|auth|wallet|privatekeyto\w{1,16}|from_?(?:private_?)?key)"
 )
 _NAMED_KINDS = {
@@ -241,7 +256,7 @@ _NAMED_KINDS = {
     rb"|\t(?:TRUE|FALSE) {0,2}\t[0-9]{1,11} {0,2}\t[^\s]{1,64} {0,2}\t|[?&]code=|(?i:[jp](?:hp)?sess(?:ion)?id"
     rb"|sessionid|connect\.sid|_session)=|SAML(?:Response|Request"
     rb"|art)=|, ?response=\"?"
-    rb"|AUTH (?:PLAIN|LOGIN) |AUTHENTICATE PLAIN |(?:334 UGFzc3dvcmQ6[ \r]{0,4}\n(?:C: )?)",
+    rb"|AUTH (?:PLAIN|LOGIN) |AUTHENTICATE PLAIN |(?:334 UGFzc3dvcmQ6[ \r]{0,4}\n ?(?:C: )?)",
     "tagged": rb"\b[a-z]{2,12}[_-](?:live|prod|sk|pat|secret|token|api_?key)[_.-]",
     "first": rb"\b(?i:(?:option_)?value)[\"'`]?\s?[:=]\s{0,2}[\"']?[^\s\"',]{8,100}[\"']?,?\s{1,20}[\"'`]?"
     rb"(?i:where [\"'`]?[\w.]{0,20})?(?i:name|key)[\"'`]?\s?[:=]\s{0,2}",
@@ -250,6 +265,9 @@ _NAMED_KINDS = {
     rb"|\b(?i:zugangsdaten|anmeldedaten|identifiants|credenciales|credenziali|inloggegevens): {1,2}[\w.@-]{1,64} ?/ ?"
     rb"|\b(?i:cred(?:ential)?s?|login) ?(?::|=>|->|=|-) {0,2}[A-Za-z0-9_.@-]{1,64}:"
     rb"|\b(?i:log ?in|sign ?in) (?:with|as|using) [A-Za-z0-9_.@-]{1,64} (?:and|/) "
+    rb"|[/,] ?(?i:pass|pwd?)[ :]{1,2}|\buser=[\w.-]+:"
+    rb"|[/\\][\w.$-]+:[\"']|[A-Z0-9]\\[A-Za-z][\w.$-]*:|(?:smb|cifs)://[\w.-]+/[\w.$-]+:"
+    rb"|(?:^|\n)[ \t]{0,8}Pass [\"']"
     rb"|\b(?i:user(?:name)?|login) ?/ ?(?i:pass(?:word)?|pwd?) ?[:=] ?[A-Za-z0-9_.@-]{1,64} ?[/:] ?",
     "cookies": cookie_secrets.HEADERS,
     "cookielist": cookie_secrets.LISTS,
@@ -263,9 +281,10 @@ _NAMED_KINDS = {
     "recovery": rb"\b[0-9]{6}(?:-[0-9]{6}){7}\b",
     "cardcode": rb"(?i:\bcv[vc]2?|card (?:security|verification) (?:code|number))[\"']?(?: (?:code|number|is))?"
     rb"[:= ]{1,3}[\"']?",
-    "login": rb" LOGIN |(?:^|\n)(?:C: |-{0,4}> )?PASS |IDENTIFY |[nN]ick[sS]erv identify ",
+    "login": rb" LOGIN |(?:^|\n|> )AUTH |(?:^|\n)(?:C: |-{0,4}> )?PASS |IDENTIFY |[nN]ick[sS]erv identify ",
     "column": table_secrets.HEADERS,
     "insert": table_secrets.INSERTS,
+    "section": section_secrets.HEADINGS,
     "block": key_material.BEGINNINGS,
     "pipe": command_secrets.PIPES,
 }
@@ -295,6 +314,7 @@ _HANDLERS: dict[str, Handler] = {
     "login": _login_line,
     "column": table_secrets.find_below,
     "insert": table_secrets.find_inserted,
+    "section": section_secrets.find_below,
     "block": key_material.find_at,
     "pipe": lambda text, start, _, budget: command_secrets.read_pipe(text, start, budget),
 }
