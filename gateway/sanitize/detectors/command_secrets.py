@@ -54,8 +54,9 @@ gh flyctl fly wrangler heroku                                       -b --body
 drone woodpecker-cli                                                --data --value
 """
 """By row: commands, then forms. `-p`: the value behind the option, attached or not; `-p+`: only attached; `-u:`,
-`-U%`, `-u,`: what follows that sign in it, `-y::` the last colon, `-b;` the `=` of a cookie; `/p:`: the rest of a word; `/p`: the next word;
-`/@` and `:@`: between these signs in a word; `>add`: the last word behind the subcommand; `login-p`: `-p` of `login`.
+`-U%`, `-u,`: what follows that sign in it, `-y::` the last colon, `-b;` the `=` of a cookie; `/p:`: the rest of a word;
+`/p`: the next word; `/@` and `:@`: between these signs in a word; `>add`: the last word behind the subcommand;
+`login-p`: `-p` of `login`.
 """
 _FORMS: dict[bytes, tuple[bytes, ...]] = {}
 for _row in _TABLE.strip().encode().splitlines():

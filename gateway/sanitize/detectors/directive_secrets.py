@@ -20,7 +20,7 @@ DIRECTIVES = (
     rb"|kubeadm join |\n[ ]{0,4}d-i |\"random_password\""
     rb"|enable secret |authentication-key [0-9]|snmp community |community (?:read|write) |irreversible-cipher "
     rb"|user-name [\"'\w]|Key Content  |option key [\"']|: (?:EAP|XAUTH|RSA|ECDSA|P12|PIN) |-pass(?:in|out)? pass:[\"']"
-    rb"|\nPASSWORD [a-z]|(?i:passw(?:or)?d|pwd)\"=hex|<<< ?[\"'\w]|<\((?:echo|printf) |[nN]ew (?:one|value): "
+    rb"|[\n\t ]PASSWORD [a-z]|(?i:passw(?:or)?d|pwd)\"=hex|<<< ?[\"'\w]|<\((?:echo|printf) |[nN]ew (?:one|value): "
     rb"|security import "
 )
 """RE2 pattern of the first words of directives; `_REST_OF_DIRECTIVE` has what leads to the secret. Kept apart, as one
@@ -29,7 +29,8 @@ PRINTED = (
     rb"argocd admin initial-password|aws ecr get-login-password|gcloud auth (?:application-default )?print-"
     rb"|g(?:h|lab) auth token|oc whoami -|(?:kubectl|oc) create token|vault print token|heroku auth:token|wg genkey"
     rb"|\| ?base64 -|secretsmanager get-secret-value|keyvault secret show|gcloud secrets versions access|\bop read "
-    rb"|bw get p|security find-generic-password|create-enrollment-token|\bpass show |(?:terraform|tofu) output -raw [a-z0-9_]*(?:passw|secret|token|key)"
+    rb"|bw get p|security find-generic-password|create-enrollment-token"
+    rb"|\bpass show |(?:terraform|tofu) output -raw [a-z0-9_]*(?:passw|secret|token|key)"
 )
 """RE2 pattern of commands that print a secret alone on the next line."""
 _REST_OF_DIRECTIVE = re.compile(
@@ -51,7 +52,8 @@ _REST_OF_DIRECTIVE = re.compile(
     rb"|snmp community [\"']?|community (?:read|write) (?:cipher |simple )?|irreversible-cipher "
     rb"|user-name [\"']?[\w.-]{1,40}[\"']? plaintext [\"']?|Key Content {1,20}: |option key [\"']"
     rb"|: (?:EAP|XAUTH|RSA|ECDSA|P12|PIN) (?:[\w./-]{1,80} )?\"|-pass(?:in|out)? pass:[\"']"
-    rb"|security import [^\s]{1,80} (?:-[kf] [^\s]{1,80} )?-P [\"']?|\nPASSWORD [a-z_]{2,32} = |[nN]ew (?:one|value): "
+    rb"|security import [^\s]{1,80} (?:-[kf] [^\s]{1,80} )?-P [\"']?|[\n\t ]PASSWORD [a-z_]{2,32} = "
+    rb"|[nN]ew (?:one|value): "
 )
 _HERE = re.compile(rb"(?:<<< ?|<\((?:echo|printf) (?:-[ne]{1,2} )?)([\"']?)([^\s\"'()]{6,160})")
 """A word that the shell hands to a program as its input or as a file."""

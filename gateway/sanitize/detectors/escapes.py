@@ -42,6 +42,9 @@ _LINE_BEFORE_CHARS, _LINE_BEHIND_CHARS = 160, 240
 """Chosen: how much of a line is read with the quotation mark in it. At half a command before its password is cut; at
 double each line of quotations costs more."""
 _LINE_ENDS = bytes(0x20 if code in b"\n\r\f<>" else 0x78 for code in range(256))
+_BEFORE_LABEL_CHARS = 24
+"""Chosen: characters before a word in `\\u` escapes that are read with it: `mot de passe \\u00e9tait`. At half such a
+name is cut; at double each escaped word costs more."""
 _MAX_LABEL_CHARS = 480
 """Chosen: how long a row of words in `\\u` escapes may be: thirteen letters a word, six words. At half a label of four
 words is cut off the value; at double texts in another script cost more."""
@@ -129,14 +132,18 @@ def unescaped_words(text: bytes, budget: WorkBudget) -> Iterator[Unescaped]:
                     (start, text[start:end]), [*parts, text[place:end]], matters, escapes, budget
                 )
             if raw in _QUOTES:
-                lines = text[max(0, low - _LINE_BEFORE_CHARS, end) : high + _LINE_BEHIND_CHARS].translate(_LINE_ENDS)
                 first = max(0, low - _LINE_BEFORE_CHARS, end)
-                start = first + lines.rfind(b" ", 0, low - first) + 1
-                end = lines.find(b" ", high - first)
-                end = first + end if end >= 0 else first + len(lines)
+                lines = text[first : high + _LINE_BEHIND_CHARS].translate(_LINE_ENDS)
+                start, end = first + lines.rfind(b" ", 0, low - first) + 1, lines.find(b" ", high - first)
+                end = first + end if end >= 0 else gaps.find(b" ", first + len(lines))
+                end = end if end >= 0 else len(text)
                 budget.spend((end - start) // 4)
             else:
-                start, end = gaps.rfind(b" ", 0, low) + 1, gaps.find(b" ", high)
+                first = max(0, low - _BEFORE_LABEL_CHARS, end)
+                start = gaps.rfind(b" ", 0, low) + 1
+                if is_unit and start > first:
+                    start = gaps.find(b" ", first, start) + 1  # the words before it may say what follows
+                end = gaps.find(b" ", high)
                 end = end if end >= 0 else len(text)
             core_end = end
             if is_unit:
@@ -158,11 +165,10 @@ def unescaped_words(text: bytes, budget: WorkBudget) -> Iterator[Unescaped]:
 
 
 def _end_behind_label(gaps: bytes, end: int) -> int:
-    """Where the word behind the one that ends at `end` ends, if it is short; else `end`."""
-    behind = gaps.find(b" ", end + 1, end + _BEHIND_LABEL_CHARS)
-    if behind < 0 and len(gaps) - end <= _BEHIND_LABEL_CHARS:
+    """Where the short words behind the one that ends at `end` end; `end` if there is none."""
+    if len(gaps) - end <= _BEHIND_LABEL_CHARS:
         return len(gaps)
-    return max(behind, end)
+    return max(gaps.rfind(b" ", end + 1, end + _BEHIND_LABEL_CHARS), end)
 
 
 def _make_unescaped(

@@ -107,7 +107,8 @@ ASSIGNED = re.compile(
 )
 """What leads from a name to its value. Not one pattern with the names, as that has too many states for RE2."""
 PROSE = re.compile(
-    rb"s? (?!(?:is|was|has|have|by|ist|lautet|est|etait|es|e|era|er|ar|jest|war|used to be|to|of|for|on|at|in|from|von|vom|fur|am|im|beim"
+    rb"s? (?!(?:is|was|has|have|by|ist|lautet|est|etait|es|e|era|er|ar|jest|war|used to be"
+    rb"|antigua|nueva|anterior|actual|antiga|nova|vecchia|nuova|to|of|for|on|at|in|from|von|vom|fur|am|im|beim"
     rb"|zum|de|du|en|del|nel|al|no|na|op|van|voor|para|per|do"
     rb"|da|je|la|este|(?:re)?set"
     rb"|(?:re)?changed|send|sendline|value|val|content|encrypted|ascii|plain|cleartext|hexadecimal|sha"

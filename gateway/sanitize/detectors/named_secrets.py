@@ -23,7 +23,8 @@ _NOTHING: Mapping[int, int] = {}
 _CHANGED = (b'" -> "', b"' -> '", b'" => "', b"' => '")
 _SENTENCE_GOES_ON = frozenset((b" ", b",", b";", b".", b"'", b'"', b"`", b")"))
 _NEXT_WORDS = re.compile(
-    rb"[\"'`)]?[,;.]?(?: (?!is |ist |es )[A-Za-z\x02][a-z\x02]{0,13}(?=[ :'])){1,7}(?:'s| is| ist| es| est| e|:| -| =| to)? "
+    rb"[\"'`)]?[,;.]?(?: (?!is |ist |es )[A-Za-z\x02][a-z\x02]{0,13}(?=[ :'])){1,7}"
+    rb"(?:'s| is| ist| es| est| e|:| -| =| to)? "
     rb"[\"'`]?(?=[!-~]{8,160}(?:[\s,]|\Z))"
 )
 """What leads from a password to another one in its sentence: `… and the new one is`, `, prod`, `to`."""

@@ -168,7 +168,8 @@ _ESCAPED_MARK = re.compile(rb"(?<=[A-Za-z0-9])\\{1,2}(?=[_-][A-Za-z0-9])")
 """Markdown's escapes of characters that tokens have, within a word."""
 
 
-_LINE_MARK = re2.compile(rb"(?:^|\n)(?:> |@@ -)")
+_LINE_MARK = re2.compile(rb"\n(?:> |@@ -)")
+_FIRST_MARKS = (b"@@", b"> ")
 _DIFF_MARK = re.compile(rb"\n[+-](?=[^0-9+-])")
 """What marks a line of a diff. Signs before digits stay: they may be a telephone number's."""
 
@@ -214,7 +215,7 @@ class View:
             plain = b"".join(parts)
         if b"[REDACTED:" in plain:
             plain = _MASK.sub(_hide_mask, plain)
-        if (b">" in plain or b"@" in plain) and _LINE_MARK.search(plain):
+        if (b">" in plain or b"@" in plain) and (plain[:2] in _FIRST_MARKS or _LINE_MARK.search(plain)):
             plain = _without_line_marks(plain)
         self.folded = plain
 
