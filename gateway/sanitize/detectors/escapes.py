@@ -32,7 +32,7 @@ _CERTAIN_QUOTED_PRINTABLE = re.compile(rb"=[2-7](?:[0-9](?![0-9])|[A-F])")
 """Quoted-printable that is no assignment: in `=345` of a query or setting the digits are a number."""
 _ADDRESS_CHARS = frozenset("@._- %=")
 """Characters of addresses: decoding a word matters only where one of these, a letter, digit or non-ASCII is escaped."""
-_UNIT_CHARS = 6
+_UNIT, _UNIT_CHARS = b"\\u", 6
 """Characters of `\\u0034`, one UTF-16 code unit."""
 
 
@@ -121,8 +121,7 @@ def unescaped_words(text: bytes, budget: WorkBudget) -> Iterator[Unescaped]:
     for escape in _ESCAPE.finditer(text):
         low, high = escape.span()
         raw = text[low:high]
-        is_unit = raw[:2] == b"\\u"
-        if is_unit and low <= end + 1 and start >= 0 and core_end <= low < start + _MAX_LABEL_CHARS:
+        if raw[:2] == _UNIT and low <= end + 1 and start >= 0 and core_end <= low < start + _MAX_LABEL_CHARS:
             core_end = gaps.find(b" ", high)  # the next word of the label
             core_end = core_end if core_end >= 0 else len(text)
             end = max(end, _end_behind_label(gaps, core_end))
@@ -131,24 +130,8 @@ def unescaped_words(text: bytes, budget: WorkBudget) -> Iterator[Unescaped]:
                 yield from _make_unescaped(
                     (start, text[start:end]), [*parts, text[place:end]], matters, escapes, budget
                 )
-            if raw in _QUOTES:
-                first = max(0, low - _LINE_BEFORE_CHARS, end)
-                lines = text[first : high + _LINE_BEHIND_CHARS].translate(_LINE_ENDS)
-                start, end = first + lines.rfind(b" ", 0, low - first) + 1, lines.find(b" ", high - first)
-                end = first + end if end >= 0 else gaps.find(b" ", first + len(lines))
-                end = end if end >= 0 else len(text)
-                budget.spend((end - start) // 4)
-            else:
-                first = max(0, low - _BEFORE_LABEL_CHARS, end)
-                start = gaps.rfind(b" ", 0, low) + 1
-                if is_unit and start > first:
-                    start = gaps.find(b" ", first, start) + 1  # the words before it may say what follows
-                end = gaps.find(b" ", high)
-                end = end if end >= 0 else len(text)
-            core_end = end
-            if is_unit:
-                # JSON writes a label in another script so, and the number behind it plainly
-                end = _end_behind_label(gaps, end)
+            start, core_end, end = _word_around(text, gaps, (low, high), end)
+            budget.spend((end - start) // 8)
             place, matters, is_certain, parts = start, raw in _QUOTES, False, []
             budget.spend(6)
         escaped = escapes.get(raw)
@@ -162,6 +145,27 @@ def unescaped_words(text: bytes, budget: WorkBudget) -> Iterator[Unescaped]:
         is_certain = is_certain or text[low] != 0x3D or _CERTAIN_QUOTED_PRINTABLE.match(text, low) is not None
     if is_certain:
         yield from _make_unescaped((start, text[start:end]), [*parts, text[place:end]], matters, escapes, budget)
+
+
+def _word_around(text: bytes, gaps: bytes, escape: tuple[int, int], least: int) -> tuple[int, int, int]:
+    """(start, end, end of what is read with it) of the word around an escape, not before `least`. `gaps` has blanks for
+    what ends words."""
+    low, high = escape
+    if text[low:high] in _QUOTES:
+        first = max(0, low - _LINE_BEFORE_CHARS, least)
+        line = text[first : high + _LINE_BEHIND_CHARS].translate(_LINE_ENDS)
+        start, end = first + line.rfind(b" ", 0, low - first) + 1, line.find(b" ", high - first)
+        end = first + end if end >= 0 else gaps.find(b" ", first + len(line))
+        end = end if end >= 0 else len(text)
+        return start, end, end
+    start, end = gaps.rfind(b" ", 0, low) + 1, gaps.find(b" ", high)
+    end = end if end >= 0 else len(text)
+    if text[low : low + 2] != _UNIT:
+        return start, end, end
+    first = max(0, low - _BEFORE_LABEL_CHARS, least)
+    if start > first:
+        start = gaps.find(b" ", first, start) + 1  # the words before it may say what follows
+    return start, end, _end_behind_label(gaps, end)  # a label in another script, and the number behind it
 
 
 def _end_behind_label(gaps: bytes, end: int) -> int:

@@ -82,16 +82,21 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
         finding = judged(text, end, value, naming, budget) if value else special_secret(text, end, naming, budget)
         if finding is not None and not (quote == b"" and _is_sibling(text, start, name_end, finding)):
             yield finding
-            if naming.strong and text[finding.end : finding.end + 1] in _SENTENCE_GOES_ON:
-                yield from _in_same_sentence(text, finding.end, budget)
-            if text.startswith(_CHANGED, finding.end):
-                changed = finding.end + _CHANGED_CHARS
-                following = value_at(text, changed, quote)
-                finding = judged(text, changed, following, naming, budget) if following else None
-                if finding is not None:
-                    yield finding
+            yield from _behind(text, finding.end, naming, quote, budget)
     if b"://" in text and b"@" in text:
         yield from _find_in_urls(text, budget)
+
+
+def _behind(text: bytes, at: int, naming: Naming, quote: bytes, budget: WorkBudget) -> Iterator[Finding]:
+    """The values that follow one that ends at `at` by the same name: in its sentence, or behind the arrow of a plan."""
+    if naming.strong and text[at : at + 1] in _SENTENCE_GOES_ON:
+        yield from _in_same_sentence(text, at, budget)
+    if text.startswith(_CHANGED, at):
+        changed = at + _CHANGED_CHARS
+        following = value_at(text, changed, quote)
+        finding = judged(text, changed, following, naming, budget) if following else None
+        if finding is not None:
+            yield finding
 
 
 def _in_same_sentence(text: bytes, at: int, budget: WorkBudget) -> Iterator[Finding]:

@@ -59,9 +59,9 @@ def find_below(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterato
         budget.spend(5)
         if text[row:row_end].strip() and (_indent(text, row, row_end) <= depth or text[row : row + 1] == b"["):
             return
-        pair = _PAIR.match(text, row, row_end)
-        if pair is not None:
-            yield from _value(text, pair, naming, budget)
+        setting = _PAIR.match(text, row, row_end)
+        if setting is not None:
+            yield from _value(text, setting, naming, budget)
         row = row_end + 1
         if row >= len(text):
             return
