@@ -23,6 +23,7 @@ from gateway.sanitize.detectors.value_forms import (
     is_public,
     is_publishable,
     is_random,
+    is_signed,
 )
 
 Link: TypeAlias = Literal["assigned", "said", "paired", "listed", "beside"]
@@ -114,8 +115,6 @@ _MIN_UNOWNED_CHARS = 16
 bits in hexadecimal alone are left."""
 _WORD_NUMBER_SIGN = re.compile(rb"[A-Za-z]?[A-Z][a-z]{3,16}[_.-]?\d{2,6}[!#$%&*?@]")
 """A password as people make them (`Falcon48?`)."""
-_SHORT_SIGNED = re.compile(rb"(?=[\w-]{0,30}[!#%*?+^~$@])[\w!#%*?+^~$@-]{12,32}")
-"""A short token with a sign that neither names nor numbers have."""
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _LONG_STRING_END = re.compile(rb"\]={0,3}\]\Z")  # Lua: [[x]], [==[x]==]
 _TRAILING = b".:?*\\"
@@ -251,9 +250,7 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
         return True
     if is_joined_identifier(value) or (not value.isalnum() and is_code_reference(value)):
         return False
-    if mixed and (is_random(value) or (naming.proves and digits and _is_short_token(value))):
-        return True
-    if mixed and naming.proves and digits and _SHORT_SIGNED.fullmatch(value) and has_high_entropy(value):
+    if mixed and (is_random(value) or (naming.proves and digits and (_is_short_token(value) or is_signed(value)))):
         return True
     if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
         return False
