@@ -163,7 +163,10 @@ def _word_around(text: bytes, gaps: bytes, escape: tuple[int, int], least: int) 
     if text[low : low + 2] != _UNIT:
         return start, end, end
     first = max(0, low - _BEFORE_LABEL_CHARS, least)
-    if start > first:
+    quoted = text.rfind(b'"', first, low) + 1
+    if quoted:
+        start = quoted
+    elif start > first:
         start = gaps.find(b" ", first, start) + 1  # the words before it may say what follows
     return start, end, _end_behind_label(gaps, end)  # a label in another script, and the number behind it
 

@@ -72,7 +72,10 @@ _PAIRED = (
     rb"|:[ \t]?\n(?:[ \t]{1,16}[A-Za-z]{2,20}:[ \t][^\n]{0,80}\n){0,4}[ \t]{1,16}(?i:default|value):[ \t]{1,4}"
     rb"|[\"']?\s{0,20}(?:,\s{0,40})?[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
     rb"|[ \t]?(?:=>|[:=])\s?[\[(]\s{0,20}(?=[\"'])|:[ \t]?\n[ \t]{0,16}-[ \t]{1,3}"  # keys: ["x", "y"]
-    rb"|</key>\s{0,20}<(?:string|data)>"
+    rb"|</(?:[kK]ey|name|stringProp|param-name)>\s{0,20}"
+    rb"<(?:string|data|[vV]alue|stringProp|param-value)(?: [^<>\n]{1,60})?>"
+    rb"|[ \t]{1,8}REG_(?:EXPAND_)?SZ[ \t]{1,8}|[\"']\n\s{0,4}[0-9]{1,3}\) (?=[\"'])"  # exports of registries, Redis
+    rb"|:[ \t][a-z]{2,14}[ \t](?=[!-~]{8,160}(?:[\s,]|\Z))"  # Passwords: staging x
     rb"|:?[ \t]?</(?:t[hd]|dt|b|strong|em|label|span|code)>:?\s{0,20}(?:<[a-z]{1,8}(?: [^<>]{1,60})?>\s{0,8}){0,2}"
     rb"|>\s{0,20}<(?i:value|string)>"
     rb"|\s?\{\s{1,12}(?:[a-z_]{2,16}[ \t]{0,6}=[^\n]{0,120}\n[ \t]{0,12}){0,3}default[ \t]{0,6}=[ \t]{0,3}"
@@ -82,7 +85,8 @@ _PAIRED = (
     rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
     rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512|cipher)[ \t]{1,3}"
     rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
-    rb"|(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [a-z\x02@]{1,16}){1,6}):\s{1,5}(?=[!-~]{8,160}(?:\s|\Z))"
+    rb"|(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [A-Z]?[a-z\x02@]{1,16}){1,6}):"
+    rb"\s{1,5}(?=[!-~]{8,160}(?:\s|\Z))"
     rb"|(?i: (?:of|for|to|on|at|in|from|von|vom|fur|am|im|beim|zum|de|du|en|del|nel|al|para|per|do|da|no|na"
     rb"|op|van|voor)(?: [\w.@'-]{1,24}){1,5}? (?:is|was|ist|lautet|est"
     rb"|es|e|jest|to|war|era)):?[ \t]{1,3}"
@@ -93,7 +97,7 @@ _SAID = (
     rb"[ \t]{1,3}(?i:(?:(?:has|have) been |is |was )?(?:re)?(?:set|changed) to"
     rb"|is now|is|was|by|=|ist|lautet|war|est|etait|es|e|era|er|ar|jest|to|:)"
     rb"(?:[ \t]?:)?[ \t]{1,3}|(?<=alasana)[ \t]on[ \t]|(?<=eslo)[ \t]je[ \t]|(?<=arola)[ \t]este[ \t]"
-    rb"|(?<=khau)[ \t]la[ \t]|[ \t]e\x02vai[ \t]|[ \t]?\x02{1,3}[: \t]{0,3}(?=[!-~])"
+    rb"|(?<=khau)[ \t]la[ \t]|[ \t]e\x02vai[ \t]|[ \t]?\x02{1,3}[: \t\x03]{0,3}(?=[!-~])"
 )
 NAMED = re2.compile(NAMES)
 ANY_NAME = re.compile(NAMES)
@@ -114,7 +118,7 @@ PROSE = re.compile(
     rb"|(?:re)?changed|send|sendline|value|val|content|encrypted|ascii|plain|cleartext|hexadecimal|sha"
     rb"|temporary|temporal"
     rb"|provisional|temporaire|provisoire|provvisoria|provisoria|initiale?)\b)"
-    rb"[a-z]{2,14}+(?=[\s,;)]|\.\s)(?!(?: [a-z\x02@]{1,16}){0,5}:)"
+    rb"[a-z]{2,14}+(?=[\s,;)]|\.\s)(?!(?: [A-Z]?[a-z\x02@]{1,16}){0,5}:)"
 )
 """Words of a sentence behind a name (`the key changes when …`), to none of which ASSIGNED leads as to a value: found
 sooner."""

@@ -22,6 +22,7 @@ PAIRS = (
     rb"|(?i:login|user(?:name)?|account|cred(?:ential)?)s?(?: [a-z]{1,12}){0,4}: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?"
     rb"|\b(?i:zugangsdaten|anmeldedaten|identifiants|credenciales|credenziali|inloggegevens): {1,2}[\w.@-]{1,64} ?/ ?"
     rb"|\b(?i:cred(?:ential)?s?|login) ?(?::|=>|->|=|-) {0,2}[A-Za-z0-9_.@-]{1,64}:"
+    rb"|\b(?i:cred(?:ential)?s) (?:are|is) [\w.@-]+ ?/ ?"
     rb"|\b(?i:log ?in|sign ?in) (?:with|as|using) [A-Za-z0-9_.@-]{1,64} (?:and|/) "
     rb"|[/,] ?(?i:pass|pwd?)[ :]{1,2}|\buser=[\w.-]+:"
     rb"|[/\\][\w.$-]+:[\"']|[A-Z0-9]\\[A-Za-z][\w.$-]*:|(?:smb|cifs)://[\w.-]+/[\w.$-]+:"
