@@ -124,7 +124,7 @@ def unescaped_words(text: bytes, budget: WorkBudget) -> Iterator[Unescaped]:
         if raw[:2] == _UNIT and low <= end + 1 and start >= 0 and core_end <= low < start + _MAX_LABEL_CHARS:
             core_end = gaps.find(b" ", high)  # the next word of the label
             core_end = core_end if core_end >= 0 else len(text)
-            end = max(end, _end_behind_label(gaps, core_end))
+            end = max(end, _end_behind_label(text, gaps, core_end))
         if low >= end:
             if is_certain:
                 yield from _make_unescaped(
@@ -168,11 +168,14 @@ def _word_around(text: bytes, gaps: bytes, escape: tuple[int, int], least: int) 
         start = quoted
     elif start > first:
         start = gaps.find(b" ", first, start) + 1  # the words before it may say what follows
-    return start, end, _end_behind_label(gaps, end)  # a label in another script, and the number behind it
+    return start, end, _end_behind_label(text, gaps, end)  # a label in another script, and the number behind it
 
 
-def _end_behind_label(gaps: bytes, end: int) -> int:
-    """Where the short words behind the one that ends at `end` end; `end` if there is none."""
+def _end_behind_label(text: bytes, gaps: bytes, end: int) -> int:
+    """Where the short words behind the one that ends at `end` end, or the quotation; `end` if there is none."""
+    closing = text.find(b'"', end, end + _BEHIND_LABEL_CHARS)
+    if closing >= 0:
+        return closing
     if len(gaps) - end <= _BEHIND_LABEL_CHARS:
         return len(gaps)
     return max(gaps.rfind(b" ", end + 1, end + _BEHIND_LABEL_CHARS), end)
