@@ -85,7 +85,7 @@ _PAIRED = (
     rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
     rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512|cipher)[ \t]{1,3}"
     rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
-    rb"|(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [A-Z]?[a-z\x02@]{1,16}){1,6}):"
+    rb"|(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [a-z\x02@]{1,16})(?: [A-Z]?[a-z\x02@]{1,16}){0,5}):"
     rb"\s{1,5}(?=[!-~]{8,160}(?:\s|\Z))"
     rb"|(?i: (?:of|for|to|on|at|in|from|von|vom|fur|am|im|beim|zum|de|du|en|del|nel|al|para|per|do|da|no|na"
     rb"|op|van|voor)(?: [\w.@'-]{1,24}){1,5}? (?:is|was|ist|lautet|est"
