@@ -17,7 +17,7 @@ _TABLE = r"""
 sshpass                                                             -p
 mysql mysqldump mysqladmin mysqlimport mysqlshow mysqlcheck mariadb mariadb-dump mariadb-admin mycli   -p+ >password
 redis-cli valkey-cli keydb-cli                                      -a
-curl                                                                -u: -U: --user: --proxy-user: -b;
+curl                       -u: -su: -sSu: -ku: -sku: -ksu: -Lu: -iu: -vu: -U: --user: --proxy-user: -b;
 http https xh                                                       -a:
 mongo mongosh mongodump mongorestore mongoimport mongoexport cqlsh clickhouse-client   -p
 sqlcmd bcp osql tsql isql                                           -P
@@ -34,7 +34,10 @@ zip unzip zipcloak                                                  -P
 7z 7za 7zr 7zz rar unrar                                            -p+ -hp+
 openssl                                                             -k -K
 ssh-keygen                                                          -N -P
-xfreerdp wfreerdp freerdp mstsc cmdkey schtasks runas               /p: /pass: /password: /rp:
+xfreerdp wfreerdp freerdp mstsc cmdkey schtasks runas               /p: /pass: /password: /rp: /rp
+signtool signtool.exe                                               /p
+mkstore                                                             >-createCredential >-modifyCredential
+ncftpput ncftpget ncftpls                                           -p
 lftp ncftp                                                          -u,
 mosquitto_pub mosquitto_sub mosquitto_rr                            -P
 codecov codecovcli                                                  -t
@@ -52,14 +55,15 @@ drone woodpecker-cli                                                --data --val
 """
 """By row: commands, then forms. `-p`: the value behind the option, attached or not; `-p+`: only attached; `-u:`,
 `-U%`, `-u,`: what follows that sign in it, `-y::` the last colon, `-b;` the `=` of a cookie; `/p:`: the rest of a word;
-`/@` and `:@`: between these signs in a word; `>add`: the last word behind the subcommand; `login-p`: `-p` of `login`.
+`/p`: the next word; `/@` and `:@`: between these signs in a word; `>add`: the last word behind the subcommand;
+`login-p`: `-p` of `login`.
 """
 _FORMS: dict[bytes, tuple[bytes, ...]] = {}
 for _row in _TABLE.strip().encode().splitlines():
     _names, _, _forms = _row.partition(b"   ")
     _FORMS |= dict.fromkeys(_names.split(), tuple(_forms.split()))
 _NAME = b"|".join(sorted(map(re.escape, _FORMS), reverse=True))
-BEGINNINGS = rb"(?:^|[\s`\"'(;|&=/>$])(?:" + _NAME + rb")(?:[ \t]{1,8}[\w\"'/\\$<.:@{}+-]|[\"'], ?[\"'])"
+BEGINNINGS = rb"(?:^|[\s`\"'(;|&=/>$:])(?:" + _NAME + rb")(?:[ \t]{1,8}[\w\"'/\\$<.:@{}+-]|[\"'], ?[\"'])"
 """RE2 pattern of a command's name and the first character behind it."""
 PIPES = (
     rb"(?:echo|printf)[ \t]{1,4}(?:-[ne]{1,2} )?[\"']?[^\s\"'|]{6,100}[\"']? ?\| ?"
@@ -172,6 +176,8 @@ def _value_of(word: bytes, form: bytes, words: list[tuple[int, int]], index: int
         match = (_SLASHED if form == b"/@" else _AT).match(word)
         return None if match is None or word.startswith(b"-") else (start + match.start(1), start + match.end(1))
     if form[:1] == b"/":
+        if not form.endswith(b":"):
+            return words[index + 1] if word.lower() == form and index + 1 < len(words) else None
         return (start + len(form), end) if word.lower().startswith(form) else None
     option, sign = _form(form)
     if not word.startswith(option) or (len(word) > len(option) and word.startswith(b"--")):

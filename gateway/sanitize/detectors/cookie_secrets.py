@@ -13,7 +13,7 @@ from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifi
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.work_budget import WorkBudget
 
-HEADERS = rb"(?i:cookie):[ \t]?|(?i:--cookie)[ =][\"']?"
+HEADERS = rb"(?i:cookie):[ \t]?|(?i:-cookie)[ =][\"']?"
 """RE2 pattern of the beginning of a list of cookies in a header or option."""
 LISTS = rb"\"cookies\"\s{0,2}:\s{0,2}\["
 """RE2 pattern of the beginning of a HAR's list of cookies."""

@@ -22,12 +22,15 @@ _SPELT_LOCAL_CLASS = bytes(
     0x6C if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\x02._%+-" else 0x20
     for code in range(256)
 )
-_PLAIN = re2.compile(rb"[A-Za-z0-9\x02_%+'{}|~-]@[A-Za-z0-9\x02][A-Za-z0-9\x02.-]{0,200}\.[A-Za-z\x02]")
+_PLAIN = re2.compile(rb"[A-Za-z0-9\x02_%+'{}|~\"-]@[A-Za-z0-9\x02][A-Za-z0-9\x02.-]{0,200}\.[A-Za-z\x02]")
 _FIND_PLAIN = searcher(_PLAIN)
 _DOMAIN = re.compile(
     rb"(?:[A-Za-z0-9\x02](?:[A-Za-z0-9\x02-]{0,61}[A-Za-z0-9\x02])?\.){1,8}([A-Za-z\x02]{2,24}|xn--[A-Za-z0-9-]{2,59})"
     rb"(?![A-Za-z0-9\x02_-])"
 )
+_QUOTE = ord('"')
+_QUOTED_LOCAL = re.compile(rb"(?<![\w\"])(\"[^\"\n\\<>@,;:=]{1,64}\")\Z")
+"""A local part in quotation marks, which may have blanks (RFC 5322, 3.4.1)."""
 _FILE_TYPES = frozenset(b"png jpg jpeg gif svg webp avif ico js mjs css html json xml".split())  # icon@2x.png
 _LOGINS = frozenset((b"git", b"hg"))  # git@host:path is how repositories are addressed
 _AT = rb"\s{0,2}(?:[\[({<]\s?(?:at|@)\s?[\])}>]|\s(?:at|@)\s)\s{0,2}"
@@ -52,6 +55,11 @@ def find_emails(view: View, budget: WorkBudget) -> Iterator[Finding]:
             budget.spend(10)
             domain = _DOMAIN.match(text, at + 1)
             if domain is None:
+                continue
+            if text[start] == _QUOTE:
+                quoted = _QUOTED_LOCAL.search(text, max(0, at - 66), at)
+                if quoted is not None:
+                    yield Finding(quoted.start(1), domain.end(), "EMAIL")
                 continue
             start = at - 64 if at > 64 else 0
             start += text[start:at].translate(_LOCAL_CLASS).rfind(b" ") + 1

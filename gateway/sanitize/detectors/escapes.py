@@ -15,7 +15,7 @@ from typing import NamedTuple
 from gateway.sanitize.text.work_budget import WorkBudget
 
 _NAMED = (
-    rb"(?:commat|period|lowbar|hyphen|dash|nbsp|sol|colon|equals|amp|num|plus|percnt|comma"
+    rb"(?:commat|period|lowbar|hyphen|dash|nbsp|sol|colon|equals|amp|num|plus|percnt|comma|quot|apos"
     rb"|ensp|emsp|thinsp|shy|zwj|zwnj|ZeroWidthSpace|NoBreak);"
 )
 _HEX = rb"[0-9A-Fa-f]"
@@ -30,12 +30,24 @@ next."""
 _WORD_ENDS = bytes(0x20 if code in b" \t\n\r\f\"'<>" else 0x78 for code in range(256))
 _CERTAIN_QUOTED_PRINTABLE = re.compile(rb"=[2-7](?:[0-9](?![0-9])|[A-F])")
 """Quoted-printable that is no assignment: in `=345` of a query or setting the digits are a number."""
-_ADDRESS_CHARS = frozenset("@._- %")
+_ADDRESS_CHARS = frozenset("@._- %=")
 """Characters of addresses: decoding a word matters only where one of these, a letter, digit or non-ASCII is escaped."""
-_UNIT_CHARS = 6
+_UNIT, _UNIT_CHARS = b"\\u", 6
 """Characters of `\\u0034`, one UTF-16 code unit."""
 
 
+_QUOTES = frozenset((b"&quot;", b"&apos;", b"&#34;", b"&#39;", b"&#x27;", b"&#x22;", b"&#039;"))
+"""Escapes of quotation marks: what they enclose is read with the line around it, which says what it is."""
+_LINE_BEFORE_CHARS, _LINE_BEHIND_CHARS = 160, 240
+"""Chosen: how much of a line is read with the quotation mark in it. At half a command before its password is cut; at
+double each line of quotations costs more."""
+_LINE_ENDS = bytes(0x20 if code in b"\n\r\f<>" else 0x78 for code in range(256))
+_BEFORE_LABEL_CHARS = 24
+"""Chosen: characters before a word in `\\u` escapes that are read with it: `mot de passe \\u00e9tait`. At half such a
+name is cut; at double each escaped word costs more."""
+_MAX_LABEL_CHARS = 480
+"""Chosen: how long a row of words in `\\u` escapes may be: thirteen letters a word, six words. At half a label of four
+words is cut off the value; at double texts in another script cost more."""
 _BEHIND_LABEL_CHARS = 40
 """Chosen: characters behind a word in `\\u` escapes that are read with it. At half a password of 20 characters is cut;
 at double each escaped word costs more."""
@@ -104,25 +116,24 @@ def unescaped_words(text: bytes, budget: WorkBudget) -> Iterator[Unescaped]:
     gaps = text.translate(_WORD_ENDS)
     escapes: dict[bytes, _DecodedEscape] = {}
     parts: list[bytes] = []
-    start = end = place = -1
+    start = end = core_end = place = -1
     matters = is_certain = False
     for escape in _ESCAPE.finditer(text):
         low, high = escape.span()
+        raw = text[low:high]
+        if raw[:2] == _UNIT and low <= end + 1 and start >= 0 and core_end <= low < start + _MAX_LABEL_CHARS:
+            core_end = gaps.find(b" ", high)  # the next word of the label
+            core_end = core_end if core_end >= 0 else len(text)
+            end = max(end, _end_behind_label(text, gaps, core_end))
         if low >= end:
             if is_certain:
                 yield from _make_unescaped(
                     (start, text[start:end]), [*parts, text[place:end]], matters, escapes, budget
                 )
-            start, end = gaps.rfind(b" ", 0, low) + 1, gaps.find(b" ", high)
-            end = end if end >= 0 else len(text)
-            if text[low : low + 2] == b"\\u" and end < len(text):
-                # JSON writes a label in another script so, and the number behind it plainly
-                behind = gaps.find(b" ", end + 1, end + _BEHIND_LABEL_CHARS)
-                if behind >= 0 or len(text) - end <= _BEHIND_LABEL_CHARS:
-                    end = behind if behind >= 0 else len(text)
-            place, matters, is_certain, parts = start, False, False, []
+            start, core_end, end = _word_around(text, gaps, (low, high), end)
+            budget.spend((end - start) // 8)
+            place, matters, is_certain, parts = start, raw in _QUOTES, False, []
             budget.spend(6)
-        raw = text[low:high]
         escaped = escapes.get(raw)
         if escaped is None:
             budget.spend(10 + len(raw) // 16)
@@ -134,6 +145,40 @@ def unescaped_words(text: bytes, budget: WorkBudget) -> Iterator[Unescaped]:
         is_certain = is_certain or text[low] != 0x3D or _CERTAIN_QUOTED_PRINTABLE.match(text, low) is not None
     if is_certain:
         yield from _make_unescaped((start, text[start:end]), [*parts, text[place:end]], matters, escapes, budget)
+
+
+def _word_around(text: bytes, gaps: bytes, escape: tuple[int, int], least: int) -> tuple[int, int, int]:
+    """(start, end, end of what is read with it) of the word around an escape, not before `least`. `gaps` has blanks for
+    what ends words."""
+    low, high = escape
+    if text[low:high] in _QUOTES:
+        first = max(0, low - _LINE_BEFORE_CHARS, least)
+        line = text[first : high + _LINE_BEHIND_CHARS].translate(_LINE_ENDS)
+        start, end = first + line.rfind(b" ", 0, low - first) + 1, line.find(b" ", high - first)
+        end = first + end if end >= 0 else gaps.find(b" ", first + len(line))
+        end = end if end >= 0 else len(text)
+        return start, end, end
+    start, end = gaps.rfind(b" ", 0, low) + 1, gaps.find(b" ", high)
+    end = end if end >= 0 else len(text)
+    if text[low : low + 2] != _UNIT:
+        return start, end, end
+    first = max(0, low - _BEFORE_LABEL_CHARS, least)
+    quoted = text.rfind(b'"', first, low) + 1
+    if quoted:
+        start = quoted
+    elif start > first:
+        start = gaps.find(b" ", first, start) + 1  # the words before it may say what follows
+    return start, end, _end_behind_label(text, gaps, end)  # a label in another script, and the number behind it
+
+
+def _end_behind_label(text: bytes, gaps: bytes, end: int) -> int:
+    """Where the short words behind the one that ends at `end` end, or the quotation; `end` if there is none."""
+    closing = text.find(b'"', end, end + _BEHIND_LABEL_CHARS)
+    if closing >= 0:
+        return closing
+    if len(gaps) - end <= _BEHIND_LABEL_CHARS:
+        return len(gaps)
+    return max(gaps.rfind(b" ", end + 1, end + _BEHIND_LABEL_CHARS), end)
 
 
 def _make_unescaped(

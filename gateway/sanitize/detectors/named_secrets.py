@@ -12,7 +12,7 @@ from gateway.sanitize.detectors.published_examples import is_published_login
 from gateway.sanitize.detectors.re2_search import searcher
 from gateway.sanitize.detectors.secret_names import Namings
 from gateway.sanitize.detectors.secret_spans import judged, may_be_special, special_secret
-from gateway.sanitize.detectors.secret_values import is_placeholder, quote_before, value_at
+from gateway.sanitize.detectors.secret_values import Naming, is_placeholder, quote_before, value_at
 from gateway.sanitize.detectors.value_forms import is_identifier, is_leet_password_word, is_password_word, is_random
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -21,6 +21,16 @@ from gateway.sanitize.text.work_budget import WorkBudget
 _FIND_NAME = searcher(NAMED)
 _NOTHING: Mapping[int, int] = {}
 _CHANGED = (b'" -> "', b"' -> '", b'" => "', b"' => '")
+_SENTENCE_GOES_ON = frozenset((b" ", b",", b";", b".", b"'", b'"', b"`", b")"))
+_NEXT_WORDS = re.compile(
+    rb"[\"'`)]?[,;.]?(?: (?!is |ist |es )[A-Za-z\x02][a-z\x02]{0,13}(?=[ :'])){1,7}"
+    rb"(?:'s| is| ist| es| est| e|:| -| =| to)? "
+    rb"[\"'`]?(?=[!-~]{8,160}(?:[\s,]|\Z))"
+)
+"""What leads from a password to another one in its sentence: `… and the new one is`, `, prod`, `to`."""
+_MAX_IN_SENTENCE = 4
+"""Chosen: further passwords of one sentence. At half a list of four servers is cut, at double nothing more is found."""
+_PAIRED = Naming(strong=True, proves=True, link="paired", quote=b"")
 _CHANGED_CHARS = 6
 """Length of the arrow, with its quotation marks, between the old and the new value in plans of Terraform and Pulumi."""
 _WORD_GOES_ON = frozenset(bytes([code]) for code in b"abcdefghijklmnopqrtuvwxyz")
@@ -72,14 +82,37 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
         finding = judged(text, end, value, naming, budget) if value else special_secret(text, end, naming, budget)
         if finding is not None and not (quote == b"" and _is_sibling(text, start, name_end, finding)):
             yield finding
-            if text.startswith(_CHANGED, finding.end):
-                changed = finding.end + _CHANGED_CHARS
-                following = value_at(text, changed, quote)
-                finding = judged(text, changed, following, naming, budget) if following else None
-                if finding is not None:
-                    yield finding
+            yield from _behind(text, finding.end, naming, quote, budget)
     if b"://" in text and b"@" in text:
         yield from _find_in_urls(text, budget)
+
+
+def _behind(text: bytes, at: int, naming: Naming, quote: bytes, budget: WorkBudget) -> Iterator[Finding]:
+    """The values that follow one that ends at `at` by the same name: in its sentence, or behind the arrow of a plan."""
+    if naming.strong and text[at : at + 1] in _SENTENCE_GOES_ON:
+        yield from _in_same_sentence(text, at, budget)
+    if text.startswith(_CHANGED, at):
+        changed = at + _CHANGED_CHARS
+        following = value_at(text, changed, quote)
+        finding = judged(text, changed, following, naming, budget) if following else None
+        if finding is not None:
+            yield finding
+
+
+def _in_same_sentence(text: bytes, at: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The passwords behind one that ends at `at`: `the old password was X and the new one is Y`."""
+    for _ in range(_MAX_IN_SENTENCE):
+        budget.spend(6)
+        words = _NEXT_WORDS.match(text, at)
+        if words is None:
+            return
+        quote = quote_before(text, words.end())
+        value = value_at(text, words.end(), quote)
+        finding = judged(text, words.end(), value, _PAIRED._replace(quote=quote), budget) if value else None
+        if finding is None:
+            return
+        yield finding
+        at = finding.end
 
 
 def _goes_on(text: bytes, at: int) -> bool:

@@ -19,6 +19,8 @@ from gateway.sanitize.text.work_budget import WorkBudget
 
 _WITH_BLANKS = {mark: re.compile(rb"[^\n" + mark + rb"]{32,160}(?=" + mark + rb")") for mark in (b'"', b"'", b"`")}
 """By quotation mark. Shorter keys with blanks in them are not told from sentences."""
+_PHRASE_END = {mark: re.compile(rb"(?: [^\s" + mark + rb"]{1,40}){1,8}(?=" + mark + rb")") for mark in (b'"', b"'")}
+"""By quotation mark: the further words of a password that has blanks."""
 _GROUPS = re.compile(rb"[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}(?![A-Za-z0-9])")
 """A key in base32 as authenticator programs show it (RFC 4648; groups of four for reading)."""
 _TEMPLATE = re.compile(rb"[$%][{(][A-Za-z]|%\(\w|\{\d{1,3},")
@@ -72,6 +74,9 @@ def judged(text: bytes, at: int, value: bytes, naming: Naming, budget: WorkBudge
         rest = _REST.match(text, end)
         end = rest.end() if rest else end
         budget.spend((end - at) // 16)
+    elif after == b" " and naming.strong and naming.link == "assigned" and naming.quote in _PHRASE_END:
+        phrase = _PHRASE_END[naming.quote].match(text, end)
+        end = phrase.end() if phrase else end
     return Finding(at, end, "SECRET", certain)
 
 

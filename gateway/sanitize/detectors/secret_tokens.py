@@ -98,7 +98,10 @@ _NOT_SEARCHED = -2
 _LETTERS_ONLY = (b"SG.", b"AKIA", b"ASIA", b"ABIA", b"ACCA")
 """Prefixes that no word has, behind which all characters may be letters."""
 _AWS_IDS = (b"AKIA", b"ASIA")
-_AWS_SECRET = re.compile(rb"[\"']?(?:[ \t]{0,3}[:,;|][ \t]{0,3}|[ \t]{1,3})[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])")
+_AWS_SECRET = re.compile(
+    rb"[\"']?(?:\t[0-9T:+Z-]{10,30}(?=\t))?"
+    rb"(?:[ \t]{0,3}[:,;|][ \t]{0,3}|[ \t]{1,3})[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])"
+)
 """A secret access key right behind its id, as in a console's export and in `.passwd-s3fs`."""
 _FILLER = re.compile(rb"x{5}|X{5}|(?<![A-Za-z])(?:your|Your|YOUR)|(?i:placeholder)")
 """A placeholder for a token in documentation, with the maker's prefix. Shorter rows and letters of both cases come in

@@ -23,6 +23,7 @@ from gateway.sanitize.detectors.value_forms import (
     is_public,
     is_publishable,
     is_random,
+    is_signed,
 )
 
 Link: TypeAlias = Literal["assigned", "said", "paired", "listed", "beside"]
@@ -249,7 +250,7 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
         return True
     if is_joined_identifier(value) or (not value.isalnum() and is_code_reference(value)):
         return False
-    if mixed and (is_random(value) or (naming.proves and digits and _is_short_token(value))):
+    if mixed and (is_random(value) or (naming.proves and digits and (_is_short_token(value) or is_signed(value)))):
         return True
     if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
         return False

@@ -9,8 +9,16 @@ from collections.abc import Callable, Iterator
 
 import re2
 
-from gateway.sanitize.detectors import command_secrets, cookie_secrets, directive_secrets, key_material, table_secrets
-from gateway.sanitize.detectors.name_patterns import ANY_NAME, NAMED, STRONG
+from gateway.sanitize.detectors import (
+    command_secrets,
+    cookie_secrets,
+    directive_secrets,
+    key_material,
+    pair_secrets,
+    section_secrets,
+    table_secrets,
+)
+from gateway.sanitize.detectors.name_patterns import NAMED
 from gateway.sanitize.detectors.published_examples import is_published_basic, is_published_secret
 from gateway.sanitize.detectors.re2_search import searcher, spans
 from gateway.sanitize.detectors.secret_names import is_mark_of_place
@@ -81,27 +89,6 @@ def _tagged(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[F
             yield Finding(start, match.end(), "SECRET", not is_publishable(text[start : match.end()]))
 
 
-def _value_first(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
-    """The value of a pair whose name follows it: `{"value": "x", "name": "API_KEY"}`."""
-    budget.spend(12)
-    value, name = _FIRST_VALUE.match(text, start, end), _NAME_BEHIND.match(text, end)
-    if value is None or name is None or ANY_NAME.search(name.group()) is None:
-        return
-    quote = quote_before(text, value.start(1))
-    naming = _PAIRED._replace(strong=_STRONG_NAME.search(name.group()) is not None, quote=quote)
-    finding = judged(text, value.start(1), value.group(1), naming, budget)
-    if finding is not None:
-        yield finding
-
-
-def _pair(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
-    """`user/password`, behind the word or address that says so."""
-    finding = secret_at(text, end, _PAIRED._replace(quote=quote_before(text, end)), budget)
-    if finding is not None:
-        at = text.find(b"@", finding.start, finding.end)
-        yield finding if at < 0 else finding._replace(end=at)
-
-
 def _webhook(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """The random parts of the path behind `/hooks/` or `/webhook/`: whoever knows them may post."""
     path = _PATH.match(text, end)
@@ -143,6 +130,7 @@ def _record(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[F
     if low and text[low - 1 : low] != b"\n":
         return  # a line of code without breaks
     low = text.rfind(b'": "', low, start) + 4 if b'": "' in text[low:start] else low  # a line that JSON quotes
+    low = start - len(text[low:start].lstrip(b" "))
     for form in _RECORDS:
         match = form.match(text, low, line_end(text, end))
         if match is not None:
@@ -155,6 +143,9 @@ def _record(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[F
 def _login_line(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """`PASS x` after `USER` or a server's answer, `a1 LOGIN user x`, `IDENTIFY x`: mail, FTP and IRC."""
     budget.spend(8)
+    if text.startswith((b"PLAIN ", b"LOGIN "), end):
+        yield from _random_word(text, start, end + 6, budget)
+        return
     if text[start:end].strip() == b"PASS" and not _PROTOCOL.search(text, max(0, start - 160), start):
         return
     match = _LOGIN_WORDS.match(text, end)
@@ -182,7 +173,6 @@ def _card_code(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Fi
         yield Finding(*code.span(1), "SECRET", certain)
 
 
-_STRONG_NAME = re.compile(STRONG)
 _LABELLED = re.compile(rb"(?i:uthorization|nt(?:lm|[ _-]?hash)[ \t]{0,8}[:=])")
 _CARD_CODE = re.compile(rb"([0-9]{3,4})(?![\w/-]|[.,:][0-9])")
 _EXAMPLE_CODES = (b"000", b"111", b"123", b"999", b"0000", b"1111", b"1234", b"4321", b"321")
@@ -193,8 +183,6 @@ between is too long; at double the numbers of other lines count."""
 _ASSIGNING = (b":", b"=", b'"', b"'")
 _TOKEN = re.compile(rb"[A-Za-z0-9+/=_.%~-]{16,2048}")
 _TAGGED = re.compile(rb"[A-Za-z0-9_.-]{20,200}")
-_FIRST_VALUE = re.compile(rb"[\w\"'\s:=]{5,20}?[:=]\s{0,3}[\"']?([^\s\"',]{8,100})")
-_NAME_BEHIND = re.compile(rb"[\"']?[\w.-]{2,60}")
 _PATH = re.compile(rb"[A-Za-z0-9_.@/~-]{20,400}")
 _PATH_PART = re.compile(rb"[A-Za-z0-9_~-]{1,200}")
 _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -213,15 +201,17 @@ _RECORDS = tuple(
     )
 )
 _PROTOCOL = re.compile(rb"(?m)(?:^|\")(?:C: |S: |-{0,4}> |<-{0,4} )?(?:USER \S|331[ -]|\+OK|AUTH )|NICK \S")
-_LOGIN_WORDS = re.compile(rb"(?:[\"\w.@+-]{1,80}+ )?([^\s\"]{4,160}+)(?:[ \t\r]*(?:\n|\Z)|\")")
+_LOGIN_WORDS = re.compile(rb"(?:[\"\w.@+-]{1,80}+ )?\"?([^\s\"]{4,160}+)(?:[ \t\r]*(?:\n|\Z)|\")")
 
 _CALLS = (
     rb"(?i:log_?in|sign_?in|authenticate|basic_?auth|http(?:basic|digest)auth|credentials?|passwordauthentication"
     rb"|(?:get|new)_?connection"
-    rb"|connect|mysqli|pdo|secretkeyspec|fernet|cookieparser|createhmac|hmac\.new|jwt\.(?:sign|verify|encode"
+    rb"|connect|ldap_bind|simple_bind(?:_s)?|imap_open|auth_password|mysqli|pdo|secretkeyspec|fernet|cookieparser|createhmac|hmac\.new|jwt\.(?:sign|verify|encode"
     rb"|decode)|auth|wallet|privatekeyto\w{1,16}|from_?(?:private_?)?key)"
 )
 _NAMED_KINDS = {
+    "record": rb":(?:[0-9]{2,5}|\*):[A-Za-z_*]|[\w\"][ \t]{1,8}\*[ \t]{1,8}[\"\w]|:[0-9]{2,5}[ \t]+[^\s:]{1,64}:[^\s/]"
+    rb"|:[0-9]{3,7}:[0-9A-Fa-f]{8}",
     "owned": rb"(?i:identified (?:with [\"'`]?[a-z0-9_]{2,30}[\"'`]? )?(?:by|as))\s{1,3}[\"'\\]{0,2}"
     rb"|(?i:securestring)\s{1,3}(?:--?[A-Za-z]{2,12}\s{1,3}){0,4}[\"'\\]{0,2}"
     rb"|(?:\s-u|--user|--proxy-user)[ =]{1,3}[\"']?[A-Za-z0-9_.@-]{1,64}:"
@@ -241,16 +231,10 @@ _NAMED_KINDS = {
     rb"|\t(?:TRUE|FALSE) {0,2}\t[0-9]{1,11} {0,2}\t[^\s]{1,64} {0,2}\t|[?&]code=|(?i:[jp](?:hp)?sess(?:ion)?id"
     rb"|sessionid|connect\.sid|_session)=|SAML(?:Response|Request"
     rb"|art)=|, ?response=\"?"
-    rb"|AUTH (?:PLAIN|LOGIN) |AUTHENTICATE PLAIN |(?:334 UGFzc3dvcmQ6[ \r]{0,4}\n(?:C: )?)",
+    rb"|AUTH (?:PLAIN|LOGIN) |AUTHENTICATE PLAIN |(?:334 UGFzc3dvcmQ6[ \r]{0,4}\n ?(?:C: )?)",
     "tagged": rb"\b[a-z]{2,12}[_-](?:live|prod|sk|pat|secret|token|api_?key)[_.-]",
-    "first": rb"\b(?i:(?:option_)?value)[\"'`]?\s?[:=]\s{0,2}[\"']?[^\s\"',]{8,100}[\"']?,?\s{1,20}[\"'`]?"
-    rb"(?i:where [\"'`]?[\w.]{0,20})?(?i:name|key)[\"'`]?\s?[:=]\s{0,2}",
-    "pair": rb"(?i:jdbc:oracle:(?:thin|oci):)[A-Za-z0-9_.$-]{1,64}/[\"']?"
-    rb"|(?i:login|user(?:name)?|account|cred(?:ential)?)s?(?: [a-z]{1,12}){0,4}: {1,2}[A-Za-z0-9_.@-]{1,64} ?/ ?"
-    rb"|\b(?i:zugangsdaten|anmeldedaten|identifiants|credenciales|credenziali|inloggegevens): {1,2}[\w.@-]{1,64} ?/ ?"
-    rb"|\b(?i:cred(?:ential)?s?|login) ?(?::|=>|->|=|-) {0,2}[A-Za-z0-9_.@-]{1,64}:"
-    rb"|\b(?i:log ?in|sign ?in) (?:with|as|using) [A-Za-z0-9_.@-]{1,64} (?:and|/) "
-    rb"|\b(?i:user(?:name)?|login) ?/ ?(?i:pass(?:word)?|pwd?) ?[:=] ?[A-Za-z0-9_.@-]{1,64} ?[/:] ?",
+    "first": pair_secrets.FIRST_VALUES,
+    "pair": pair_secrets.PAIRS,
     "cookies": cookie_secrets.HEADERS,
     "cookielist": cookie_secrets.LISTS,
     "directive": directive_secrets.DIRECTIVES,
@@ -258,14 +242,13 @@ _NAMED_KINDS = {
     "driver": directive_secrets.DRIVERS,
     "webhook": rb"(?i:hooks?|webhookb2|/reset|[/_-]reset[_-]password|password[/_-]reset|magic[_-]?link)/",
     "call": _CALLS + rb"(?:->__construct)?\s?\(|\bauth=\(",
-    "record": rb":(?:[0-9]{2,5}|\*):[A-Za-z_*]|[\w\"][ \t]{1,8}\*[ \t]{1,8}[\"\w]|:[0-9]{2,5}[ \t]+[^\s:]{1,64}:[^\s/]"
-    rb"|:[0-9]{3,7}:[0-9A-Fa-f]{8}",
     "recovery": rb"\b[0-9]{6}(?:-[0-9]{6}){7}\b",
     "cardcode": rb"(?i:\bcv[vc]2?|card (?:security|verification) (?:code|number))[\"']?(?: (?:code|number|is))?"
     rb"[:= ]{1,3}[\"']?",
-    "login": rb" LOGIN |(?:^|\n)(?:C: |-{0,4}> )?PASS |IDENTIFY |[nN]ick[sS]erv identify ",
+    "login": rb" LOGIN |(?:^|\n|> )AUTH |(?:^|\n)(?:C: |-{0,4}> )?PASS |IDENTIFY |[nN]ick[sS]erv identify ",
     "column": table_secrets.HEADERS,
     "insert": table_secrets.INSERTS,
+    "section": section_secrets.HEADINGS,
     "block": key_material.BEGINNINGS,
     "pipe": command_secrets.PIPES,
 }
@@ -280,8 +263,8 @@ _HANDLERS: dict[str, Handler] = {
     "owned": _owned,
     "random": _random_word,
     "tagged": _tagged,
-    "first": _value_first,
-    "pair": _pair,
+    "first": pair_secrets.find_before_name,
+    "pair": pair_secrets.find_password,
     "cookies": cookie_secrets.find_in_header,
     "cookielist": cookie_secrets.find_in_list,
     "directive": directive_secrets.find_behind,
@@ -295,6 +278,7 @@ _HANDLERS: dict[str, Handler] = {
     "login": _login_line,
     "column": table_secrets.find_below,
     "insert": table_secrets.find_inserted,
+    "section": section_secrets.find_below,
     "block": key_material.find_at,
     "pipe": lambda text, start, _, budget: command_secrets.read_pipe(text, start, budget),
 }

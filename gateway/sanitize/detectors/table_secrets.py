@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from gateway.sanitize.detectors.secret_spans import judged, line_end, line_start
 from gateway.sanitize.detectors.secret_values import Naming
+from gateway.sanitize.detectors.value_forms import is_identifier
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.work_budget import WorkBudget
 
@@ -34,8 +35,14 @@ _ALIGNED_CELL = re.compile(rb"[^\s]{1,40}(?: [^\s]{1,40}){0,3}")
 _MAX_ALIGNED_CELLS = 16
 _RULER = re.compile(rb"(?<!-) {0,8}+-{2,200}+(?: {1,40}+-{2,200}+){1,16}[ \t\r]{0,40}\Z")
 _DASHES = re.compile(rb"-{2,}")
-INSERTS = rb"(?i:insert into|replace into|copy) [^\s(]{1,80}\s?\("
-"""RE2 pattern of the beginning of an INSERT, or of PostgreSQL's COPY, that names its columns."""
+_LOGINS = rb"[\w.`\"\[\]]*(?i:user|account|member|login|cred|admin|auth|token|secret|passw|api)[\w`\"\]]*"
+INSERTS = (
+    rb"(?i:insert into|replace into|copy) [^\s(]{1,80}\s?\("
+    rb"|(?i:insert into|replace into) " + _LOGINS + rb" {0,2}\s(?i:values)\s?\("
+)  # fmt: skip
+"""RE2 pattern of the beginning of an INSERT, or of PostgreSQL's COPY, that names its columns; or of an INSERT without
+these into a table of logins."""
+_UNNAMED = re.compile(rb"(?i:insert into|replace into) [^\s(]{1,80} {0,2}\s(?i:values)\s?\(\Z")
 _COPIED = re.compile(rb"([^()]{1,600}+)\) (?i:from stdin)[^\n]{0,80}\n")
 _CELL = re.compile(rb"[ \t]{0,40}[`\"]?([^\s`\"]{4,160})")
 _COLUMNS = re.compile(rb"([^()]{1,600}+)\)\s{0,8}(?i:values)\s{0,8}")
@@ -61,7 +68,8 @@ def find_below(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterato
         if header.strip().count(sign) > len(header) // 64:  # blanks before a line of code only indent it
             mark = sign
             break
-    if not mark and text[low - 1 : start + 1] in (b"\n", b"") and not header.strip(b' "|,;\t\r').count(b" "):
+    only = header.strip(b' "|,;\t\r')
+    if not mark and text[low - 1 : start + 1] in (b"\n", b"") and (b" " not in only or only == text[start:end].strip()):
         mark = b"\x00"  # one column, as no line has such a mark: the header is all of its line
     if not mark:
         if b"  " in header.strip() or text.startswith((b"-", b" "), high + 1):
@@ -131,8 +139,11 @@ def _below_aligned(text: bytes, header: tuple[int, int, int], naming: Naming, bu
         row = row_end + 1
 
 
-def find_inserted(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+def find_inserted(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """The strings of an INSERT's rows in the columns that have a secret's name."""
+    if _UNNAMED.match(text, start, end):
+        yield from _drawn_fields(text, end - 1, budget)
+        return
     columns = _COLUMNS.match(text, end) or _COPIED.match(text, end)
     if columns is None:
         return
@@ -159,3 +170,31 @@ def find_inserted(text: bytes, _: int, end: int, budget: WorkBudget) -> Iterator
                 if finding is not None:
                     yield finding
             at = field.end() + 1
+
+
+def _drawn_fields(text: bytes, at: int, budget: WorkBudget) -> Iterator[Finding]:
+    """The strings in the rows from `at` on that have small letters, capitals and digits, as names have not: which
+    column they are of is not said, so that words, dates and digests count for nothing."""
+    naming = _PAIRED._replace(proves=False, quote=b"'")
+    for _row in range(_MAX_ROWS):
+        row = _ROW.match(text, at)
+        if row is None:
+            return
+        at = row.end()
+        for _field in range(_MAX_FIELDS):
+            field = _FIELD.match(text, at)
+            budget.spend(4)
+            if field is None:
+                return
+            value = field.group(1)
+            if value is not None and _DRAWN.fullmatch(value) and not is_identifier(value):
+                finding = judged(text, field.start(1), value, naming, budget)
+                if finding is not None:
+                    yield finding
+            at = field.end() + 1
+            if text[field.end() : at] != b",":
+                break
+
+
+_DRAWN = re.compile(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])[^\s/:<>{}\\]{8,100}")
+"""Without signs of addresses, times and markup."""

@@ -84,6 +84,9 @@ _MIN_CERTAIN_DIFFERENT = 8
 `aaaa1111AAAA` counts; at double nothing short does."""
 
 
+_SIGNED = re.compile(rb"(?=[\w-]{0,30}[!#%*?+^~$@])[\w!#%*?+^~$@-]{12,32}")
+
+
 def is_identifier(value: bytes) -> bool:
     """Whether the value is made of words, as names in programs are: `stat1.tbl`, `scram-sha-256`, `HiddenInput`."""
     parts = _JOINT.split(value.strip(_EDGES))
@@ -185,6 +188,12 @@ def has_high_entropy(value: bytes) -> bool:
     if letters < 2 or (not alternates_kinds(value, MIN_CERTAIN_CHARS - 4) and is_identifier(value)):
         return False
     return len(value) >= _MIN_RANDOM_CHARS or letters + digits < len(value) or not (value.islower() or value.isupper())
+
+
+def is_signed(value: bytes) -> bool:
+    """Whether a value of high entropy is a word of at most 32 characters with a sign that neither names nor numbers
+    have."""
+    return _SIGNED.fullmatch(value) is not None and has_high_entropy(value)
 
 
 def has_dense_signs(value: bytes) -> bool:

@@ -168,6 +168,21 @@ _ESCAPED_MARK = re.compile(rb"(?<=[A-Za-z0-9])\\{1,2}(?=[_-][A-Za-z0-9])")
 """Markdown's escapes of characters that tokens have, within a word."""
 
 
+_LINE_MARK = re2.compile(rb"\n(?:> |@@ -)")
+_FIRST_MARKS = (b"@@", b"> ")
+_DIFF_MARK = re.compile(rb"\n[+-](?=[^0-9+-])")
+"""What marks a line of a diff. Signs before digits stay: they may be a telephone number's."""
+
+
+def _without_line_marks(plain: bytes) -> bytes:
+    """Blanks for the marks before each line of a diff or of quoted mail, so that its lines begin as in the original."""
+    if b"> " in plain:
+        plain = plain.replace(b"\n> ", b"\n  ").replace(b"\n  > ", b"\n    ")
+    if b"\n@@ -" in plain or plain.startswith(b"@@ -"):
+        plain = _DIFF_MARK.sub(b"\n ", plain)
+    return plain
+
+
 def _drop(unseen: re.Match[bytes]) -> bytes:
     return b"\x01" * len(unseen.group())
 
@@ -200,6 +215,8 @@ class View:
             plain = b"".join(parts)
         if b"[REDACTED:" in plain:
             plain = _MASK.sub(_hide_mask, plain)
+        if (b">" in plain or b"@" in plain) and (plain[:2] in _FIRST_MARKS or _LINE_MARK.search(plain)):
+            plain = _without_line_marks(plain)
         self.folded = plain
 
     @property
