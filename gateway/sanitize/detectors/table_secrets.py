@@ -187,7 +187,7 @@ def _drawn_fields(text: bytes, at: int, budget: WorkBudget) -> Iterator[Finding]
             if field is None:
                 return
             value = field.group(1)
-            if value is not None and _DRAWN.fullmatch(value) and not is_identifier(value):
+            if value is not None and _is_drawn(value) and not is_identifier(value):
                 finding = judged(text, field.start(1), value, naming, budget)
                 if finding is not None:
                     yield finding
@@ -196,5 +196,12 @@ def _drawn_fields(text: bytes, at: int, budget: WorkBudget) -> Iterator[Finding]
                 break
 
 
-_DRAWN = re.compile(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])[^\s/:<>{}\\]{8,100}")
+_DIGIT = re.compile(rb"[0-9]")
+_PLAIN_VALUE = re.compile(rb"[^\s/:<>{}\\]{8,100}")
 """Without signs of addresses, times and markup."""
+
+
+def _is_drawn(value: bytes) -> bool:
+    """Whether a value looks drawn at random: small and capital letters and digits."""
+    is_mixed = value not in (value.lower(), value.upper()) and _DIGIT.search(value) is not None
+    return is_mixed and _PLAIN_VALUE.fullmatch(value) is not None
