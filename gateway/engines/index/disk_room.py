@@ -3,10 +3,14 @@
 import contextlib
 import shutil
 import sqlite3
+import time
 from pathlib import Path
 
 _FULL_BYTES = 1_000_000
 """Free bytes of a disk that counts as full when SQLite's error is unclear: less than one long page needs."""
+_COPY_S, _ASK_AGAIN_S = 2.0, 0.01
+"""Longest wait for another copy of the log, and between two tries. Chosen: a copy of 32 MB takes .2 s; at half a slow
+disk is called full, at double the writer waits longer for readers that hold the log."""
 _DATABASE_PAGE_BYTES = 4096
 """SQLite's default page size."""
 
@@ -25,9 +29,14 @@ def _has_room(connection: sqlite3.Connection, folder: Path, reserve_bytes: int) 
 
 
 def truncate_log(connection: sqlite3.Connection) -> None:
-    """Copies the log into the file and truncates it; on a full disk a large log would make every later write fail."""
+    """Copies the log into the file and truncates it; on a full disk a large log would make every later write fail.
+
+    Waits for another copy under way (`log_copier`): SQLite refuses two at once without waiting.
+    """
+    until = time.monotonic() + _COPY_S
     with contextlib.suppress(sqlite3.Error):
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] and time.monotonic() < until:
+            time.sleep(_ASK_AGAIN_S)
 
 
 def describe(error: Exception, folder: Path) -> str:
