@@ -107,8 +107,8 @@ def _require_supported(version: str, call_id: RequestId) -> None:
 def _require_meta(meta: Json, call_id: RequestId) -> None:
     if not isinstance(meta.get(META_VERSION), str):
         raise RpcFault(INVALID_PARAMS, f'params._meta["{META_VERSION}"]: must be a string', call_id=call_id)
-    for key in (META_CAPABILITIES, META_CLIENT):
-        if not isinstance(meta.get(key), dict) and (key != META_CLIENT or key in meta):
+    for key, value in ((META_CAPABILITIES, meta.get(META_CAPABILITIES)), (META_CLIENT, meta.get(META_CLIENT, meta))):
+        if not isinstance(value, dict):
             raise RpcFault(INVALID_PARAMS, f'params._meta["{key}"]: must be an object', call_id=call_id)
 
 
@@ -117,11 +117,16 @@ def _require_agreement(headers: RpcHeaders, message: Message, meta: Json) -> Non
 
     The naive form is the loop alone; the comparison before it answers the usual request.
     """
-    is_call, all_of = message.method == "tools/call", headers.values.getall
-    expected = (meta[META_VERSION], message.method, message.params.get("name") if is_call else None)
-    if is_call and [all_of(name, None) for name in MIRRORED] == [[value] for value in expected]:
+    version, method, called = meta[META_VERSION], message.method, message.params.get("name")
+    is_call, all_of = method == "tools/call", headers.values.getall
+    if (
+        is_call
+        and all_of(METHOD_HEADER, None) == [method]
+        and all_of(NAME_HEADER, None) == [called]
+        and all_of(VERSION_HEADER, None) == [version]
+    ):
         return
-    for name, expected_value in zip(MIRRORED, expected, strict=True):
+    for name, expected in zip(MIRRORED, (version, method, called), strict=True):
         values = all_of(name, [])
         if len(values) > 1:
             raise _mismatch(name, "is given more than once", message)
@@ -130,7 +135,7 @@ def _require_agreement(headers: RpcHeaders, message: Message, meta: Json) -> Non
         if not values:
             raise _mismatch(name, "is missing", message)
         value = values[0].strip(" \t")
-        if (_decode_name(value) if name is NAME_HEADER else value) != expected_value:
+        if (_decode_name(value) if name is NAME_HEADER else value) != expected:
             raise _mismatch(name, "differs from the body", message)
 
 
