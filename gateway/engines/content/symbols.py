@@ -16,8 +16,8 @@ _WRAPPERS = 3
 """Boxes around a sample alone that are looked through. Chosen: highlighters have two. At half their samples are lost;
 at double nothing more is found."""
 _LEVELS = 50
-"""Elements from which a sample is not looked at: it has words. Chosen: a highlighter wraps each mark of a line. At half
-long operators are lost, at double more of a page's code is read for nothing."""
+"""A sample with so many elements is skipped, because it is code with words. Chosen: a highlighter wraps each symbol in
+an element. At half, long operators are lost; at double, more of a page's code is read for nothing."""
 
 
 def symbols_beside(body: Any, alive: Container[Any]) -> set[Any]:

@@ -32,7 +32,8 @@ _DRAWN = frozenset("+-*|.\u2022\u00b7\u00bb\u203a")
 _EXPONENT = re.compile(r"[-+\u2212]?\d{1,4}|[-+\u2212]?[kmnN]")
 _BASE = re.compile(r"(?:\d|\)|(?<!\w)[A-Za-z])[*`]{0,3}$")
 _BASE_CHARS = 8
-"""Text before an exponent that is looked at: one character, the marks around it, and what is before them."""
+"""How many characters before an exponent `_BASE` reads: the base, Markdown's marks around it, and the character before
+them, which tells a variable from the end of a word."""
 _LAZY_SOURCES = ("data-src", "data-original", "data-lazy-src", "src")
 
 

@@ -1,9 +1,8 @@
-"""Stems of words in other languages than English, for the search index beside the words themselves.
+"""Stems words of languages other than English. The search index holds the stems beside the words themselves.
 
-One rule serves many languages: the usual endings of nouns, adjectives and verbs are taken off as long as one fits. The
-stems are no words, but forms of a word mostly share one (`Einstellung`, `einstellen`; `выпуск`, `выпуска`). Cyrillic
-and Greek words are told by their letters, German, French, Spanish, Italian, Portuguese and Dutch ones by the stop words
-around them. Pure.
+One rule serves many languages: `stem_of` removes the usual endings of nouns, adjectives and verbs until none fits.
+A stem is no word, but most forms of a word share one (`Einstellung`, `einstellen`; `выпуск`, `выпуска`). Letters tell
+Cyrillic and Greek words; stop words tell German, French, Spanish, Italian, Portuguese and Dutch texts. Pure.
 """
 
 import re
@@ -36,18 +35,19 @@ _CYRILLIC = re.compile(r"[\u0400-\u052f]")
 _GREEK = re.compile(r"[\u0370-\u03ff]")
 _OTHER_LETTERS = re.compile(r"[\u0370-\u03ff\u0400-\u052f]")
 _TOLD_CHARS = 600
-"""Beginning of a text by which its language is told. Chosen: some ninety words; at half, a passage that begins with a
-table or code is not told."""
+"""How many characters of a text `text_stems` reads to tell its language. Chosen: about ninety words. At half, it does
+not recognise a passage that begins with a table or code; double costs more time for every English passage."""
 _LEAST_STOPS = 3
-"""Different stop words of a language that a text must have. Chosen: with two, English texts with names are taken for
-French; with four, short passages are not told."""
+"""How many different stop words of a language a text must have. Chosen: with two, English texts with names count as
+French; with four, short passages are not recognised."""
 _TIMES_ENGLISH = 2
-"""How many times as many as English ones. Chosen: at half, English texts with foreign names and abbreviations are taken
-for foreign (`des`, `mit`, `de la`); at double, texts with English terms are not told."""
+"""A foreign text must have more than so many times as many of them as English stop words. Chosen: at half, English
+texts with foreign names and abbreviations (`des`, `mit`, `de la`) count as foreign; at double, foreign texts with
+English terms are not recognised."""
 
 
 def stem_of(word: str) -> str:
-    """The stem of a folded word (`tokens.fold`) with MARK behind it; empty for a short or very long word."""
+    """The stem of a folded word (`tokens.fold`), followed by MARK; empty for a short or very long word."""
     if not _LEAST_WORD_CHARS <= len(word) <= _MOST_WORD_CHARS:
         return ""
     script = "cyrillic" if _CYRILLIC.match(word) else "greek" if _GREEK.match(word) else "latin"
@@ -62,24 +62,26 @@ def stem_of(word: str) -> str:
 
 
 def text_stems(folded: str) -> list[str]:
-    """The stems of a folded text's words: of all where it is in a language that is told by its stop words, of those in
-    Cyrillic and Greek letters in any."""
-    is_told = is_foreign(WORD.findall(folded[:_TOLD_CHARS]))
-    if not is_told and (folded.isascii() or not _OTHER_LETTERS.search(folded)):
+    """The stems of a text's words. The text is folded (`tokens.fold`).
+
+    A text that `is_foreign` has stems of all its words; any other text has stems of its Cyrillic and Greek words.
+    """
+    is_whole = is_foreign(WORD.findall(folded[:_TOLD_CHARS]))
+    if not is_whole and (folded.isascii() or not _OTHER_LETTERS.search(folded)):
         return []
-    return _stems(word for word in WORD.findall(folded) if is_told or _OTHER_LETTERS.match(word))
+    return _stems(word for word in WORD.findall(folded) if is_whole or _OTHER_LETTERS.match(word))
 
 
 def is_foreign(words: Sequence[str]) -> bool:
-    """Whether folded words are of a text in another language than English that is told by its stop words."""
+    """Whether a text with these folded words has the stop words of a language other than English."""
     present = set(words)
     foreign = len(present & likeliest_stop_words(present))
     return foreign >= _LEAST_STOPS and foreign > _TIMES_ENGLISH * len(present & STOP_WORDS)
 
 
 def query_stems(words: Iterable[str], latin: Collection[str]) -> tuple[str, ...]:
-    """The stems of the words of a query, each once: of those in Cyrillic and Greek letters, and of those in `latin`,
-    which may be in a language other than English."""
+    """The stems of a query's Cyrillic and Greek words and of its words in `latin`, each stem once. `latin`: words in
+    Latin letters that may be of a language other than English."""
     wanted = [word for word in words if word.isalpha() and (word in latin or _OTHER_LETTERS.match(word))]
     return tuple(dict.fromkeys(_stems(wanted)))
 

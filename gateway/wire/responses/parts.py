@@ -22,15 +22,16 @@ _NAME_CHARS = 80
 double a name made of a path fills the note."""
 
 _TOLD_CHARS = 256
-"""Longer texts that are told again are kept in UTF-8. Chosen: as `json_drain` keeps none with them; at half the copy
-takes as long as the texts, at double instructions of 1 MB in 1,900 items take four bytes for each character."""
+"""`told_again` keeps longer texts as UTF-8 bytes, which take a quarter of a string with emoji. Chosen: `json_drain`
+encodes such texts in parts as well. At half, making the copy takes as long as the texts themselves; at double,
+instructions of 1 MB in 1,900 items take four bytes for each character."""
 
 Warn = Callable[[str], None]
 """Called with a sentence for the answer's warnings."""
 
 
 def told_again(value: Any) -> Any:
-    """A copy of items that an answer tells again, their long texts in UTF-8."""
+    """A copy of the items that the answer repeats (`instructions`), with long texts as UTF-8 bytes."""
     if isinstance(value, list):
         return [told_again(each) for each in value]
     if isinstance(value, dict):

@@ -73,7 +73,7 @@ def storable(text: str) -> str:
 
 
 def cjk_word(pair: str) -> str:
-    """A CJK pair or a foreign stem as it stands in a vector."""
+    """The word under which the tsvector holds a CJK pair or a stem of another language."""
     return _CJK + pair
 
 

@@ -12,16 +12,7 @@ from gateway.engines.index.schema import open_database
 from gateway.engines.index.sqlite_reader import SqliteReader
 from gateway.engines.index.store import PageIndex
 from gateway.engines.text.foreign_stems import MARK
-
-
-async def _found(folder: Path, pages: list[tuple[str, str]], query: str) -> list[str]:
-    index = PageIndex(folder / "i.db")
-    try:
-        await index.add([IndexedPage(f"https://a.test/{name}", name, text) for name, text in pages])
-        return [hit.url.rpartition("/")[2] for hit in await index.search(IndexQuery(query, ("",), feedback=False))]
-    finally:
-        await index.close()
-
+from tests.support.searched import found_names
 
 _FOREIGN_PAGES = [
     ("удаление", "Удалить старые пакеты можно командой, которая читает список установленных программ."),
@@ -49,7 +40,7 @@ _FOREIGN_PAGES = [
     ],
 )
 async def test_other_forms_of_words_are_found_in_other_languages(tmp_path: Path, query: str, first: str) -> None:
-    assert (await _found(tmp_path, _FOREIGN_PAGES, query))[0] == first
+    assert (await found_names(tmp_path, _FOREIGN_PAGES, query))[0] == first
 
 
 @pytest.mark.parametrize("query", ["how do I set printers up", "kubectl printr", "packages of the system"])

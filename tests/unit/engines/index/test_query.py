@@ -13,6 +13,7 @@ from gateway.engines.index.query import IndexQuery, QueryTerms, query_terms
 from gateway.engines.index.schema import open_database
 from gateway.engines.index.sqlite_reader import SqliteReader
 from gateway.engines.index.store import PageIndex
+from tests.support.searched import found_names
 
 
 async def test_the_scores_of_two_queries_add_up_to_those_of_one_for_all_words(tmp_path: Path) -> None:
@@ -96,15 +97,6 @@ def test_pages_of_the_site_that_a_query_names_are_raised(url: str, query: str, r
     assert (page_prior(url, "A page", query) > 1) is raised
 
 
-async def _found(folder: Path, pages: list[tuple[str, str]], query: str) -> list[str]:
-    index = PageIndex(folder / "i.db")
-    try:
-        await index.add([IndexedPage(f"https://a.test/{name}", name, text) for name, text in pages])
-        return [hit.url.rpartition("/")[2] for hit in await index.search(IndexQuery(query, ("",), feedback=False))]
-    finally:
-        await index.close()
-
-
 _MESSAGE_PAGES = [
     ("rare", "quota " * 3 + "is counted for every account."),
     ("whole", "The message disk quota exceeded means that a user has written too much. " + "More text follows. " * 4),
@@ -114,7 +106,7 @@ _MESSAGE_PAGES = [
 
 
 async def test_a_page_with_the_whole_message_ranks_before_one_that_repeats_its_rarest_word(tmp_path: Path) -> None:
-    assert (await _found(tmp_path, _MESSAGE_PAGES, "disk quota exceeded"))[0] == "whole"
+    assert (await found_names(tmp_path, _MESSAGE_PAGES, "disk quota exceeded"))[0] == "whole"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +162,7 @@ async def test_a_message_is_found_by_what_it_always_says(tmp_path: Path) -> None
         *[(f"other{n}", f"The queue of wheels turns, {n} at a time.") for n in range(12)],
     ]
     message = "2024-05-06 17:31:42 [99] error: 31 17 42 99: queue stalled"
-    assert (await _found(tmp_path, pages, message))[0] == "answer"
+    assert (await found_names(tmp_path, pages, message))[0] == "answer"
 
 
 @pytest.mark.parametrize(("query", "first"), [("fatal: quota exceeded", "short"), ("quota exceeded", "manual")])
@@ -183,7 +175,7 @@ async def test_a_message_is_found_in_a_page_about_it_before_a_long_manual_that_h
         ("short", f"{_ANSWER}{_MANUAL * 2}"[:900]),
         *[(f"other{n}", f"Engines turn and wheels follow them, {n} at a time.") for n in range(12)],
     ]
-    assert (await _found(tmp_path, pages, query))[0] == first
+    assert (await found_names(tmp_path, pages, query))[0] == first
 
 
 @pytest.mark.parametrize(
@@ -199,7 +191,7 @@ async def test_for_a_sentence_the_whole_page_counts_beside_its_best_passage(
         ("rope", "Sails are tied to anchors and keels by ropes. " + "Ropes are long. " * 50),
         *[(f"other{n}", f"Wheels turn and engines follow, {n} at a time. " * 10) for n in range(12)],
     ]
-    assert (await _found(tmp_path, pages, query))[0] == first
+    assert (await found_names(tmp_path, pages, query))[0] == first
 
 
 @pytest.mark.parametrize(
@@ -215,7 +207,7 @@ async def test_pages_without_latin_words_are_found_in_each_way_of_writing(
         ("japanese2", "変更を別のブランチに取り込むにはマージを使います。"),
         ("chinese", "如果端口已被占用,启动容器时会报错。"),
     ]
-    assert (await _found(tmp_path, pages, query))[0] == page
+    assert (await found_names(tmp_path, pages, query))[0] == page
 
 
 async def test_a_page_of_one_passage_is_not_behind_for_the_passages_that_it_has_not(tmp_path: Path) -> None:
@@ -225,7 +217,7 @@ async def test_a_page_of_one_passage_is_not_behind_for_the_passages_that_it_has_
         ("manual", "\n\n".join(sections)),
         *[(f"other{n}", f"Wheels turn and engines follow, {n} at a time.") for n in range(12)],
     ]
-    assert (await _found(tmp_path, pages, "amber tide"))[0] == "short"
+    assert (await found_names(tmp_path, pages, "amber tide"))[0] == "short"
 
 
 _COMMON_PAGES = [
@@ -241,7 +233,7 @@ async def test_a_large_index_ranks_old_pages_that_hold_two_common_words(
 ) -> None:
     monkeypatch.setattr(ranking, "MAX_PASSAGES", 10)
     monkeypatch.setattr(candidates, "ROW_BUDGET", 10)
-    assert (await _found(tmp_path, _COMMON_PAGES, query))[0] == "both"
+    assert (await found_names(tmp_path, _COMMON_PAGES, query))[0] == "both"
 
 
 async def test_a_large_index_finds_pages_by_chinese_pairs_beside_common_words(
@@ -250,7 +242,7 @@ async def test_a_large_index_finds_pages_by_chinese_pairs_beside_common_words(
     monkeypatch.setattr(ranking, "MAX_PASSAGES", 10)
     monkeypatch.setattr(candidates, "ROW_BUDGET", 10)
     pages = [("chinese", "教程 for everybody"), *_COMMON_PAGES]
-    assert "chinese" in await _found(tmp_path, pages, "amber tide 教程")
+    assert "chinese" in await found_names(tmp_path, pages, "amber tide 教程")
 
 
 async def test_a_score_does_not_depend_on_the_number_of_results(
