@@ -18,9 +18,9 @@ from statistics import mean
 import numpy
 from PIL import Image
 
-from gateway.ocr.layout.reading_order import rows_of
+from gateway.geometry.boxes import Rect
+from gateway.geometry.reading_order import rows_of
 from gateway.ocr.server.engine import OcrEngine
-from gateway.ocr.types import Rect
 from gateway.wire.ocr import FREE, LOCATE, MARKDOWN, build_prompt, parse_blocks
 from tests.support.ocr_pages import Sheet, degrade, dense, letter, png, report, two_columns
 

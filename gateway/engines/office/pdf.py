@@ -13,11 +13,10 @@ from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.office.contents_list import Item, entries, without_leaders
 from gateway.engines.office.pdf_lines import SAME_LINE, page_lines
 from gateway.engines.office.text import DocumentText
-from gateway.ocr.layout.aligned_tables import aligned_tables
-from gateway.ocr.layout.blocks import body_of, build_blocks, is_bold
-from gateway.ocr.layout.render import paragraph
-from gateway.ocr.layout.tables import column_table
-from gateway.ocr.types import Line, PageBlock, Rect, Region, Table, Word, hull, no_such_pages
+from gateway.geometry.aligned_tables import aligned_tables
+from gateway.geometry.blocks import body_of, build_blocks, is_bold, paragraph
+from gateway.geometry.boxes import Line, PageBlock, Rect, Region, Table, Word, hull, no_such_pages
+from gateway.geometry.tables import column_table
 
 MAX_PAGES = 300
 """Chosen: at half, theses and manuals are cut; at double, a document may run into a job's time limit, which loses all

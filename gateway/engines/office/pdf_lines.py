@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gateway.engines.office.pdf_looks import PageLooks
-from gateway.ocr.types import Line, Rect, Word, hull
+from gateway.geometry.boxes import Line, Rect, Word, hull
 
 CELL_GAP = 0.8
 """A gap on a line, in its height, from which it lies between cells or columns. Chosen: justified text has spaces

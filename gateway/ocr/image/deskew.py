@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from gateway.geometry.boxes import Line, Rect
 from gateway.ocr.extras import vision
 from gateway.ocr.image.flatten import point_at
-from gateway.ocr.types import Line, Rect
 
 COORDINATE_MAX = 999
 """DeepSeek-OCR's coordinates run from 0 to 999 each way (wire.ocr)."""

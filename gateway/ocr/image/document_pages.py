@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.errors import EngineMissing, InvalidRequest
+from gateway.geometry.boxes import no_such_pages
 from gateway.ocr.extras import MISSING, pillow
 from gateway.ocr.image.decode import check_size, open_image
-from gateway.ocr.types import no_such_pages
 
 RENDER_DPI = 200
 """An A4 page then has about decode.WORK_PIXELS: more would be reduced again. At half, 6 pt print is too small to read.

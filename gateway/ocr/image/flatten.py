@@ -11,8 +11,8 @@ from itertools import product
 from statistics import median
 from typing import Any
 
+from gateway.geometry.boxes import Line, Rect
 from gateway.ocr.extras import vision
-from gateway.ocr.types import Line, Rect
 
 REDUCED_SIDE_PX = 500
 """Pages are reduced to about this side to look for the sheet; its corners are then right within a pixel or two of

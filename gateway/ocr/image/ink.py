@@ -10,11 +10,11 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from gateway.geometry.boxes import Line, Rect, Word
 from gateway.ocr.extras import vision
 from gateway.ocr.image.bullets import begins_with_bullet, is_filled
 from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.image.pitch import pitch_of, rhythm_at
-from gateway.ocr.types import Line, Rect, Word
 
 MIN_TIGHT_SHARE = 0.05
 """A shrunk box with less of the old area holds a speck, not the text: the old one stays."""

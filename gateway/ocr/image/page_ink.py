@@ -7,9 +7,9 @@ The thresholds are chosen; bench/ocr.py scores them all together, and no measure
 
 from typing import Any
 
+from gateway.geometry.boxes import Rect
 from gateway.ocr.colours import any_colour
 from gateway.ocr.extras import vision
-from gateway.ocr.types import Rect
 
 MIN_SIDE_PX = 3
 MIN_CONTRAST = 24

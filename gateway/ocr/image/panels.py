@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from gateway.geometry.boxes import Rect
 from gateway.ocr.extras import vision
-from gateway.ocr.types import Rect
 
 EDGE_STEP = 4
 """Levels of gray, of 256, between two pixels with one between them, that make an edge: a white card on pale gray

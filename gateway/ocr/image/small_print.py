@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from gateway.geometry.boxes import Line, Word
 from gateway.ocr.extras import vision
 from gateway.ocr.image.page_ink import PageInk
-from gateway.ocr.types import Line, Word
 
 MAX_SIZE = 12.0
 """Height of small letters, in pixels, up to which print is small. At half, 14 px print keeps its errors; at double,

@@ -10,9 +10,9 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from gateway.ocr.layout.aligned_tables import MIN_TABLE_COLUMNS, SAME_EDGE, share_columns, side_by_side
-from gateway.ocr.layout.reading_order import bands_of, rows_of
-from gateway.ocr.types import Rect
+from gateway.geometry.aligned_tables import MIN_TABLE_COLUMNS, SAME_EDGE, share_columns, side_by_side
+from gateway.geometry.boxes import Rect
+from gateway.geometry.reading_order import bands_of, rows_of
 
 SAME_END_PX, ONE_RULE_PX = 5, 6
 """Edges whose ends differ by no more belong together; closer ones are the two edges of one rule. At half, blurred rules

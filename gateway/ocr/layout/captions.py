@@ -6,7 +6,7 @@ together. Lengths are in heights of the caption's lines.
 
 from collections.abc import Sequence
 
-from gateway.ocr.types import Rect
+from gateway.geometry.boxes import Rect
 
 MIN_PICTURE = 4.0
 """Least side of a picture. At half, fields and buttons are pictures; at double, small portraits are not."""

@@ -12,10 +12,10 @@ from math import inf, pi
 from statistics import median
 from typing import Any
 
+from gateway.geometry.boxes import Line, Rect, hull
+from gateway.geometry.reading_order import rows_of
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.cell_ink import BLANK_SHARE, darkness, ink_of
-from gateway.ocr.layout.reading_order import rows_of
-from gateway.ocr.types import Line, Rect, hull
 
 PITCH_RANGE, PITCH_STEPS = 0.012, 49
 """The pitch is sought in this share around the measured one, which is that of single lines, in so many steps: 100

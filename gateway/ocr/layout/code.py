@@ -10,10 +10,10 @@ from itertools import accumulate
 from math import inf, log
 from statistics import median
 
+from gateway.geometry.boxes import Line, Rect, Region, hull
+from gateway.geometry.reading_order import rows_of
 from gateway.ocr.layout.code_extent import Rhythm, extent_of, is_wide, row_step
 from gateway.ocr.layout.number_columns import are_parted, number_column, pane_of, rows_beside
-from gateway.ocr.layout.reading_order import rows_of
-from gateway.ocr.types import Line, Rect, Region, hull
 
 MIN_RHYTHM = 0.21
 """Least rhythm of a line of code. On the two dozen screens of code of ocr-real the quarter of lines with the least have

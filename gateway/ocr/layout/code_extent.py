@@ -7,8 +7,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from statistics import median
 
-from gateway.ocr.layout.reading_order import rows_of
-from gateway.ocr.types import Line, Rect, hull
+from gateway.geometry.boxes import Line, Rect, hull
+from gateway.geometry.reading_order import rows_of
 
 ON_ROW, ALIKE = 0.2, 1.35
 """A short line beside the sure ones belongs to them only when its middle is as near to one of their rows, in distances

@@ -11,8 +11,8 @@ from itertools import pairwise
 from math import atan2, cos, inf, pi, sin
 from statistics import median
 
-from gateway.ocr.layout.reading_order import rows_of
-from gateway.ocr.types import Line
+from gateway.geometry.boxes import Line
+from gateway.geometry.reading_order import rows_of
 
 MIN_ROWS, MIN_NUMBERED = 3, 0.5
 """Rows of a block, and the share of them that must begin with a number that counts them, that make the numbers a

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gateway.geometry.boxes import Line, PageBlock, Rect, hull
+from gateway.geometry.panel_order import panel_of
 from gateway.ocr.colours import any_colour
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.cells import MARGIN, CellGrid, cell_grid, without_sides
@@ -25,12 +27,10 @@ from gateway.ocr.layout.gutter_marks import marked_columns
 from gateway.ocr.layout.ligatures import read_ligatures
 from gateway.ocr.layout.look_alikes import as_capitals, known_shapes, told_apart
 from gateway.ocr.layout.margin_marks import free_left, moved_in, without_margin
-from gateway.ocr.layout.panel_order import panel_of
 from gateway.ocr.layout.runs import Run, rows_of_cells, without_specks
 from gateway.ocr.layout.shape_reading import Place, Read, read_shapes
 from gateway.ocr.layout.shapes import Shapes, shapes_of
 from gateway.ocr.layout.spelling import is_wide, placed
-from gateway.ocr.types import Line, PageBlock, Rect, hull
 
 MIN_FITTING = 0.6
 """Share of words with as many letters as cells; with fewer the grid is not that of the letters."""

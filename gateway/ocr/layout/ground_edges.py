@@ -5,8 +5,8 @@ panels finds. Beyond it there is no sign. Works on the block's page in gray, dar
 from collections.abc import Sequence
 from typing import Any
 
+from gateway.geometry.boxes import Rect
 from gateway.ocr.extras import vision
-from gateway.ocr.types import Rect
 
 GROUND_STEP = 12
 """Levels of 256 by which the middle of a row or column of pixels differs from the block's ground where another ground

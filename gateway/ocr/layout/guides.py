@@ -7,8 +7,8 @@ page with dark ink; knows nothing of text. The thresholds are chosen; bench/ocr_
 
 from typing import Any
 
+from gateway.geometry.boxes import Rect
 from gateway.ocr.extras import vision
-from gateway.ocr.types import Rect
 
 BESIDE_PX = 3
 """Distance from a stroke's middle of the pixels that it is compared with: strokes are at most 4 pixels thick."""

@@ -9,8 +9,8 @@ the heading.
 from collections.abc import Sequence
 from itertools import pairwise
 
-from gateway.ocr.layout.reading_order import rows_of
-from gateway.ocr.types import Line, Rect, hull
+from gateway.geometry.boxes import Line, Rect, hull
+from gateway.geometry.reading_order import rows_of
 
 LARGER = 1.22
 """A heading's letters are larger than those below by this factor, as blocks.TITLE_RATIO."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from gateway.ocr.types import Rect, hull
+from gateway.geometry.boxes import Rect, hull
 
 MAX_LEADING, SAME_EDGE, SAME_HEIGHT = 0.45, 0.5, 0.65
 """Lines of one block are no further apart, begin (or end) at edges that differ by no more, and the lower is at least

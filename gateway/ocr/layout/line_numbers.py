@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from gateway.ocr.types import Line
+from gateway.geometry.boxes import Line
 
 FIRST = re.compile(r"(?:[^\w\s]{1,2} ?)?(\d{1,5})(?!\w)")
 """A number at the start of a piece of a row; before it the mark of a changed line or of a breakpoint."""

@@ -12,14 +12,14 @@ from math import ceil, inf
 from statistics import median
 from typing import Any, NamedTuple
 
+from gateway.geometry.boxes import Line, PageBlock, Rect, hull
+from gateway.geometry.reading_order import rows_of
 from gateway.ocr.extras import vision
 from gateway.ocr.layout.cell_ink import BLANK_STEP, GROUND_PERCENTILE
 from gateway.ocr.layout.cells import exact_columns
 from gateway.ocr.layout.code_extent import MAX_LEFT
 from gateway.ocr.layout.frames import sign_of
 from gateway.ocr.layout.line_numbers import Gutter, gutter_of, right_of
-from gateway.ocr.layout.reading_order import rows_of
-from gateway.ocr.types import Line, PageBlock, Rect, hull
 
 WORD_START = re.compile(r"\w{2,}")
 """What tells where text begins: a mark is one sign."""

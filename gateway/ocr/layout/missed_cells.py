@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import Any
 
+from gateway.geometry.boxes import Line, PageBlock, Rect, Table, Word, hull
+from gateway.geometry.tables import build_table
 from gateway.ocr.extras import vision
-from gateway.ocr.layout.tables import build_table
-from gateway.ocr.types import Line, PageBlock, Rect, Table, Word, hull
+from gateway.ocr.layout.ruling_lines import find_grid
 
 MIN_HEIGHT, MAX_HEIGHT = 0.38, 1.05
 """Height of a mark: a digit has about .6 of a line's box, which has margins. At half, commas that a box cut off are
@@ -45,11 +46,12 @@ def read_table(
     """A table block's lines with their words parted, and its table, None where it is none. Marks are looked for, and
     read, where the table has empty cells. `read`: reads lines; `part`: parts the words of one."""
     lines = [part(line) for line in block.lines]
-    table = build_table(gray, block.rect, lines, block.edges)
+    grid = find_grid(gray, block.rect)
+    table = build_table(grid, lines, block.edges)
     if table is None or all(cell.text for cell in table.cells):
         return lines, table
     marks = [part(mark) for mark in read(missed_marks(gray, block.rect, lines)) if mark.text and mark.fit >= MARK_FIT]
-    return ([*lines, *marks], build_table(gray, block.rect, [*lines, *marks], block.edges)) if marks else (lines, table)
+    return ([*lines, *marks], build_table(grid, [*lines, *marks], block.edges)) if marks else (lines, table)
 
 
 def missed_marks(gray: Any, rect: Rect, lines: Sequence[Line]) -> list[Line]:

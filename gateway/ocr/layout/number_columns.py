@@ -8,8 +8,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from gateway.geometry.boxes import Line, Rect, hull
 from gateway.ocr.layout.code_extent import MAX_GUTTER, row_step
-from gateway.ocr.types import Line, Rect, hull
 
 SAME_END = 0.5
 """Numbers end at one x within so many letters. At half, jitter of the boxes parts them; at double, brackets join."""

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gateway.geometry.boxes import Rect, Region
 from gateway.ocr.extras import vision
 from gateway.ocr.onnx import Network, digest_of, model_file, planes
-from gateway.ocr.types import Rect, Region
 
 MODEL = "layout_cdla.onnx"
 INPUT_HEIGHT, INPUT_WIDTH = 800, 608

@@ -8,21 +8,17 @@ explanation says otherwise.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
+from gateway.geometry.aligned_tables import aligned_tables, has_rows
+from gateway.geometry.boxes import Line, Rect, Region
+from gateway.geometry.panel_order import panel_of
+from gateway.geometry.reading_order import texts_beside
 from gateway.ocr.extras import vision
-from gateway.ocr.layout.aligned_tables import aligned_tables, has_rows
 from gateway.ocr.layout.banded_tables import LevelEdge, banded_tables
 from gateway.ocr.layout.code import code_regions
 from gateway.ocr.layout.code_extent import Rhythm
-from gateway.ocr.layout.panel_order import panel_of
-from gateway.ocr.layout.reading_order import texts_beside
-from gateway.ocr.types import Line, Rect, Region
 
-MAX_LINE_HEIGHT_RATIO = 5
-"""A line higher than so many median lines is a picture that the detector took for a letter. At half, large titles are
-ignored when pictures are looked for; at double, pictures of that size stay hidden behind their false line."""
 INSIDE_SHARE, IN_PICTURE_SHARE, TOUCH_SHARE = 0.5, 0.6, 0.3
 """A rectangle lies in another with the greater part of its area; a region gives way to a picture only with somewhat
 more, as its lines may be read; a picture that shares TOUCH_SHARE of the smaller area with a known figure or table is
@@ -151,12 +147,6 @@ def _inside(rect: Rect, others: list[Rect], share: float = INSIDE_SHARE) -> bool
 
 def _touches(rect: Rect, others: list[Rect]) -> bool:
     return any(rect.overlap(other) > TOUCH_SHARE * min(rect.area, other.area) for other in others)
-
-
-def plausible(lines: list[Line]) -> list[Line]:
-    """The lines without those far higher than usual: the detector takes some pictures for a giant letter."""
-    usual = median([line.rect.height for line in lines] or [0.0])
-    return [line for line in lines if line.rect.height <= MAX_LINE_HEIGHT_RATIO * usual]
 
 
 def picture_areas(pixels: Any, lines: list[Line]) -> list[Rect]:

@@ -6,19 +6,11 @@ Works on read blocks; knows neither pixels nor the wire. The shapes are describe
 import html
 import re
 from collections import Counter
-from itertools import pairwise
 
-from gateway.ocr.layout.blocks import block_rows
+from gateway.geometry.blocks import block_rows, paragraph
+from gateway.geometry.boxes import Line, PageBlock, Table
 from gateway.ocr.layout.code_text import code_text
-from gateway.ocr.types import Line, PageBlock, Table
 
-MAX_INDENT = 0.15
-MAX_WORD_SPACE = 0.8
-MAX_COLUMN_GAP = 1.2
-"""When a row continues the one before: that one starts within MAX_INDENT of the block's width, leaves no room for the
-next row's first word and a space of MAX_WORD_SPACE heights, and neither has a gap of MAX_COLUMN_GAP heights. Chosen; no
-single value was measured. At half, justified and ragged text keeps its line breaks; at double, lists and columns are
-run together."""
 SCRIPT_SHARE = 0.1
 """Share of the letters from which a script is named. Chosen: at half, a formula's Greek letters count as a script; at
 double, the second language of a bilingual page may not."""
@@ -31,7 +23,6 @@ lines: this share of lines of at most so many words. Chosen for wording alone; a
 neighbouring kind of page."""
 MAX_TEXT_CHARS, MAX_TITLES = 600, 8
 """Main text and headings quoted in a description. Chosen: a paragraph, as a description is no transcript."""
-BULLET = re.compile(r"^(?:[•·●▪◦‣\-–*]|\d{1,3}[.)]|[a-zA-Z][.)])\s*\S")
 
 
 def content_of(block: PageBlock) -> str:
@@ -70,38 +61,6 @@ def rows_text(block: PageBlock) -> list[str]:
     """The text of each of the block's rows, without empty ones."""
     rows = (" ".join(line.text for line in row if line.text) for row in block_rows(block))
     return [row for row in rows if row]
-
-
-def paragraph(block: PageBlock) -> str:
-    """The rows joined to running text; the break before a bullet, after a short row and between columns stays."""
-    text = ""
-    previous: list[Line] = []
-    for row in block_rows(block):
-        row = [line for line in row if line.text]
-        if not row:
-            continue
-        piece = " ".join(line.text for line in row)
-        if text:
-            flows = _runs_on(previous, row, block) and not BULLET.match(piece)
-            text += " " if flows else "\n"
-        text += piece
-        previous = row
-    return text
-
-
-def _runs_on(row: list[Line], following: list[Line], block: PageBlock) -> bool:
-    """Whether a row was broken only because the next row's first word had no room left on it."""
-    if not _is_unbroken(row) or not _is_unbroken(following):
-        return False
-    if row[0].rect.x1 - block.rect.x1 > MAX_INDENT * block.rect.width:
-        return False
-    first = following[0].words[0].rect.width if following[0].words else following[0].rect.width
-    return block.rect.x2 - row[-1].rect.x2 < first + MAX_WORD_SPACE * row[-1].rect.height
-
-
-def _is_unbroken(row: list[Line]) -> bool:
-    """Whether no gap in a row is as wide as one between columns."""
-    return all(right.rect.x1 - left.rect.x2 < MAX_COLUMN_GAP * left.rect.height for left, right in pairwise(row))
 
 
 def html_table(table: Table) -> str:

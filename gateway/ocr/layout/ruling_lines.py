@@ -4,12 +4,12 @@ Works on gray pixels; knows nothing of words. The thresholds are chosen; bench/o
 and no measurement of a single one is recorded.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from gateway.geometry.boxes import Rect
+from gateway.geometry.tables import Grid
 from gateway.ocr.extras import vision
-from gateway.ocr.types import Rect
 
 MIN_RULE_SHARE = 0.25
 MIN_RULE_PX = 15
@@ -43,75 +43,6 @@ AROUND_PX = 8
 OPEN_SIDE_SHARE, OPEN_END_PX = 0.04, 14
 """Room beyond the last rule that is a further column (plus AROUND_PX) or row, as share of the width and in pixels: more
 than the margin alone. At half, the margin counts as a cell; at double, a narrow open column is lost."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Positions of the rules in page pixels, and which walls between cells exist.
-
-    `walls_right[r][c]`: a wall between cell (r, c) and (r, c + 1); `walls_below[r][c]`: one below it.
-    """
-
-    xs: tuple[float, ...]
-    ys: tuple[float, ...]
-    walls_right: tuple[tuple[bool, ...], ...]
-    walls_below: tuple[tuple[bool, ...], ...]
-
-    @property
-    def row_count(self) -> int:
-        return len(self.ys) - 1
-
-    @property
-    def column_count(self) -> int:
-        return len(self.xs) - 1
-
-    def row_at(self, y: float) -> int:
-        """The number of the row at a height, -1 above the first rule, `row_count` below the last."""
-        return sum(y > rule for rule in self.ys) - 1
-
-    def place(self, rect: Rect) -> tuple[int, int] | None:
-        """Row and column of the rectangle's middle; None outside the grid."""
-        row, column = self.row_at(rect.center_y), sum(rect.center_x > rule for rule in self.xs) - 1
-        if 0 <= row < self.row_count and 0 <= column < self.column_count:
-            return row, column
-        return None
-
-    def cells(self) -> list[tuple[int, int, int, int]]:
-        """(row, column, row span, column span) of every cell, row by row."""
-        covered: set[tuple[int, int]] = set()
-        found = []
-        for row in range(self.row_count):
-            for column in range(self.column_count):
-                if (row, column) in covered:
-                    continue
-                rows, columns = self._extent(row, column, covered)
-                covered.update((row + r, column + c) for r in range(rows) for c in range(columns))
-                found.append((row, column, rows, columns))
-        return found
-
-    def owners(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """For every grid position the top left position of the cell that covers it."""
-        return {
-            (top + row, left + column): (top, left)
-            for top, left, rows, columns in self.cells()
-            for row in range(rows)
-            for column in range(columns)
-        }
-
-    def _extent(self, row: int, column: int, covered: set[tuple[int, int]]) -> tuple[int, int]:
-        columns = 1
-        while (
-            column + columns < self.column_count
-            and not self.walls_right[row][column + columns - 1]
-            and (row, column + columns) not in covered
-        ):
-            columns += 1
-        rows = 1
-        while row + rows < self.row_count and not any(
-            self.walls_below[row + rows - 1][column + c] for c in range(columns)
-        ):
-            rows += 1
-        return rows, columns
 
 
 def find_grid(gray: Any, rect: Rect) -> Grid | None:

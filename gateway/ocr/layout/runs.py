@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gateway.geometry.boxes import Line
 from gateway.ocr.layout.cells import CellGrid
 from gateway.ocr.layout.code_text import LIGATURES, without_ligatures
 from gateway.ocr.layout.spelling import as_code
-from gateway.ocr.types import Line
 
 MIN_NUMBERED = 3
 """Rows that begin with a number, which ends in the same column, of a gutter."""

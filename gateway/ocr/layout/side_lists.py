@@ -8,7 +8,7 @@ all together. Lengths are in line heights.
 from collections.abc import Callable
 from statistics import median
 
-from gateway.ocr.types import Line, Rect, hull
+from gateway.geometry.boxes import Line, Rect, hull
 
 SAME_EDGE = 0.6
 """Left edges that differ by less are one: boxes have margins."""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 
+from gateway.geometry.boxes import Line
 from gateway.ocr.scripts.tesseract import words_of
-from gateway.ocr.types import Line
 
 LATIN_WORD = re.compile(r"[A-Za-z]+")
 SEEN = 0.6

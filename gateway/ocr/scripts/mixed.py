@@ -12,9 +12,9 @@ from functools import partial
 from statistics import median
 from typing import Any, Protocol
 
+from gateway.geometry.boxes import Line, Rect, hull
 from gateway.ocr.scripts import guess, packs
 from gateway.ocr.scripts.latin_words import without_invented_words, without_seen_words
-from gateway.ocr.types import Line, Rect, hull
 
 DOUBTFUL_FIT = 0.93
 """Fit below which a line is doubtful. Measured on the pages described in bench/train_scripts.py: nine in ten lines in

@@ -10,9 +10,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from gateway.geometry.boxes import Line, Rect, Word
 from gateway.ocr.extras import pillow, vision
 from gateway.ocr.scripts import packs
-from gateway.ocr.types import Line, Rect, Word
 
 MAX_LOADED = 4
 """Languages kept in memory (10 to 60 MB each). Chosen: at half, a page of two scripts beside English loads data over

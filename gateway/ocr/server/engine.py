@@ -11,6 +11,9 @@ from itertools import islice
 
 from gateway.config.environment import keep_numpy_to_one_thread
 from gateway.domain import Json
+from gateway.geometry.blocks import build_blocks
+from gateway.geometry.boxes import Line, PageBlock, Rect, Region, hull
+from gateway.geometry.panel_order import page_order
 from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import decode_page
 from gateway.ocr.image.deskew import Frame, level, tilt_of
@@ -20,10 +23,8 @@ from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten
 from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.image.small_print import mended
 from gateway.ocr.layout import render
-from gateway.ocr.layout.blocks import build_blocks
 from gateway.ocr.layout.glyphs import read_block
 from gateway.ocr.layout.missed_cells import read_table
-from gateway.ocr.layout.panel_order import page_order
 from gateway.ocr.layout.region_model import LayoutModel
 from gateway.ocr.layout.regions import View, complete
 from gateway.ocr.layout.ruling_lines import ruled_regions
@@ -33,7 +34,6 @@ from gateway.ocr.server.orientation import quarter_turns
 from gateway.ocr.server.page_reading import PageReading, page_shape
 from gateway.ocr.text import locate
 from gateway.ocr.text.line_reader import LineReader
-from gateway.ocr.types import Line, PageBlock, Rect, Region, hull
 from gateway.wire import ocr as wire
 
 UNREAD_LABELS = ("image", "equation")  # blocks that keep their box though nothing is read

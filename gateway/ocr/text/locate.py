@@ -8,7 +8,7 @@ import difflib
 import unicodedata
 from dataclasses import dataclass
 
-from gateway.ocr.types import Line, Rect, hull
+from gateway.geometry.boxes import Line, Rect, hull
 
 FUZZY_RATIO = 0.8
 MIN_FUZZY_CHARS = 4

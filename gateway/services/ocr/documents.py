@@ -6,7 +6,7 @@ A page is drawn when it is asked for, so that a document never lies in memory as
 from dataclasses import dataclass
 
 from gateway.errors import InvalidRequest
-from gateway.ocr.types import no_such_pages
+from gateway.geometry.boxes import no_such_pages
 from gateway.ports import PagePicture, PagePictures
 from gateway.services.ocr.data_urls import decode_file
 from gateway.services.ocr.images import Image

@@ -7,9 +7,9 @@ import cv2
 import numpy
 import pytest
 
+from gateway.geometry.boxes import Line, Rect
 from gateway.ocr.image.deskew import Frame
 from gateway.ocr.image.flatten import flattened, moved, point_at, sheet_matrix
-from gateway.ocr.types import Line, Rect
 
 SIZE = (900, 700)
 CORNERS = numpy.float32([[110, 90], [800, 60], [850, 640], [60, 600]])

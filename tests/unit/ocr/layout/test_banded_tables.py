@@ -1,7 +1,7 @@
 """Tables whose rows are parted by rules or stripes alone."""
 
+from gateway.geometry.boxes import Rect
 from gateway.ocr.layout.banded_tables import LevelEdge, banded_tables
-from gateway.ocr.types import Rect
 
 
 def cells(xs: list[float], y: float, width: float = 80) -> list[Rect]:

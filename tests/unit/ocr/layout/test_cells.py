@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy
 from PIL import Image, ImageDraw
 
+from gateway.geometry.boxes import Line, PageBlock, Rect
 from gateway.ocr.layout.cells import cell_grid, without_sides
 from gateway.ocr.layout.code_text import code_text
 from gateway.ocr.layout.glyphs import read_block, read_cells
-from gateway.ocr.types import Line, PageBlock, Rect
 from tests.support.ocr_pages import font
 
 FACE = font(16, "SansMono")

@@ -6,12 +6,12 @@ from functools import partial
 import numpy
 from PIL import Image, ImageDraw
 
+from gateway.geometry.boxes import Line, Rect, Region
 from gateway.ocr.image.ink import measure, rhythm
 from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.layout.code import code_regions
 from gateway.ocr.layout.code_text import code_text, is_monospaced
 from gateway.ocr.layout.render import fenced
-from gateway.ocr.types import Line, Rect, Region
 from tests.support.ocr_pages import font
 
 CODE = (

@@ -4,8 +4,8 @@ import numpy
 import pytest
 from PIL import Image, ImageDraw
 
+from gateway.geometry.boxes import Line, Rect
 from gateway.ocr.layout.missed_cells import DASH, missed_marks
-from gateway.ocr.types import Line, Rect
 from tests.support.cpu_time import takes_less
 from tests.support.ocr_pages import font
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy
 
-from gateway.ocr.layout.blocks import build_blocks
+from gateway.geometry.blocks import build_blocks
+from gateway.geometry.boxes import Line, Rect, Region
 from gateway.ocr.layout.regions import View, complete, picture_areas
-from gateway.ocr.types import Line, Rect, Region
 
 Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
 

@@ -3,12 +3,12 @@
 import numpy
 from PIL import Image, ImageDraw
 
+from gateway.geometry.boxes import Rect
 from gateway.ocr.colours import any_colour
 from gateway.ocr.layout.cells import cell_grid
 from gateway.ocr.layout.code_text import code_text
 from gateway.ocr.layout.glyphs import read_cells
 from gateway.ocr.layout.guides import without_guides
-from gateway.ocr.types import Rect
 from tests.unit.ocr.layout.test_cells import FACE, LEFT, PITCH, STEP, TOP, Pixels, drawn, line
 
 

@@ -1,7 +1,7 @@
 """Lists side by side are found by their bullets, each with its heading; rows of a table are none."""
 
+from gateway.geometry.boxes import Line, Rect
 from gateway.ocr.layout.side_lists import lists_beside
-from gateway.ocr.types import Line, Rect
 
 LEFT, RIGHT = 80.0, 640.0
 

@@ -1,9 +1,9 @@
 """What slides and letters set side by side is read part by part: captions, headed columns, blocks far apart."""
 
+from gateway.geometry.boxes import Line, Rect
 from gateway.ocr.layout.captions import captioned
 from gateway.ocr.layout.headed_columns import headed_columns
 from gateway.ocr.layout.islands import islands
-from gateway.ocr.types import Line, Rect
 
 PICTURE = Rect(50, 100, 350, 300)
 CAPTION = Rect(50, 310, 300, 330)

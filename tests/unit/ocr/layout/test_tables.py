@@ -6,13 +6,13 @@ import numpy
 import pytest
 from PIL import Image, ImageDraw
 
+from gateway.geometry.aligned_tables import aligned_tables
+from gateway.geometry.boxes import Line, Rect, Table, Word
+from gateway.geometry.reading_order import bands_of, rows_of
+from gateway.geometry.tables import Grid, build_table, column_table, ruled_table
 from gateway.ocr.image.ink import measure, part_words, parts_of, without_rules
 from gateway.ocr.image.page_ink import PageInk
-from gateway.ocr.layout.aligned_tables import aligned_tables
-from gateway.ocr.layout.reading_order import bands_of, rows_of
-from gateway.ocr.layout.ruling_lines import Grid, ruled_regions
-from gateway.ocr.layout.tables import build_table, column_table, ruled_table
-from gateway.ocr.types import Line, Rect, Table, Word
+from gateway.ocr.layout.ruling_lines import find_grid, ruled_regions
 from tests.support.ocr_pages import font
 
 FACE = font(20)
@@ -137,7 +137,7 @@ def test_columns_that_nearly_touch_part_where_the_lines_of_the_detector_do() -> 
         for n, row in enumerate(pieces)
         for x, text in zip((0, 100), row, strict=True)
     ]
-    table = build_table(numpy.full((200, 300), 255, numpy.uint8), Rect(0, 0, 200, 160), lines)
+    table = build_table(find_grid(numpy.full((200, 300), 255, numpy.uint8), Rect(0, 0, 200, 160)), lines)
     assert table is not None
     assert [cell.text for cell in table.cells] == [text for row in pieces for text in row]
 
@@ -170,7 +170,7 @@ def test_the_edges_of_stripes_decide_which_lines_are_one_row() -> None:
         for y, texts_ in ((100, "ab"), (122, "c"), (150, "de"), (172, "f"))
         for x, text in zip((50, 300), texts_, strict=False)
     ]
-    table = build_table(gray, Rect(40, 95, 400, 200), lines, (95, 146, 200))
+    table = build_table(find_grid(gray, Rect(40, 95, 400, 200)), lines, (95, 146, 200))
     assert texts(table) == [["a c", "b"], ["d f", "e"]]
 
 
@@ -201,7 +201,7 @@ def read_line(x: float, y: float, *texts: str) -> Line:
 def test_a_card_with_a_picture_and_a_button_is_no_table() -> None:
     page = framed((10, 10, 210, 310), (30, 30, 190, 150), (30, 260, 90, 295))
     card = [read_line(30, 170, "Oak", "desk"), read_line(30, 200, "349.00", "EUR"), read_line(36, 268, "Add", "it")]
-    assert build_table(page, Rect(10, 10, 210, 310), card) is None
+    assert build_table(find_grid(page, Rect(10, 10, 210, 310)), card) is None
 
 
 def test_the_margin_between_a_screen_s_rim_and_the_rules_is_no_row_or_column() -> None:
@@ -212,7 +212,7 @@ def test_the_margin_between_a_screen_s_rim_and_the_rules_is_no_row_or_column() -
     for x in (5, 180, 360):
         draw.line((x, 60, x, 210), fill=120)
     cells = [read_line(20 + 175 * c, 75 + 50 * r, f"c{r}{c}") for r in range(3) for c in range(2)]
-    table = build_table(numpy.asarray(image), Rect(5, 5, 400, 215), cells)
+    table = build_table(find_grid(numpy.asarray(image), Rect(5, 5, 400, 215)), cells)
     assert texts(table) == [["c00", "c01"], ["c10", "c11"], ["c20", "c21"]]
 
 
@@ -239,7 +239,7 @@ def test_a_pale_rule_close_to_text_still_parts_two_rows() -> None:
     cells = [read_line(26, 12 + 24 * r, str(r + 1)) for r in range(3)] + [
         read_line(80, 12 + 24 * r, "x") for r in range(3)
     ]
-    assert texts(build_table(numpy.asarray(image), Rect(10, 10, 390, 82), cells)) == [
+    assert texts(build_table(find_grid(numpy.asarray(image), Rect(10, 10, 390, 82)), cells)) == [
         ["1", "x"],
         ["2", "x"],
         ["3", "x"],

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from gateway.geometry.boxes import Line, Rect
 from gateway.ocr.scripts import guess, packs
 from gateway.ocr.scripts.mixed import LACKING_FIT, is_suspect, resolve, sample_of
-from gateway.ocr.types import Line, Rect
 
 CYRILLIC = "KopeHOBata nanKa He Moxe Aa ce npevMeHyBa"
 """What the first reader makes of Bulgarian."""

@@ -7,10 +7,10 @@ import numpy
 import pytest
 from PIL import Image, ImageDraw
 
+from gateway.geometry.boxes import Rect
 from gateway.ocr.scripts import packs
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract, read_lines
 from gateway.ocr.server.engine import OcrEngine
-from gateway.ocr.types import Rect
 from gateway.wire.ocr import FREE
 from tests.support.ocr_pages import font, png
 

@@ -4,9 +4,9 @@ import cv2
 import numpy
 from PIL import Image, ImageDraw
 
+from gateway.geometry.boxes import Line, Rect
 from gateway.ocr.image.page_ink import PageInk
 from gateway.ocr.server.page_reading import page_shape
-from gateway.ocr.types import Line, Rect
 
 LEFT, RIGHT = 60, 640
 

@@ -6,14 +6,12 @@ and no measurement of a single one is recorded.
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
-from typing import Any
 
-from gateway.ocr.layout.reading_order import bands_of, rows_of
-from gateway.ocr.layout.ruling_lines import Grid, find_grid
-from gateway.ocr.types import Cell, Line, Rect, Table, Word
+from gateway.geometry.boxes import Cell, Line, Rect, Table, Word
+from gateway.geometry.reading_order import bands_of, rows_of
 
 MIN_ROWS, MIN_COLUMNS = 2, 2
 """What has fewer rows or columns is a line or a list."""
@@ -46,18 +44,86 @@ TWO_KINDS_OF_GAPS = 0.4
 half, the jitter of boxes joins rows; at double, wrapped cells become rows."""
 
 
-def build_table(gray: Any, rect: Rect, lines: list[Line], edges: Sequence[float] = ()) -> Table | None:
-    """The table inside `rect`; None when its words form no two rows and two columns.
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Positions of the rules in page pixels, and which walls between cells exist.
 
-    `gray`: the page, 8 bits; `lines`: read lines inside, with their words parted (ink.part_words); `edges`: the y of
-    the sides of its rows, where rules or stripes show them (banded_tables).
+    `walls_right[r][c]`: a wall between cell (r, c) and (r, c + 1); `walls_below[r][c]`: one below it.
+    """
+
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+    walls_right: tuple[tuple[bool, ...], ...]
+    walls_below: tuple[tuple[bool, ...], ...]
+
+    @property
+    def row_count(self) -> int:
+        return len(self.ys) - 1
+
+    @property
+    def column_count(self) -> int:
+        return len(self.xs) - 1
+
+    def row_at(self, y: float) -> int:
+        """The number of the row at a height, -1 above the first rule, `row_count` below the last."""
+        return sum(y > rule for rule in self.ys) - 1
+
+    def place(self, rect: Rect) -> tuple[int, int] | None:
+        """Row and column of the rectangle's middle; None outside the grid."""
+        row, column = self.row_at(rect.center_y), sum(rect.center_x > rule for rule in self.xs) - 1
+        if 0 <= row < self.row_count and 0 <= column < self.column_count:
+            return row, column
+        return None
+
+    def cells(self) -> list[tuple[int, int, int, int]]:
+        """(row, column, row span, column span) of every cell, row by row."""
+        covered: set[tuple[int, int]] = set()
+        found = []
+        for row in range(self.row_count):
+            for column in range(self.column_count):
+                if (row, column) in covered:
+                    continue
+                rows, columns = self._extent(row, column, covered)
+                covered.update((row + r, column + c) for r in range(rows) for c in range(columns))
+                found.append((row, column, rows, columns))
+        return found
+
+    def owners(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """For every grid position the top left position of the cell that covers it."""
+        return {
+            (top + row, left + column): (top, left)
+            for top, left, rows, columns in self.cells()
+            for row in range(rows)
+            for column in range(columns)
+        }
+
+    def _extent(self, row: int, column: int, covered: set[tuple[int, int]]) -> tuple[int, int]:
+        columns = 1
+        while (
+            column + columns < self.column_count
+            and not self.walls_right[row][column + columns - 1]
+            and (row, column + columns) not in covered
+        ):
+            columns += 1
+        rows = 1
+        while row + rows < self.row_count and not any(
+            self.walls_below[row + rows - 1][column + c] for c in range(columns)
+        ):
+            rows += 1
+        return rows, columns
+
+
+def build_table(grid: Grid | None, lines: list[Line], edges: Sequence[float] = ()) -> Table | None:
+    """The table of some lines; None when their words form no two rows and two columns.
+
+    `grid`: the rules drawn around them, as far as there are any; `lines`: read lines, with their words parted;
+    `edges`: the y of the sides of its rows, where rules or stripes show them.
     """
     pieces = [[word for word in line.words or (Word(line.text, line.rect),) if word.text] for line in lines]
     words = [word for piece in pieces for word in piece]
     ends = {word.rect for piece in pieces if piece for word in (piece[0], piece[-1])}
     if not words:
         return None
-    grid = find_grid(gray, rect)
     table = ruled_table(grid, words) if grid is not None and not _is_cut(grid, pieces) else None
     return table or column_table(words, grid, ends, edges)
 

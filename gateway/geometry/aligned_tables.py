@@ -8,8 +8,8 @@ explanation says otherwise.
 from itertools import combinations, pairwise
 from statistics import median
 
-from gateway.ocr.layout.reading_order import bands_of, rows_of
-from gateway.ocr.types import Line, Rect, hull
+from gateway.geometry.boxes import Line, Rect, hull
+from gateway.geometry.reading_order import bands_of, rows_of
 
 MIN_TABLE_ROWS = 3
 MIN_TABLE_COLUMNS = 3

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from gateway.ocr.layout.side_blocks import Row, blocks_apart
-from gateway.ocr.types import Rect, hull
+from gateway.geometry.boxes import Rect, hull
+from gateway.geometry.side_blocks import Row, blocks_apart
 
 MAX_CROSSING_SHARE = 0.35
 """Share of an area's lines that may cross a gutter: titles, captions, footers and wide figures of a short page of two

@@ -8,14 +8,15 @@ The thresholds below are chosen; bench/ocr.py scores them all together, and no m
 Ratios compare with the page's running text (`Body`).
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
-from gateway.ocr.layout.panel_order import page_order
-from gateway.ocr.layout.reading_order import rows_of
-from gateway.ocr.layout.regions import plausible
-from gateway.ocr.types import Line, PageBlock, Rect, Region, hull
+from gateway.geometry.boxes import Line, PageBlock, Rect, Region, hull
+from gateway.geometry.panel_order import page_order
+from gateway.geometry.reading_order import rows_of
 
 LABELS = {"title": "title", "table": "table", "figure": "image", "code": "code", "equation": "equation"}
 WHOLE = ("table", "figure", "code", "equation")
@@ -56,6 +57,17 @@ JOIN_OVERLAP, JOIN_GAP, JOIN_SHIFT = 0.3, 0.45, 1.2
 less than JOIN_SHIFT, all in heights of running text. Chosen: boxes of neighbouring lines overlap by their margins,
 lines of one paragraph are set closer than half a height, and a first line's indent is about one. At half, paragraphs
 that the model cut stay cut; at double, paragraphs set apart by a blank line, or from different columns, merge."""
+MAX_LINE_HEIGHT_RATIO = 5
+"""A line higher than so many median lines is a picture that the detector took for a letter. At half, large titles are
+ignored when pictures are looked for; at double, pictures of that size stay hidden behind their false line."""
+MAX_INDENT = 0.15
+MAX_WORD_SPACE = 0.8
+MAX_COLUMN_GAP = 1.2
+"""When a row continues the one before: that one starts within MAX_INDENT of the block's width, leaves no room for the
+next row's first word and a space of MAX_WORD_SPACE heights, and neither has a gap of MAX_COLUMN_GAP heights. Chosen; no
+single value was measured. At half, justified and ragged text keeps its line breaks; at double, lists and columns are
+run together."""
+BULLET = re.compile(r"^(?:[•·●▪◦‣\-–*]|\d{1,3}[.)]|[a-zA-Z][.)])\s*\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,3 +280,41 @@ def block_rows(block: PageBlock) -> list[list[Line]]:
     """A block's lines in rows from the top, each row from the left."""
     rects: list[Rect] = [line.rect for line in block.lines]
     return [[block.lines[i] for i in row] for row in rows_of(rects, range(len(rects)))]
+
+
+def plausible(lines: list[Line]) -> list[Line]:
+    """The lines without those far higher than usual: the detector takes some pictures for a giant letter."""
+    usual = median([line.rect.height for line in lines] or [0.0])
+    return [line for line in lines if line.rect.height <= MAX_LINE_HEIGHT_RATIO * usual]
+
+
+def paragraph(block: PageBlock) -> str:
+    """The rows joined to running text; the break before a bullet, after a short row and between columns stays."""
+    text = ""
+    previous: list[Line] = []
+    for row in block_rows(block):
+        row = [line for line in row if line.text]
+        if not row:
+            continue
+        piece = " ".join(line.text for line in row)
+        if text:
+            flows = _runs_on(previous, row, block) and not BULLET.match(piece)
+            text += " " if flows else "\n"
+        text += piece
+        previous = row
+    return text
+
+
+def _runs_on(row: list[Line], following: list[Line], block: PageBlock) -> bool:
+    """Whether a row was broken only because the next row's first word had no room left on it."""
+    if not _is_unbroken(row) or not _is_unbroken(following):
+        return False
+    if row[0].rect.x1 - block.rect.x1 > MAX_INDENT * block.rect.width:
+        return False
+    first = following[0].words[0].rect.width if following[0].words else following[0].rect.width
+    return block.rect.x2 - row[-1].rect.x2 < first + MAX_WORD_SPACE * row[-1].rect.height
+
+
+def _is_unbroken(row: list[Line]) -> bool:
+    """Whether no gap in a row is as wide as one between columns."""
+    return all(right.rect.x1 - left.rect.x2 < MAX_COLUMN_GAP * left.rect.height for left, right in pairwise(row))

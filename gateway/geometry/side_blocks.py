@@ -6,7 +6,7 @@ together.
 
 from collections.abc import Sequence
 
-from gateway.ocr.types import Rect, hull
+from gateway.geometry.boxes import Rect, hull
 
 MIN_APART_HEIGHTS, MIN_APART_SHARE = 8, 0.22
 """Two blocks beside one another, as the two addresses at the head of a letter, are further apart than this, in heights
