@@ -39,6 +39,7 @@ class Server:
     one that hangs. `stuck_s`: a blocked event loop; at half, a swapping machine loses sound workers, at double, callers
     of a stuck one wait 20 s. `backlog`: a burst waits instead of being refused; at double, only more clients wait for a
     busy server. `max_in_flight`: bounds memory; at half, a machine of many streams refuses early.
+    `websocket_per_key`: open sockets of one key.
     `trusted_proxies`: none, since anybody can send the header that they are believed for.
     """
 
@@ -55,6 +56,8 @@ class Server:
     stuck_s: float = 10
     backlog: int = 1024
     max_in_flight: int = 1024
+    websocket: bool = True
+    websocket_per_key: int = 64
     allowed_origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     tls: Tls | None = None
@@ -127,6 +130,32 @@ class Shared:
     outage_cache_s: float = 300
     store: str = "shared"
     response_ttl_s: float = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundLimits:
+    """Responses made with `background: true`, running or waiting: of one key, of all, and how long one may take."""
+
+    per_key: int = 8
+    total: int = 64
+    max_s: float = 7200
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationLimits:
+    """How many conversations a key may have, and what one may hold."""
+
+    per_key: int = 1000
+    items: int = 2000
+    max_bytes: int = 4_194_304
+
+
+@dataclass(frozen=True, slots=True)
+class Responses:
+    """What is kept for the responses route beside the responses themselves."""
+
+    background: BackgroundLimits = field(default_factory=BackgroundLimits)
+    conversations: ConversationLimits = field(default_factory=ConversationLimits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gateway.config.model_settings import LocalEmbedding, LocalLlm, LocalOcr, Model, Ocr, Upstream
 from gateway.config.sanitize_settings import GuardrailSettings, Sanitize
-from gateway.config.server_settings import Access, Limits, Log, Ops, Price, Server, Shared, Usage
+from gateway.config.server_settings import Access, Limits, Log, Ops, Price, Responses, Server, Shared, Usage
 from gateway.config.web_settings import HostedSearch, IndexStore, McpServer, Render, Search, Web
 from gateway.domain import TEXT_MODEL
 
@@ -27,6 +27,7 @@ class Config:
     access: Access = field(default_factory=Access)
     limits: Limits = field(default_factory=Limits)
     shared: Shared = field(default_factory=Shared)
+    responses: Responses = field(default_factory=Responses)
     prices: tuple[Price, ...] = ()
     usage: Usage = field(default_factory=Usage)
     models: tuple[Model, ...] = ()

@@ -120,7 +120,9 @@ class _Run:
 class Runs:
     """The runs of this process; those of others are read from the store and cancelled over the bus."""
 
-    def __init__(self, store: ResponseStore, entries: Entries, places: Windows, bus: Bus, limits: BackgroundLimits) -> None:
+    def __init__(
+        self, store: ResponseStore, entries: Entries, places: Windows, bus: Bus, limits: BackgroundLimits
+    ) -> None:
         """`entries`: the kept events and leases. `places`: counts runs by key, and all."""
         self._store = store
         self._entries = entries
@@ -443,4 +445,6 @@ def _available() -> "contextlib.Iterator[None]":
     try:
         yield
     except StateDown:
-        raise StateUnavailable("background responses cannot be reached for the moment", retry_after_s=_RETRY_S) from None
+        raise StateUnavailable(
+            "background responses cannot be reached for the moment", retry_after_s=_RETRY_S
+        ) from None
