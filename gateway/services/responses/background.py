@@ -2,13 +2,14 @@
 
 Theory of operation. A run is a task that reads the events of one response to their end:
 
-| state     | entered by                          | what the store has                  | left by                            |
-|-----------|-------------------------------------|-------------------------------------|------------------------------------|
-| queued    | `start`                             | the response, `queued`; its input   | the first event; an ending         |
-| running   | the first event of the upstream     | as before, and the events so far    | an ending                          |
-| completed, incomplete | the events' end         | the finished response               | -                                  |
-| failed    | an error, `max_s`, the server's end | the response with its error         | -                                  |
-| cancelled | `cancel`, the end of its key        | the response without output         | -                                  |
+| state      | entered by                          | the store has                     | left by                    |
+|------------|-------------------------------------|-----------------------------------|----------------------------|
+| queued     | `start`                             | the response, `queued`; its input | the first event, an ending |
+| running    | the first event                     | as before, and the events so far  | an ending                  |
+| completed, | the events' end                     | the finished response             | -                          |
+| incomplete |                                     |                                   |                            |
+| failed     | an error, `max_s`, the server's end | the response with its error       | -                          |
+| cancelled  | `cancel`, the end of its key        | the response without output       | -                          |
 
 The process that runs it keeps a lease in the store, renewed every few seconds. Who reads an unfinished response without
 a lease declares it failed (`server_stopped`): its process has died. A run is cancelled from any process by a message on
@@ -21,7 +22,7 @@ place in the list of frames is its sequence number. Source: OpenAI API reference
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -34,7 +35,6 @@ from gateway.errors import (
     GatewayError,
     InternalError,
     InvalidRequest,
-    NotFound,
     Overloaded,
     RateLimited,
     StateUnavailable,
@@ -61,7 +61,6 @@ _FLUSHES = 50
 _MAX_FRAMES_BYTES = 16 * 1024 * 1024
 _MAX_HELD_BYTES = 256 * 1024 * 1024
 """Of the requests of all runs of a process."""
-_SHOWN_ID_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +92,7 @@ class _Run:
     chunks: int = 0
     flushed_s: float = 0.0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    is_begun: bool = False
     is_over: bool = False
     ending: str = ""
     task: "asyncio.Task[None] | None" = None
@@ -100,6 +100,10 @@ class _Run:
     @property
     def key(self) -> tuple[str, str]:
         return self.job.owner, self.job.response["id"]
+
+    @property
+    def state(self) -> str:
+        return "in_progress" if self.is_begun else "queued"
 
     def add(self, events: list[Event]) -> None:
         """Keep the events for who reads them, and wake those who wait."""
@@ -163,7 +167,7 @@ class Runs:
         if response.get("status") not in UNFINISHED:
             return response
         if run := self._running.get(key):
-            return {**response, "status": "in_progress" if run.job.response["model"] and run.frames_bytes else "queued"}
+            return {**response, "status": run.state}
         with _available():
             lease = await self._entries.get(owner, _lease(key[1]))
         if lease is not None:
@@ -181,6 +185,13 @@ class Runs:
         if response["status"] != "cancelled":
             raise InvalidRequest(f"Cannot cancel a {response['status']} response.", param="response_id")
         return response
+
+    async def refuse_running(self, owner: str, response_id: str) -> None:
+        """Raises NotFound, and InvalidRequest for a response that is not finished."""
+        response = await self.settled(owner, (await self._store.get(owner, response_id)).response)
+        if response["status"] in UNFINISHED:
+            text = "this response is still running in the background; cancel it before it is deleted"
+            raise InvalidRequest(text, param="response_id")
 
     async def events(self, owner: str, response_id: str, after: int) -> AsyncGenerator[list[Event], None]:
         """The events with a higher sequence number than `after`, to the end of the run. Raises NotFound, InvalidRequest
@@ -214,10 +225,13 @@ class Runs:
             self._watching.cancel()
 
     async def _run(self, run: _Run) -> None:
-        job = run.job
+        job, batches_seen = run.job, 0  # the first one says that the run is queued
         try:
             async with asyncio.timeout(self._limits.max_s), aclosing(job.events) as batches:
                 async for batch in batches:
+                    if batches_seen == 1:
+                        run.is_begun = True
+                    batches_seen += 1
                     run.add(batch)
                     if time.monotonic() - run.flushed_s > max(_FLUSH_S, (time.monotonic() - run.began_s) / _FLUSHES):
                         await self._flush(run)
@@ -279,8 +293,7 @@ class Runs:
         if run.is_over:
             await self._entries.delete(owner, _lease(response_id))
             return
-        state = b"in_progress" if run.frames_bytes else b"queued"
-        await self._entries.put(Entry(owner, _lease(response_id), state, _LEASE_S))
+        await self._entries.put(Entry(owner, _lease(response_id), run.state.encode(), _LEASE_S))
         for name in _places(owner):
             await self._places.hold(name, {response_id: _LEASE_S})
 
@@ -415,11 +428,6 @@ def checked_after(value: str | None) -> int:
     return int(value)
 
 
-def not_found(response_id: str) -> NotFound:
-    """The error for a response that is not there."""
-    return NotFound(f"response '{response_id[:_SHOWN_ID_CHARS]}' not found", code="response_not_found")
-
-
 def _error(code: str, message: str) -> GatewayError:
     return InternalError(message, code=code)
 
@@ -441,7 +449,7 @@ def _chunk(response_id: str, number: int) -> str:
 
 
 @contextlib.contextmanager
-def _available() -> "contextlib.Iterator[None]":
+def _available() -> Iterator[None]:
     try:
         yield
     except StateDown:

@@ -120,25 +120,19 @@ class Conversations:
     async def changing(self, owner: str, conversation_id: str) -> AsyncIterator[Conversation]:
         """The conversation, which is written when the block ends without an error. Raises InvalidRequest
         (`conversation_locked`) where another change does not end within _LOCK_WAIT_S."""
-        async with self.locked(owner, conversation_id, wait_s=_LOCK_WAIT_S):
+        lock = await self.lock(owner, conversation_id, wait_s=_LOCK_WAIT_S)
+        async with lock.held():
             conversation = await self.get(owner, conversation_id)
             yield conversation
             await self._put(owner, conversation)
 
-    @contextlib.asynccontextmanager
-    async def locked(self, owner: str, conversation_id: str, wait_s: float = 0.0) -> AsyncIterator[None]:
-        """Nobody else changes the conversation during the block, however long it lasts. Raises InvalidRequest
-        (`conversation_locked`)."""
-        name, member = f"conversation:{owner}:{conversation_id}", secrets.token_hex(8)
+    async def lock(self, owner: str, conversation_id: str, wait_s: float = 0.0) -> "Lock":
+        """Take a conversation, which nobody else changes until the lock is released or _LOCK_S are over. Raises
+        InvalidRequest (`conversation_locked`)."""
+        lock = Lock(self._locks, f"conversation:{owner}:{conversation_id}")
         with _available():
-            await self._take(name, member, wait_s)
-        renewing = asyncio.create_task(self._renew(name, member))
-        try:
-            yield
-        finally:
-            renewing.cancel()
-            with contextlib.suppress(StateDown):  # it ends by itself
-                await self._locks.release(name, [member])
+            await lock.take(wait_s)
+        return lock
 
     async def append(self, owner: str, conversation_id: str, items: Sequence[Json]) -> None:
         """Add the items of a finished turn, whose caller has the lock. Raises InvalidRequest where the conversation is
@@ -147,9 +141,33 @@ class Conversations:
         conversation.items += with_ids(items)
         await self._put(owner, conversation)
 
-    async def _take(self, name: str, member: str, wait_s: float) -> None:
+    async def _put(self, owner: str, conversation: Conversation) -> None:
+        limits, count = self._limits, len(conversation.items)
+        fields = {name: getattr(conversation, name) for name in ("id", "created_at", "metadata", "items")}
+        value = orjson.dumps(fields)
+        for number, limit, unit in ((count, limits.items, "items"), (len(value), limits.max_bytes, "bytes")):
+            if number > limit:
+                raise InvalidRequest(
+                    f"the conversation would have {number} {unit}; the limit is {limit}; begin a new one",
+                    param="conversation",
+                    code="conversation_full",
+                )
+        with _available():
+            is_kept = await self._entries.put(Entry(owner, conversation.id, value, TTL_S))
+        if not is_kept:
+            raise StateUnavailable("there is no room for more conversations; delete some", retry_after_s=_RETRY_S)
+
+
+class Lock:
+    """One taker of a conversation."""
+
+    def __init__(self, locks: Windows, name: str) -> None:
+        self._locks, self._name, self._member = locks, name, secrets.token_hex(8)
+
+    async def take(self, wait_s: float) -> None:
+        """Take it, or wait for it. Raises InvalidRequest (`conversation_locked`), StateDown."""
         end_s = time.monotonic() + wait_s
-        while (await self._locks.take(name, 1, _LOCK_S, member)).wait_s:
+        while (await self._locks.take(self._name, 1, _LOCK_S, self._member)).wait_s:
             if time.monotonic() >= end_s:
                 raise InvalidRequest(
                     "conversation: another response is being added to it; wait for that to end",
@@ -158,27 +176,26 @@ class Conversations:
                 )
             await asyncio.sleep(_LOCK_POLL_S)
 
-    async def _renew(self, name: str, member: str) -> None:
+    @contextlib.asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Renew it during the block, however long that lasts; release it at the end."""
+        renewing = asyncio.create_task(self._renew())
+        try:
+            yield
+        finally:
+            renewing.cancel()
+            await self.release()
+
+    async def release(self) -> None:
+        """Give it back."""
+        with contextlib.suppress(StateDown):  # it ends by itself
+            await self._locks.release(self._name, [self._member])
+
+    async def _renew(self) -> None:
         while True:
             await asyncio.sleep(_RENEW_S)
             with contextlib.suppress(StateDown):
-                await self._locks.hold(name, {member: _LOCK_S})
-
-    async def _put(self, owner: str, conversation: Conversation) -> None:
-        limits, count = self._limits, len(conversation.items)
-        fields = {name: getattr(conversation, name) for name in ("id", "created_at", "metadata", "items")}
-        value = orjson.dumps(fields)
-        for number, limit, unit in ((count, limits.items, "items"), (len(value), limits.max_bytes, "bytes")):
-            if number > limit:
-                raise InvalidRequest(
-                    f"the conversation would have {number} {unit}; the limit is {limit}; begin a new one with a summary",
-                    param="conversation",
-                    code="conversation_full",
-                )
-        with _available():
-            is_kept = await self._entries.put(Entry(owner, conversation.id, value, TTL_S))
-        if not is_kept:
-            raise StateUnavailable("there is no room for more conversations; delete some", retry_after_s=_RETRY_S)
+                await self._locks.hold(self._name, {self._member: _LOCK_S})
 
 
 def item_of(conversation: Conversation, item_id: str) -> Json:
@@ -213,7 +230,7 @@ def checked_metadata(metadata: Json | None) -> Json:
     )
     if is_wrong:
         raise InvalidRequest(
-            f"metadata: at most {_MAX_PAIRS} pairs, keys of {_MAX_KEY_CHARS} and texts of {_MAX_VALUE_CHARS} characters",
+            f"metadata: at most {_MAX_PAIRS} texts of {_MAX_VALUE_CHARS} characters, under keys of {_MAX_KEY_CHARS}",
             param="metadata",
         )
     return pairs
