@@ -33,7 +33,7 @@ LEVELS = [
         "engines.extract", "engines.render", "engines.embedding", "ocr.server", "sanitize.masking",
         "services.completion",
     },
-    {"engines.index", "sanitize", "services.ocr", "services.hosted_tools"},
+    {"engines.index", "sanitize", "services.ocr", "services.hosted_tools", "services.responses"},
     {"engines.crawl", "web"},
     {"web.middleware"},
     {"web.handlers", "web.server"},

@@ -44,8 +44,7 @@ from gateway.shared_state.bus import Bus
 from gateway.shared_state.port import Entries, Entry, StateDown, Windows
 from gateway.wire import sse
 
-MAX_BYTES = 64 * 1024 * 1024
-BYTES_PER_KEY = 16 * 1024 * 1024
+MOST_BYTES = (64 * 1024 * 1024, 16 * 1024 * 1024)
 """Of the kept events of one machine, and of one key."""
 UNFINISHED = ("queued", "in_progress")
 

@@ -21,8 +21,7 @@ from gateway.services.responses.listing import with_ids
 from gateway.shared_state.port import Entries, Entry, StateDown, Windows
 from gateway.wire.responses.object import new_id
 
-MAX_BYTES = 256 * 1024 * 1024
-BYTES_PER_KEY = 64 * 1024 * 1024
+MOST_BYTES = (256 * 1024 * 1024, 64 * 1024 * 1024)
 """Of the conversations of one machine, and of one key."""
 TTL_S = 30 * 86_400.0
 """Since the last change."""
@@ -129,7 +128,7 @@ class Conversations:
     async def lock(self, owner: str, conversation_id: str, wait_s: float = 0.0) -> "Lock":
         """Take a conversation, which nobody else changes until the lock is released or _LOCK_S are over. Raises
         InvalidRequest (`conversation_locked`)."""
-        lock = Lock(self._locks, f"conversation:{owner}:{conversation_id}")
+        lock = Lock(self._locks, owner, conversation_id)
         with _available():
             await lock.take(wait_s)
         return lock
@@ -161,8 +160,10 @@ class Conversations:
 class Lock:
     """One taker of a conversation."""
 
-    def __init__(self, locks: Windows, name: str) -> None:
-        self._locks, self._name, self._member = locks, name, secrets.token_hex(8)
+    def __init__(self, locks: Windows, owner: str, conversation_id: str) -> None:
+        self._locks, self._name = locks, f"conversation:{owner}:{conversation_id}"
+        self._member = secrets.token_hex(8)
+        self.conversation_id = conversation_id
 
     async def take(self, wait_s: float) -> None:
         """Take it, or wait for it. Raises InvalidRequest (`conversation_locked`), StateDown."""

@@ -97,7 +97,9 @@ def detached(context: RequestContext) -> RequestContext:
 def refuse_unfit(body: Json) -> None:
     """Raises InvalidRequest for a background request that is not stored."""
     if body.get("background") and body.get("store") is False:
-        raise InvalidRequest("background: a response that is not stored cannot run there; leave store out", param="background")
+        raise InvalidRequest(
+            "background: a response that is not stored cannot run there; leave store out", param="background"
+        )
 
 
 async def _after(first: list[Event], events: EventStream) -> EventStream:

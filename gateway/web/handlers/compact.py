@@ -6,21 +6,20 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from gateway import schemas
+from gateway.access.token_estimate import token_estimate
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.service import CompletionService
 from gateway.services.responses.compaction import Compactor
 from gateway.services.responses.listing import with_ids
-from gateway.web.context import CONTEXT, RequestContext
+from gateway.web.context import CONTEXT
 from gateway.web.handlers.chat import require_kind, timing_headers
 from gateway.web.handlers.json_body import checked_body
-from gateway.web.handlers.response_input import ResponseInput, refuse_trigger
-from gateway.web.middleware.sanitize import clean_answer_text
+from gateway.web.handlers.response_input import ResponseInput, masking, refuse_trigger
 from gateway.web.replies import JsonReply
 from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.object import new_id, usage_object
 from gateway.wire.responses.request import to_chat
-from gateway.access.token_estimate import token_estimate
 
 
 class CompactHandler:
@@ -30,11 +29,17 @@ class CompactHandler:
         self._completions = completions
         self._inputs = inputs
         self._compactor = compactor
-        self._checker = schemas.Checker(schemas.load("compact"))
+        schema = schemas.load_with_items("compact")
+        self._counting = schemas.Checker(schema)
+        self._compacting = schemas.Checker({**schema, "required": ["model"]})
 
     def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
-        """The body (schemas/compact.json). Raises InvalidRequest that names the wrong field."""
-        return checked_body(body, self._checker)
+        """The body of `compact` (schemas/compact.json). Raises InvalidRequest that names the wrong field."""
+        return checked_body(body, self._compacting)
+
+    def check_count(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
+        """The body of `count`, which needs no model. Raises as `check`."""
+        return checked_body(body, self._counting)
 
     async def compact(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of `{id, object: "response.compaction", created_at, output, usage}`; `output` is the user messages
@@ -43,7 +48,7 @@ class CompactHandler:
         body, started_s = context.body, time.perf_counter()
         entry = self._completions.resolve(body["model"])
         require_kind(entry, "text")
-        continued = await self._inputs.read(context, passes_foreign=False)
+        continued = await self._inputs.read(context)
         refuse_trigger(continued)
         compacted = await self._compactor.compact(
             {**body, "model": entry.name},
@@ -68,22 +73,12 @@ class CompactHandler:
         body = context.body
         if body.get("model") is not None:
             require_kind(self._completions.resolve(body["model"]), "text")
-        continued = await self._inputs.read(context, passes_foreign=False)
+        body["store"] = False  # nothing is added to the conversation
+        continued = await self._inputs.read(context)
         refuse_trigger(continued)
-        if continued.lock is not None:
-            await continued.lock.release()
         if not continued.everything and not body.get("instructions"):
             raise InvalidRequest("input: must hold a message", param="input")
         asked = {"model": "", **body, "input": continued.recent}
         chat = to_chat(asked, continued.earlier, ("mcp", "web_search"), first=continued.first).body
         counted = {name: chat[name] for name in ("messages", "tools", "response_format") if name in chat}
         return JsonReply({"object": "response.input_tokens", "input_tokens": token_estimate(counted)})
-
-
-def masking(context: RequestContext):  # type: ignore[no-untyped-def]
-    """Masks a text of a model for the request's key, as an answer of its route."""
-
-    async def mask(text: str) -> str:
-        return await clean_answer_text(context, text)
-
-    return mask

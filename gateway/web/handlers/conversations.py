@@ -22,7 +22,7 @@ class ConversationsHandler:
     def __init__(self, conversations: Conversations, compactor: Compactor) -> None:
         self._conversations = conversations
         self._compactor = compactor
-        self._checker = schemas.Checker(schemas.load("conversation"))
+        self._checker = schemas.Checker(schemas.load_with_items("conversation"))
 
     def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
         """The body (schemas/conversation.json). Raises InvalidRequest that names the wrong field."""

@@ -72,9 +72,10 @@ class HostedResponses:
         return HostedWishes(search, options, mcp, may_pass=self._search.passes_native and not mcp)
 
     def answer(
-        self, context: RequestContext, entry: ModelEntry, earlier: list[Json], wishes: HostedWishes
+        self, context: RequestContext, entry: ModelEntry, earlier: list[Json], wishes: HostedWishes, first: int = 0
     ) -> HostedAnswer:
-        """The answer to a request whose history is `earlier`; fills in the defaults of its search tool.
+        """The answer to a request whose history is `earlier`; fills in the defaults of its search tool. `first`: as in
+        `to_chat`.
         Raises InvalidRequest; its events raise GatewayError."""
         body, sources, search = context.body, Sources(), wishes.search
         everything = [*earlier, *body["input"]]
@@ -85,9 +86,9 @@ class HostedResponses:
         )
         hosted = {"mcp", search.tool["type"]} if search is not None else {"mcp"}
         try:
-            chat = to_chat({**body, "input": recent}, past, hosted)
+            chat = to_chat({**body, "input": recent}, past, hosted, first=first)
         except InvalidRequest:
-            to_chat(body, earlier, hosted)  # names the item by its place in what the caller sent
+            to_chat(body, earlier, hosted, first=first)  # names the item by its place in what the caller sent
             raise
         context.stats.warnings += chat.warnings
         if search is not None:

@@ -4,6 +4,8 @@ Stored items and opened summaries go to a model again, so they are sanitized lik
 model wrote them.
 """
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,20 +13,24 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, InvalidRequest, NotFound
-from gateway.services.responses.compaction import ITEM_TYPES, Compactor, is_trigger
+from gateway.services.responses.compaction import ITEM_TYPES, Compactor, Mask, is_trigger
 from gateway.services.responses.conversations import Conversations, Lock, conversation_id_of
 from gateway.services.responses.listing import with_ids
 from gateway.services.responses.store import ResponseStore, check_history
 from gateway.web.context import RequestContext
-from gateway.web.middleware.sanitize import clean_request
+from gateway.web.middleware.sanitize import clean_answer_text, clean_request
 from gateway.wire.responses.request import input_items
 
 
 class Memory(Protocol):
     """Responses that a connection remembers beside the store."""
 
-    def history(self, response_id: str) -> list[Json] | None:
+    async def history(self, response_id: str) -> list[Json] | None:
         """The items up to and including a response; None for one that is not remembered."""
+        ...
+
+    async def put(self, response: Json, items: list[Json]) -> None:
+        """Remember a response with the items before it."""
         ...
 
 
@@ -50,6 +56,15 @@ class Continued:
         """All items for the model."""
         return [*self.earlier, *self.recent]
 
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Hold the conversation, if there is one, during the block."""
+        if self.lock is None:
+            yield
+            return
+        async with self.lock.held():
+            yield
+
 
 class ResponseInput:
     """Reads what requests continue."""
@@ -63,7 +78,9 @@ class ResponseInput:
         self, context: RequestContext, memory: Memory | None = None, *, passes_foreign: bool = False
     ) -> Continued:
         """The items of a checked request. `passes_foreign`: the model's upstream may read compaction items that are not
-        ours. A conversation is held where the request may add to it. Raises InvalidRequest, NotFound, ContentBlocked; then no conversation is held."""
+        ours. A conversation is held where the request may add to it.
+
+        Raises InvalidRequest, NotFound, ContentBlocked; then no conversation is held."""
         body, owner = context.body, context.caller.key_id
         conversation, lock = conversation_id_of(body), None
         sent, previous = input_items(body), body.get("previous_response_id")
@@ -74,7 +91,7 @@ class ResponseInput:
                 earlier = (await self._conversations.get(owner, conversation)).items
                 check_history(len(earlier), 0, "conversation")
             elif previous:
-                remembered = memory.history(previous) if memory is not None else None
+                remembered = await memory.history(previous) if memory is not None else None
                 earlier = remembered if remembered is not None else await self._store.history(owner, previous)
             else:
                 earlier = []
@@ -139,3 +156,8 @@ def refuse_trigger(continued: Continued) -> None:
     """Raises InvalidRequest where a request that makes no answer ends in a compaction trigger."""
     if continued.wants_compaction:
         raise InvalidRequest("input: a compaction_trigger has no meaning here; leave it out", param="input")
+
+
+def masking(context: RequestContext) -> Mask:
+    """Masks a text of a model for a request, as an answer of its route."""
+    return lambda text: clean_answer_text(context, text)

@@ -8,11 +8,11 @@ Theory of operation. One task reads messages and puts requests into lanes. The r
 lanes run beside each other, at most _ACTIVE at once. Each request is a turn: it passes the limits, the sanitizer, the
 log and the drain as a POST does. The socket itself is no request: it holds no slot, and is not waited for.
 
-| state   | entered by                                     | a new `response.create`           | ends                      |
-|---------|------------------------------------------------|-----------------------------------|---------------------------|
-| open    | the handshake                                  | is served                         | the client closes         |
-| leaving | a drain, _AGE_S, _IDLE_S, the end of the key   | gets the reason as an error       | no turn runs: told, closed|
-| closed  | either                                         | -                                 | turns are cancelled       |
+| state   | entered by                                   | a new `response.create`     | ends when                  |
+|---------|----------------------------------------------|-----------------------------|----------------------------|
+| open    | the handshake                                | is served                   | the client closes          |
+| leaving | a drain, _AGE_S, _IDLE_S, the end of the key | gets the reason as an error | no turn runs: told, closed |
+| closed  | either                                       | -                           | turns are cancelled        |
 
 A lane's latest response is remembered with its items, so that `previous_response_id` is answered from memory even where
 nothing is stored. A turn that fails lets go of the response that it continued on its own lane.
@@ -24,21 +24,18 @@ import re
 import secrets
 import time
 from collections import deque
-from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import orjson
 from aiohttp import WSCloseCode, WSMsgType, hdrs, web
+from multidict import MultiDict
 
-from gateway import logs
-from gateway.domain import Caller, Event, Json, RequestStats
+from gateway.domain import Event, Json, RequestStats
 from gateway.errors import (
     BudgetSpent,
     GatewayError,
-    InternalError,
     InvalidRequest,
     MethodNotAllowed,
     Overloaded,
@@ -51,15 +48,13 @@ from gateway.shared_state.port import Entry, StateDown, Windows
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.endpoints import Endpoint
 from gateway.web.handlers.responses import ResponsesHandler
-from gateway.web.middleware.errors import as_error_headers, unexpected
+from gateway.web.middleware.errors import as_gateway_error, error_headers, error_label
 from gateway.web.middleware.limits import limits, reserve
 from gateway.web.middleware.observe import CLIENT_GONE
 from gateway.web.middleware.sanitize import sanitize
 from gateway.web.replies import EventReply
 from gateway.web.request_log import Finished
-from gateway.web.state import ServerState
-from gateway.wire import sse
-from gateway.wire.json_body import JsonBody
+from gateway.wire.json_body import BadJson, JsonBody
 from gateway.wire.openai_error import responses_error_object
 
 _LANE = re.compile(r"[A-Za-z0-9_.-]{1,256}")
@@ -68,7 +63,7 @@ _MAX_LANES, _ACTIVE = 32, 16
 _AGE_S = 3600.0
 """From the same guide."""
 _IDLE_S = 1800.0
-_MAX_WAITING = 64
+_MAX_WAITING, _MAX_WAITING_BYTES = 64, 32 * 1024 * 1024
 """Requests that wait in the lanes of a connection; the next one is not read before one ends."""
 _PING_S = 30.0
 _SILENCE_S = 60.0
@@ -208,12 +203,12 @@ class _Connection:
         self._telling: set[asyncio.Task[None]] = set()
         self._lanes: dict[str, _Lane] = {}
         self._active = asyncio.Semaphore(_ACTIVE)
-        self._waiting = 0
+        self._waiting = self._waiting_bytes = 0
         self._room = asyncio.Event()
         self._room.set()
         self._began_s = self._used_s = time.monotonic()
         self._leaving: GatewayError | None = None
-        self._close_code = WSCloseCode.OK
+        self._close_code: int = WSCloseCode.OK
         self._closing: asyncio.Task[None] | None = None
         self.key_id = context.caller.key_id
 
@@ -320,7 +315,8 @@ class _Connection:
             lane = self._lanes[create.lane] = _Lane()
         lane.waiting.append(create)
         self._waiting += 1
-        if self._waiting >= _MAX_WAITING:
+        self._waiting_bytes += create.body.size
+        if self._waiting >= _MAX_WAITING or self._waiting_bytes > _MAX_WAITING_BYTES:
             self._room.clear()
         if lane.worker is None or lane.worker.done():
             lane.worker = asyncio.create_task(self._work(lane))
@@ -329,9 +325,12 @@ class _Connection:
         """The requests of a lane, one after the other."""
         while lane.waiting:
             async with self._active:
-                lane.turn = _Turn(self, lane.waiting.popleft())
+                create = lane.waiting.popleft()
                 self._waiting -= 1
+                self._waiting_bytes -= create.body.size
                 self._room.set()
+                lane.turn = _Turn(self, create)
+                del create
                 lane.task = asyncio.create_task(self._turn(lane.turn))
                 await asyncio.wait({lane.task})
                 lane.turn = lane.task = None
@@ -395,7 +394,6 @@ class _Turn:
         stats = RequestStats(started_s=time.perf_counter(), key_id=connection.key_id)
         self.context = RequestContext(server, f"req_{server.id_bits(96):024x}", connection.endpoint, stats)
         self.context.caller = connection.caller
-        self._stream: ResponseStream | None = None
         self._reply: EventReply | None = None
         self._events = 0
         self.is_cancelled = False
@@ -535,7 +533,7 @@ def connection_body(create: _Create, context: RequestContext) -> Json:
     """The checked body of a `response.create`. Raises InvalidRequest."""
     check = context.endpoint.check
     assert check is not None
-    body: Json = check(create.body, CIMultiDict())
+    body: Json = check(create.body, MultiDict())
     if body.get("background"):
         raise InvalidRequest("background: is for POST alone; leave it out", param="background")
     body["stream"] = True
@@ -559,7 +557,9 @@ def _lane_of(fields: Json) -> str:
     if lane is None:
         return ""
     if not isinstance(lane, str) or not _LANE.fullmatch(lane):
-        text = "stream_id: must be 1 to 256 letters, digits, dots, hyphens or underscores; leave it out for the first lane"
+        text = (
+            "stream_id: must be 1 to 256 letters, digits, dots, hyphens or underscores; leave it out for the first lane"
+        )
         raise InvalidRequest(text, param="stream_id", code="invalid_stream_id")
     return lane
 

@@ -19,6 +19,8 @@ from gateway.web.context import CONTEXT, RequestContext
 async def limits(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Raises Overloaded for the gateway's cap, RateLimited for the key's."""
     context = request[CONTEXT]
+    if context.endpoint.is_socket:
+        return await handler(request)
     in_flight, key_id = context.server.in_flight, context.caller.key_id
     in_flight.take_place(key_id)
     has_left = False
@@ -33,7 +35,7 @@ async def limits(request: web.Request, handler: Handler) -> web.StreamResponse:
     finally:
         in_flight.give_back(key_id)
         if context.reservation is not None:
-            await _settle(context, context.reservation, has_left)
+            await settle(context, context.reservation, has_left)
 
 
 async def reserve(context: RequestContext) -> None:
@@ -46,7 +48,7 @@ async def reserve(context: RequestContext) -> None:
         context.reservation = await budgets.reserve(context.caller, context.body, context.limits)
 
 
-async def _settle(context: RequestContext, reservation: Reservation, has_left: bool) -> None:
+async def settle(context: RequestContext, reservation: Reservation, has_left: bool) -> None:
     """Count what the request has used."""
     stats = context.stats
     if has_left or stats.outcome in ("client_gone", "truncated"):

@@ -44,10 +44,19 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     except UpstreamRefused as refused:
         await _clean_refusal(context, refused)
         raise
+    await clean_reply(context, reply, verdicts)
+    return reply
+
+
+async def clean_reply(context: RequestContext, reply: web.StreamResponse, verdicts: list[Verdict]) -> None:
+    """Mask an answer: a whole one in place, a stream as it goes on. `verdicts`: those on its request."""
+    sanitizer, endpoint = context.server.sanitizer, context.endpoint
+    if endpoint.sanitized_as not in sanitizer.routes:
+        return
     if isinstance(reply, JsonReply):
         await _clean_answer(context, reply.data, verdicts)
     elif not isinstance(reply, EventReply):
-        return reply
+        return
     elif reply.whole_answers:
         reply.events = _clean_answers(context, reply.events, verdicts)
     elif sanitizer.responses:
@@ -58,7 +67,6 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
         reply.events = mask.run(reply.events, refusal_events, place, partial(_clean_error, context))
     if context.stats.unguarded:
         reply.headers[GUARDRAIL_HEADER] = "unavailable"
-    return reply
 
 
 async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
@@ -92,6 +100,17 @@ async def clean_tool_texts(context: RequestContext, unit: TextUnit, direction: D
         _, refusal = await _clean_unit(context, unit, direction)
         if refusal is not None:
             raise refusal
+
+
+async def clean_answer_text(context: RequestContext, text: str) -> str:
+    """A text that a model wrote, masked as an answer of the request's route. Raises ContentBlocked, SanitizerFailed."""
+    sanitizer, held = context.server.sanitizer, {"text": text}
+    unit = TextUnit([TextSlot(held, "text", "summary")])
+    if sanitizer.responses and context.endpoint.sanitized_as in sanitizer.routes:
+        _, refusal = await _clean_unit(context, unit, "responses")
+        if refusal is not None:
+            raise refusal
+    return held["text"]
 
 
 async def _clean_unit(

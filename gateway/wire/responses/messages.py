@@ -42,13 +42,8 @@ LEFT_OUT = frozenset({
 """Items of thoughts and of tools that a server has run: their results are in the answers that followed. Chat has no
 place for them."""
 
-_COMPACTED = "a compacted conversation can only be read by the service that made it; send the items themselves"
-REFUSED: Mapping[str, str] = {
-    "compaction": _COMPACTED,
-    "compaction_summary": _COMPACTED,
-    "compaction_trigger": "compaction is not supported for this model; leave the item out",
-}
-"""Items without which the model would forget or miss something, and the error for each."""
+REFUSED = ("compaction", "compaction_summary", "compaction_trigger")
+"""Items that were opened, or led to an answer of their own, before the conversation is translated."""
 
 
 class MessageBuilder:
@@ -110,7 +105,7 @@ class MessageBuilder:
         pass
 
     def _refuse(self, item: Json, where: str) -> None:
-        raise InvalidRequest(REFUSED[item["type"]], param=f"{where}.type")
+        raise InvalidRequest(f"an item of type '{item['type']}' cannot stand here", param=f"{where}.type")
 
     def _refuse_reference(self, item: Json, where: str) -> None:
         shown = str(item.get("id"))[:_SHOWN_CHARS]

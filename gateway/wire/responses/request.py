@@ -57,23 +57,17 @@ class ChatRequest:
 
 
 def refuse_unkept(body: Json) -> None:
-    """Raises InvalidRequest for fields that ask for state which the gateway does not keep, and for several answers at
-    once, which a response cannot hold; on any upstream."""
-    if body.get("background"):
-        raise InvalidRequest("background responses are not supported; leave background out", param="background")
+    """Raises InvalidRequest for several answers at once, which a response cannot hold; on any upstream."""
     if body.get("n") not in (None, 1):
         raise InvalidRequest("a response is one answer; leave n out, or use /v1/chat/completions", param="n")
-    if body.get("conversation"):
-        raise InvalidRequest(
-            "conversations are not stored; send previous_response_id, or the items themselves", param="conversation"
-        )
 
 
-def to_chat(body: Json, history: list[Json], hosted: Collection[str] = ()) -> ChatRequest:
+def to_chat(body: Json, history: list[Json], hosted: Collection[str] = (), *, first: int = 0) -> ChatRequest:
     """The chat request of a checked request.
 
     `history` are the items before those of `body["input"]`. `hosted`: types of tools that the caller of this function
-    runs itself. Raises InvalidRequest, `param` naming the item that chat cannot express.
+    runs itself. `first`: the place of the first item in the caller's input. Raises InvalidRequest, `param` naming
+    the item that chat cannot express.
     """
     refuse_unkept(body)
     if body.get("prompt"):
@@ -85,7 +79,7 @@ def to_chat(body: Json, history: list[Json], hosted: Collection[str] = ()) -> Ch
     _add_instructions(messages, body.get("instructions"))
     for item in history:
         messages.add(item, "previous_response_id")
-    for index, item in enumerate(items):
+    for index, item in enumerate(items, first):
         messages.add(item, f"input[{index}]")
     chat["messages"] = messages.finished()
     if (limit := body.get("max_output_tokens")) is not None:
