@@ -78,7 +78,8 @@ def _responses_rows(parts: ResponseParts) -> list[Endpoint]:
     responses, background, compact, talks = parts.responses, parts.background, parts.compact, parts.conversations
 
     def row(method: str, path: str, handler: Handler, check: Check | None = None, name: str = "responses") -> Endpoint:
-        return Endpoint(name, method, path, handler, form, scope, check, covered_by="responses")
+        is_light = check is None  # a run that holds the key's last slot can be looked at
+        return Endpoint(name, method, path, handler, form, scope, check, covered_by="responses", is_light=is_light)
 
     talk = "/v1/conversations/{conversation_id}"
     return [

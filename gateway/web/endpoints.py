@@ -33,8 +33,8 @@ class Endpoint:
     `max_body_bytes`: a smaller limit than the server's, for routes without images; 0 for none of its own.
     `covered_by`: the value of `sanitize.routes` that covers it, where that is not its name. `id_header`: the response
     header in which its clients look for the request id, where that is not `X-Request-Id`. `is_socket`: what it serves
-    is no request; each of its turns is limited. `sanitized_as`: the value of
-    `sanitize.routes` that decides whether its texts are inspected.
+    is no request; each of its turns is limited. `is_light`: it takes none of the key's requests at once.
+    `sanitized_as`: the value of `sanitize.routes` that decides whether its texts are inspected.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Endpoint:
     covered_by: str = ""
     id_header: str = ""
     is_socket: bool = False
+    is_light: bool = False
     sanitized_as: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -10,12 +10,12 @@ import openai
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ask, toml
+from tests.support.asking import ask, official, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Exchange, Script, Upstream
 
 LIMIT_S = 20
-SECRET = "AKIAQ3EGRJ7TYVPLQWNE"  # noqa: S105 - made up, to be masked
+SECRET = "AKIAQ3EGRJ7TYVPLQWNE"
 CALL = {"type": "function_call", "call_id": "c7", "name": "read", "arguments": '{"path":"a.py"}'}
 OUTPUT = {"type": "function_call_output", "call_id": "c7", "output": "contents of a.py"}
 TALK: list[dict[str, Any]] = [
@@ -29,8 +29,8 @@ TALK: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-async def client(server: InProcessGateway) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0) as made:
+async def client(server: InProcessGateway) -> AsyncIterator[Any]:
+    async with official(server) as made:
         yield made
 
 
@@ -123,7 +123,7 @@ async def test_a_changed_a_foreign_and_another_keys_item_are_refused_with_what_t
 
 
 async def test_a_trigger_at_the_end_is_answered_by_exactly_one_compaction_item_and_not_stored(
-    server: InProcessGateway, upstream: Upstream, client: openai.AsyncOpenAI
+    server: InProcessGateway, upstream: Upstream, client: Any
 ) -> None:
     upstream.will(summarizing())
     trigger: Any = {"type": "compaction_trigger"}
@@ -147,7 +147,7 @@ async def test_a_trigger_at_the_end_is_answered_by_exactly_one_compaction_item_a
 
 @pytest.mark.parametrize("is_streamed", [False, True])
 async def test_over_its_threshold_a_request_is_compacted_and_answered_in_one_response(
-    server: InProcessGateway, upstream: Upstream, client: openai.AsyncOpenAI, is_streamed: bool
+    server: InProcessGateway, upstream: Upstream, client: Any, is_streamed: bool
 ) -> None:
     upstream.will(summarizing())
     long: Any = [*TALK[:2], {"role": "assistant", "content": "word " * 4000}, *TALK[3:]]
@@ -234,7 +234,7 @@ async def test_nothing_of_a_compaction_is_in_the_log(server: InProcessGateway, u
 
 
 async def test_input_tokens_are_counted_without_asking_the_model(
-    server: InProcessGateway, upstream: Upstream, client: openai.AsyncOpenAI
+    server: InProcessGateway, upstream: Upstream, client: Any
 ) -> None:
     upstream.will(summarizing())
     async with asyncio.timeout(LIMIT_S):
@@ -250,6 +250,9 @@ async def test_input_tokens_are_counted_without_asking_the_model(
 
 
 async def test_a_compaction_without_a_model_is_refused(server: InProcessGateway, upstream: Upstream) -> None:
-    async with aiohttp.ClientSession(headers=server.headers) as session:
-        async with session.post(server.url + "/v1/responses/compact", json={"input": TALK}) as answer:
-            assert answer.status == 400 and (await answer.json())["error"]["param"] == "model"
+    url = server.url + "/v1/responses/compact"
+    async with (
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.post(url, json={"input": TALK}) as answer,
+    ):
+        assert answer.status == 400 and (await answer.json())["error"]["param"] == "model"

@@ -32,11 +32,16 @@ class BackgroundResponses:
         self._store = store
 
     async def start(
-        self, context: RequestContext, stream: ResponseStream, events: EventStream, items: list[Json]
+        self,
+        context: RequestContext,
+        stream: ResponseStream,
+        events: EventStream,
+        items: list[Json],
+        *,
+        keeps_events: bool,
     ) -> web.StreamResponse:
         """Begin the run whose context `detached` has made. JsonReply of the queued response, or EventReply of its
-        events. Raises RateLimited, Overloaded; then the run's reservation is still the request's."""
-        wants_stream = bool(context.body.get("stream"))
+        events where it keeps them. Raises RateLimited, Overloaded; then its reservation is still the request's."""
         queued = stream.queued_events()
         reply = EventReply(_after(queued, events), failure_events=stream.error_events)
         await clean_reply(context, reply, [])
@@ -50,10 +55,10 @@ class BackgroundResponses:
             stream.error_events,
             stream.cancelled_events,
             lambda: server.keys.is_live(owner),
-            keeps_events=wants_stream,
+            keeps_events=keeps_events,
         )
         await self._runs.start(job)
-        if wants_stream:
+        if keeps_events:
             return EventReply(self._followed(owner, response["id"], -1))
         return JsonReply(response)
 

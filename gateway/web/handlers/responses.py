@@ -142,9 +142,9 @@ class ResponsesHandler:
         body: Json = context.body
         entry = self._completions.resolve(body["model"])
         require_kind(entry, "text")
-        request_context = context
+        request_context, keeps_events = context, bool(body.get("stream"))
         if body.get("background"):
-            context = detached(context)
+            context, body["stream"] = detached(context), True
         if self._files is not None:
             await self._files.replace(context, entry, body)
         continued = await self._inputs.read(context, memory, passes_foreign=is_native(entry))
@@ -153,7 +153,9 @@ class ResponsesHandler:
             turn = _Turn(context, entry, continued, self._storing(context, continued, memory), generates=generates)
             self._translate(turn)
             if body.get("background"):
-                reply = await self._kept.background.start(context, turn.out, self._events(turn), continued.kept)
+                reply = await self._kept.background.start(
+                    context, turn.out, self._events(turn), continued.kept, keeps_events=keeps_events
+                )
                 request_context.reservation = None  # the run settles it
                 return reply
         except BaseException:

@@ -6,6 +6,7 @@ Redis: `ServerState.limiter` and `budgets` do.
 """
 
 import asyncio
+from contextlib import nullcontext
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -13,6 +14,8 @@ from aiohttp.typedefs import Handler
 from gateway.access.budgets import Reservation, count_cut_off
 from gateway.access.prices import Used
 from gateway.web.context import CONTEXT, RequestContext
+
+_NO_SLOT = nullcontext()
 
 
 @web.middleware
@@ -25,7 +28,8 @@ async def limits(request: web.Request, handler: Handler) -> web.StreamResponse:
     in_flight.take_place(key_id)
     has_left = False
     try:
-        async with context.server.limiter.slot(context.caller):
+        limiter, is_light = context.server.limiter, context.endpoint.is_light
+        async with _NO_SLOT if is_light else limiter.slot(context.caller):
             if context.endpoint.charged:
                 await context.charge()
             return await handler(request)
