@@ -3,7 +3,8 @@
 The supervisor hands a worker an `Assignment` (`worker_start` says how, `fork_server` how a worker is started). After
 that they talk over the same socket pair, one line each; the format is ours. The worker sends `ready` when it listens,
 and `beat` every `BEAT_S` from its event loop. It receives the names of the embedded servers that are not ready,
-separated by spaces, whenever they change, and `-replaced` when other workers have taken over. The end of the channel
+separated by spaces, whenever they change, `-replaced` when other workers have taken over, and `-end` when its
+background runs, which go on then, have to end. The end of the channel
 means that the other side has ended.
 """
 
@@ -15,7 +16,7 @@ BEAT_S = 0.1
 """Chosen: well below the silence after which a spare steps in (`WatchdogSettings.relief_s`). A beat costs 0.1 ms of CPU
 in both processes. At half, an idle machine wakes up twice as often; at double, one late beat starts a spare."""
 
-READY, BEAT, REPLACED = b"ready\n", b"beat\n", b"-replaced\n"
+READY, BEAT, REPLACED, END = b"ready\n", b"beat\n", b"-replaced\n", b"-end\n"
 """Lines of the channel. No embedded server has a name that begins with `-`."""
 
 

@@ -9,6 +9,9 @@ from gateway.config.settings import Config
 from gateway.embedded.servers import EmbeddedServers
 from gateway.runtime.sockets import Sockets
 
+MAX_OLD = 2
+"""Configurations that were replaced and whose background runs go on; those of an older one end."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceContext:

@@ -14,7 +14,7 @@ import uvloop
 from gateway import logs
 from gateway.embedded.servers import EmbeddedServers
 from gateway.errors import GatewayError
-from gateway.runtime.channel import BEAT, BEAT_S, READY, REPLACED, Assignment
+from gateway.runtime.channel import BEAT, BEAT_S, END, READY, REPLACED, Assignment
 from gateway.runtime.generation import AppInstance, Shared
 from gateway.runtime.memory import settle_memory
 from gateway.runtime.sockets import Sockets
@@ -57,7 +57,7 @@ async def _work(assignment: Assignment, listening: list[socket.socket], ours: so
     instance = AppInstance(assignment.config, shared, sockets.docs_address)
     await instance.start(sockets)
     settle_memory(shares_memory=True)
-    tasks = [asyncio.create_task(channel.listen(stop)), asyncio.create_task(channel.beat())]
+    tasks = [asyncio.create_task(channel.listen(stop, instance)), asyncio.create_task(channel.beat())]
     await stop.wait()
     sockets.product.close()  # the instance has its own copy, which it closes when it stops accepting
     await instance.finish(replaced=channel.is_replaced, keep_accepting=sockets.outlives_us)
@@ -81,14 +81,18 @@ class _Channel:
             self._writer.write(BEAT)
             await asyncio.sleep(BEAT_S)
 
-    async def listen(self, stop: asyncio.Event) -> None:
-        """Read lines until another worker has replaced this one or the parent has ended; then set `stop`."""
+    async def listen(self, stop: asyncio.Event, instance: AppInstance) -> None:
+        """Read lines until the parent has ended. Set `stop` then, or once another worker has replaced this one."""
         with contextlib.suppress(ConnectionError):
             while line := await self._reader.readline():
                 if line == REPLACED:
                     self.is_replaced = True
-                    break
-                self.waiting = line.decode().split()
+                    stop.set()
+                elif line == END:
+                    instance.end_runs()
+                else:
+                    self.waiting = line.decode().split()
+        instance.end_runs()
         stop.set()
 
     async def close(self) -> None:

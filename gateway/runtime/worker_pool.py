@@ -9,8 +9,8 @@ serves nothing itself. A single worker's life is described in `worker_process`.
 |          |                                         | `start_s` is over: WorkersFailed, then `stop`         |
 | serving  | dead and silent workers are replaced    | `replace` put another group in its place, or          |
 |          |                                         | `finish`: draining                                    |
-| draining | no restarts; running requests go on     | all workers have ended; those that take longer than   |
-|          |                                         | `server.drain_s` + `AFTER_DRAIN_S` are killed: ended |
+| draining | no restarts; running requests go on, and| all workers have ended; those that take longer than   |
+|          | after `replace` background runs, too    | they may are killed: ended                            |
 
 `start` comes first and once, `finish` last and once; `replace` between them, never two at the same time. While
 `replace` waits for the new group, the old one serves; if the new one fails, the old one stays. Knows no signals of the
@@ -24,7 +24,7 @@ from pathlib import Path
 from gateway.config.environment import Environment, worker_environment
 from gateway.config.settings import Config
 from gateway.runtime.fork_server import ForkServer
-from gateway.runtime.service import ServiceContext
+from gateway.runtime.service import MAX_OLD, ServiceContext
 from gateway.runtime.worker_process import (
     AFTER_DRAIN_S,
     WatchdogSettings,
@@ -54,7 +54,7 @@ class WorkerPool:
         )  # fmt: skip
         self._watchdog = watchdog or WatchdogSettings()
         self._group = WorkerGroup(config, self._context, self._watchdog)
-        self._draining: set[asyncio.Task[None]] = set()
+        self._draining: dict[WorkerGroup, asyncio.Task[None]] = {}
 
     def pids(self) -> list[int]:
         """Process ids of the workers that serve."""
@@ -77,8 +77,11 @@ class WorkerPool:
         except BaseException:
             await fresh.stop(replaced=True)
             raise
-        self._draining.add(task := asyncio.create_task(self._group.stop(replaced=True)))
-        task.add_done_callback(self._draining.discard)
+        old = self._group
+        self._draining[old] = task = asyncio.create_task(old.stop(replaced=True))
+        task.add_done_callback(lambda _: self._draining.pop(old))
+        if len(self._draining) > MAX_OLD:
+            next(iter(self._draining)).end_runs()
         self._group = fresh
 
     def is_fresh(self) -> bool:
@@ -88,7 +91,11 @@ class WorkerPool:
     async def finish(self, replaced: bool) -> None:
         """Let running requests end, and wait until every worker has ended."""
         self._sockets.product.close()  # the workers have it too, until they stop accepting
-        await asyncio.gather(self._group.stop(replaced), *self._draining)
+        stopping = asyncio.create_task(self._group.stop(replaced))
+        await asyncio.sleep(0)
+        for group in (self._group, *self._draining):
+            group.end_runs()
+        await asyncio.gather(stopping, *self._draining.values())
         await self._context.fork_server.close()
         remove_metrics(self._context.metrics_folder)
 
@@ -121,13 +128,19 @@ class WorkerGroup:
                 f"the workers are not ready after {self._watchdog.start_s:g} s; the log says why"
             ) from None
 
+    def end_runs(self) -> None:
+        """Have workers that were replaced end their background runs."""
+        for worker in self.workers:
+            worker.end_runs()
+
     async def stop(self, replaced: bool) -> None:
         """Drain every worker and wait until all have ended; kill those that take too long. `replaced` says that others
         serve already (see `AppInstance.finish`)."""
         for worker in self.workers:
             worker.stop(replaced)
         if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=self._config.server.drain_s + AFTER_DRAIN_S)
+            runs_s = self._config.responses.background.max_s if replaced else 0
+            _, late = await asyncio.wait(self._tasks, timeout=self._config.server.drain_s + AFTER_DRAIN_S + runs_s)
             for worker in self.workers if late else ():
                 worker.kill()
             await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -33,7 +33,7 @@ from gateway.config.environment import Environment
 from gateway.config.settings import Config
 from gateway.errors import GatewayError
 from gateway.resilience.restart_policy import RestartPolicy
-from gateway.runtime.channel import READY, REPLACED, Assignment
+from gateway.runtime.channel import END, READY, REPLACED, Assignment
 from gateway.runtime.fork_server import ForkServer
 from gateway.runtime.silence import Silence, cpu_wait_s
 from gateway.runtime.sockets import Sockets
@@ -125,6 +125,10 @@ class _Running:
         else:
             self.signal(signal.SIGTERM)
 
+    def end_runs(self) -> None:
+        if not self.writer.is_closing():
+            self.writer.write(END)
+
 
 class WorkerProcess:
     """Keeps one worker running. `others_answer` says whether another worker of the group can take new connections."""
@@ -197,6 +201,11 @@ class WorkerProcess:
         self._stopping.set()
         for running in self._alive:
             running.drain(replaced)
+
+    def end_runs(self) -> None:
+        """Have a worker that was replaced end its background runs."""
+        for running in self._alive:
+            running.end_runs()
 
     def kill(self) -> None:
         """Kill its processes at once, if there are any."""
@@ -285,6 +294,7 @@ class WorkerProcess:
     def _dismiss(self, spare: _Running) -> None:
         """Have a spare drain and end; returns at once."""
         spare.drain(replaced=True)
+        spare.end_runs()
         self._dismissed.add(task := asyncio.create_task(self._see_off(spare)))
         task.add_done_callback(self._dismissed.discard)
 
