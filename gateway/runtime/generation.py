@@ -75,7 +75,8 @@ class AppInstance:
 
         `replaced`: another instance serves already and answers on the ops socket, so this one's ops listener accepts no
         more and lets its connections end, and background runs go on. Otherwise the ops listener stays open to the end,
-        to report that the process drains, and with `keep_accepting` (see `Sockets.outlives_us`) new connections are served meanwhile.
+        to report that the process drains, and with `keep_accepting` (see `Sockets.outlives_us`) new connections are
+        served meanwhile.
         """
         drain_s = self._config.server.drain_s
         replaced_ops = self._listeners[1:] if replaced else []

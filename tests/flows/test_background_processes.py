@@ -117,6 +117,6 @@ async def test_after_a_crash_a_run_is_told_failed(tmp_path: Path, upstream: Upst
         os.kill(gateway.process.pid, signal.SIGKILL)
         await gateway.wait_exit()
         gateway.start()
-        await gateway.wait_until_ready()
+        await gateway.wait_for_text("The gateway answers on")
         failed = await status_of(gateway, response_id, "failed")
         assert failed["error"]["code"] == "server_stopped" and failed["background"] is True
