@@ -31,7 +31,7 @@ from gateway.app.web_tools import (
 )
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
-from gateway.engines.extract.pictures import PooledPictures, PooledPixels
+from gateway.engines.documents.pictures import PooledPictures, PooledPixels
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.vectors import PassageVectors
 from gateway.mcp.cancellations import Cancellations
