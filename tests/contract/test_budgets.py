@@ -15,13 +15,13 @@ from tests.support.paths import ROOT
 
 BUDGETS = {
     "access": 1366,
-    "app": 831,
+    "app": 859,
     "bench": 9735,
     "cli": 2326,
     "config": 676,
     "console": 0,
     "embedded": 367,
-    "engines": 19736,
+    "engines": 19815,
     "geometry": 1180,
     "mcp": 1171,
     "ocr": 6899,
@@ -30,11 +30,11 @@ BUDGETS = {
     "runtime": 1429,
     "sanitize": 7397,
     "schemas": 426,
-    "services": 3563,
+    "services": 3484,
     "shared_state": 1127,
-    "tests": 46499,
-    "top": 838,
-    "web": 3243,
+    "tests": 46496,
+    "top": 827,
+    "web": 3469,
     "wire": 6766,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
