@@ -41,8 +41,9 @@ class EncodedText:
     prefix: str
     is_base64: bool
 
-    def encoded(self, raw: bytes | bytearray) -> str:
-        """The whole string with another text in it, of which `raw` is the UTF-8."""
+    def encoded(self, text: str) -> str:
+        """The whole string with another text in it."""
+        raw = text.encode("utf-8", "surrogatepass")
         if self.is_base64:
             return self.prefix + base64.b64encode(raw).decode()
         pieces = (raw[start : start + _PIECE_CHARS] for start in range(0, len(raw), _PIECE_CHARS))

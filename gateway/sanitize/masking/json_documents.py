@@ -145,7 +145,7 @@ class JsonDocuments:
         self._scan, self._prefix, self._clean, self._mask = scan, prefix, clean, mask
         self._allowance = allowance
 
-    def cleaned(self, documents: Iterable[tuple[bytes | bytearray, str]]) -> list[bytes | None]:
+    def cleaned(self, documents: Iterable[tuple[bytes, str]]) -> list[bytes | None]:
         """The documents, each with its path, as masked; None for those in which nothing is. Raises
         orjson.JSONDecodeError and TooDeep, maybe after something was reported."""
         roots = [([orjson.loads(raw)], where) for raw, where in documents]

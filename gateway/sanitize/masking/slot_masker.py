@@ -7,19 +7,22 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import accumulate
+from typing import TypeAlias
 
 import orjson
 
 from gateway.sanitize.masking.encoded_text import SHORT_CHARS, is_binary, read
 from gateway.sanitize.masking.json_documents import ALONE_UNITS, DocumentsSlot, JsonDocuments, TooDeep, is_json
-from gateway.sanitize.masking.long_text import Kept, has_many_values, masked
 from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.masking.seams import mask_seams
+from gateway.sanitize.masking.weights import has_many_values
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, mask_of
 from gateway.sanitize.text.work_budget import SharedAllowance
 from gateway.texts import GroupSlot, TextSlot
 
+Kept: TypeAlias = tuple[int, int, str]
+"""(start, end, mask): the characters [start, end) of a text stay, and the mask stands behind them."""
 Note = Callable[[str, Action, str], None]
 """Called for each finding whose action is not `off`: (entity, action, path of the slot)."""
 
@@ -158,20 +161,18 @@ class SlotMasker:
         """A data URL or base64: the text in it is masked, binary data stays, any other string is plain text."""
         encoded = read(text)
         if encoded is not None:
-            cleaned = masked(encoded.text, self._kept(encoded.text, "", slot.where))
+            cleaned = self._clean_text(encoded.text, "", slot.where)
             if cleaned != encoded.text:
-                return encoded.encoded(cleaned.encode("utf-8", "surrogatepass"))
+                return encoded.encoded(cleaned)
         is_data = encoded is not None or is_binary(text)
         return text if is_data and len(text) > SHORT_CHARS else self._clean_text(text, slot.name, slot.where)
 
     def _clean_text(self, text: str, name: str, where: str) -> str:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
         blocked finding is cut before it."""
-        return masked(text, self._kept(text, name, where))
-
-    def _kept(self, text: str, name: str, where: str) -> Iterator[Kept]:
-        """What stays of a text once its findings are masked."""
-        return self._around(self._scanner.scan_parts(text, self._allowance, _prefix(name)), len(text), where)
+        return _joined(
+            text, self._around(self._scanner.scan_parts(text, self._allowance, _prefix(name)), len(text), where)
+        )
 
     def _around(self, found: Iterable[list[Finding]], size: int, where: str) -> Iterator[Kept]:
         """What stays of a text of `size` characters around its findings; all of it where nothing is masked in it."""
@@ -214,18 +215,22 @@ class SlotMasker:
         raws = [(text.encode("utf-8", "surrogatepass"), slot.where) for text, slot in zip(texts, slots, strict=True)]
         if any(not is_json(raw) for raw, _ in raws):
             return any([self._clean_one(slot) for slot in slots])  # noqa: C419  every one is to be cleaned
-        documents = self._documents.cleaned(raws)
-        for slot, cleaned in zip(slots, documents, strict=True):
+        masked = self._documents.cleaned(raws)
+        for slot, cleaned in zip(slots, masked, strict=True):
             if cleaned is not None:
                 slot.text = cleaned.decode()
-        return any(documents)
+        return any(masked)
 
     @cached_property
     def _documents(self) -> JsonDocuments:
         return JsonDocuments(self._scan, _prefix, self._clean_text, self._mask_known, self._allowance)
 
     def _mask_known(self, text: str, findings: list[Finding], where: str) -> str:
-        return masked(text, self._around([findings], len(text), where))
+        return _joined(text, self._around([findings], len(text), where))
+
+
+def _joined(text: str, kept: Iterable[Kept]) -> str:
+    return "".join([text[start:end] + mask for start, end, mask in kept])
 
 
 def _name_of(slot: TextSlot) -> str:

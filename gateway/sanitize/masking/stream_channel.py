@@ -214,7 +214,6 @@ class Channel:
             segment.is_decided = True
             if masks:
                 segment.masked = _edited(segment, segment.text, masks)
-            segment.text = ""
             for slot, pending in segment.copies:
                 pending.undecided_pieces -= 1
                 if segment.masked is not None:

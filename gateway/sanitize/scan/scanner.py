@@ -140,7 +140,7 @@ class Scanner:
         if self._custom or len(text) <= CHUNK_CHARS:
             yield shifted(self.scan(prefix + text, allowance), len(prefix))
             return
-        digest = self._clean_cache.digest_of_long(text, prefix)
+        digest = self._clean_cache.digest((prefix + text).encode("utf-8", "surrogatepass"))
         if self._clean_cache.knows(digest):
             return
         is_clean = True

@@ -26,7 +26,7 @@ TEXT = "A note of some length, with an äöü in it."
 def test_text_is_read_whatever_it_is_declared_as(value: str) -> None:
     found = read(value)
     assert found is not None and found.text == TEXT and not is_binary(value)
-    again = read(found.encoded(b"other words of some length"))
+    again = read(found.encoded("other words of some length"))
     assert again is not None and again.text == "other words of some length" and again.prefix == found.prefix
 
 
@@ -64,7 +64,7 @@ def test_a_long_url_of_percent_signs_is_read_in_pieces_as_it_would_be_whole() ->
         assert found is not None
         text = found.text
         assert text == unquote_to_bytes(payload[shift:]).decode()
-        assert found.encoded(text.encode()) == "data:text/html," + quote(text, safe="[]:,;/ ")
+        assert found.encoded(text) == "data:text/html," + quote(text, safe="[]:,;/ ")
 
 
 @pytest.mark.slow

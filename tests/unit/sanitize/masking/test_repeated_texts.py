@@ -10,7 +10,7 @@ def slot_of(text: str, name: str = "text") -> TextSlot:
     return TextSlot({name: text}, name, name, name=name)
 
 
-def test_a_long_text_is_masked_once_and_its_copies_get_what_was_made_of_it() -> None:
+def test_a_long_text_is_masked_once_and_its_copies_like_it() -> None:
     repeated, asked = RepeatedTexts(), list[str]()
 
     def clean(slot: TextSlot) -> bool:
@@ -18,7 +18,7 @@ def test_a_long_text_is_masked_once_and_its_copies_get_what_was_made_of_it() -> 
         slot.text = "masked"
         return True
 
-    copies = [slot_of(LONG) for _ in range(3)]
+    copies = [slot_of(LONG), slot_of(LONG), slot_of(LONG)]
     assert [repeated.mask_long(each, clean) for each in copies] == [True] * 3
     assert asked == ["text"] and {each.text for each in copies} == {"masked"}
     other = slot_of(LONG, "password")
