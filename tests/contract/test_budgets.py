@@ -5,6 +5,7 @@ of a room lowers its budget here; one that adds them says why it raises it.
 """
 
 import ast
+import functools
 import io
 import tokenize
 from pathlib import Path
@@ -14,11 +15,12 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1366,
-    "app": 859,
+    "access": 1482,
+    "app": 867,
     "bench": 9735,
+    "child": 432,
     "cli": 2326,
-    "config": 676,
+    "config": 677,
     "console": 0,
     "embedded": 367,
     "engines": 19815,
@@ -26,7 +28,7 @@ BUDGETS = {
     "mcp": 1171,
     "ocr": 6899,
     "providers": 1961,
-    "resilience": 509,
+    "resilience": 463,
     "runtime": 1429,
     "sanitize": 7397,
     "schemas": 426,
@@ -66,6 +68,7 @@ def room_of(path: Path) -> str:
     return parts[1] if len(parts) > 2 else "top"
 
 
+@functools.cache
 def sums() -> dict[str, int]:
     """Lines of code by room, as they are."""
     found: dict[str, int] = {}
