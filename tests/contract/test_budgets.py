@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 426,
     "services": 3484,
     "shared_state": 1127,
-    "tests": 46496,
+    "tests": 46849,
     "top": 827,
     "web": 3469,
     "wire": 6766,
