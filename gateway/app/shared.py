@@ -10,12 +10,8 @@ from gateway.access.budgets import Budgets
 from gateway.access.prices import PriceList
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret, write_private
 from gateway.access.rate_limits import MAX_ADDRESSES, BadKeyLimiter, Limiter, LocalLimiter
-<<<<<<< HEAD
-from gateway.access.redis_keys import RedisKeyStore
-from gateway.access.sealing import Sealer, make_sealer
-=======
 from gateway.access.redis_keys import RedisKeys, RedisKeyStore
->>>>>>> bodies
+from gateway.access.sealing import Sealer, make_sealer
 from gateway.access.shared_limits import SharedLimiter
 from gateway.access.shared_usage import SharedUsage, UsageReader, UsageSharing
 from gateway.access.usage import UsageBook
@@ -63,11 +59,8 @@ class SharedParts:
     searches: Entries | None
     bus: Bus
     records: RequestRecords
-<<<<<<< HEAD
     sealer: Callable[[], Sealer]
-=======
     history: History
->>>>>>> bodies
 
     def notes(self) -> list[str]:
         """What the operator must mend."""
@@ -165,11 +158,8 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         searches=_entries("searches", file, redis, MAX_CACHE_BYTES, MAX_CACHE_BYTES) if redis or workers > 1 else None,
         bus=bus,
         records=records,
-<<<<<<< HEAD
         sealer=functools.cache(lambda: _sealer(config, redis)),
-=======
         history=history,
->>>>>>> bodies
     )
 
 
