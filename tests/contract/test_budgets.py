@@ -6,6 +6,7 @@ of a room lowers its budget here; one that adds them says why it raises it.
 
 import ast
 import functools
+import functools
 import io
 import tokenize
 from pathlib import Path
@@ -34,7 +35,7 @@ BUDGETS = {
     "schemas": 426,
     "services": 3484,
     "shared_state": 1132,
-    "tests": 46496,
+    "tests": 46849,
     "top": 827,
     "web": 3469,
     "wire": 6766,
@@ -68,6 +69,7 @@ def room_of(path: Path) -> str:
     return parts[1] if len(parts) > 2 else "top"
 
 
+@functools.cache
 @functools.cache
 def sums() -> dict[str, int]:
     """Lines of code by room, as they are."""
