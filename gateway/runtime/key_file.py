@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.keys import KeyFile, KeyRequest
 from gateway.access.private_files import USER_HASH_KEY, write_private
 from gateway.config.config_error import ConfigError
 from gateway.config.server_settings import Access

@@ -10,7 +10,7 @@ import aiohttp
 import openai
 import pytest
 
-from gateway.access.api_keys import KeyFile
+from gateway.access.keys import KeyFile
 from tests.support import upstream as up
 from tests.support.asking import ask, official, toml
 from tests.support.gateways import InProcessGateway, StartGateway, start_in_process

@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.access.api_keys import KeyFile
+from gateway.access.keys import KeyFile
 from tests.support import upstream as up
 from tests.support.asking import official, toml
 from tests.support.gateways import InProcessGateway, StartGateway

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.keys import KeyFile, KeyRequest
 from gateway.access.private_files import USER_HASH_KEY
 from gateway.config.config_error import ConfigError
 from gateway.config.settings import Config

@@ -10,7 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.keys import KeyFile, KeyRequest
 from gateway.config.certificate import LoadedTls
 from gateway.config.environment import Environment, read_environment, worker_environment
 from gateway.config.loader import load_config
