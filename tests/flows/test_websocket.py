@@ -9,7 +9,7 @@ import pytest
 
 from gateway.access.keys import KeyFile
 from tests.support import upstream as up
-from tests.support.asking import official, toml
+from tests.support.asking import toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.sockets import LIMIT_S, opened
 from tests.support.upstream import Exchange, Script, Upstream
@@ -310,15 +310,3 @@ async def test_turns_are_masked_and_logged_like_posts(start_gateway: StartGatewa
     lines = [json.loads(line) for line in log.splitlines() if '"WS"' in line]
     assert [(line["endpoint"], line["status"], line["input_tokens"]) for line in lines] == [("responses", 200, 3)] * 2
     assert "AKIA" not in log
-
-
-async def test_the_official_client_speaks_to_it(server: InProcessGateway, upstream: Upstream) -> None:
-    upstream.will(echo())
-    async with official(server) as client, asyncio.timeout(LIMIT_S), client.responses.connect() as connection:
-        await connection.response.create(model="SvcLLM", input="hello")
-        events = []
-        async for event in connection:
-            events.append(event)
-            if event.type == "response.completed":
-                break
-    assert events[-1].response.output_text == "hello"
