@@ -8,8 +8,6 @@ from collections.abc import Callable, Hashable, Iterator, MutableMapping, Mutabl
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from gateway.long_texts import Utf8Text
-
 Form: TypeAlias = Literal["text", "json", "url", "data", "name", "label", "group"]
 """What a string is, which decides how it is scanned and whether it can be masked.
 
@@ -53,28 +51,11 @@ class TextSlot:
 
     @property
     def text(self) -> str:
-        value = self.holder[self.key]
-        return value.text if type(value) is Utf8Text else value
+        value: str = self.holder[self.key]
+        return value
 
     @text.setter
     def text(self, value: str) -> None:
-        self.holder[self.key] = value
-        if self.copies is not None:
-            drop_logprobs(self.copies)
-
-    @property
-    def in_utf8(self) -> Utf8Text | None:
-        """The text if it is kept in UTF-8: reading `text` makes a new string each time."""
-        value = self.holder[self.key]
-        return value if type(value) is Utf8Text else None
-
-    @property
-    def cuttable(self) -> str | Utf8Text:
-        """The text, to be read by its length and slices."""
-        return self.in_utf8 or self.text
-
-    def keep(self, value: str | Utf8Text) -> None:
-        """As setting `text`, for a text that is kept in UTF-8, too."""
         self.holder[self.key] = value
         if self.copies is not None:
             drop_logprobs(self.copies)
@@ -84,7 +65,7 @@ def drop_logprobs(holder: MutableMapping[str, Any]) -> None:
     """Take the tokens of a changed text out of `holder["logprobs"]`: a list becomes empty, an object null."""
     if holder.get("logprobs") is not None:
         value = holder["logprobs"]
-        holder["logprobs"] = [] if isinstance(value, list) or getattr(value, "is_list", False) else None
+        holder["logprobs"] = [] if isinstance(value, list) else None
 
 
 class GroupSlot(TextSlot):

@@ -68,7 +68,7 @@ def together(slots: Iterable[TextSlot]) -> Iterator[TextSlot]:
     waiting: list[TextSlot] = []
     size = 0
     for slot in slots:
-        chars = len(slot.text) if slot.form == "json" and slot.in_utf8 is None else _GROUP_CHARS
+        chars = len(slot.text) if slot.form == "json" else _GROUP_CHARS
         if waiting and (chars >= _GROUP_CHARS or size + chars > _GROUP_CHARS):
             yield waiting[0] if len(waiting) == 1 else DocumentsSlot.of(waiting)
             waiting, size = [], 0

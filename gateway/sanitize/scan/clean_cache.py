@@ -7,8 +7,6 @@ import os
 from collections import OrderedDict
 from hashlib import blake2b
 
-from gateway.long_texts import Utf8Text
-
 _MAX_DIGESTS = 20_000
 """Chosen: a few MB of memory. Half would forget the turns of some thousand chats between two requests of each; double
 would hold twice the memory for texts that come again ever less often."""
@@ -33,7 +31,7 @@ class KnownClean:
         hashed.update(data)
         return hashed.digest()
 
-    def digest_of_long(self, text: str | Utf8Text, prefix: str = "") -> bytes:
+    def digest_of_long(self, text: str, prefix: str = "") -> bytes:
         """The same for the UTF-8 of `prefix + text`, of which there is never a whole copy."""
         hashed = self._hash.copy()
         hashed.update(prefix.encode("utf-8", "surrogatepass"))
