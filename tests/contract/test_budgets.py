@@ -35,7 +35,7 @@ BUDGETS = {
     "tests": 46499,
     "top": 838,
     "web": 3243,
-    "wire": 6766,
+    "wire": 5969,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -11,8 +11,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.resilience.shared_cache import SharedCache
-from gateway.wire.chat.call_ids import CallIds, with_own_ids
-from gateway.wire.chat.kept import STATE, StateSoFar, given_back, prints_of
+from gateway.wire.chat.kept import STATE, CallIds, StateSoFar, given_back, prints_of, with_own_ids
 
 _MAX_ENTRIES = 20_000
 _MAX_BYTES = 32 * 1024 * 1024

@@ -25,15 +25,14 @@ from gateway.web.handlers.hosted_responses import HostedResponses, HostedWishes
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.middleware.sanitize import clean_request
 from gateway.web.replies import EventReply, JsonReply
+from gateway.wire.hosted_answer import KeptLinks, text_holders
 from gateway.wire.json_body import JsonBody
-from gateway.wire.responses.events import ResponseStream
 from gateway.wire.responses.hosted_stream import HostedStream
-from gateway.wire.responses.mcp_request import approved_calls, refuse_unserved
-from gateway.wire.responses.native_answer import NativeStream
+from gateway.wire.responses.mcp import approved_calls, refuse_unserved
+from gateway.wire.responses.native import NativeStream
 from gateway.wire.responses.object import new_id
 from gateway.wire.responses.request import input_items, refuse_unkept, to_chat
-from gateway.wire.responses.whole_answer import from_chat
-from gateway.wire.url_citations import KeptLinks, text_holders
+from gateway.wire.responses.stream import ResponseStream, from_chat
 
 _MAX_PAGE = 100
 """Items of one page of `input_items`, as in OpenAI's API reference."""
