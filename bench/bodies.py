@@ -35,15 +35,21 @@ model = "m"
 responses = "native"
 """
 """A model whose upstream speaks /responses itself."""
-_WORDS = """the file has a function that reads each line and returns what it found def main self value return import
-список слов 文件 café items = [0, 1, 2] ops@posthaus.com +1 202 555 0143 /usr/share/doc 2026-11-22""".split()  # noqa: SIM905
+_WORDS = (  # noqa: SIM905  a list of forty strings is no easier to read
+    "the file has a function that reads each line and returns what it found def main self value return import список "
+    "слов 文件 café items = [0, 1, 2] /usr/share/doc 2026-11-22 if not None: for name in items: raise ValueError(name) "
+).split()
+_MOST_TURNS = 400
+"""A request may have 2,000 items, and a turn is up to three."""
+_VALUES = "write to ops@posthaus.com or call +1 202 555 0143, "
 
 
 def agent_turns(size: int, seed: int = 1) -> list[tuple[str, str, str]]:
     """Turns of an agent, `(what it says, what it calls, the result)`, of about `size` bytes in all."""
     draw, turns, left = random.Random(seed), list[tuple[str, str, str]](), size
+    usual = max(60, size // 7 // _MOST_TURNS)
     while left > 0:
-        result = " ".join(draw.choices(_WORDS, k=draw.choice((60, 300, 1_200)))) + "\n"
+        result = _VALUES + " ".join(draw.choices(_WORDS, k=draw.randrange(usual // 2, 2 * usual))) + "\n"
         said = " ".join(draw.choices(_WORDS, k=30))
         call = orjson.dumps({"path": f"/src/file{len(turns)}.py", "offset": len(turns), "pattern": said[:40]}).decode()
         turns.append((said, call, result))
