@@ -15,7 +15,7 @@ import orjson
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
 from gateway.ports import CompletionUpstream
-from gateway.wire import repaired_json
+from gateway.wire.untrusted_json import mended_json
 
 _WAITING_BATCHES = 16
 """Batches of all streams together that wait for a slow reader. Chosen: any bound makes the upstreams wait for the
@@ -141,7 +141,7 @@ def _join(answers: list[Json]) -> Json:
 def _with_index(data: bytes, index: int, usages: list[Json]) -> bytes:
     """The chunk with its answer's index; its usage is moved to `usages`. Anything but a chunk is returned unchanged."""
     try:
-        chunk: Any = repaired_json.loads(data)
+        chunk: Any = mended_json(data)
     except orjson.JSONDecodeError:
         return data
     if not isinstance(chunk, dict) or not isinstance(chunk.get("choices"), list):

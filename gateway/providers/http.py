@@ -17,9 +17,9 @@ from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTo
 from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.providers.egress import DIRECT, Egress
-from gateway.wire import repaired_json
 from gateway.wire.json_body import value_count
-from gateway.wire.retry_after import retry_after_s
+from gateway.wire.openai_error import retry_after_s
+from gateway.wire.untrusted_json import mended_json
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 """Of a whole answer, decompressed, where no setting says another, and of one piece of a stream."""
@@ -177,7 +177,7 @@ def decoded_answer(
     if len(raw) > max_values and (values := value_count(raw)) > max_values:
         raise UpstreamError(f"{sender}'s answer has at least {values} JSON values; the limit is {max_values}")
     try:
-        value: object = repaired_json.loads(raw) if repairs else orjson.loads(raw)
+        value: object = mended_json(raw) if repairs else orjson.loads(raw)
     except orjson.JSONDecodeError:
         return None
     return value

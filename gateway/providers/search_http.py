@@ -21,8 +21,8 @@ from gateway.key_scrubber import scrub_keys
 from gateway.providers.egress import DIRECT, Egress
 from gateway.providers.http import decoded_answer
 from gateway.resilience.slices import in_slices
-from gateway.wire.repaired_json import without_lone_surrogates
-from gateway.wire.retry_after import retry_after_s
+from gateway.wire.openai_error import retry_after_s
+from gateway.wire.untrusted_json import without_lone_surrogates
 
 MAX_ANSWER_BYTES = 16_777_216
 """Of an answer, decompressed. Chosen: twenty results with raw content are a few MB; at half long pages could exceed it,

@@ -5,7 +5,6 @@ of a room lowers its budget here; one that adds them says why it raises it.
 """
 
 import ast
-import functools
 import io
 import tokenize
 from pathlib import Path
@@ -15,29 +14,28 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1337,
-    "app": 866,
+    "access": 1366,
+    "app": 831,
     "bench": 9735,
-    "child": 432,
     "cli": 2326,
-    "config": 677,
+    "config": 676,
     "console": 0,
     "embedded": 367,
-    "engines": 19815,
+    "engines": 19736,
     "geometry": 1180,
     "mcp": 1171,
     "ocr": 6899,
     "providers": 1961,
-    "resilience": 463,
+    "resilience": 509,
     "runtime": 1429,
-    "sanitize": 7397,
+    "sanitize": 7529,
     "schemas": 426,
-    "services": 3484,
-    "shared_state": 1132,
-    "tests": 46849,
-    "top": 827,
-    "web": 3469,
-    "wire": 6766,
+    "services": 3563,
+    "shared_state": 1127,
+    "tests": 46499,
+    "top": 838,
+    "web": 3243,
+    "wire": 5969,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
@@ -68,8 +66,6 @@ def room_of(path: Path) -> str:
     return parts[1] if len(parts) > 2 else "top"
 
 
-@functools.cache
-@functools.cache
 def sums() -> dict[str, int]:
     """Lines of code by room, as they are."""
     found: dict[str, int] = {}

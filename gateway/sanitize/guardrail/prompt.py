@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from gateway.domain import Json
-from gateway.wire.thinking import without_thinking
+from gateway.wire.untrusted_json import without_thinking
 
 ENTITIES: tuple[str, ...] = (
     "PERSON", "ADDRESS", "DATE_OF_BIRTH", "HEALTH", "PRIVATE", "SECRET", "CREDIT_CARD", "IBAN", "NATIONAL_ID", "EMAIL",

@@ -5,7 +5,7 @@ Model table, retries, fallbacks, queues and health are those of completions. Kno
 
 from gateway.domain import Json, RequestStats
 from gateway.services.completion.service import CompletionService
-from gateway.wire.embeddings import answer as wire
+from gateway.wire import embeddings as wire
 
 _ROUTE = "embeddings"
 
@@ -17,7 +17,7 @@ class EmbeddingService:
         self._completions = completions
 
     async def create(self, body: Json, stats: RequestStats) -> Json:
-        """The embeddings object of a checked body (`wire.embeddings.answer.embeddings_object`).
+        """The embeddings object of a checked body (`wire.embeddings.embeddings_object`).
 
         Raises GatewayError: ModelNotFound, UpstreamError, also for an answer that does not fit the inputs.
         """

@@ -18,8 +18,8 @@ from gateway.web.middleware.sanitize import clean_reply
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.request_log import Finished
 from gateway.wire import sse
-from gateway.wire.responses.events import ResponseStream
-from gateway.wire.url_citations import KeptLinks, text_holders
+from gateway.wire.hosted_answer import KeptLinks, text_holders
+from gateway.wire.responses.stream import ResponseStream
 
 _SLOT_POLL_S = 0.5
 

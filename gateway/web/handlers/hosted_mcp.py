@@ -17,7 +17,7 @@ from gateway.services.hosted_tools.web_calls import ToolCaller, WebCalls
 from gateway.web.context import RequestContext
 from gateway.web.handlers.hosted_search import WEB_SEARCH_SCOPE
 from gateway.web.middleware.sanitize import clean_tool_texts
-from gateway.wire.responses.mcp_request import ApprovalRule, ApprovedCall, McpWish, refuse_unserved
+from gateway.wire.responses.mcp import ApprovalRule, ApprovedCall, McpWish, refuse_unserved
 
 
 @dataclass(frozen=True, slots=True)

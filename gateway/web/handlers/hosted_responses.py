@@ -19,10 +19,11 @@ from gateway.web.context import RequestContext
 from gateway.web.handlers.hosted_mcp import HostedMcp, McpConversation
 from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
 from gateway.wire.hosted_answer import HostedEvent
-from gateway.wire.responses.hosted_request import WEB_SEARCH, SearchWish, loop_body, search_wish
 from gateway.wire.responses.hosted_stream import HostedItems, WebSearchItems
-from gateway.wire.responses.mcp_items import McpApprovalItems, McpCallItems, McpListItems
-from gateway.wire.responses.mcp_request import (
+from gateway.wire.responses.mcp import (
+    McpApprovalItems,
+    McpCallItems,
+    McpListItems,
     McpWish,
     approved_calls,
     demands_any_call,
@@ -31,6 +32,7 @@ from gateway.wire.responses.mcp_request import (
     replayed,
 )
 from gateway.wire.responses.request import ChatRequest, to_chat
+from gateway.wire.responses.tools import WEB_SEARCH, SearchWish, loop_body, search_wish
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.json_body import JsonBody
 from gateway.wire.messages.object import token_estimate
 from gateway.wire.messages.request import to_chat
-from gateway.wire.messages.search import WebWish, item_id, open_calls, web_wish
 from gateway.wire.messages.stream import MessageStream
+from gateway.wire.messages.tools import WebWish, item_id, open_calls, web_wish
 
 _CALL_AND_OUTPUT = 2
 """Items that a remembered call is recalled as."""

@@ -31,15 +31,14 @@ from gateway.web.handlers.hosted_responses import HostedAnswer, HostedResponses,
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.handlers.response_input import Continued, Memory, ResponseInput, masking
 from gateway.web.replies import EventReply, JsonReply
+from gateway.wire.hosted_answer import KeptLinks, text_holders
 from gateway.wire.json_body import JsonBody
-from gateway.wire.responses.events import ResponseStream
 from gateway.wire.responses.hosted_stream import HostedStream
-from gateway.wire.responses.mcp_request import approved_calls, refuse_unserved
-from gateway.wire.responses.native_answer import NativeStream
+from gateway.wire.responses.mcp import approved_calls, refuse_unserved
+from gateway.wire.responses.native import NativeStream
 from gateway.wire.responses.object import with_items
 from gateway.wire.responses.request import ChatRequest, refuse_unkept, to_chat
-from gateway.wire.responses.whole_answer import from_chat
-from gateway.wire.url_citations import KeptLinks, text_holders
+from gateway.wire.responses.stream import ResponseStream, from_chat
 
 _MAX_NAMED = 8
 """Tools named in the warning header."""

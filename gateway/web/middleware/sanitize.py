@@ -17,7 +17,7 @@ from gateway.sanitize.pipeline import Verdict
 from gateway.texts import TextSlot, TextUnit
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.replies import EventReply, JsonReply
-from gateway.wire.sanitizer_report import merged_reports, report_of
+from gateway.wire.dialect import merged_reports, report_of
 
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 """`unavailable` when the guardrail failed and the policy let the text go on. For a stream: on its request alone."""
@@ -172,7 +172,7 @@ async def _clean_answer(context: RequestContext, data: object, request_verdicts:
 
 
 def _merged(verdicts: list[Verdict]) -> Json:
-    """The report on all verdicts together (`wire.sanitizer_report`)."""
+    """The report on all verdicts together (`wire.dialect`)."""
     return merged_reports(report_of(each.counts, each.flagged, is_degraded=each.degraded) for each in verdicts)
 
 

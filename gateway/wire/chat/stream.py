@@ -20,28 +20,283 @@ back and sent by `end`, once; `end` raises unless every choice seen has a finish
 a clean end; a choice has at most one learnt pattern, the newest.
 """
 
+import re
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Hashable, Iterator
+from typing import Any, Generic, TypeVar
 
 import orjson
 
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import UpstreamError
+from gateway.texts import TextSlot, drop_logprobs
 from gateway.wire import sse
 from gateway.wire.chat.answer import (
     MATCHED_STOP,
+    MAX_CALLS,
     MAX_CHOICES,
+    TOO_MANY_CALLS,
     AnswerContext,
+    arguments_text,
     finish_reason,
     joined_text,
     new_id,
     normalise_usage,
 )
-from gateway.wire.chat.chunk_decoding import decode_chunk
-from gateway.wire.chat.chunk_relay import MAX_RELAYED_BYTES, ChunkPattern, split_around_content
-from gateway.wire.chat.tool_call_deltas import CallDeltas
 from gateway.wire.ocr import REPORT
+from gateway.wire.openai_error import error_in_stream
+from gateway.wire.untrusted_json import mended_json, words_of
+
+# --- chunk decoding ---
+# Decodes the chunks of a streamed chat answer. Knows the shape of a chunk, not what it means.
+
+
+def decode_chunk(data: bytes) -> Json:
+    """A chunk that may be read. Raises UpstreamError: not JSON, of another shape, too many choices, or an error."""
+    try:
+        chunk = mended_json(data)
+    except orjson.JSONDecodeError:
+        raise UpstreamError("the upstream sent a chunk that is not JSON") from None
+    if not isinstance(chunk, dict) or not isinstance(chunk.get("choices") or [], list):
+        raise UpstreamError("the upstream sent a chunk that is not valid")
+    if len(chunk.get("choices") or ()) > MAX_CHOICES:
+        raise UpstreamError("the upstream sent too many choices")
+    if chunk.get("error"):
+        raise error_in_stream(chunk)
+    return chunk
+
+
+# --- chunk relay ---
+# Relays plain text chunks by their bytes: the usual chunk of a stream is checked and sent on without being decoded.
+#
+# Naive form: decode the chunk, put its text into our own chunk, encode that. Whenever `ChunkPattern.match` returns an
+# event, the event equals the naive form; in every doubtful case it returns None and `ChatStream` uses the naive form.
+#
+# | step  | call                         | what it establishes                                                         |
+# |-------|------------------------------|-----------------------------------------------------------------------------|
+# | learn | `split_around_content(data)` | the bytes before and after the one string `choices[0].delta.content`        |
+# | keep  | `ChunkPattern(...)`          | these bytes as the upstream sends them, beside the bytes that we send       |
+# | relay | `ChunkPattern.match(data)`   | the same bytes around one valid JSON string: only the text is different     |
+# | edit  | `RelayedSlot.text = ...`     | a middleware changed the text: only now is the frame decoded                |
+#
+#
+
+_CONTENT_KEY = re.compile(rb'"content"\s*:\s*"')
+_PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*+')
+"""The inside of a JSON string (RFC 8259 §7) without escaped surrogates: whether two of them form a pair is left to the
+decoder."""
+MAX_RELAYED_BYTES = 16_384
+"""Longer chunks are decoded."""
+_QUOTE, _BACKSLASH = b'"\\'
+ChoiceT = TypeVar("ChoiceT")
+
+
+class RelayedSlot(TextSlot):
+    """The text of a relayed frame. Reading it is free; setting it decodes the frame and changes its data."""
+
+    __slots__ = ("_event", "_text")
+
+    def __init__(self, event: Event, where: str, channel: Hashable) -> None:
+        self._event, self._text = event, event.text
+        self.where, self.channel = where, channel
+        self.form, self.last, self.key = "text", False, "content"
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+    @text.setter
+    def text(self, value: str) -> None:
+        data = sse.decode(self._event)
+        if data is not None:
+            data["choices"][0]["delta"]["content"] = self._text = value
+            drop_logprobs(data["choices"][0])
+
+
+class ChunkPattern(Generic[ChoiceT]):
+    """The bytes around the text of one choice's plain chunks: as the upstream sends them (`theirs`), and as we do.
+
+    Implements `domain.RelayTemplate` for the frames that `match` makes. `choice` is the caller's own record of the
+    choice; `fixed_bytes` is the size of an upstream's chunk without its text.
+    """
+
+    __slots__ = (
+        "after", "before", "channel", "choice", "fixed_bytes", "our_after", "our_before",
+        "text_from", "text_to", "where",
+    )  # fmt: skip
+
+    def __init__(self, choice: ChoiceT, index: int, theirs: tuple[bytes, bytes], ours: tuple[bytes, bytes]) -> None:
+        self.choice = choice
+        self.channel, self.where = (index, "content"), f"choices[{index}].delta.content"
+        self.before, self.after = theirs
+        self.fixed_bytes = len(self.before) + len(self.after)
+        self.text_from, self.text_to = len(self.before), -len(self.after)
+        self.our_before, self.our_after = b"data: " + ours[0], ours[1] + b"\n\n"
+
+    def match(self, data: bytes) -> Event | None:
+        """Our event for a chunk that differs from the learnt one in its text alone; None for any other chunk."""
+        if not (data.startswith(self.before) and data.endswith(self.after)):
+            return None
+        if not self.fixed_bytes < len(data) <= MAX_RELAYED_BYTES:
+            return None
+        text = data[self.text_from : self.text_to]
+        try:
+            decoded = text.decode()
+        except UnicodeDecodeError:
+            return None
+        if _QUOTE in text or _BACKSLASH in text or not decoded.isprintable():
+            if not _PLAIN_TEXT.fullmatch(text):
+                return None
+            if _BACKSLASH in text:
+                decoded = orjson.loads(f'"{decoded}"')
+        return Event(None, self.our_before + text + self.our_after, False, self, decoded)
+
+    def slot_of(self, event: Event) -> TextSlot:
+        """The text of one of this pattern's events, to be read or replaced."""
+        return RelayedSlot(event, self.where, self.channel)
+
+
+def split_around_content(data: bytes) -> tuple[bytes, bytes] | None:
+    """The bytes before and after a chunk's text, quotes included on both sides.
+
+    None when the chunk has more than one key `content`, or when decoding a probe shows that the string is not
+    `choices[0].delta.content` of the only choice. `data` is a chunk that was decoded before.
+    """
+    keys = _CONTENT_KEY.findall(data)
+    start = _CONTENT_KEY.search(data)
+    if start is None or len(keys) != 1:
+        return None
+    text = _PLAIN_TEXT.match(data, start.end())
+    if text is None or data[text.end() : text.end() + 1] != b'"':
+        return None
+    before, after = data[: start.end()], data[text.end() :]
+    try:
+        probe = orjson.loads(before + b"X" + after)
+    except orjson.JSONDecodeError:  # it was decoded with its invalid UTF-8 replaced, so its bytes cannot be relayed
+        return None
+    if len(probe["choices"]) != 1 or probe["choices"][0]["delta"].get("content") != "X":
+        return None
+    return before, after
+
+
+# --- tool call deltas ---
+# Repairs streamed tool calls: each call's index, id, type and name are sent once, and then argument text alone.
+#
+# Clients concatenate the deltas they receive, so that a repeated name or id would come out doubled. The deltas of a
+# call wait until its name is known. Knows one choice of one stream. Source: OpenAI API reference and the deltas of
+# vLLM, Ollama, llama.cpp (facts read 2026-11-21).
+
+
+class _Call:
+    """One tool call. `announced`: its first delta was sent. `waiting`: argument text that came before its name."""
+
+    __slots__ = ("announced", "call_id", "name", "waiting")
+
+    def __init__(self, call_id: str) -> None:
+        self.call_id = call_id
+        self.name = ""
+        self.announced = False
+        self.waiting: list[str] = []
+
+
+class CallDeltas:
+    """The tool calls of one choice. Call `take` for every delta that has calls, and `flush` once at the choice's end.
+
+    `legacy`: the caller declared `functions`; deltas are `{function_call}` and hold the first call only.
+    """
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, int] = {}
+
+    @property
+    def any(self) -> bool:
+        """Whether the choice has made a tool call."""
+        return bool(self._calls)
+
+    def take(self, incoming: list[Any], *, legacy: bool) -> list[Json]:
+        """Our deltas for the `tool_calls` of one of theirs: `{tool_calls: [{index, id?, type?, function}]}` each.
+
+        `function` is `{name, arguments: ""}` in a call's first delta and `{arguments}` in the others. Raises
+        UpstreamError for a call that is not an object, and for more than MAX_CALLS.
+        """
+        deltas: list[Json] = []
+        for position, each in enumerate(incoming):
+            if not isinstance(each, dict):
+                raise UpstreamError("the upstream sent a tool call that is not valid")
+            deltas += self._call_deltas(each, position, len(incoming), legacy)
+        return deltas
+
+    def flush(self, *, legacy: bool) -> list[Json]:
+        """The deltas of calls whose name never came, sent with an empty name at the choice's end."""
+        deltas: list[Json] = []
+        for number, call in enumerate(self._calls):
+            if not call.announced:
+                deltas += self._announce(number, call, legacy)
+        return deltas
+
+    def _call_deltas(self, incoming: Json, position: int, count: int, legacy: bool) -> list[Json]:
+        inner = incoming.get("function")
+        function: Json = inner if isinstance(inner, dict) else incoming
+        identity = incoming.get("id") if isinstance(incoming.get("id"), str) else ""
+        number = self._call_number(incoming, identity or "", words_of(function.get("name") or ""), position, count)
+        call = self._calls[number]
+        name = function.get("name")
+        if isinstance(name, str) and name and not call.name:
+            call.name = name
+        arguments = function.get("arguments")
+        text = arguments_text(arguments) if arguments is not None else ""
+        if not call.announced:
+            if text:
+                call.waiting.append(text)
+            return self._announce(number, call, legacy) if call.name else []
+        return [delta] if text and (delta := _delta(number, {"arguments": text}, legacy)) else []
+
+    def _call_number(self, incoming: Json, identity: str, name: str, position: int, count: int) -> int:
+        """Which call a delta belongs to: by its index; without one, a new id or a second name starts a new call."""
+        index = incoming.get("index")
+        if isinstance(index, int):
+            if index not in self._by_index:
+                self._by_index[index] = self._add_call(identity)
+            known = self._by_index[index]
+            call = self._calls[known]
+            if identity and call.call_id and identity != call.call_id and name and call.announced:
+                self._by_index[index] = known = self._add_call(identity)  # this upstream sends index 0 for every call
+            elif identity and not call.call_id:
+                call.call_id = identity
+            return known
+        for number, call in enumerate(self._calls):
+            if identity and call.call_id == identity:
+                return number
+        if not self._calls or (identity and self._calls[-1].call_id) or (name and self._calls[-1].name):
+            return self._add_call(identity)
+        return len(self._calls) - 1 if count == 1 else min(position, len(self._calls) - 1)
+
+    def _add_call(self, identity: str) -> int:
+        if len(self._calls) >= MAX_CALLS:
+            raise UpstreamError(TOO_MANY_CALLS)
+        self._calls.append(_Call(identity))
+        return len(self._calls) - 1
+
+    def _announce(self, number: int, call: _Call, legacy: bool) -> list[Json]:
+        call.announced = True
+        call.call_id = call.call_id or new_id("call_")
+        first: Json = {"name": call.name, "arguments": ""}
+        deltas = [_delta(number, first, legacy, call.call_id)]
+        if call.waiting:
+            deltas.append(_delta(number, {"arguments": "".join(call.waiting)}, legacy))
+            call.waiting.clear()
+        return [delta for delta in deltas if delta]
+
+
+def _delta(number: int, function: Json, legacy: bool, identity: str = "") -> Json:
+    if legacy:
+        return {"function_call": function} if number == 0 else {}
+    call: Json = {"index": number}
+    if identity:
+        call |= {"id": identity, "type": "function"}
+    return {"tool_calls": [{**call, "function": function}]}
+
 
 _MAX_LEARNT = 8
 """Patterns that a stream may learn before any chunk was relayed; every four relayed chunks allow one more. Chosen: at

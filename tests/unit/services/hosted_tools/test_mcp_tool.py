@@ -13,7 +13,7 @@ from gateway.services.hosted_tools.mcp_tool import McpGrant, McpTool
 from gateway.services.hosted_tools.own_tools import OwnTools
 from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import AnswerEnd, CallPhase, HostedCall
-from gateway.wire.responses.mcp_request import ApprovalRule, ApprovedCall
+from gateway.wire.responses.mcp import ApprovalRule, ApprovedCall
 from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, calls_of, play, text_of
 
 LOOK: Json = {"name": "look", "description": "Looks.\u200b", "inputSchema": {"type": "object"}}

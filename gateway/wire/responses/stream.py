@@ -1,6 +1,6 @@
 """Translates a stream of chat chunks into a stream of responses events.
 
-Source: OpenAI API reference (Responses streaming) and Open Responses 2026-04-24, read 2026-11-21. Knows no HTTP.
+Source: OpenAI API reference (Responses streaming) and Open Responses 2026-04-24, read 2026-11-21.
 
 Theory of operation. `run` reads normal chat chunks and keeps the response object of the stream up to date. At any time
 at most one message or reasoning item is open; function calls stay open beside each other until the end.
@@ -22,15 +22,89 @@ set when an event is encoded, after every middleware, so that events which a mid
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing
+from typing import Any
 
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError
 from gateway.wire import sse
 from gateway.wire.openai_error import failure_code, responses_error_object
 from gateway.wire.responses import object as objects
-from gateway.wire.responses.calls import StreamedCall
-from gateway.wire.responses.sent_items import SentItems
-from gateway.wire.responses.tool_names import ToolNames
+from gateway.wire.responses.tools import StreamedCall, ToolNames, call_items
+
+# --- sent items ---
+# Keeps what has left of a stream's output items, as masked: a failed response tells its caller what it has got.
+#
+# Source: openai-python's types of response events (3.52), read 2026-11-22.
+
+_PART_FIELDS = {
+    "output_text": ("content", "output_text", "text"),
+    "refusal": ("content", "refusal", "refusal"),
+    "reasoning_text": ("content", "reasoning_text", "text"),
+    "reasoning_summary_text": ("summary", "summary_text", "text"),
+}
+"""By the name in the middle of a delta's type: the list of the item that it is for, the part's type, and its field."""
+_FAILED_KINDS = ("web_search_call", "mcp_call")
+"""Items that end as `failed` where others end as `incomplete`."""
+_Place = tuple[int, str, int]
+
+
+class SentItems:
+    """One stream. Call `note` with the data of every event in the order in which they are sent, then `at_failure`."""
+
+    def __init__(self) -> None:
+        self._items: dict[int, Json] = {}
+        self._done: set[int] = set()
+        self._texts: dict[_Place, list[str]] = {}
+        self._notes: dict[_Place, list[Any]] = {}
+
+    def note(self, data: Json) -> None:
+        """Remember an event, `{type, output_index, …}`; others than those of items are ignored."""
+        kind: str = data["type"]
+        if kind.endswith(".delta"):
+            if isinstance(data.get("delta"), str):
+                place = _place(data, kind[9:-6])
+                self._texts.setdefault(place, []).append(data["delta"])
+        elif kind == "response.output_text.annotation.added":
+            self._notes.setdefault(_place(data, "output_text"), []).append(data.get("annotation"))
+        elif kind in ("response.output_item.added", "response.output_item.done"):
+            index = data["output_index"]
+            self._items[index] = data["item"]
+            if kind.endswith("done"):
+                self._done.add(index)
+                for place in [each for each in self._texts if each[0] == index]:
+                    del self._texts[place]
+
+    def at_failure(self) -> list[Json]:
+        """The items in their order; those that were not finished have the text that was sent and say so."""
+        return [
+            item if index in self._done else self._unfinished(index, item)
+            for index, item in sorted(self._items.items())
+        ]
+
+    def _unfinished(self, index: int, item: Json) -> Json:
+        status = "failed" if item.get("type") in _FAILED_KINDS else "incomplete"
+        partial: Json = {**item, "status": status} if "status" in item else dict(item)
+        for place in sorted(each for each in self._texts if each[0] == index):
+            text, kind = "".join(self._texts[place]), place[1]
+            if kind in _PART_FIELDS:
+                name, part_type, field = _PART_FIELDS[kind]
+                part: Json = objects.text_part(text) if part_type == "output_text" else {"type": part_type, field: text}
+                if part_type == "output_text":
+                    part["annotations"] = self._notes.get(place, [])
+                partial[name] = [*(partial.get(name) or ()), part]
+            else:
+                for ending, field in (("_arguments", "arguments"), ("_input", "input")):
+                    if kind.endswith(ending):
+                        partial[field] = text
+        return partial
+
+
+def _place(data: Json, kind: str) -> _Place:
+    """`(output_index, kind, index of the part)`."""
+    part = data.get("summary_index") if "summary_index" in data else data.get("content_index")
+    index = data.get("output_index")
+    return (index if isinstance(index, int) else -1, kind, part if isinstance(part, int) else 0)
+
 
 _NO_ANSWER = ("reasoning", "compaction")
 """Items after which a message must follow."""
@@ -302,3 +376,34 @@ class ResponseStream:
         status = objects.finish(self.response, finish_reason, usage, self.backend)
         self._on_end(self.response)
         return status
+
+
+# --- whole answer ---
+# The response object of a whole chat answer.
+#
+# Source: OpenAI API reference (Responses) and the Open Responses specification 2026-04-24, read 2026-11-21.
+
+
+def from_chat(body: Json, answer: Json, names: ToolNames) -> Json:
+    """The response object for a request `body` and a normal `chat.completion`, of which the first choice is used.
+
+    `names` are those of the translated request (`request.to_chat`).
+    """
+    response = objects.new_response(body)
+    response["model"] = answer.get("model", response["model"])
+    choice: Json = (answer.get("choices") or [{}])[0]
+    message = choice.get("message") or {}
+    text, refusal = message.get("content") or "", message.get("refusal") or ""
+    calls = message.get("tool_calls") or []
+    output = response["output"]
+    if reasoning := message.get("reasoning_content"):
+        output.append(objects.reasoning_item(objects.new_id("rs"), "completed", [objects.summary_part(reasoning)]))
+    parts = [objects.text_part(text)] if text or not (refusal or calls) else []
+    parts += [objects.refusal_part(refusal)] if refusal else []
+    output += [objects.message_item(objects.new_id("msg"), "completed", [part]) for part in parts]
+    output += call_items(names, calls)
+    objects.finish(response, choice.get("finish_reason"), answer.get("usage"), choice.get("provider_specific_fields"))
+    for name in ("system_fingerprint", "service_tier"):
+        if answer.get(name) is not None:
+            response[name] = answer[name]
+    return response
