@@ -4,6 +4,8 @@ A new key is printed once, alone on standard output; what goes with it is on sta
 """
 
 import argparse
+import asyncio
+import importlib
 import sys
 import time
 from pathlib import Path
@@ -24,6 +26,8 @@ from gateway.config.loader import load_config
 from gateway.config.server_settings import Access
 from gateway.config.settings import Config
 from gateway.domain import KEY_LIMITS, SCOPES, is_scope
+from gateway.errors import InvalidRequest, StateUnavailable
+from gateway.shared_state.port import StateDown
 
 _SCOPES_HELP = f"{', '.join(SCOPES)}, or mcp:LABEL for an MCP server; repeat for several"
 
@@ -35,7 +39,7 @@ def _scope(text: str) -> str:
 
 
 def add_commands(parsers: Parsers) -> None:
-    """Add `keys create`, `list`, `revoke` and `rotate`."""
+    """Add `keys create`, `list`, `revoke`, `erase`, `rotate` and `import`."""
     keys = parsers.add_parser("keys", help="manage API keys")
     actions = keys.add_subparsers(required=True, metavar="ACTION")
     create = actions.add_parser("create", help="make a key; it is printed once, alone on standard output")
@@ -55,6 +59,7 @@ def add_commands(parsers: Parsers) -> None:
     listing.set_defaults(command=_keys_list)
     for name, command, text in (
         ("revoke", _keys_revoke, "end a key; a running server refuses it within 5 s"),
+        ("erase", _keys_erase, "remove all that a revoked key has left: responses, conversations, pages, usage"),
         ("rotate", _keys_rotate, "a new key with the rights of an old one, which stays until it is revoked"),
     ):
         action = actions.add_parser(name, help=text)
@@ -129,6 +134,22 @@ def _keys_revoke(arguments: argparse.Namespace, environment: Environment) -> int
         print_json_lines([{**_public(record), "revoked": True}])
     else:
         sys.stderr.write(f"key {record.id} for {record.name} is revoked\n")
+    return 0
+
+
+def _keys_erase(arguments: argparse.Namespace, environment: Environment) -> int:
+    if any(record.id == arguments.id for record in _registry(arguments, environment).read()):
+        raise InvalidRequest(f"key {arguments.id} is still valid; `gateway keys revoke {arguments.id}` comes first")
+    config = load_config(arguments.config, arguments.state_dir or environment.state_dir, environment)
+    try:
+        # By name: no other command of this module needs what serves.
+        erased: dict[str, int] = asyncio.run(importlib.import_module("gateway.app.erasing").erase(config, arguments.id))
+    except StateDown:
+        raise StateUnavailable("the shared state cannot be reached; nothing more was removed, try again") from None
+    if arguments.json:
+        print_json_lines([{"id": arguments.id, **erased}])
+    else:
+        sys.stderr.write(f"removed of key {arguments.id}: {', '.join(f'{n} {name}' for name, n in erased.items())}\n")
     return 0
 
 
