@@ -197,7 +197,7 @@ class Runs:
         for a response whose events are not kept."""
         head = await self._head(owner, response_id)
         if head is None or not head["keeps_events"]:
-            await self._of_background(owner, response_id)
+            await self._store.get(owner, response_id)
             raise InvalidRequest(
                 "stream: its events are not kept; only those of a request with background and stream are, for a while",
                 param="stream",

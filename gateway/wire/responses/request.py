@@ -19,6 +19,7 @@ from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
 from gateway.wire.responses.tools import (
     KIND_OF_CALL,
     KIND_OF_OUTPUT,
+    DeferredTool,
     ToolNames,
     arguments_of,
     declared_tools,
@@ -384,13 +385,14 @@ class ChatRequest:
     """A translated request: the chat `body`, and what is needed beside it.
 
     `dropped`: types of the tools that nobody runs here. `names`: the tools' names for the model, needed to translate
-    its calls. `warnings`: sentences on what was left out, for the caller.
+    its calls. `deferred`: tools that a search may find. `warnings`: sentences on what was left out, for the caller.
     """
 
     body: Json
     dropped: list[str]
     names: ToolNames
     warnings: list[str]
+    deferred: Sequence[DeferredTool] = ()
 
 
 def refuse_unkept(body: Json) -> None:
@@ -439,7 +441,7 @@ def to_chat(body: Json, history: list[Json], hosted: Collection[str] = (), *, fi
     warnings += _unknown_includes(list_in(body, "include"))
     if body.get("truncation") == "auto":
         warnings.append(_NOT_TRUNCATED)
-    return ChatRequest(chat, offered.dropped, offered.names, warnings)
+    return ChatRequest(chat, offered.dropped, offered.names, warnings, offered.deferred)
 
 
 def input_items(body: Json) -> list[Json]:
