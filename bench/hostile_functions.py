@@ -4,10 +4,13 @@
 costs. A function that refuses its input answers with an exception, which counts as an answer.
 """
 
+import asyncio
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
+
+import orjson
 
 from bench import hostile_answers as answers
 from bench import hostile_content as content
@@ -17,7 +20,7 @@ from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
 from bench.hostile_things import THINGS
 from gateway import schemas, trace
-from gateway.access.token_estimate import token_steps
+from gateway.access.token_estimate import token_estimate
 from gateway.engines.answer import code_fences, excerpt, passages, tokens
 from gateway.engines.documents import simhash
 from gateway.engines.documents.options import ExtractOptions
@@ -36,9 +39,8 @@ from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
-from gateway.mcp.envelope import Envelope, decode
+from gateway.mcp.envelope import Envelope, value_of
 from gateway.mcp.messages import RpcFault
-from gateway.resilience.slices import all_steps
 from gateway.sanitize.scan.fallback_mask import mask_all_but_words
 from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut
 from gateway.sanitize.scan.scanner import Scanner
@@ -47,14 +49,13 @@ from gateway.services.hosted_tools.citations import CitationFinder
 from gateway.services.hosted_tools.page_text import find_in
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch import filters, result_budget
-from gateway.wire import image_header, large_json, ocr, repaired_json, sse, text_slots, thinking
-from gateway.wire.json_pieces import decode_in_pieces
-from gateway.wire.json_strings import decoded_text
+from gateway.wire import image_header, ocr, repaired_json, sse, text_slots, thinking
+from gateway.wire.json_body import BadJson, JsonBody, JsonLimits
 from gateway.wire.openai_error import error_object
 
 Make = Callable[[int], Any]
 _URL = "https://example.org/a/b"
-_REFUSALS = (GatewayError, FetchFailed, DamagedBody, RpcFault, ValueError, RecursionError)
+_REFUSALS = (GatewayError, FetchFailed, DamagedBody, RpcFault, BadJson, ValueError, RecursionError)
 
 
 class Reader(NamedTuple):
@@ -131,14 +132,15 @@ _ARGUMENTS = {name: Arguments(name, schemas.load(f"tools/{name}")) for name in (
 
 
 def _chat_problems(body: bytes) -> object:
-    value = large_json.decode(body)
-    if len(body) > schemas.MEASURED_BYTES:
-        return _CHAT.check(value)
-    return schemas.is_too_deep(body, value) or _CHAT.check(value)
+    return _CHAT.check(JsonBody(body).value())
+
+
+def _read(body: bytes) -> object:
+    return asyncio.run(JsonBody.read(body, JsonLimits()))
 
 
 def _mcp_messages(body: bytes) -> object:
-    return _ENVELOPE.messages(decode(body))
+    return _ENVELOPE.messages(value_of(JsonBody(body)))
 
 
 def _arguments(text: str) -> None:
@@ -259,11 +261,10 @@ READERS: dict[str, Reader] = {
     "mcp body": Reader(_mcp_messages, inputs.BODIES, _QUICK_SIZES),
     "arguments": Reader(_arguments, inputs.TEXTS),
     "argument names": Reader(_argument_names, inputs.TEXTS),
-    "JSON in pieces": Reader(lambda body: decode_in_pieces(bytearray(body)), inputs.BODIES),
-    "JSON string": Reader(lambda text: decoded_text(memoryview(b'"%b"' % text)), _encoded(inputs.TEXTS), _QUICK_SIZES),
+    "body within limits": Reader(_read, inputs.BODIES),
     "JSON documents": Reader(answers.masked_arguments, inputs.BODIES),
-    "log probabilities": Reader(answers.packed_logprobs, answers.LOGPROBS, _QUICK_SIZES),
-    "texts of a body": Reader(lambda body: text_slots.text_slots(large_json.decode(body)), inputs.BODIES),
+    "log probabilities": Reader(answers.spelt_logprobs, answers.LOGPROBS, _QUICK_SIZES),
+    "texts of a body": Reader(lambda body: text_slots.text_slots(orjson.loads(body)), inputs.BODIES),
     "half characters": Reader(repaired_json.repaired, inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
     "image header": Reader(image_header.read_header, _images(), _QUICK_SIZES),
@@ -285,7 +286,7 @@ READERS: dict[str, Reader] = {
     "place in a page": Reader(lambda text: find_in(text, text[:8] or "a", None), inputs.TEXTS),
     "thoughts": Reader(thinking.without_thinking, inputs.TEXTS),
     "trace": Reader(lambda text: trace.parent_of("00-" + text), inputs.TEXTS),
-    "token estimate": Reader(lambda body: all_steps(token_steps(large_json.decode(body))), inputs.BODIES),
+    "token estimate": Reader(lambda body: token_estimate(orjson.loads(body)), inputs.BODIES),
 }
 """By the name that `bench.hostile` prints."""
 MORE_READERS = {"page, odd": Reader(_page, _encoded(pages.MORE_PAGES) | dict(pages.CHARSETS))}
