@@ -1,9 +1,9 @@
 """Removes from a document what people cannot see, so that a model does not read it either.
 
-Hidden is an element with `hidden`, `aria-hidden`, `inert`, a closed `dialog` or `popover`, or a style that hides it: not
-displayed, transparent, off the screen, clipped, without size, too small, or of the colour of its ground. Hidden text that
-a visible control opens is kept, such as a tab panel or the answer below a question; no control reveals what is off the
-screen, clipped, too small or of its ground's colour. See `styles` for the rules that are read. Runs in the parsing
+Hidden is an element with `hidden`, `aria-hidden`, `inert`, a closed `dialog` or `popover`, or a style that hides it:
+not displayed, transparent, off the screen, clipped, without size, too small, or of the colour of its ground. Hidden text
+that a visible control opens is kept, such as a tab panel or the answer below a question; no control reveals what is off
+the screen, clipped, too small or of its ground's colour. See `styles` for the rules that are read. Runs in the parsing
 processes.
 """
 
@@ -208,8 +208,7 @@ class _Search:
                 ground, in_doubt = self._grounds.under(element)
             if ground is None or not same(text, ground):
                 return
-        is_ruled = "style" in element.keys() and _STATING.isdisjoint(self._styles.own(element)) and element.tag != "font"
-        is_ruled = is_ruled or ("style" not in element.keys() and element.tag != "font")
+        is_ruled = element.tag != "font" and _STATING.isdisjoint(self._styles.own(element))
         found.texts.append((element, in_doubt or is_ruled, _states_colour))
 
     def _keep_revealed(self, found: _Findings) -> None:
@@ -265,8 +264,8 @@ class _Search:
 
 
 class _Grounds:
-    """The colours around elements. With style sheets elsewhere, a box with a class or an id may have others that are not
-    known; and one to which a script may give another ground, or that stands over a picture."""
+    """The colours around elements. A box with a class or an id may have others that are not known, where style sheets
+    stand elsewhere or scripts run; so may one that stands over a picture."""
 
     def __init__(self, root: Any, styles: Styles) -> None:
         self._styles = styles
@@ -274,9 +273,10 @@ class _Grounds:
         self.is_linked = any("stylesheet" in (link.get("rel") or "") for link in root.iter("link")) or any(
             "@import" in sheet for sheet in sheets
         )
-        is_dark = any("dark" in (meta.get("content") or "") for meta in root.iter("meta") if meta.get("name") == "color-scheme")
+        schemes = [meta.get("content") or "" for meta in root.iter("meta") if meta.get("name") == "color-scheme"]
+        is_dark = any("dark" in scheme for scheme in schemes) or any("color-scheme" in sheet for sheet in sheets)
         paints_beside = any(re.search(r":(?:before|after)[^{}]*\{[^{}]*background", sheet) for sheet in sheets)
-        self._has_canvas = not (self.is_linked or is_dark or paints_beside or any("color-scheme" in s for s in sheets))
+        self._has_canvas = not (self.is_linked or is_dark or paints_beside)
         self._is_scripted = next(root.iter("script"), None) is not None
         self._known: dict[Any, tuple[Colour | None, bool]] = {}
 
@@ -310,7 +310,9 @@ class _Grounds:
         """Whether a picture of its box, or what follows it, is taken out of the flow: the text may stand on it."""
         pictures = list(box.iterchildren(*_PICTURES))
         beside = [each for picture in pictures for each in (picture, *picture.iterchildren("img"), picture.getnext())]
-        return any(self._styles.of(each).get("position") in ("absolute", "fixed") for each in beside if each is not None)
+        return any(
+            self._styles.of(each).get("position") in ("absolute", "fixed") for each in beside if each is not None
+        )
 
     def letters(self, element: Any) -> Colour | None:
         """The colour of the text that the nearest box around an element states."""
@@ -324,7 +326,7 @@ class _Grounds:
 
 
 def _text_colour(style: Declarations) -> Colour | None:
-    """The stated colour of the text; None where it shows its ground through its letters or has a shadow that differs."""
+    """The stated colour of the text; None where letters show a picture through them, or have a shadow that differs."""
     if style.get("background-clip") == "text":
         return None
     found = colour(style.get("color"))

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 Declarations = dict[str, str]
 """Values in lower case by property, such as `{"display": "none"}`."""
+_Declared = dict[str, tuple[bool, str]]
+"""(is important, value) by property."""
 Colour = tuple[int, int, int] | str
 """Red, green and blue; or the lower-cased word of a colour whose channels are not known here."""
 TRANSPARENT = "transparent"
@@ -68,20 +70,24 @@ _SHORTHANDS = frozenset({"font", "background", "margin", "inset", "overflow-x", 
 _KNOWN = _WORDS.keys() | _LENGTHS | _OTHERS | _SHORTHANDS
 _FONT_SIZE = re.compile(r"(?:^|\s)((?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(?:px|pt|em|rem|%)?)\s*(?:/|\s)")
 _MEDIA_WIDTH = re.compile(r"\((min|max)-(?:device-)?width\s*:\s*([\d.]+)(px|r?em)\)")
-_MEDIA_HOLDS = re.compile(r"(?:only\s+)?(?:screen|all)|\((?:hover|any-hover)\s*:\s*hover\)|\(orientation\s*:\s*landscape\)")
+_MEDIA_HOLDS = re.compile(r"(?:only\s+)?(?:screen|all)|\((?:any-)?hover\s*:\s*hover\)|\(orientation\s*:\s*landscape\)")
 _HEX = re.compile(r"#([0-9a-f]{3,8})")
 _FUNCTION = re.compile(r"(rgb|hsl)a?\(([^()]*)\)")
 _COLOUR_WORDS = re.compile(r"[a-z]+\([^()]*\)|[^\s()]+")
 _FAINT = 0.05  # opacity up to which nothing is seen
 _SAME = 8  # steps of 255 in a channel up to which people do not see a difference
-_NAMED = (
+_TABLE = (
     "white ffffff black 000000 snow fffafa ivory fffff0 ghostwhite f8f8ff whitesmoke f5f5f5 floralwhite fffaf0 "
     "mintcream f5fffa azure f0ffff aliceblue f0f8ff seashell fff5ee linen faf0e6 lightyellow ffffe0 silver c0c0c0 "
     "gray 808080 grey 808080 red ff0000 maroon 800000 yellow ffff00 olive 808000 lime 00ff00 green 008000 aqua 00ffff "
     "cyan 00ffff teal 008080 blue 0000ff navy 000080 fuchsia ff00ff magenta ff00ff purple 800080"
-).split()
+)
 """The sixteen colours of HTML 4 and those near white; of other words only whether they are equal is known."""
-_NAMES = {name: (int(d[:2], 16), int(d[2:4], 16), int(d[4:], 16)) for name, d in zip(_NAMED[::2], _NAMED[1::2], strict=True)}
+_NAMED = _TABLE.split()
+_NAMES: dict[str, Colour] = {
+    name: (int(digits[:2], 16), int(digits[2:4], 16), int(digits[4:], 16))
+    for name, digits in zip(_NAMED[::2], _NAMED[1::2], strict=True)
+}
 
 
 class _Step(NamedTuple):
@@ -97,7 +103,7 @@ class _Rule(NamedTuple):
     """What one selector of a rule declares, and its rank in the cascade without importance."""
 
     rank: tuple[int, int, int, int]
-    declared: dict[str, tuple[bool, str]]
+    declared: _Declared
 
 
 class Styles:
@@ -145,7 +151,7 @@ class Styles:
                 for selector in selectors.split(","):
                     self._apply(selector.strip(), declared, index, host)
 
-    def _apply(self, selector: str, declared: dict[str, tuple[bool, str]], index: dict[str, list[Any]], host: Any) -> None:
+    def _apply(self, selector: str, declared: _Declared, index: dict[str, list[Any]], host: Any) -> None:
         self._order += 1
         if selector == ":host" and host is not None:
             self._rules.setdefault(host, []).append(_Rule((0, 0, 0, self._order), declared))
@@ -278,10 +284,10 @@ def _without_noise(match: re.Match[str]) -> str:
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
-def _declared(text: str) -> dict[str, tuple[bool, str]]:
-    """`(is important, value)` by property, of a `style` attribute or the inside of a rule. A value that browsers do not
-    know is left out, so that an earlier one holds."""
-    found: dict[str, tuple[bool, str]] = {}
+def _declared(text: str) -> _Declared:
+    """What a `style` attribute or the inside of a rule says. A value that browsers do not know is left out, so that an
+    earlier one holds."""
+    found: _Declared = {}
     custom: dict[str, str] = {}
     for declaration in _split(_NOISE.sub(_without_noise, text)):
         name, _, value = _ESCAPE.sub(_unescaped, declaration).partition(":")
@@ -406,9 +412,10 @@ def _of_function(name: str, parts: list[str]) -> Colour | None:
         return None
     if name == "hsl":
         hue, saturation, light = shares[0] / 360, *(min(share, 1.0) for share in shares[1:3])
-        channels = colorsys.hls_to_rgb(hue % 1, light, saturation)
+        channels: tuple[float, ...] = colorsys.hls_to_rgb(hue % 1, light, saturation)
     else:
-        channels = tuple(share if part.endswith("%") else share / 255 for share, part in zip(shares[:3], parts[:3], strict=True))
+        named = zip(shares[:3], parts[:3], strict=True)
+        channels = tuple(share if part.endswith("%") else share / 255 for share, part in named)
     red, green, blue = (round(255 * min(channel, 1.0)) for channel in channels)
     return red, green, blue
 

@@ -17,16 +17,19 @@ _PART = (
 )
 
 MATCHING = [
-    "section .x", "section>div>.x", ".t p", ".s.t .x.big", "html body section p", "section *", ".q, section .x", ".\\78",
+    "section .x", "section>div>.x", ".t p", ".s.t .x.big", "html body section p", "section *", ".q, section .x",
+    ".\\78",
     "#y", "p#y.x", "section > div p",
 ]  # fmt: skip
 NOT_MATCHING = ["section>.x", ".q .x", ".X", "a > > .x", "", "div#y", "section .t .x"]
 NOT_READ = [
-    "h2+div .x", "[data-k]", ".x:is(p)", ".x:hover", ".x::before", ".d>:first-child", "section:has(.x) .x", "section div section div section div .x",
+    "h2+div .x", "[data-k]", ".x:is(p)", ".x:hover", ".x::before", ".d>:first-child",
+    "section:has(.x) .x", "section div section div section div .x",
 ]  # fmt: skip
 HIDING = [
     "@media (min-width: 1000px){.x{display:none}}", "@media print, screen and (max-width:2000px){.x{display:none}}",
-    "@media (hover:hover) and (min-width:20em){.x{display:none}}", "@supports (display:grid){@layer a{.x{display:none}}}",
+    "@media (hover:hover) and (min-width:20em){.x{display:none}}",
+    "@supports (display:grid){@layer a{.x{display:none}}}",
     ".x{display:none;display:bogus}", ".x{position:absolute}.x{left:-9999px}", ".x{overflow:hidden}.big{height:0}",
     ".x{color:linen}.d{background:#faf0e6}", ".x{font-size:20px;font:0/0 a}", ".x{background:#fff}.d{color:#fff}",
     ".x{inset:0 auto auto -9999px;position:fixed}", ".x{margin:0 0 0 -9999px}", ".x{translate:-9999px 0}",
