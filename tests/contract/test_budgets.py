@@ -21,7 +21,7 @@ BUDGETS = {
     "config": 676,
     "console": 0,
     "embedded": 367,
-    "engines": 19736,
+    "engines": 17063,
     "geometry": 1180,
     "mcp": 1171,
     "ocr": 6899,

@@ -1,10 +1,10 @@
 """Removes from a document what people cannot see, so that a model does not read it either.
 
 Hidden is an element with `hidden`, `aria-hidden`, `inert`, a closed `dialog` or `popover`, or a style that hides it:
-not displayed, transparent, off the screen, clipped, without size, too small, or of the colour of its ground. Hidden text
-that a visible control opens is kept, such as a tab panel or the answer below a question; no control reveals what is off
-the screen, clipped, too small or of its ground's colour. See `styles` for the rules that are read. Runs in the parsing
-processes.
+not displayed, transparent, off the screen, clipped, without size, too small, or of the colour of its ground. Hidden
+text that a visible control opens is kept, such as a tab panel or the answer below a question; no control reveals what
+is off the screen, clipped, too small or of its ground's colour. See `styles` for the rules that are read. Runs in the
+parsing processes.
 """
 
 import re

@@ -192,15 +192,6 @@ def test_what_an_object_shows_in_its_place_is_read_where_it_is_the_page(depth: s
     assert text not in extract(beside.encode(), ExtractOptions("http://bees.test/", depth=depth))["content"]
 
 
-def test_the_price_below_a_repeated_title_is_kept() -> None:
-    title = "<h1>Speckled mug</h1><a href='/m'><h2>Speckled mug</h2></a>"
-    page = (
-        "<meta property='og:type' content='product'><main>"
-        f"{title}<div class='price'><div><span>$34.00</span></div></div>{paragraphs()}</main>"
-    )
-    assert "$34.00" in extract(page.encode(), ExtractOptions("https://shop.test/m"))["content"]
-
-
 @pytest.mark.parametrize(
     "number",
     [
