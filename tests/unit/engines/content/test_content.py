@@ -6,8 +6,8 @@ import pytest
 
 from gateway.engines.content.block_model import BlockModel
 from gateway.engines.content.page_types import PageTypes
-from gateway.engines.extract.options import ExtractOptions
-from gateway.engines.extract.page import extract
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.page import extract
 
 _SENTENCES = (
     "The river had risen through the night and nobody in the village had slept for more than an hour.",
