@@ -15,10 +15,9 @@ import orjson
 from bench import hostile_answers as answers
 from bench import hostile_content as content
 from bench import hostile_formats as formats
-from bench import hostile_hidden, hostile_sheets
+from bench import hostile_hidden
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
-from bench.hostile_things import THINGS
 from gateway import schemas, trace
 from gateway.access.token_estimate import token_estimate
 from gateway.engines.answer import code_fences, excerpt, passages, tokens
@@ -85,7 +84,7 @@ def _trees() -> dict[str, Make]:
 
 
 def _structured_trees() -> dict[str, Make]:
-    return {name: partial(_parsed, make) for name, make in {**inputs.PAGES, **inputs.STRUCTURED, **THINGS}.items()}
+    return {name: partial(_parsed, make) for name, make in {**inputs.PAGES, **inputs.STRUCTURED}.items()}
 
 
 def _encoded(table: Mapping[str, Make], prefix: bytes = b"") -> dict[str, Make]:
@@ -215,7 +214,7 @@ READERS: dict[str, Reader] = {
     "whole answer with hosted tools": Reader(answers.hosted_chat, answers.HOSTED),
     "messages body": Reader(lambda body: answers.to_chat(body, 8), answers.REQUESTS, _QUICK_SIZES),
     "page": Reader(_page, _encoded(inputs.PAGES), (5_000, 10_000, 20_000)),
-    "page that fell": Reader(_page, _encoded({kind: pages.MORE_PAGES[kind] for kind in pages.FELL} | THINGS)),
+    "page that fell": Reader(_page, _encoded({kind: pages.MORE_PAGES[kind] for kind in pages.FELL})),
     "page of text": Reader(lambda text: read("markdown", text, "text/markdown", False), _encoded(inputs.TEXTS)),
     "page of xml": Reader(lambda text: read("xml", text, "", False), _encoded(inputs.PAGES | pages.MORE_DOCUMENTS)),
     "mail": Reader(formats.mail, formats.MAILS, _QUICK_SIZES),
@@ -231,8 +230,6 @@ READERS: dict[str, Reader] = {
     "signs of scripts": Reader(content.signs, _trees(), _PAGE_SIZES),
     "data of scripts": Reader(content.state, inputs.TEXTS),
     "hidden parts": Reader(content.hidden, _trees(), _PAGE_SIZES),
-    "style sheet": Reader(hostile_sheets.rules, hostile_sheets.SHEETS),
-    "second opinion": Reader(content.opinion, _trees(), _PAGE_SIZES),
     "links": Reader(lambda root: metadata.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
     "pruning": Reader(_pruned, _trees(), _PAGE_SIZES),
     "blocks": Reader(content.comments, _trees(), _PAGE_SIZES),

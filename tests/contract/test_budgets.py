@@ -24,7 +24,7 @@ BUDGETS = {
     "config": 677,
     "console": 0,
     "embedded": 367,
-    "engines": 19815,
+    "engines": 17143,
     "geometry": 1180,
     "mcp": 1171,
     "ocr": 6899,
