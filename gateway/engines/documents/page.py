@@ -48,7 +48,7 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
     """The page. Raises FetchFailed, EngineMissing.
 
     `{kind, title, content, hash, simhash, invisible}`, for documents and pictures `scanned?`: the pages
-    without text, for documents `{left_out, shows_hidden, unread_pages?}` (engines.documents.reader.ReadDocument), for
+    without text, for documents `{left_out, missing_parts?, unread_pages?}` (engines.documents.reader.ReadDocument), for
     feeds `links?` of their items, `{part?, sections?, lacks_section?}` as `engines.documents.part`
     has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
     needs_browser, page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that
@@ -97,7 +97,9 @@ def _document_page(kind: str, body: bytes, options: ExtractOptions) -> Json:
     pages = page_range(options.fragment)
     document = read_document(kind, body, plain=options.format == "text", wish=PdfWish(pages, dict(options.page_texts)))
     page: Json = {"title": document.title or title_from_url(options.url), "kind": kind}
-    page["left_out"], page["shows_hidden"] = document.left_out, document.shows_hidden
+    page["left_out"] = document.left_out
+    if document.missing:
+        page["missing_parts"] = list(document.missing)
     if document.scanned:
         page["scanned"] = list(document.scanned)
     if document.unread:
