@@ -20,10 +20,10 @@ from gateway import schemas, trace
 from gateway.access.token_estimate import token_steps
 from gateway.engines.answer import code_fences, excerpt, passages, tokens
 from gateway.engines.documents import simhash
+from gateway.engines.documents.feeds import read_sitemap
 from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.parse_worker import MAX_STACK_FRAMES
-from gateway.engines.documents.sitemap_xml import read_sitemap
 from gateway.engines.documents.sniff import read
 from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
 from gateway.engines.fetch import robots, urls

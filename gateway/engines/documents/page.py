@@ -16,13 +16,11 @@ from gateway.engines.content.structured_data import StructuredData, read_structu
 from gateway.engines.content.structured_text import THIN_CHARS, completed, with_things
 from gateway.engines.documents import simhash, sniff
 from gateway.engines.documents.anchors import anchors_of, mark_anchors
-from gateway.engines.documents.feed_page import feed_links, feed_page
-from gateway.engines.documents.feeds import Feed, is_json_feed, read_json_feed
+from gateway.engines.documents.feeds import Feed, feed_links, feed_page, is_json_feed, read_json_feed, read_xml_feed
 from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.part import PartWish, part_of
 from gateway.engines.documents.pdf import PdfWish
 from gateway.engines.documents.reader import KINDS, page_range, read_document
-from gateway.engines.documents.xml_feed import read_xml_feed
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import first_elements, parse
 from gateway.engines.html.embedded_state import EmbeddedState
