@@ -1,6 +1,6 @@
 """The restart policy: quick at first, growing pauses for what keeps dying, and when the first start is given up."""
 
-from gateway.resilience.restart_policy import RestartPolicy
+from gateway.child.restart_policy import RestartPolicy
 
 
 def test_the_first_deaths_cost_the_first_pause_and_then_pauses_grow() -> None:
