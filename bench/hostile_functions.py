@@ -22,18 +22,18 @@ from gateway import schemas, trace
 from gateway.access.token_estimate import token_estimate
 from gateway.engines.answer import code_fences, excerpt, passages, tokens
 from gateway.engines.documents import simhash
+from gateway.engines.documents.feeds import read_sitemap
 from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.parse_worker import MAX_STACK_FRAMES
-from gateway.engines.documents.sitemap_xml import read_sitemap
 from gateway.engines.documents.sniff import read
 from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html import charset, dom, formulas, metadata, no_text, xhtml
-from gateway.engines.index import coverage, link_lists, messages, passage_rows, query
-from gateway.engines.index.vector_rows import passage_text
+from gateway.engines.index import query, rows, signals
+from gateway.engines.index.rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
@@ -180,10 +180,10 @@ def _urls(text: str) -> None:
 
 
 def _words_of(text: str) -> None:
-    passage_rows.search_row(passages.Passage(0, len(text), ()), text, passage_rows.PageText("", "", "", ""), "")
+    rows.search_row(passages.Passage(0, len(text), ()), text, rows.PageText("", "", "", ""), "")
     tokens.terms(text)
     tokens.terms_among(text, {"cach", "index"})
-    coverage.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(messages.lasting_text(text)))
+    signals.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(signals.lasting_text(text)))
 
 
 _IMAGE_HEADS = {
@@ -239,7 +239,6 @@ READERS: dict[str, Reader] = {
     "fences": Reader(code_fences.closing, inputs.TEXTS),
     "excerpt": Reader(lambda text: excerpt.excerpt(text, "value of a text"), inputs.TEXTS),
     "passages": Reader(passages.passages, inputs.TEXTS),
-    "links of a page": Reader(link_lists.link_share, inputs.TEXTS),
     "contents list": Reader(content.contents, inputs.TEXTS),
     "word pieces": Reader(_word_pieces(), inputs.TEXTS),
     "text of a passage": Reader(lambda text: passage_text(text[:99], text, text), inputs.TEXTS),

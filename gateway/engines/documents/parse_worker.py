@@ -20,11 +20,11 @@ import orjson
 
 from gateway.domain import Json
 from gateway.engines.documents import shortening
+from gateway.engines.documents.feeds import read_sitemap
 from gateway.engines.documents.memory_limit import limited_memory
 from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.page_picture import page_picture, plain_picture
-from gateway.engines.documents.sitemap_xml import read_sitemap
 from gateway.errors import EngineMissing, GatewayError
 
 MAX_STACK_FRAMES = 3_000
@@ -42,7 +42,7 @@ _LENGTH = struct.Struct(">I")
 _TASKS: dict[str, Callable[[bytes, ExtractOptions], Json]] = {
     "page": extract,
     "file": extract,
-    "sitemap": lambda body, _: read_sitemap(body),
+    "sitemap": lambda body, options: read_sitemap(body, options.url),
     "shorten": lambda body, _: shortening.run(body),
     "picture": lambda body, options: page_picture(body, options.number),
     "plain picture": lambda body, _: plain_picture(body),
