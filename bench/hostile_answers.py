@@ -11,9 +11,9 @@ from gateway.config.sanitize_settings import Sanitize
 from gateway.domain import Event, Json
 from gateway.providers.large_answers import MAX_VALUES
 from gateway.resilience.slices import all_steps
-from gateway.sanitize.masking.policy import actions
-from gateway.sanitize.masking.slot_masker import SlotMasker
-from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.policy import actions
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.slot_mask import SlotMasker
 from gateway.schemas import MAX_DEPTH
 from gateway.schemas.json_size import TooDeep, TooDense, measure
 from gateway.texts import TextSlot

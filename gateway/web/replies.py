@@ -17,7 +17,7 @@ from aiohttp_sse import EventSourceResponse
 from gateway.domain import Event, EventStream
 from gateway.errors import GatewayError
 from gateway.resilience.slices import Steps, all_steps
-from gateway.sanitize.masking.stream_steps import Refusal
+from gateway.sanitize.stream_mask import Refusal
 from gateway.web.aiohttp_internals import head_bytes
 from gateway.wire.json_default import as_json
 from gateway.wire.json_drain import EncodedJson, is_long

@@ -10,8 +10,7 @@ from functools import cache
 
 from gateway.sanitize.detectors.secret_spans import judged
 from gateway.sanitize.detectors.secret_values import Naming
-from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.work_budget import WorkBudget
+from gateway.sanitize.text import Finding, WorkBudget
 
 _TABLE = r"""
 sshpass                                                             -p

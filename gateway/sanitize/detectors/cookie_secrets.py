@@ -10,8 +10,7 @@ from gateway.sanitize.detectors.published_examples import is_published_secret
 from gateway.sanitize.detectors.secret_spans import line_end
 from gateway.sanitize.detectors.secret_values import is_placeholder
 from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier
-from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.work_budget import WorkBudget
+from gateway.sanitize.text import Finding, WorkBudget
 
 HEADERS = rb"(?i:cookie):[ \t]?|(?i:-cookie)[ =][\"']?"
 """RE2 pattern of the beginning of a list of cookies in a header or option."""

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from gateway.sanitize.detectors.secret_spans import judged, line_start, secret_at
 from gateway.sanitize.detectors.secret_values import Naming, is_placeholder, quote_before
 from gateway.sanitize.detectors.value_forms import has_high_entropy, is_identifier
-from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.work_budget import WorkBudget
+from gateway.sanitize.text import Finding, WorkBudget
 
 _OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
 DIRECTIVES = (

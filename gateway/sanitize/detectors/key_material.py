@@ -10,8 +10,7 @@ from itertools import takewhile
 
 from gateway.sanitize.detectors.secret_spans import judged
 from gateway.sanitize.detectors.secret_values import Naming
-from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.work_budget import WorkBudget
+from gateway.sanitize.text import Finding, WorkBudget
 
 _MAX_CHARS = 4096
 """Chosen: how far a block reaches from its first word. At half secrets of several certificates are cut; at double many

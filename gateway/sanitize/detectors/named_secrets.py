@@ -9,14 +9,11 @@ from collections.abc import Iterator, Mapping
 
 from gateway.sanitize.detectors.name_patterns import ANY_NAME, ASSIGNED, NAMED, PROSE
 from gateway.sanitize.detectors.published_examples import is_published_login
-from gateway.sanitize.detectors.re2_search import searcher
 from gateway.sanitize.detectors.secret_names import Namings
 from gateway.sanitize.detectors.secret_spans import judged, may_be_special, special_secret
 from gateway.sanitize.detectors.secret_values import Naming, is_placeholder, quote_before, value_at
 from gateway.sanitize.detectors.value_forms import is_identifier, is_leet_password_word, is_password_word, is_random
-from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import WorkBudget
+from gateway.sanitize.text import Finding, View, WorkBudget, searcher
 
 _FIND_NAME = searcher(NAMED)
 _NOTHING: Mapping[int, int] = {}

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from gateway.sanitize.detectors.name_patterns import ANY_NAME, STRONG
 from gateway.sanitize.detectors.secret_spans import judged, secret_at
 from gateway.sanitize.detectors.secret_values import Naming, quote_before
-from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.work_budget import WorkBudget
+from gateway.sanitize.text import Finding, WorkBudget
 
 FIRST_VALUES = (
     rb"\b(?i:(?:option_)?value)[\"'`]?\s?[:=]\s{0,2}[\"']?[^\s\"',]{8,100}[\"']?,?\s{1,20}[\"'`]?"

@@ -9,7 +9,7 @@ import re
 
 from gateway.sanitize.detectors.name_patterns import STRONG
 from gateway.sanitize.detectors.secret_values import Link, Naming
-from gateway.sanitize.text.work_budget import WorkBudget
+from gateway.sanitize.text import WorkBudget
 
 _LINKS: tuple[Link, ...] = ("beside", "beside", "paired", "assigned", "listed", "said")
 """By the last group of ASSIGNED that matched; the first one is the rest of the name."""

@@ -14,8 +14,7 @@ from gateway.sanitize.detectors.secret_values import (
     value_at,
 )
 from gateway.sanitize.detectors.value_forms import has_dense_signs, is_public
-from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.work_budget import WorkBudget
+from gateway.sanitize.text import Finding, WorkBudget
 
 _WITH_BLANKS = {mark: re.compile(rb"[^\n" + mark + rb"]{32,160}(?=" + mark + rb")") for mark in (b'"', b"'", b"`")}
 """By quotation mark. Shorter keys with blanks in them are not told from sentences."""

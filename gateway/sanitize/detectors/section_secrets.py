@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 from gateway.sanitize.detectors.secret_spans import judged, line_end, line_start
 from gateway.sanitize.detectors.secret_values import Naming
-from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.work_budget import WorkBudget
+from gateway.sanitize.text import Finding, WorkBudget
 
 _MANY = rb"(?i:passwords|passwds|secrets|credentials|creds|logins|(?:api|secret|access)[_ -]?keys|tokens)"
 HEADINGS = (

@@ -20,14 +20,11 @@ from gateway.sanitize.detectors import (
 )
 from gateway.sanitize.detectors.name_patterns import NAMED
 from gateway.sanitize.detectors.published_examples import is_published_basic, is_published_secret
-from gateway.sanitize.detectors.re2_search import searcher, spans
 from gateway.sanitize.detectors.secret_names import is_mark_of_place
 from gateway.sanitize.detectors.secret_spans import judged, line_end, line_start, secret_at
 from gateway.sanitize.detectors.secret_values import Link, Naming, quote_before
 from gateway.sanitize.detectors.value_forms import alternates_kinds, has_high_entropy, is_identifier, is_publishable
-from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import WorkBudget
+from gateway.sanitize.text import Finding, View, WorkBudget, searcher, spans
 
 Handler = Callable[[bytes, int, int, WorkBudget], Iterator[Finding]]
 """(text, start and end of the syntax's beginning, budget) -> findings."""

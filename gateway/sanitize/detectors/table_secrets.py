@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from gateway.sanitize.detectors.secret_spans import judged, line_end, line_start
 from gateway.sanitize.detectors.secret_values import Naming
 from gateway.sanitize.detectors.value_forms import is_identifier
-from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.work_budget import WorkBudget
+from gateway.sanitize.text import Finding, WorkBudget
 
 _PAIRED = Naming(strong=True, proves=True, link="paired", quote=b"")
 _MAX_ROWS = 40

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bench.planted import Draw
-from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.scanner import Scanner
 
 VALUE = "X7SXrKNtgr6V"
 LONG = "X7SXrKNtgr6Vs2gteswqLiIfE9WH47WaDNyW"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.scanner import Scanner
 
 SCANNER = Scanner()
 RESULT = "uK3!fjs9Dk2#pq8Lm"

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.scanner import Scanner
 
 SCANNER = Scanner()
 KEY = "tW9kQ2xbV7mZp4Lr8nYs"

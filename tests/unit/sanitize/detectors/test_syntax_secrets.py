@@ -10,10 +10,8 @@ from bench.planted import Draw
 from bench.planted_kinds import Kind, drawn, harmless, kinds, main
 from gateway.sanitize.detectors.command_secrets import forms_at
 from gateway.sanitize.detectors.syntax_secrets import find_syntax_secrets, has_names
-from gateway.sanitize.scan.scanner import Scanner
-from gateway.sanitize.text.findings import GRADED
-from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import BudgetExceeded, WorkBudget
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.text import GRADED, BudgetExceeded, View, WorkBudget
 
 SCANNER = Scanner()
 RANDOM = "q7RkT2mWx9LpV4sB"
