@@ -10,7 +10,7 @@ import pytest
 from gateway.sanitize.scanner import CHUNK_CHARS, Scanner, scan_chunked
 from gateway.sanitize.text import MAX_HOLDBACK_CHARS, open_rows_start
 from tests.support.pieces import pieces_of
-from tests.unit.sanitize.masking.test_relayed import Relay, new_mask, text_of, whole
+from tests.unit.sanitize.test_relayed import Relay, new_mask, text_of, whole
 
 TOKEN = "ghp_Zk3vTq9LmX2cWb7RyN5dHs8JfUa4Pe1oGt6K"
 KEY_BODY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"

@@ -13,7 +13,7 @@ from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import DocumentsSlot, SlotMasker, together
 from gateway.sanitize.text import SharedAllowance
 from gateway.texts import TextSlot
-from tests.unit.sanitize.masking.test_groups import NAMES, NEIGHBOURS, TABLE, VALUES
+from tests.unit.sanitize.test_groups import NAMES, NEIGHBOURS, TABLE, VALUES
 
 LEAVES: list[Any] = [*VALUES, *NEIGHBOURS, *NEIGHBOURS, 4539148803436467, 17, None, True]
 
