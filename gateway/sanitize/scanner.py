@@ -30,11 +30,11 @@ from gateway.sanitize.detectors.cards import (
 )
 from gateway.sanitize.detectors.cards import MIN_DIGITS as MIN_CARD_DIGITS
 from gateway.sanitize.detectors.identities import SSN_HINTS, SSN_WORDS, find_ssns, identities
+from gateway.sanitize.detectors.key_material import find_key_material
 from gateway.sanitize.detectors.mail_and_net import find_emails, find_ip_addresses, find_wallets
-from gateway.sanitize.detectors.name_patterns import NAMES
-from gateway.sanitize.detectors.named_secrets import find_named_secrets
+from gateway.sanitize.detectors.named_secrets import NAMES, find_named_secrets
 from gateway.sanitize.detectors.phones import Phones
-from gateway.sanitize.detectors.syntax_secrets import find_syntax_secrets
+from gateway.sanitize.detectors.syntax import find_syntax_secrets
 from gateway.sanitize.detectors.vendor_tokens import find_secret_tokens
 from gateway.sanitize.spellings import SPELT_LINKS, Spelling, decoded_words, in_outer_text, spellings
 from gateway.sanitize.text import (
@@ -513,7 +513,7 @@ class Scanner:
     def _detect(self, view: View, budget: WorkBudget, depth: int) -> list[Finding]:
         if len(view.folded) < 5:
             return []
-        findings = [*find_secret_tokens(view, budget)]
+        findings = [*find_key_material(view, budget), *find_secret_tokens(view, budget)]
         known = {each.start: each.end for each in findings if each.certain}
         findings += find_named_secrets(view, budget, known)
         findings += find_syntax_secrets(view, budget)

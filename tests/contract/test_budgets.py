@@ -28,7 +28,7 @@ BUDGETS = {
     "providers": 1961,
     "resilience": 509,
     "runtime": 1429,
-    "sanitize": 7123,
+    "sanitize": 6119,
     "schemas": 426,
     "services": 3563,
     "shared_state": 1127,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import re2
 
-from gateway.sanitize.detectors.published_examples import CARDS, IBANS
+from gateway.sanitize.detectors.harmless import CARDS, IBANS
 from gateway.sanitize.text import Finding, Pattern, View, WorkBudget, searcher, searcher_within
 
 # ----------------------------------------------------------------------------------------------------

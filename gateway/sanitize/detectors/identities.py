@@ -16,7 +16,7 @@ from typing import NamedTuple
 import re2
 
 from gateway.sanitize.detectors.cards import DigitRun, WordIndex
-from gateway.sanitize.detectors.published_examples import IDS
+from gateway.sanitize.detectors.harmless import IDS
 from gateway.sanitize.text import Finding, View, WorkBudget, searcher
 
 # ----------------------------------------------------------------------------------------------------
