@@ -119,7 +119,8 @@ _PAIRED = (
 _LISTED = rb"\s{0,2},\s{0,16}(?=(?:<<)?[\"'])"
 _SAID = (
     rb"[ \t]{1,3}(?i:(?:(?:has|have) been |is |was )?(?:re)?(?:set|changed) to"
-    rb"|is now|is|was|by|=|ist|lautet|war|est|etait|es|e|era|er|ar|jest|to|:)"
+    rb"|(?:is|ist|est|es|e) (?:now|jetzt|nun|maintenant|ahora|adesso|agora)"
+    rb"|is|was|by|=|ist|lautet|war|est|etait|es|e|era|er|ar|jest|to|:)"
     rb"(?:[ \t]?:)?[ \t]{1,3}|(?<=alasana)[ \t]on[ \t]|(?<=eslo)[ \t]je[ \t]|(?<=arola)[ \t]este[ \t]"
     rb"|(?<=khau)[ \t]la[ \t]|[ \t]e\x02vai[ \t]|[ \t]?\x02{1,3}[: \t\x03]{0,3}(?=[!-~])"
 )
@@ -512,7 +513,7 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
         value = value_at(text, end, quote)
         if value is None:
             plain = _PLAIN_VALUE.match(text, end)
-            if plain is not None and _is_setting((text, start, name_end), end, plain.end(), quote):
+            if plain is not None and _is_setting((text, start, assigned.end(1)), end, plain.end(), quote):
                 naming = namings.of(start, name_end, assigned, (quote, plain.group()))
                 finding = _setting_value(text, (end, plain.group()), naming, budget)
                 if finding is not None:
@@ -528,7 +529,7 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
         naming = namings.of(start, name_end, assigned, (quote, value))
         if naming is None:
             continue
-        if value and naming.is_assigned and _is_setting((text, start, name_end), end, end + len(value), quote):
+        if value and naming.is_assigned and _is_setting((text, start, assigned.end(1)), end, end + len(value), quote):
             finding = judged(text, end, value, naming, budget) or _setting_value(text, (end, value), naming, budget)
             if finding is not None:
                 yield finding
@@ -601,14 +602,17 @@ _SETTING_ENDS = frozenset((b"", b" ", b"\n", b"\r", b"\t", b'"', b"'", b"&", b";
 _LINE_HEAD = re.compile(
     rb"(?:\A|\n)[ \t>*#-]{0,12}[\"'*_]{0,2}(?:[A-Za-z0-9_.-]+ ){0,3}[A-Za-z0-9_.-]*[^A-Za-z0-9]?[A-Za-z]*\Z"
 )
+_ENV_HEAD = re.compile(rb"[A-Z0-9_]{4,60}=[\"']?\Z")
 _LINE_REST = re.compile(rb"[*_\"'`.]{0,2}[ \t\r]*(?:\n|\Z)")
 
 
 def _setting_value(text: bytes, place: tuple[int, bytes], naming: Naming | None, budget: WorkBudget) -> Finding | None:
     """The value of a setting with a password's name, whatever it looks like; likely only."""
-    if naming is None or not (naming.strong and naming.is_assigned):
-        return None
     at, value = place
+    if naming is None or not naming.is_assigned:
+        return None
+    if not naming.strong and not (naming.proves and _ENV_HEAD.search(text, max(0, at - 64), at)):
+        return None
     finding = judged(text, at, value, naming._replace(any_word=True), budget)
     return None if finding is None else finding._replace(certain=False)
 

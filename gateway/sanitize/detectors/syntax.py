@@ -60,9 +60,12 @@ ROWS = (
         rb"(?!_ga|_gid|_gat|_fbp|_gcl|_hj|__utm|(?i:consent|optanon|lang|locale|theme))[A-Za-z0-9_.$!-]{1,64}="
         rb"\"?([A-Za-z0-9+/=_.%~:|-]{12,2048})", "random", in_line=True, many=True),
     Row("query", rb"[?&](?:code|sig|signature|auth|state|jwt|sid)=", rb"([A-Za-z0-9+/=_.%~-]{16,2048})", "random"),
-    Row("pair", rb"\b(?i:login|log-?in|user(?:name)?|account|cred(?:ential)?|zugangsdaten|identifiants|credenciales)s?"
+    Row("pair", rb"(?:^|[\s\"'(*>])(?i:login|log-?in|user(?:name)?|account|cred(?:ential)?|zugangsdaten"
+        rb"|identifiants|credenciales)s?"
         rb"(?: (?i:is|are|as|with|using)|(?: [a-z]{1,12}){0,3} ?(?::|=>|->|=|-)) {0,2}[A-Za-z0-9_.@\\-]{1,64}"
         rb"(?: ?[/:] ?| and )", _V, "paired"),
+    Row("login call", rb"(?i:\bauth|login|basicauth|log_in|authenticate)\s?=?\s?\(\s?[\"'][^\"'\n]{1,64}[\"'],\s?[\"']",
+        _V, "paired"),
     Row("pair_named", rb"[/,] ?(?i:pass|pwd?|pw)[ :]{1,2}", _V, "paired"),
     Row("driver", rb"[A-Za-z0-9_.-]{1,64}:[^\s:/\"'`@]{4,128}@(?:tcp6?|unix|udp)\(", rb"", "paired"),
     Row("hook", rb"(?i:hooks?|webhookb2|reset|[/_-]reset[_-]password|magic[_-]?link)/",

@@ -323,7 +323,9 @@ _CALL = re.compile(rb"\A[$@]?[A-Za-z_][\w.:>-]*[!?]?\((?:[\w.:$\[\]()'/*=-]*|.*\
 _VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")
 _MEMBER = re.compile(rb"\A[a-z]+\.[a-z][a-z.]*$")
 _IDENTIFIER = re.compile(rb"[A-Za-z]*+\d{0,4}+(?:[._/:-][A-Za-z]*+\d{0,4}+)*+")
-_PRODUCT_KEY = re.compile(rb"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}")
+_PRODUCT_KEY = re.compile(
+    rb"(?=(?:[^0-9]*[0-9]){4})(?=(?:[^A-Za-z]*[A-Za-z]){3})[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){2,7}"
+)
 _JOINTS = re.compile(rb"[/.:=-]")
 _CALLED = re.compile(rb"[\w.:-]+")
 _TOKEN_CHARS = re.compile(rb"[\w+/=~-]+")
@@ -462,6 +464,8 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
     if not naming.is_assigned:
         if naming.strong and (naming.owns or naming.quote) and _WORD_NUMBER_SIGN.fullmatch(value):
             return True
+        if naming.strong and _is_made_up(value, digits, naming.owns):
+            return True
         if is_identifier(value) or is_argument(value) or is_code_reference(value):
             return False
         return not (naming.owns and is_program_name(value)) and _looks_mixed(value, naming)
@@ -486,6 +490,21 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
     return (mixed or len(value) >= 16) and (
         digits > 3 or len(value) >= 32 or len(_DIGITS_SECRET_VALUES.findall(value)) > 1
     )
+
+
+def _is_made_up(value: bytes, digits: int, is_owned: bool) -> bool:
+    """Whether a value is a word with a number and perhaps a sign, as people make passwords: `Redshank34`, `Vole_998`.
+
+    Beside a name that does not own it, it has a capital: `the password sha256` names a method.
+    """
+    if len(value) < 7 or not _MADE_UP.fullmatch(value) or is_code_reference(value):
+        return False
+    return digits > 1 and (is_owned or (value[:1].isupper() and not value[:3].isupper()))
+
+
+_MADE_UP = re.compile(
+    rb"[A-Za-z]{3,20}(?:[_.!#&*+-]?[A-Za-z]{3,16}){0,2}[_.!#&*+-]?[0-9]{2,6}[A-Za-z]{0,3}[!#$%&*?@.]?"
+)
 
 
 def _is_own_value(value: bytes, lower: bytes, is_quoted: bool) -> bool:
