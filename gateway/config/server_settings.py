@@ -84,6 +84,7 @@ class Access:
     keys_file: str = "keys.json"
     bad_keys_per_minute: int = 60
     backend: str = "file"
+    seal: Secret | None = None
 
 
 @dataclass(frozen=True, slots=True)

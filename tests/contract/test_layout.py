@@ -19,19 +19,22 @@ LEVELS = [
     {"geometry", "child"},
     {"long_texts"},
     {"key_scrubber", "texts"},
-    {"__init__", "domain", "errors", "logs", "metrics", "trace", "engines.text", "sanitize.text", "resilience"},
-    {"ports", "schemas", "wire", "engines.fetch", "ocr", "sanitize.spellings", "sanitize.detectors", "shared_state"},
+    {"__init__", "domain", "errors", "logs", "metrics", "trace", "sanitize.text", "resilience"},
+    {
+        "ports", "schemas", "wire", "engines.answer", "engines.fetch", "ocr",
+        "sanitize.spellings", "sanitize.detectors", "shared_state",
+    },
     {
         "config", "mcp", "wire.chat", "services.websearch", "engines.html", "engines.markdown",
         "ocr.image", "ocr.text", "ocr.layout",
     },
     {
-        "access", "embedded", "providers", "wire.responses", "sanitize.guardrail", "sanitize.policy",
-        "sanitize.scanner", "engines.content",
-        "wire.messages", "wire.embeddings", "ocr.scripts", "engines.office",
+        "access", "embedded", "providers", "wire.responses", "sanitize.guardrail",
+        "sanitize.policy", "sanitize.scanner", "engines.content",
+        "wire.messages", "wire.embeddings", "ocr.scripts",
     },
     {
-        "engines.extract", "engines.render", "engines.embedding", "ocr.server", "sanitize.slot_mask",
+        "engines.documents", "engines.render", "engines.embedding", "ocr.server", "sanitize.slot_mask",
         "services.completion",
     },
     {"engines.index", "sanitize", "services.ocr", "services.hosted_tools"},
@@ -51,6 +54,7 @@ FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "base"}
 OPTIONAL = {
     "lxml", "lxml_html_clean", "selectolax", "trafilatura", "pypdfium2", "markdown_it", "xllamacpp",
     "rapid_layout", "onnxruntime", "PIL", "cv2", "numpy", "redis", "psycopg", "tesserocr", "docx", "openpyxl", "pptx",
+    "cryptography",
 }  # fmt: skip
 
 
