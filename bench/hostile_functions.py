@@ -40,10 +40,8 @@ from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
 from gateway.mcp.envelope import Envelope, value_of
 from gateway.mcp.messages import RpcFault
-from gateway.sanitize.scan.fallback_mask import mask_all_but_words
-from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut
-from gateway.sanitize.scan.scanner import Scanner
-from gateway.sanitize.text.folding import View
+from gateway.sanitize.scanner import Scanner, is_trivially_clean, plain_text_cut
+from gateway.sanitize.text import View
 from gateway.services.hosted_tools.citations import CitationFinder
 from gateway.services.hosted_tools.page_text import find_in
 from gateway.services.hosted_tools.sources import Sources
@@ -267,7 +265,6 @@ READERS: dict[str, Reader] = {
     "folding": Reader(lambda text: View(text).folded, inputs.TEXTS),
     "detectors": Reader(_SCANNER.scan_uncached, _MIXED_TEXTS),
     "detectors on a url": Reader(lambda text: _SCANNER.scan_url("https://e/" + text), inputs.TEXTS),
-    "fallback mask": Reader(lambda text: list(mask_all_but_words(View(text))), inputs.TEXTS),
     "quick look": Reader(lambda text: (is_trivially_clean(text), plain_text_cut(text, 0)), inputs.TEXTS),
     "key scrubber": Reader(scrub_keys, inputs.TEXTS),
     "result budget": Reader(_fitted, inputs.TEXTS),

@@ -19,17 +19,21 @@ LEVELS = [
     {"geometry", "child"},
     {"key_scrubber", "texts"},
     {"__init__", "domain", "errors", "logs", "metrics", "trace", "sanitize.text", "resilience"},
-    {"ports", "schemas", "wire", "engines.answer", "engines.fetch", "ocr", "sanitize.detectors", "shared_state"},
+    {
+        "ports", "schemas", "wire", "engines.answer", "engines.fetch", "ocr",
+        "sanitize.spellings", "sanitize.detectors", "shared_state",
+    },
     {
         "config", "mcp", "wire.chat", "services.websearch", "engines.html", "engines.markdown",
         "ocr.image", "ocr.text", "ocr.layout",
     },
     {
-        "access", "embedded", "providers", "wire.responses", "sanitize.guardrail", "sanitize.scan", "engines.content",
+        "access", "embedded", "providers", "wire.responses", "sanitize.guardrail",
+        "sanitize.policy", "sanitize.scanner", "engines.content",
         "wire.messages", "wire.embeddings", "ocr.scripts",
     },
     {
-        "engines.documents", "engines.render", "engines.embedding", "ocr.server", "sanitize.masking",
+        "engines.documents", "engines.render", "engines.embedding", "ocr.server", "sanitize.slot_mask",
         "services.completion",
     },
     {"engines.index", "sanitize", "services.ocr", "services.hosted_tools"},
