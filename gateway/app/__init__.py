@@ -12,7 +12,7 @@ from functools import partial
 
 from aiohttp import web
 
-from gateway.access.own_use import OwnUse
+from gateway.access.budgets import OwnUse
 from gateway.app.embedding import local_embedder, passage_vectors
 from gateway.app.models import completion_service, guardrail, image_loader, ocr_service
 from gateway.app.routes import Handlers, admin_rows, endpoint_table

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from gateway import __version__
-from gateway.access.own_use import OwnUse
+from gateway.access.budgets import OwnUse
 from gateway.access.private_files import create_private
 from gateway.app.rendering import page_renderer, rendering_status
 from gateway.config.settings import Config

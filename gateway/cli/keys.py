@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from gateway.access.api_keys import KeyFile, KeyRecord, KeyRegistry, KeyRequest, record_to_json
+from gateway.access.keys import KeyFile, KeyRecord, KeyRegistry, KeyRequest, record_to_json
 from gateway.access.redis_keys import RedisKeys
 from gateway.cli.argument_types import (
     Parsers,

@@ -7,8 +7,7 @@ import sqlite3
 import sys
 import time
 
-from gateway.access.shared_usage import SharedUsage, UsageReader
-from gateway.access.usage import GROUPS, is_day, totals
+from gateway.access.usage import GROUPS, SharedUsage, UsageReader, is_day, totals
 from gateway.cli.argument_types import Parsers, add_json_option, add_state_options, print_json_lines
 from gateway.cli.keys import registry_of
 from gateway.config.environment import Environment

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from gateway import logs
-from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.keys import KeyFile, KeyRequest
 from gateway.app import build_app, build_ops_app
 from gateway.config.certificate import loaded
 from gateway.config.environment import Environment

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from gateway.access.prices import PriceList, Used
-from gateway.access.usage import UsageBook, UsageKey
+from gateway.access.usage import PriceList, UsageBook, UsageKey, Used
 from gateway.shared_state.state_file import STATE_FILE, StateFile
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from gateway.access.api_keys import KeyFile, KeyRequest, KeyStore
-from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
+from gateway.access.keys import KeyFile, KeyRequest, KeyStore
+from gateway.access.rate_limits import BadKeyLimiter, Limiter
 from gateway.config.sanitize_settings import Sanitize
 from gateway.config.server_settings import Limits
 from gateway.mcp.dialect import WebSearchDialect
@@ -77,7 +77,7 @@ async def web_tools_site(
         in_flight=InFlight(100),
         keys=KeyStore(keys.path),
         bad_keys=BadKeyLimiter(0, MemoryWindows()),
-        limiter=LocalLimiter(limits or Limits()),
+        limiter=Limiter(MemoryWindows(), limits or Limits()),
         sanitizer=Sanitizer(sanitize or Sanitize(), guardrail),
         metrics=metrics,
         recorder=Recorder(metrics),

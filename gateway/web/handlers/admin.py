@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from aiohttp import web
 
 from gateway import schemas
-from gateway.access.shared_usage import UsageReader
-from gateway.access.usage import GROUPS, is_day
+from gateway.access.usage import GROUPS, UsageReader, is_day
 from gateway.config.sanitize_settings import Sanitize
 from gateway.domain import Json
 from gateway.errors import InvalidRequest, StateUnavailable

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from gateway import schemas
-from gateway.access.api_keys import KeyRecord, KeyRegistry, KeyRequest, record_to_json
+from gateway.access.keys import KeyRecord, KeyRegistry, KeyRequest, record_to_json
 from gateway.domain import KEY_LIMITS, Json
 from gateway.errors import InvalidRequest
 from gateway.web.context import CONTEXT

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.budgets import Budgets
-from gateway.access.own_use import OwnUse
-from gateway.access.prices import PriceList
-from gateway.access.usage import UsageBook
+from gateway.access.budgets import Budgets, OwnUse
+from gateway.access.usage import PriceList, UsageBook
 from gateway.config.server_settings import Limits, Price
 from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import BudgetSpent

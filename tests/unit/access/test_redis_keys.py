@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyRecord, KeyRequest, record_to_json
+from gateway.access.keys import KeyFile, KeyRecord, KeyRequest, record_to_json
 from gateway.access.redis_keys import KEYS, VERSION, RedisKeys, RedisKeyStore
 from gateway.errors import InvalidRequest, StateUnavailable, Unauthenticated
 from gateway.shared_state.redis_connection import RedisConnection, RedisTimes

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.api_keys import KeyRequest
-from gateway.access.prices import PriceList, Used
+from gateway.access.keys import KeyRequest
 from gateway.access.redis_keys import RedisKeys
-from gateway.access.shared_usage import SharedUsage, UsageReader, UsageSharing
-from gateway.access.usage import UsageBook, UsageKey, UsageRow
+from gateway.access.usage import PriceList, SharedUsage, UsageBook, UsageKey, UsageReader, UsageRow, UsageSharing, Used
 from gateway.cli.main import main
 from gateway.config.server_settings import Price
 from gateway.shared_state.port import StateDown

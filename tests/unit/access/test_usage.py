@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyRequest
-from gateway.access.prices import PriceList, Used
-from gateway.access.usage import UsageBook, UsageKey, read_usage
+from gateway.access.keys import KeyFile, KeyRequest
+from gateway.access.usage import PriceList, UsageBook, UsageKey, Used, read_usage
 from gateway.cli.main import main
 from gateway.config.server_settings import Price
 from gateway.shared_state.port import StateDown

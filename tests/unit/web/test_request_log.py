@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.access.prices import PriceList
-from gateway.access.usage import UsageBook, read_usage
+from gateway.access.usage import PriceList, UsageBook, read_usage
 from gateway.domain import RequestStats
 from gateway.metrics import Metrics
 from gateway.shared_state.state_file import StateFile

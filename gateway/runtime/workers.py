@@ -1,11 +1,31 @@
-"""One place in a group of workers: keeps a worker process running there, watches it, and stops it.
+"""Worker processes that serve one socket: started together, replaced together, drained together.
 
-Theory of operation. `run` is one task; everything else is called in the same event loop.
+Theory of operation. A `WorkerGroup` is the workers of one configuration; the pool has one group that serves. The parent
+serves nothing itself. A single worker's life is described below.
+
+| group    | invariant                               | leaves it when                                        |
+|----------|-----------------------------------------|-------------------------------------------------------|
+| starting | its workers start on the pool's sockets | all are ready: serving; one keeps dying, or           |
+|          |                                         | `start_s` is over: WorkersFailed, then `stop`         |
+| serving  | dead and silent workers are replaced    | `replace` put another group in its place, or          |
+|          |                                         | `finish`: draining                                    |
+| draining | no restarts; running requests go on     | all workers have ended; those that take longer than   |
+|          |                                         | `server.drain_s` + `AFTER_DRAIN_S` are killed: ended |
+
+`start` comes first and once, `finish` last and once; `replace` between them, never two at the same time. While
+`replace` waits for the new group, the old one serves; if the new one fails, the old one stays.
+
+Silence of a worker is counted in time in which this process could have heard it. Two things are no silence of its
+own: this process did not run, so that it could not hear (`Silence`), and the other one
+wanted to run, but no processor was free (`cpu_wait_s`).
+
+A `WorkerProcess` is one place in a group: it keeps a process running there, watches it, and stops it. `run` is one
+task; everything else is called in the same event loop.
 
 | state    | invariant                                  | leaves it when                                              |
 |----------|--------------------------------------------|-------------------------------------------------------------|
 | starting | the process runs, no `ready` line yet      | `ready`: serving; dead, or silent for `start_s`: pausing    |
-| serving  | it sends `beat` lines (see `channel`)      | dead, or silent for `server.stuck_s` (killed then): pausing;|
+| serving  | it sends `beat` lines (`service`)          | dead, or silent for `server.stuck_s` (killed then): pausing;|
 |          |                                            | silent for `relief_s` and no other worker answers: relieved |
 | relieved | as serving, and a spare process accepts    | it beats again: serving, and the spare drains; dead, or     |
 |          | new connections from the same socket       | silent for `server.stuck_s`: the spare is serving           |
@@ -13,15 +33,15 @@ Theory of operation. `run` is one task; everything else is called in the same ev
 | stopping | after `stop`; no restart                   | the processes have ended, by themselves or by `kill`        |
 
 There is one spare at most, and none is started while `_MAX_DISMISSED` earlier ones still drain: a worker that stumbles
-again and again costs three processes more at most.
-`wait_ready` fails after `_EARLY_DEATHS` deaths before the first `ready`. All workers accept from one socket, so one
-that is stuck keeps no new connection waiting while another one answers. Silence is counted in the time in which this
-process itself was scheduled (`Silence`). Knows no signals of the operator, no systemd, and no other worker.
+again and again costs three processes more at most. `wait_ready` fails after `_EARLY_DEATHS` deaths before the first
+`ready`. All workers accept from one socket, so one that is stuck keeps no new connection waiting while another one
+answers. Silence is counted in the time in which this process itself was scheduled (`Silence`).
 """
 
 import asyncio
 import contextlib
 import logging
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -30,28 +50,57 @@ from pathlib import Path
 
 from gateway import logs
 from gateway.child.restart_policy import RestartPolicy
-from gateway.config.environment import Environment
+from gateway.config.environment import Environment, worker_environment
 from gateway.config.settings import Config
 from gateway.errors import GatewayError
-from gateway.runtime.channel import READY, REPLACED, Assignment
-from gateway.runtime.fork_server import ForkServer
-from gateway.runtime.silence import Silence, cpu_wait_s
-from gateway.runtime.sockets import Sockets
-from gateway.runtime.worker_start import StartedWorker
+from gateway.runtime.fork_server import ForkServer, StartedWorker, metrics_folder, remove_metrics
+from gateway.runtime.service import READY, REPLACED, Assignment, ServiceContext, Sockets
+
+
+class Silence:
+    """For how long nothing was heard, in time in which this process could have heard it.
+
+    Call `tick` regularly, about every `interval_s`. A tick that comes late (this process was stopped, or the machine
+    slept or swapped) counts as one interval: what was sent meanwhile has not been read yet.
+    """
+
+    def __init__(self, interval_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._longest_tick_s, self._clock = 2 * interval_s, clock
+        self._ticked_at = clock()
+        self.seconds = 0.0
+
+    def tick(self) -> None:
+        """Count the time since the last tick."""
+        now = self._clock()
+        self.seconds += min(now - self._ticked_at, self._longest_tick_s)
+        self._ticked_at = now
+
+    def heard(self) -> None:
+        """Something was heard just now."""
+        self.seconds = 0.0
+
+
+def cpu_wait_s(pid: int) -> float:
+    """For how long, in its life, the first thread of a process was ready to run while no processor was free.
+
+    0 where the kernel does not tell (`/proc/PID/schedstat`, proc(5); read 2026-11-22), or the process has ended.
+    """
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_bytes().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
 
 _EARLY_DEATHS = 2
-"""Deaths before the first `ready` that make a start or a reload fail. Chosen: one may be an accident of the machine. A
-single one would refuse a reload for that; four would delay the answer for a wrong certificate by two more starts."""
+"""Deaths before the first `ready` that make a start or a reload fail. A single one would refuse a reload for that; four
+would delay the answer for a wrong certificate by two more starts."""
 
 AFTER_DRAIN_S = 12.0
-"""Time a draining worker has beyond `server.drain_s` to close before it is killed. Chosen: cancelled requests, provider
-sessions and parse processes close in a few seconds. At half, a worker of a loaded machine is killed while it closes,
-and its log lines are lost; at double, one that hangs delays every stop of the gateway by 24 s."""
+"""Time a draining worker has beyond `server.drain_s` to close before it is killed."""
 
 
 _MAX_DISMISSED = 2
-"""Spares that may drain at once. Chosen: at one, a second hiccup within a drain is not relieved; at four, a worker that
-keeps stumbling has five processes of about 20 MiB beside it."""
+"""Spares that may drain at once."""
 
 
 class WorkersFailed(GatewayError):
@@ -64,10 +113,9 @@ class WatchdogSettings:
     `relief_s`, time in which it waited for a processor not counted, a spare is started if no other worker answers. It
     is checked every `check_s`.
 
-    Chosen: only a blocked event loop stops the beats. A start takes seconds: at half of 60 s, a loaded machine fails to
-    start; at double, a hanging start is noticed late. New connections shall wait for half a second at most (issue 17):
-    `relief_s`, a check, and 50 ms for the start of the spare. At half of 0.25 s, two late beats would start one; at
-    double, the bound is missed. A check costs microseconds; it also bounds how late a worker learns of ready servers.
+    A start takes seconds: at half of 60 s, a loaded machine fails to start; at double, a hanging start is noticed late.
+    New connections shall wait for half a second at most (issue 17): `relief_s`, a check, and 50 ms for the start of the
+    spare. A check costs microseconds; it also bounds how late a worker learns of ready servers.
     """
 
     start_s: float = 60.0
@@ -298,3 +346,109 @@ class WorkerProcess:
         logs.event("worker_silent", level=logging.ERROR, pid=running.process.pid)
         running.signal(signal.SIGKILL)
         await asyncio.wait({running.ended})
+
+
+class WorkerPool:
+    """All workers of a gateway. A `service.Service`."""
+
+    def __init__(
+        self,
+        config: Config,
+        context: ServiceContext,
+        watchdog: WatchdogSettings | None = None,
+        fork_server: ForkServer | None = None,
+    ) -> None:
+        """`fork_server`: one that was forked ahead, with `metrics_folder` of this process."""
+        self._sockets = context.sockets
+        folder = _fresh_metrics_folder(context.environment, config.state_dir)
+        self._context = WorkerContext(
+            context.sockets, context.environment, folder, context.servers.ports, context.servers.waiting,
+            fork_server or ForkServer(worker_environment(context.environment, folder)),
+        )  # fmt: skip
+        self._watchdog = watchdog or WatchdogSettings()
+        self._group = WorkerGroup(config, self._context, self._watchdog)
+        self._draining: set[asyncio.Task[None]] = set()
+
+    def pids(self) -> list[int]:
+        """Process ids of the workers that serve."""
+        return [worker.pid for worker in self._group.workers if worker.pid is not None]
+
+    async def start(self) -> None:
+        """Start every worker and wait until all are ready. Raises WorkersFailed."""
+        self._group.start()
+        await self._group.wait_ready()
+
+    async def replace(self, config: Config) -> None:
+        """Serve another configuration with new workers, then drain the old ones without waiting for them.
+
+        Raises WorkersFailed when the new ones do not become ready; then the old ones stay.
+        """
+        fresh = WorkerGroup(config, self._context, self._watchdog)
+        fresh.start()
+        try:
+            await fresh.wait_ready()
+        except BaseException:
+            await fresh.stop(replaced=True)
+            raise
+        self._draining.add(task := asyncio.create_task(self._group.stop(replaced=True)))
+        task.add_done_callback(self._draining.discard)
+        self._group = fresh
+
+    def is_fresh(self) -> bool:
+        """Whether no worker that serves has been silent for too long."""
+        return not any(worker.is_stuck for worker in self._group.workers)
+
+    async def finish(self, replaced: bool) -> None:
+        """Let running requests end, and wait until every worker has ended."""
+        self._sockets.product.close()  # the workers have it too, until they stop accepting
+        await asyncio.gather(self._group.stop(replaced), *self._draining)
+        await self._context.fork_server.close()
+        remove_metrics(self._context.metrics_folder)
+
+
+class WorkerGroup:
+    """The workers of one configuration; the module docstring has its states."""
+
+    def __init__(self, config: Config, context: WorkerContext, watchdog: WatchdogSettings) -> None:
+        self._config = config
+        self._watchdog = watchdog
+        self.workers = [
+            WorkerProcess(config, context, watchdog, self._has_answering) for _ in range(config.server.workers)
+        ]
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def _has_answering(self) -> bool:
+        return any(worker.answers for worker in self.workers)
+
+    def start(self) -> None:
+        """Start every worker; returns at once."""
+        self._tasks = [asyncio.create_task(worker.run()) for worker in self.workers]
+
+    async def wait_ready(self) -> None:
+        """Wait until every worker is ready. Raises WorkersFailed when one keeps dying or takes too long."""
+        try:
+            async with asyncio.timeout(self._watchdog.start_s):
+                await asyncio.gather(*(worker.wait_ready() for worker in self.workers))
+        except TimeoutError:
+            raise WorkersFailed(
+                f"the workers are not ready after {self._watchdog.start_s:g} s; the log says why"
+            ) from None
+
+    async def stop(self, replaced: bool) -> None:
+        """Drain every worker and wait until all have ended; kill those that take too long. `replaced` says that others
+        serve already (see `AppInstance.finish`)."""
+        for worker in self.workers:
+            worker.stop(replaced)
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=self._config.server.drain_s + AFTER_DRAIN_S)
+            for worker in self.workers if late else ():
+                worker.kill()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _fresh_metrics_folder(environment: Environment, state_dir: Path) -> Path:
+    """The folder for this supervisor's workers, empty. Those of others are removed unless one of them still drains."""
+    folder = metrics_folder(environment, state_dir)
+    shutil.rmtree(folder if environment.handover else folder.parent, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder

@@ -1,36 +1,161 @@
 """API keys: a file of digests, written by the command line and read by the running server when it changes.
 
 A key is `gw_ID_SECRET`: a public id of eight characters and 256 random bits, shown once. The file holds the SHA-256 of
-the whole key; with so much entropy no slow hash is needed. Format of the file: schemas/keys.json. Knows no HTTP and no
-limits.
+the whole key; with so much entropy no slow hash is needed. Format of the file: schemas/keys.json.
+
+Every key that is made, rotated, revoked or imported has a JSON line in the audit log, written before the change: `ts`
+(unix seconds), `action`, the id, name, scopes and limits of the key, `of` (the key it replaces), and the `uid` and
+`host` that did it. It is never cut: keys are few.
 """
 
 import hashlib
+import hmac
 import logging
+import os
 import secrets
+import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
+from io import FileIO
 from pathlib import Path
+from typing import Any, Protocol
 
 import orjson
 
-from gateway import logs
-from gateway.access.audit import AuditLog
-from gateway.access.key_document import first_problem
-from gateway.access.key_table import KeyTable
-from gateway.access.private_files import locked, write_private
+from gateway import logs, schemas
+from gateway.access.private_files import locked, naming, own_like_folder, write_private
 from gateway.domain import KEY_LIMITS, SCOPES, Caller, Json, is_scope
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
+from gateway.schemas.messages import Problem
+
+_LEEWAY_S = 60
+"""A key is accepted for so long after its expiry."""
+
+_MAX_KEY_CHARS = 256
+"""Longer keys are refused unhashed. Ours have 55 characters; the rest is room for keys of a later format."""
+
+_MAX_LOGGED = 50
+"""Ids in one log line; an import may bring thousands."""
+
+
+class Keys(Protocol):
+    """The keys of a running server: `KeyStore` (a file) or `redis_keys.RedisKeyStore`."""
+
+    def lookup(self, presented: str) -> Caller:
+        """The caller that a key belongs to. Raises Unauthenticated, with the same message for every reason, and
+        StateUnavailable while nobody can tell."""
+        ...
+
+    async def refresh(self) -> bool:
+        """Look for new keys after a `lookup` that failed. Returns whether there are any."""
+        ...
+
+    def is_live(self, key_id: str) -> bool:
+        """Whether a key with this id is valid now: neither revoked nor expired."""
+        ...
+
+    def names(self) -> Mapping[str, str]:
+        """The name of each key by its id, expired or not."""
+        ...
+
+    def problem(self) -> str:
+        """What is wrong with the keys, for the operator; empty while they are good."""
+        ...
+
+
+class KeyTable:
+    """Callers and expiry times (unix seconds, None: never) by the digest of their key. `now` gives unix time."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._by_digest: dict[bytes, tuple[bytes, Caller, int | None]] = {}
+        self._by_id: dict[str, tuple[bytes, Caller, int | None]] = {}
+
+    def __len__(self) -> int:
+        """Keys held."""
+        return len(self._by_digest)
+
+    def caller_of(self, key_id: str) -> Caller | None:
+        """The caller of the key with this id, expired or not; None where there is none."""
+        entry = self._by_id.get(key_id)
+        return entry[1] if entry is not None else None
+
+    def is_live(self, key_id: str) -> bool:
+        """Whether a key with this id is held and has not expired."""
+        entry = self._by_id.get(key_id)
+        return entry is not None and self._is_in_time(entry[2])
+
+    def names(self) -> Mapping[str, str]:
+        """The name of each key by its id."""
+        return {caller.key_id: caller.name for _, caller, _ in self._by_digest.values()}
+
+    def lookup(self, presented: str) -> Caller:
+        """The caller that a key belongs to. Raises Unauthenticated, with the same message for every reason."""
+        if len(presented) <= _MAX_KEY_CHARS:
+            key_digest = hashlib.sha256(presented.encode("utf-8", "surrogateescape")).digest()
+            entry = self._by_digest.get(key_digest)
+            if entry is not None and hmac.compare_digest(key_digest, entry[0]):
+                _, caller, expires = entry
+                if self._is_in_time(expires):
+                    return caller
+        raise Unauthenticated("this API key is not valid; ask the operator for one")
+
+    def replace(self, entries: Iterable[tuple[bytes, Caller, int | None]]) -> None:
+        """Hold these keys and no others. Ids that came and went are logged, except when there were none before."""
+        before = self._by_id.keys()
+        self._by_digest = {entry[0]: entry for entry in entries}
+        self._by_id = {entry[1].key_id: entry for entry in self._by_digest.values()}
+        if before and before != self._by_id.keys():
+            added, removed = sorted(self._by_id.keys() - before), sorted(before - self._by_id.keys())
+            logs.event("keys_changed", added=added[:_MAX_LOGGED], removed=removed[:_MAX_LOGGED])
+
+    def _is_in_time(self, expires: int | None) -> bool:
+        return expires is None or self._now() < expires + _LEEWAY_S
+
+
+class AuditLog:
+    """Lines in a private file. `also` gets every line too: the store that machines share, for example."""
+
+    def __init__(self, path: Path, also: Callable[[bytes], object] | None = None) -> None:
+        self._path = path
+        self._also = also
+
+    def append(self, fields: Json) -> None:
+        """Write one line and wait until it is on the disk. Fields that are None or empty are left out. Raises OSError,
+        and what `also` raises."""
+        told = {name: value for name, value in fields.items() if value not in (None, "")}
+        line = orjson.dumps({"ts": int(time.time()), **told, "uid": os.getuid(), "host": socket.gethostname()})
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self._path, flags, 0o600)
+        with naming(self._path), os.fdopen(descriptor, "ab", buffering=0) as file:
+            own_like_folder(descriptor, self._path)
+            _append_whole(file, line + b"\n")
+            os.fsync(descriptor)
+        if self._also is not None:
+            self._also(line)
+
+
+def _append_whole(file: FileIO, line: bytes) -> None:
+    """Write all of a line or nothing: a disk that becomes full takes a part, behind which the next would stand."""
+    size, rest = os.fstat(file.fileno()).st_size, memoryview(line)
+    try:
+        while rest:
+            rest = rest[file.write(rest) :]
+    except OSError:
+        file.truncate(size)
+        raise
+
 
 _ID_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 """Without l, o, 0 and 1, which are mistaken for each other when an id is typed."""
 
 _CHECK_INTERVAL_S = 1.0
 """Least time between two checks whether the file changed, which is how long a revoked key may still be accepted; the
-documentation promises five seconds. Chosen: at half, twice the calls of stat(2); at double, revoking takes 2 s."""
+documentation promises five seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +196,11 @@ class KeyRequest:
     tokens_per_day: int | None = None
     tool_calls_per_day: int | None = None
     spend_per_month: float | None = None
+
+
+def first_problem(document: Any) -> Problem | None:
+    """The first violation of schemas/keys.json; None when the document is valid."""
+    return next(iter(schemas.Checker(schemas.load("keys")).check(document, limit=1)), None)
 
 
 def digest(key: str) -> str:
@@ -238,10 +368,10 @@ class KeyStore:
         return False
 
     def is_live(self, key_id: str) -> bool:
-        """Whether the file still has the key with this id, expired or not."""
+        """As in `Keys`."""
         if self._clock() - self._checked_at >= _CHECK_INTERVAL_S:
             self._refresh()
-        return key_id in self._table.ids
+        return self._table.is_live(key_id)
 
     def caller_of(self, key_id: str) -> Caller | None:
         """The caller of a known key, by its id; None where there is none."""
