@@ -69,7 +69,7 @@ def _params(request: SearchRequest, page: int) -> dict[str, str]:
         "categories": "news" if request.topic == "news" else "general",
         "safesearch": "1",
     }
-    if request.time_range and not (request.start_date or request.end_date):
+    if request.time_range:
         params["time_range"] = _RANGES[request.time_range]
     return params
 

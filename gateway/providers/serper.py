@@ -92,7 +92,7 @@ def search_body(request: SearchRequest) -> Json:
     if request.start_date or request.end_date:
         bounds = (("cd_min", request.start_date), ("cd_max", request.end_date))
         body["tbs"] = ",".join(["cdr:1", *(f"{name}:{_us_date(day)}" for name, day in bounds if day)])
-    elif request.time_range:
+    if request.time_range:
         body["tbs"] = _RANGES[request.time_range]
     return body
 

@@ -112,13 +112,9 @@ def search_body(request: SearchRequest) -> Json:
         body["include_domains"] = list(request.include_domains)
     if request.exclude_domains:
         body["exclude_domains"] = list(request.exclude_domains)
-    if request.start_date or request.end_date:
-        body |= {
-            name: day.isoformat()
-            for name, day in (("start_date", request.start_date), ("end_date", request.end_date))
-            if day
-        }
-    elif request.time_range:
+    days = (("start_date", request.start_date), ("end_date", request.end_date))
+    body |= {name: day.isoformat() for name, day in days if day}
+    if request.time_range:
         body["time_range"] = request.time_range
     if request.country and request.topic == "general":
         body["country"] = request.country
