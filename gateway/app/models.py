@@ -14,12 +14,10 @@ from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from gateway.engines.embedding.embedder import LocalEmbedder
 from gateway.engines.fetch.fetcher import Fetcher
 from gateway.ports import CompletionUpstream, PagePictures
-from gateway.providers.embedded import OnDemandUpstream
-from gateway.providers.fan_out import FanOutUpstream
 from gateway.providers.local_embeddings import LocalEmbeddings
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.providers.prompted_tools import PromptedToolsUpstream
-from gateway.providers.queued import QueuedUpstream, queued_as_configured
+from gateway.providers.wrappers import FanOutUpstream, OnDemandUpstream, QueuedUpstream, queued_as_configured
 from gateway.sanitize.guardrail import Guardrail
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.services.completion.service import CompletionService, OwnModel
