@@ -16,7 +16,7 @@ from gateway.config.settings import Config
 from gateway.errors import ModelNotFound
 from gateway.services.completion.response_store import MAX_STORED_BYTES
 from gateway.services.completion.service import CompletionService
-from gateway.services.websearch.cache import MAX_CACHE_BYTES
+from gateway.services.websearch.results import MAX_CACHE_BYTES
 from gateway.shared_state.bus import Bus, RedisBus, WorkerBus
 from gateway.shared_state.fallback import FallbackCounters, FallbackEntries, FallbackWindows
 from gateway.shared_state.memory import MemoryEntries, MemoryWindows

@@ -11,9 +11,8 @@ from gateway.domain import OWN_TOOLS_LABEL, Caller, Json
 from gateway.errors import Forbidden, InvalidRequest
 from gateway.mcp.tools import Tool
 from gateway.ports import ToolServer
-from gateway.services.hosted_tools.mcp_tool import McpGrant, McpTool
-from gateway.services.hosted_tools.own_tools import OwnTools
-from gateway.services.hosted_tools.web_calls import ToolCaller, WebCalls
+from gateway.services.hosted_tools.mcp_tool import McpGrant, McpTool, OwnTools
+from gateway.services.hosted_tools.web_search import ToolCaller, WebCalls
 from gateway.web.context import RequestContext
 from gateway.web.handlers.hosted_search import WEB_SEARCH_SCOPE
 from gateway.web.middleware.sanitize import clean_tool_texts

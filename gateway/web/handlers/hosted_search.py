@@ -13,15 +13,23 @@ from gateway.errors import Forbidden
 from gateway.mcp.tools import Tool
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
-from gateway.services.hosted_tools.call_memory import CallMemory
-from gateway.services.hosted_tools.forced_search import ForcedSearch
-from gateway.services.hosted_tools.hosted_tool import HostedTool
-from gateway.services.hosted_tools.loop import HostedLoop, LoopLimits, LoopRequest
-from gateway.services.hosted_tools.options import SearchOptions
-from gateway.services.hosted_tools.rounds import message_text
-from gateway.services.hosted_tools.sources import Sources
-from gateway.services.hosted_tools.web_calls import ToolCaller, WebCalls
-from gateway.services.hosted_tools.web_search import SearchSettings, WebSearchTool
+from gateway.services.hosted_tools.citations import Sources
+from gateway.services.hosted_tools.loop import (
+    ForcedSearch,
+    HostedLoop,
+    HostedTool,
+    LoopLimits,
+    LoopRequest,
+    message_text,
+)
+from gateway.services.hosted_tools.web_search import (
+    CallMemory,
+    SearchOptions,
+    SearchSettings,
+    ToolCaller,
+    WebCalls,
+    WebSearchTool,
+)
 from gateway.web.context import RequestContext
 from gateway.web.middleware.sanitize import clean_tool_texts
 from gateway.wire.hosted_answer import CallPhase, HostedEvent

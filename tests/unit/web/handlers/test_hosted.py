@@ -10,10 +10,9 @@ from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import Forbidden, InvalidRequest
 from gateway.mcp.tools import tool_table
 from gateway.services.completion.attempts import ModelEntry
+from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
-from gateway.services.hosted_tools.options import SearchOptions
-from gateway.services.hosted_tools.sources import Sources
-from gateway.services.hosted_tools.web_search import SearchSettings
+from gateway.services.hosted_tools.web_search import SearchOptions, SearchSettings
 from gateway.web.context import RequestContext
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.hosted_mcp import HostedMcp, McpServerEntry
