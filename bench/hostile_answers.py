@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bench import hostile_inputs as inputs
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.domain import Event, Json
 from gateway.providers.large_answers import MAX_VALUES
 from gateway.resilience.slices import all_steps

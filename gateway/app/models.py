@@ -6,8 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret
-from gateway.config.model_settings import Model, Upstream
-from gateway.config.settings import Config
+from gateway.config.settings import Config, Model, Upstream
 from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
 from gateway.embedded.llm_server import CONTEXT_TOKENS
 from gateway.embedded.servers import Embedded, EmbeddedUpstream

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from gateway.config.model_settings import Upstream
+from gateway.config.settings import Upstream
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
 from gateway.providers.body_pieces import PIECE_BYTES

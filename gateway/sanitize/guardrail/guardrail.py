@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Iterator
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from gateway.config import sanitize_settings as config
+from gateway.config import settings as config
 from gateway.domain import Json
 from gateway.errors import EngineMissing, GatewayError, ModelNotFound, UpstreamRefused
 from gateway.ports import ChatModel

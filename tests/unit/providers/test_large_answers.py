@@ -5,7 +5,7 @@ import json
 import orjson
 import pytest
 
-from gateway.config.model_settings import Upstream
+from gateway.config.settings import Upstream
 from gateway.domain import RequestStats
 from gateway.errors import UpstreamError
 from gateway.providers.large_answers import MAX_EVENT_VALUES, MAX_VALUES, checked_events, decoded_answer

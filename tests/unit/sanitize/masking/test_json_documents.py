@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.sanitize.masking.json_documents import DocumentsSlot, together
 from gateway.sanitize.masking.policy import actions
 from gateway.sanitize.masking.slot_masker import SlotMasker

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.config.sanitize_settings import Sanitize, SanitizeActions
+from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event, EventBatch
 from gateway.sanitize.masking.channel_scan import IDLE_EVENTS
 from gateway.sanitize.masking.policy import actions

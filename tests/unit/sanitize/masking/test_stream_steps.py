@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.config.sanitize_settings import Sanitize, SanitizeActions
+from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event
 from gateway.sanitize.masking.policy import actions
 from gateway.sanitize.masking.stream_masker import StreamMask

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.config.sanitize_settings import Sanitize, SanitizeActions
+from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.sanitize.masking.policy import actions
 from gateway.sanitize.masking.stream_steps import at_once
 from gateway.sanitize.masking.whole_texts import WholeTexts

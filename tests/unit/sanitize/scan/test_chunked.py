@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.sanitize.masking.policy import actions
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.scan.chunked import CHUNK_CHARS, scan_chunked
