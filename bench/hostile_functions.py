@@ -36,8 +36,7 @@ from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
-from gateway.mcp.envelope import Envelope, decode
-from gateway.mcp.messages import RpcFault
+from gateway.mcp.messages import Envelope, RpcFault, decode
 from gateway.resilience.slices import all_steps
 from gateway.sanitize.scan.fallback_mask import mask_all_but_words
 from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut

@@ -19,7 +19,7 @@ from gateway.config.settings import Sanitize
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, SanitizerFailed
 from gateway.resilience.fair_queue import FairQueue
-from gateway.resilience.wanted_work import in_thread
+from gateway.resilience.single_flight import in_thread
 from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
 from gateway.sanitize.masking.json_documents import together
 from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions

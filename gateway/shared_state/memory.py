@@ -3,8 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from gateway.resilience.bounded_cache import BoundedCache
-from gateway.resilience.shared_cache import SharedCache
+from gateway.resilience.bounded_cache import BoundedCache, SharedCache
 from gateway.shared_state.port import Amount, Entry, Reserved, Taken
 
 _MAX_NAMES = 100_000

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gateway import logs
-from gateway.resilience.shared_cache import whose_entries_leave
+from gateway.resilience.bounded_cache import whose_entries_leave
 from gateway.shared_state.memory import is_too_much
 from gateway.shared_state.port import Amount, Entry, Reserved, StateDown, Taken
 

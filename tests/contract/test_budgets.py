@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 
 BUDGETS = {
     "access": 1337,
-    "app": 866,
+    "app": 836,
     "bench": 9735,
     "child": 432,
     "cli": 2326,
@@ -25,10 +25,10 @@ BUDGETS = {
     "embedded": 349,
     "engines": 19815,
     "geometry": 1180,
-    "mcp": 1171,
+    "mcp": 1151,
     "ocr": 6899,
     "providers": 1961,
-    "resilience": 463,
+    "resilience": 446,
     "runtime": 1348,
     "sanitize": 7397,
     "schemas": 426,

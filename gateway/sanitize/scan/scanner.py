@@ -13,7 +13,7 @@ from itertools import accumulate
 import re2
 
 from gateway.config.settings import SanitizePattern
-from gateway.resilience.wanted_work import go_on
+from gateway.resilience.single_flight import go_on
 from gateway.sanitize.detectors.cards import CARD_WORDS, find_cards
 from gateway.sanitize.detectors.cards import MIN_DIGITS as MIN_CARD_DIGITS
 from gateway.sanitize.detectors.digit_runs import (
