@@ -30,13 +30,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from gateway.access.rate_limits import LimitState
-from gateway.access.token_estimate import token_steps
+from gateway.access.token_estimate import token_estimate
 from gateway.access.usage import NANO, PriceList, UsageBook, UsageKey, Used
 from gateway.config.settings import Limits
 from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import BudgetSpent, NoPrice
 from gateway.metrics import Metrics
-from gateway.resilience.slices import in_slices
 from gateway.shared_state.port import Amount, Counters
 
 _KEPT_S = 3600.0
@@ -122,7 +121,7 @@ class Budgets:
                 f"this key has a spend limit, and model '{unpriced}' has no price; the operator must add [[prices]]",
                 param="model",
             )
-        used = Used(await in_slices(token_steps(body)), 0, self._most_output(body))
+        used = Used(token_estimate(body), 0, self._most_output(body))
         amounts = []
         if per_minute:
             amounts.append((TOKENS_MINUTE, used.tokens, per_minute))

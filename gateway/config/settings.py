@@ -41,6 +41,8 @@ class Server:
     """The product listener.
 
     `max_body_bytes`: eight images of 3 MB in base64 fit; at double, as many requests need twice the memory.
+    `max_text_bytes`: of JSON beside files in base64: a million tokens of a conversation have 4 MB; at double, one body
+    holds everybody else up for twice as long.
     `max_json_values`: decoding takes 25 ms and 40 MB for as many empty lists, and long chats have 20,000 values; at
     double, one body holds everybody else up for twice as long, at half, large tables as arguments are refused.
     `header_timeout_s`, `body_timeout_s`: slow mobile clients finish, a slowloris does not hold a connection for long.
@@ -57,6 +59,7 @@ class Server:
     base_path: str = ""
     workers: int = 1
     max_body_bytes: int = 33_554_432
+    max_text_bytes: int = 8_388_608
     max_json_values: int = 500_000
     header_timeout_s: float = 10
     keep_alive_s: float = 75
@@ -174,7 +177,8 @@ class Upstream:
     `first_event_wait_s`: below the 30 s and 60 s after which proxies give up on a silent answer.
     `first_byte_timeout_s`, `idle_timeout_s`: long prompts are read in that time by a busy server; at half they fail, at
     double a dead upstream holds its callers longer. `total_timeout_s`: 15 minutes, the longest answers of reasoning
-    models. `concurrent` 0 = all calls are sent at once, since most servers batch more than anybody asks.
+    models. `max_answer_bytes`: far above any text that a model writes, and enough for log probabilities. `concurrent`
+    0 = all calls are sent at once, since most servers batch more than anybody asks.
     """
 
     base_url: str
@@ -187,6 +191,7 @@ class Upstream:
     first_byte_timeout_s: float = 60
     idle_timeout_s: float = 60
     total_timeout_s: float = 900
+    max_answer_bytes: int = 16_777_216
     weight: int = 1
     concurrent: int = 0
     json_object: bool = True

@@ -29,17 +29,18 @@ from gateway.mcp.messages import (
     RpcFault,
     ToolCall,
     ToolOutcome,
-    decode,
     error_response,
     failed,
     render,
     response,
     succeeded,
+    value_of,
 )
 from gateway.mcp.methods import McpMethods
 from gateway.mcp.running_calls import RunningCalls
 from gateway.mcp.tools import Searched, Tool, WebTools, tool_table
 from gateway.mcp.versions import RpcHeaders
+from gateway.wire.json_body import JsonBody
 
 
 class ProgressReporter:
@@ -159,9 +160,9 @@ class Dispatcher:
         self._running = running
         self._cancel = cancel or running.cancel
 
-    def check(self, raw: bytes | bytearray, headers: RpcHeaders) -> RpcBatch:
+    def check(self, body: JsonBody, headers: RpcHeaders) -> RpcBatch:
         """A body's messages, each with its result, its call or its fault. Raises RpcFault when all of it is refused."""
-        messages, is_batch = self._envelope.messages(decode(raw))
+        messages, is_batch = self._envelope.messages(value_of(body))
         revision = versions.choose(headers, messages, is_batch)
         if not messages and not is_batch and revision in versions.MODERN:
             raise RpcFault(INVALID_REQUEST, f"revision {revision} takes no responses from clients; send a request")

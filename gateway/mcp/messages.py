@@ -18,9 +18,8 @@ import orjson
 from gateway import schemas
 from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest
-from gateway.long_texts import LONG_CHARS
 from gateway.texts import ScanToken, TextSlot
-from gateway.wire import large_json
+from gateway.wire.json_body import BadJson, JsonBody
 from gateway.wire.text_slots import text_slots
 
 RequestId: TypeAlias = str | int | None
@@ -194,11 +193,8 @@ def render(data: Json) -> Json:
 
     Its JSON is made once and used as text and as `structuredContent`. Call it after the outcome was sanitized.
     """
-    return _rendered(data)[0] if isinstance(data, ToolOutcome) else data
-
-
-def _rendered(data: ToolOutcome) -> tuple[Json, bool]:
-    """The message of a tool's result, and whether it is short."""
+    if not isinstance(data, ToolOutcome):
+        return data
     try:
         encoded = orjson.dumps(data)
     except TypeError:  # half a surrogate pair from a web page, or a number outside 64 bits
@@ -215,15 +211,7 @@ def _rendered(data: ToolOutcome) -> tuple[Json, bool]:
     }
     if structured:
         result["structuredContent"] = orjson.Fragment(encoded)
-    return response(data.call_id, result), len(text) <= LONG_CHARS
-
-
-def render_body(data: Json) -> Json | bytes:
-    """`render` for a whole answer: the JSON itself of a short result, whose length is known here."""
-    if not isinstance(data, ToolOutcome):
-        return data
-    message, is_short = _rendered(data)
-    return orjson.dumps(message) if is_short else message
+    return response(data.call_id, result)
 
 
 def render_all(data: list[Json]) -> list[Json]:
@@ -301,14 +289,9 @@ class Envelope:
         return Message(method, call_id, params or {})
 
 
-def decode(raw: bytes | bytearray) -> Any:
+def value_of(body: JsonBody) -> Any:
     """The JSON value of a body. Raises RpcFault -32700: not UTF-8, not JSON, NaN, or nested too deeply."""
-    size = len(raw)  # as it came: decoding may empty it
     try:
-        value = large_json.decode(raw)
-    except orjson.JSONDecodeError as error:
-        place = f" (line {error.lineno}, column {error.colno})" if size else ""
-        raise RpcFault(PARSE_ERROR, f"the body is not valid JSON in UTF-8: {error.msg}{place}") from None
-    if size <= schemas.MEASURED_BYTES and schemas.is_too_deep(raw, value):
-        raise RpcFault(PARSE_ERROR, f"the body is nested more than {schemas.MAX_DEPTH} levels deep")
-    return value
+        return body.value()
+    except BadJson as problem:
+        raise RpcFault(PARSE_ERROR, f"the body {problem}") from None

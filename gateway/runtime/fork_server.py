@@ -44,7 +44,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from gateway.config.environment import Environment, replace_environment
-from gateway.resilience.freed_memory import give_back
 
 _LENGTH_BYTES = 8
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - see `_in_memory`
@@ -355,7 +354,6 @@ def run_loop(channel: socket.socket) -> int:
     _set_name(_NAME)
     gc.disable()  # next to nothing of an import is garbage; looking for it takes a tenth of the time
     work = importlib.import_module("gateway.runtime.worker").work
-    give_back()
     gc.freeze()  # a worker's collections shall not write to memory that it shares
     try:
         assigned = _fork_workers(channel)

@@ -34,7 +34,6 @@ from gateway.config.loader import loaded
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded, EmbeddedServers
 from gateway.errors import GatewayError
-from gateway.resilience.freed_memory import give_back
 from gateway.runtime.fork_server import receive
 from gateway.runtime.service import BEAT, BEAT_S, READY, REPLACED, Assignment, ServiceContext, Sockets
 from gateway.web.server.runner import Listener
@@ -54,8 +53,6 @@ def settle_memory(shares_memory: bool = False) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-    if not shares_memory:
-        give_back()
 
 
 @dataclass(frozen=True, slots=True)

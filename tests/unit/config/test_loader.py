@@ -10,7 +10,7 @@ from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
 from gateway.config.settings import ENTITIES, Config, Sanitize
 from gateway.domain import EMBEDDING_MODEL
-from gateway.sanitize.masking.policy import actions
+from gateway.sanitize.policy import actions
 from tests.support.connect_proxy import PrivateAuthority
 
 FULL = """
