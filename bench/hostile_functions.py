@@ -38,8 +38,7 @@ from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
-from gateway.mcp.envelope import Envelope, value_of
-from gateway.mcp.messages import RpcFault
+from gateway.mcp.messages import Envelope, RpcFault, value_of
 from gateway.sanitize.scanner import Scanner, is_trivially_clean, plain_text_cut
 from gateway.sanitize.text import View
 from gateway.services.hosted_tools.citations import CitationFinder

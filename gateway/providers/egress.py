@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import aiohttp
 from yarl import URL
 
-from gateway.config.server_settings import Secret
+from gateway.config.settings import Secret
 from gateway.engines.fetch.bounded_answers import BoundedConnector
 
 

@@ -19,7 +19,7 @@ import orjson
 from aiohttp import web
 
 from gateway.domain import Json
-from gateway.embedded.parent_death import die_with_parent
+from gateway.embedded.llm_server import die_with_parent
 from gateway.errors import GatewayError, PayloadTooLarge
 from gateway.ocr.server.job import MODEL_NAME, Job, parse_job
 from gateway.ocr.server.output_limit import CHARS_PER_TOKEN, IMAGE_TOKENS, OutputLimit, count_tokens
