@@ -21,7 +21,7 @@ BUDGETS = {
     "config": 676,
     "console": 0,
     "embedded": 367,
-    "engines": 17143,
+    "engines": 17059,
     "geometry": 1180,
     "mcp": 1171,
     "ocr": 6899,

@@ -7,7 +7,7 @@ import re
 from html import unescape
 from typing import Any, Protocol
 
-from gateway.engines.html.tree_builder import MISSING
+from gateway.engines.html.tree import MISSING
 from gateway.errors import EngineMissing
 
 _FED_BYTES = 65_536
