@@ -11,9 +11,9 @@ from typing import Any
 
 from gateway.engines.content import blocks
 from gateway.engines.content.parts import in_comments, own_text
-from gateway.engines.documents.contents_list import entries, without_leaders
+from gateway.engines.documents.document_text import running_lines
+from gateway.engines.documents.pdf import entries, without_leaders
 from gateway.engines.documents.reader import read_document
-from gateway.engines.documents.running_lines import running_lines
 from gateway.engines.html import encoding
 from gateway.engines.html.cleaning import open_frames
 from gateway.engines.html.hidden import drop_hidden

@@ -20,7 +20,7 @@ from gateway.providers.local_embeddings import LocalEmbeddings
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.providers.prompted_tools import PromptedToolsUpstream
 from gateway.providers.queued import QueuedUpstream, queued_as_configured
-from gateway.sanitize.guardrail.guardrail import Guardrail
+from gateway.sanitize.guardrail import Guardrail
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.services.completion.service import CompletionService, OwnModel
 from gateway.services.ocr.documents import DocumentLimits, Documents

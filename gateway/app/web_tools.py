@@ -40,7 +40,7 @@ from gateway.providers.egress import DIRECT, egress_of
 from gateway.providers.mcp_client import McpClient, McpServerSettings
 from gateway.providers.search_table import REMOTE_PROVIDERS
 from gateway.providers.tavily import Tavily
-from gateway.sanitize.guardrail.guardrail import Guardrail
+from gateway.sanitize.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.service import CompletionService, OwnModel
 from gateway.services.hosted_tools.loop import LoopLimits

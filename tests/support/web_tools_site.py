@@ -17,7 +17,7 @@ from gateway.mcp.dialect import WebSearchDialect
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
 from gateway.metrics import Metrics
-from gateway.sanitize.guardrail.guardrail import Guardrail
+from gateway.sanitize.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.shared_state.memory import MemoryWindows
 from gateway.web.endpoints import Endpoint, EndpointTable

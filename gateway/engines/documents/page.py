@@ -14,13 +14,11 @@ from gateway.engines.answer.word_count import count_words
 from gateway.engines.content.prune import SHOWCASES, Content, main_content
 from gateway.engines.documents import simhash, sniff
 from gateway.engines.documents.anchors import anchors_of, mark_anchors
-from gateway.engines.documents.feed_page import feed_links, feed_page
-from gateway.engines.documents.feeds import Feed, is_json_feed, read_json_feed
+from gateway.engines.documents.feeds import Feed, feed_links, feed_page, is_json_feed, read_json_feed, read_xml_feed
 from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.part import PartWish, part_of
 from gateway.engines.documents.pdf import PdfWish
 from gateway.engines.documents.reader import KINDS, page_range, read_document
-from gateway.engines.documents.xml_feed import read_xml_feed
 from gateway.engines.html.encoding import decode, text_only
 from gateway.engines.html.head import Head, images_of, links_of, read_head, title_from_url
 from gateway.engines.html.scripts import FEW_WORDS, EmbeddedState, read_signs
@@ -43,7 +41,7 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
     """The page. Raises FetchFailed, EngineMissing.
 
     `{kind, title, content, hash, simhash, invisible}`, for documents and pictures `scanned?`: the pages
-    without text, for documents `{left_out, shows_hidden, unread_pages?}` (engines.documents.reader.ReadDocument), for
+    without text, for documents `{left_out, missing_parts?, unread_pages?}` (engines.documents.reader.ReadDocument), for
     feeds `links?` of their items, `{part?, sections?, lacks_section?}` as `engines.documents.part`
     has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
     needs_browser, page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that
@@ -92,7 +90,9 @@ def _document_page(kind: str, body: bytes, options: ExtractOptions) -> Json:
     pages = page_range(options.fragment)
     document = read_document(kind, body, plain=options.format == "text", wish=PdfWish(pages, dict(options.page_texts)))
     page: Json = {"title": document.title or title_from_url(options.url), "kind": kind}
-    page["left_out"], page["shows_hidden"] = document.left_out, document.shows_hidden
+    page["left_out"] = document.left_out
+    if document.missing:
+        page["missing_parts"] = list(document.missing)
     if document.scanned:
         page["scanned"] = list(document.scanned)
     if document.unread:

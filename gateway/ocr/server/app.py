@@ -24,7 +24,6 @@ from gateway.errors import GatewayError, PayloadTooLarge
 from gateway.ocr.server.job import MODEL_NAME, Job, parse_job
 from gateway.ocr.server.output_limit import CHARS_PER_TOKEN, IMAGE_TOKENS, OutputLimit, count_tokens
 from gateway.ocr.server.worker_client import OcrWorker, worker_command
-from gateway.resilience.slices import in_slices
 from gateway.wire.ocr import REPORT
 
 HOST = "127.0.0.1"
@@ -110,7 +109,7 @@ async def models(request: web.Request) -> web.Response:
 
 async def chat(request: web.Request) -> web.StreamResponse:
     """One chat completion, whole or as server-sent events. Errors of a running stream become its last event."""
-    job = await in_slices(parse_job(await _body(request)))
+    job = parse_job(await _body(request))
     worker = request.app[WORKER]
     limit = OutputLimit(job.max_tokens, job.stops)
     pieces = worker.read(job.image, job.prompt, details=job.details)

@@ -27,10 +27,10 @@ from contextlib import aclosing
 
 import orjson
 
+from gateway.child.restart_policy import RestartPolicy
 from gateway.domain import Json
 from gateway.errors import EngineMissing, RateLimited
 from gateway.ocr.server.worker_errors import WorkerDied, died, job_error, too_long
-from gateway.resilience.restart_policy import RestartPolicy
 
 MAX_WAITING = 8
 """Jobs that wait beside the one that runs. Chosen: a page takes seconds, and callers wait a minute or so. At half, a

@@ -12,7 +12,7 @@ from gateway.config.loader import load_config
 from gateway.config.sanitize_settings import ENTITIES, Sanitize
 from gateway.config.settings import Config
 from gateway.domain import EMBEDDING_MODEL
-from gateway.sanitize.masking.policy import actions
+from gateway.sanitize.policy import actions
 from tests.support.connect_proxy import PrivateAuthority
 
 FULL = """
