@@ -1,7 +1,7 @@
-"""Reads a page's metadata: title, canonical address, links, images, icon, dates, directives about indexing.
+"""Reads a page's metadata: title, canonical address, links, images, icon, dates, what it says that it is.
 
-Runs in the parsing processes. Fetches nothing; all addresses are absolute. Sources: the HTML standard, Open Graph,
-schema.org JSON-LD and microdata.
+Fetches nothing; all addresses are absolute. Sources: the HTML standard, Open Graph, schema.org JSON-LD and microdata.
+Runs in the parsing processes.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from gateway.engines.fetch.urls import canonical, join
-from gateway.engines.html.dom import text_of, values_of
+from gateway.engines.html.tree import text_of, values_of
 
 _MAX_LINKS = 3_000
 """Links of one page. Chosen: indexes and sitemaps in HTML have hundreds. At half, large indexes are crawled in part; at
@@ -274,3 +274,21 @@ def _source(image: Any) -> str:
         listed = [each.split() for each in (image.get("srcset") or image.get("data-srcset")).split(",")]
         source = next((words[0] for words in reversed(listed) if words), source)
     return source if not source.startswith("data:") else "about:blank"
+
+
+_PRODUCTS = frozenset({"Product", "ProductGroup"})
+_LISTS = frozenset({"ItemList", "CollectionPage", "OfferCatalog", "SearchResultsPage"})
+_ARTICLES = ("Article", "BlogPosting", "Recipe")
+_DISCUSSIONS = frozenset({"DiscussionForumPosting", "SocialMediaPosting", "QAPage", "Question"})
+
+
+def declares_product(head: Head) -> bool:
+    """True for a page that says in its head or structured data that it is about one product, not a list of them."""
+    is_named = head.meta.get("og:type", "").lower() in ("product", "og:product", "product.item")
+    return (is_named or bool(head.kinds & _PRODUCTS)) and head.kinds.isdisjoint(_LISTS)
+
+
+def declares_article(head: Head) -> bool:
+    """True for a page that says in its structured data that it is an article or a recipe, and no discussion."""
+    is_named = any(kind.endswith(_ARTICLES) for kind in head.kinds)
+    return is_named and head.kinds.isdisjoint(_DISCUSSIONS)
