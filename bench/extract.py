@@ -26,8 +26,8 @@ from gateway.engines.content import prune
 from gateway.engines.content.block_model import BlockModel
 from gateway.engines.content.page_types import PageTypes, likeliest
 from gateway.engines.content.structured_data import read_structured_data
-from gateway.engines.extract.options import ExtractOptions
-from gateway.engines.extract.page import extract, text_of_content
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.page import extract, text_of_content
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import parse
 from gateway.engines.html.metadata import read_head

@@ -17,9 +17,9 @@ from typing import Literal
 import orjson
 from multidict import CIMultiDict
 
-from gateway.engines.extract.options import ExtractOptions
-from gateway.engines.extract.page import extract
-from gateway.engines.extract.sitemap_xml import read_sitemap
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.page import extract
+from gateway.engines.documents.sitemap_xml import read_sitemap
 from gateway.engines.fetch import robots
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge
 from gateway.engines.fetch.errors import FetchFailed

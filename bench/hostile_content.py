@@ -1,4 +1,4 @@
-"""Functions of `engines.content`, `engines.html.hidden`, `engines.office` on one page: rows of `hostile_functions`."""
+"""Functions of engines.content, html.hidden and documents on one page: rows of `hostile_functions`."""
 
 import io
 import itertools
@@ -15,6 +15,9 @@ from gateway.engines.content.comment_sections import in_comments, own_text
 from gateway.engines.content.opinion import follow
 from gateway.engines.content.structured_data import read_structured_data
 from gateway.engines.content.structured_text import completed, with_things
+from gateway.engines.documents.contents_list import entries, without_leaders
+from gateway.engines.documents.reader import read_document
+from gateway.engines.documents.running_lines import running_lines
 from gateway.engines.html import charset, legacy_charset
 from gateway.engines.html.embedded_state import EmbeddedState
 from gateway.engines.html.hidden import drop_hidden
@@ -22,9 +25,6 @@ from gateway.engines.html.inline_frames import open_frames
 from gateway.engines.html.metadata import read_head
 from gateway.engines.html.script_signs import read_signs
 from gateway.engines.markdown.writer import WriterOptions
-from gateway.engines.office.contents_list import entries, without_leaders
-from gateway.engines.office.reader import read_document
-from gateway.engines.office.running_lines import running_lines
 
 _XML_ODD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that no document holds."""

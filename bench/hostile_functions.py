@@ -18,13 +18,14 @@ from bench import hostile_pages as pages
 from bench.hostile_things import THINGS
 from gateway import schemas, trace
 from gateway.access.token_estimate import token_steps
+from gateway.engines.answer import code_fences, excerpt, passages, tokens
+from gateway.engines.documents import simhash
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_worker import MAX_STACK_FRAMES
+from gateway.engines.documents.sitemap_xml import read_sitemap
+from gateway.engines.documents.sniff import read
 from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
-from gateway.engines.extract import excerpt, simhash
-from gateway.engines.extract.documents import read
-from gateway.engines.extract.options import ExtractOptions
-from gateway.engines.extract.page import extract
-from gateway.engines.extract.parse_worker import MAX_STACK_FRAMES
-from gateway.engines.extract.sitemap_xml import read_sitemap
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
@@ -32,7 +33,6 @@ from gateway.engines.html import charset, dom, formulas, metadata, no_text, xhtm
 from gateway.engines.index import coverage, link_lists, messages, passage_rows, query
 from gateway.engines.index.vector_rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
-from gateway.engines.text import code_fences, passages, tokens
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments

@@ -14,8 +14,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from gateway.engines.extract.options import ExtractOptions
-from gateway.engines.extract.page import extract
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.page import extract
 from gateway.engines.html.charset import decode
 from gateway.engines.html.dom import drop_furniture, parse, region_of, remove_all, text_of
 from gateway.engines.html.no_text import drop_code

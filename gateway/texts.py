@@ -62,23 +62,6 @@ class TextSlot:
         if self.copies is not None:
             drop_logprobs(self.copies)
 
-    @property
-    def in_utf8(self) -> Utf8Text | None:
-        """The text if it is kept in UTF-8: reading `text` makes a new string each time."""
-        value = self.holder[self.key]
-        return value if type(value) is Utf8Text else None
-
-    @property
-    def cuttable(self) -> str | Utf8Text:
-        """The text, to be read by its length and slices."""
-        return self.in_utf8 or self.text
-
-    def keep(self, value: str | Utf8Text) -> None:
-        """As setting `text`, for a text that is kept in UTF-8, too."""
-        self.holder[self.key] = value
-        if self.copies is not None:
-            drop_logprobs(self.copies)
-
 
 def drop_logprobs(holder: MutableMapping[str, Any]) -> None:
     """Take the tokens of a changed text out of `holder["logprobs"]`: a list becomes empty, an object null."""

@@ -31,7 +31,7 @@ from gateway.app.web_tools import (
 )
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
-from gateway.engines.extract.pictures import PooledPictures, PooledPixels
+from gateway.engines.documents.pictures import PooledPictures, PooledPixels
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.vectors import PassageVectors
 from gateway.mcp.cancellations import Cancellations
@@ -44,6 +44,7 @@ from gateway.services.completion.response_store import ResponseStore
 from gateway.web.client_address import client_address
 from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.admin import AdminHandler
+from gateway.web.handlers.admin_keys import AdminKeysHandler
 from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.file_parts import FileParts
@@ -129,8 +130,9 @@ def _console_api(config: Config, server: ServerState, handlers: Handlers, shared
     """The product routes and the console's data, below `/api` of the ops listener: a page there needs no other origin.
     The base path is for proxies before the product listener, so there is none here."""
     currency = config.prices[0].currency if config.prices else ""
-    admin = AdminHandler(shared.records, shared.usage_reader, config.sanitize, currency)
-    table = endpoint_table("", handlers, admin_rows(admin), mounted_at=_CONSOLE_PATH)
+    admin = AdminHandler(shared.records, shared.history, shared.usage_reader, config.sanitize, currency)
+    keys = AdminKeysHandler(shared.key_registry())
+    table = endpoint_table("", handlers, admin_rows(admin, keys), mounted_at=_CONSOLE_PATH)
     return same_application(replace(server, endpoints=table, origin_is_checked=True), config.server.max_body_bytes)
 
 
@@ -146,7 +148,7 @@ def _server_state(
         limiter=shared.limiter,
         sanitizer=sanitizer,
         metrics=metrics,
-        recorder=Recorder(metrics, shared.usage, shared.records if config.ops.port else None),
+        recorder=Recorder(metrics, shared.usage, *((shared.records, shared.history) if config.ops.port else ())),
         allowed_origins=frozenset(config.server.allowed_origins),
         body_timeout_s=config.server.body_timeout_s,
         max_json_values=config.server.max_json_values,

@@ -3,12 +3,12 @@
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from gateway.access.api_keys import KeyStore
+from gateway.access.api_keys import KeyFile, KeyRegistry, KeyStore
 from gateway.access.budgets import Budgets
 from gateway.access.prices import PriceList
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret, write_private
 from gateway.access.rate_limits import MAX_ADDRESSES, BadKeyLimiter, Limiter, LocalLimiter
-from gateway.access.redis_keys import RedisKeyStore
+from gateway.access.redis_keys import RedisKeys, RedisKeyStore
 from gateway.access.shared_limits import SharedLimiter
 from gateway.access.shared_usage import SharedUsage, UsageReader, UsageSharing
 from gateway.access.usage import UsageBook
@@ -25,6 +25,7 @@ from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
 from gateway.shared_state.redis_state import RedisCounters, RedisEntries, RedisWindows
 from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, SqliteWindows
 from gateway.shared_state.state_file import STATE_FILE, StateFile
+from gateway.web.history import History
 from gateway.web.request_records import RequestRecords
 
 _AWAY = (
@@ -50,17 +51,26 @@ class SharedParts:
     searches: Entries | None
     bus: Bus
     records: RequestRecords
+    history: History
 
     def notes(self) -> list[str]:
         """What the operator must mend."""
         redis = [_AWAY] if self.redis is not None and not self.redis.is_up else []
         return [*redis, *([self.file.problem] if self.file.problem else [])]
 
+    def key_registry(self) -> KeyRegistry:
+        """Where keys are made and revoked: the file, or Redis."""
+        config = self.config
+        if config.access.backend == "redis" and config.shared.redis_url is not None:
+            return RedisKeys(config.shared.redis_url.reveal(), config.state_dir)
+        return KeyFile(config.state_dir / config.access.keys_file)
+
     async def start(self) -> None:
         """Listen for messages, and connect to Redis: whether it answers or not, within seconds."""
         self.bus.start()
         if self.config.ops.port:
             self.records.open()
+            self.history.open()
         if self.redis is not None:
             await self.redis.check()
         await self.usage.start()
@@ -118,6 +128,8 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
     resources.push_async_callback(usage.close)
     records = RequestRecords(config.state_dir / "requests")
     resources.callback(records.close)
+    history = History(config.state_dir / "history.bin")
+    resources.callback(history.close)
     budget = config.limits.response_store_bytes_per_key
     return SharedParts(
         config=config,
@@ -134,6 +146,7 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         searches=_entries("searches", file, redis, MAX_CACHE_BYTES, MAX_CACHE_BYTES) if redis or workers > 1 else None,
         bus=bus,
         records=records,
+        history=history,
     )
 
 

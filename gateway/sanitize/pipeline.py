@@ -22,10 +22,10 @@ from gateway.resilience.fair_queue import FairQueue
 from gateway.resilience.wanted_work import in_thread
 from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
 from gateway.sanitize.masking.json_documents import together
-from gateway.sanitize.masking.long_text import IN_THREAD_CHARS, weight_of
 from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.masking.stream_masker import StreamMask
+from gateway.sanitize.masking.weights import IN_THREAD_CHARS, weight_of
 from gateway.sanitize.scan.clean_cache import KnownClean
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import mask_of

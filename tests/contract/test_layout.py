@@ -19,18 +19,18 @@ LEVELS = [
     {"geometry", "child"},
     {"long_texts"},
     {"key_scrubber", "texts"},
-    {"__init__", "domain", "errors", "logs", "metrics", "trace", "engines.text", "sanitize.text", "resilience"},
-    {"ports", "schemas", "wire", "engines.fetch", "ocr", "sanitize.detectors", "shared_state"},
+    {"__init__", "domain", "errors", "logs", "metrics", "trace", "sanitize.text", "resilience"},
+    {"ports", "schemas", "wire", "engines.answer", "engines.fetch", "ocr", "sanitize.detectors", "shared_state"},
     {
         "config", "mcp", "wire.chat", "services.websearch", "engines.html", "engines.markdown",
         "ocr.image", "ocr.text", "ocr.layout",
     },
     {
         "access", "embedded", "providers", "wire.responses", "sanitize.guardrail", "sanitize.scan", "engines.content",
-        "wire.messages", "wire.embeddings", "ocr.scripts", "engines.office",
+        "wire.messages", "wire.embeddings", "ocr.scripts",
     },
     {
-        "engines.extract", "engines.render", "engines.embedding", "ocr.server", "sanitize.masking",
+        "engines.documents", "engines.render", "engines.embedding", "ocr.server", "sanitize.masking",
         "services.completion",
     },
     {"engines.index", "sanitize", "services.ocr", "services.hosted_tools"},

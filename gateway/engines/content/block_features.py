@@ -11,9 +11,9 @@ from collections.abc import Container, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from gateway.engines.answer.tokens import STOP_WORDS
 from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TAGS, WORD, TextBlock
 from gateway.engines.html.metadata import Head
-from gateway.engines.text.tokens import STOP_WORDS
 
 _OWN_TAGS = ("p", "li", "td", "div", "pre", "dd", "dt", "blockquote", "figcaption", "section", "span")
 _FURNITURE_HEADING = re.compile(

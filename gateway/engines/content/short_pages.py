@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from gateway.engines.answer.word_count import unparted_words
 from gateway.engines.content.blocks import TAG_BITS, TextBlock
 from gateway.engines.content.furniture import FURNITURE_TAGS
-from gateway.engines.text.word_count import unparted_words
 
 SHORT_WORDS = 300
 _KEPT_SHARE = 0.3

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from gateway.domain import CrawlRequest, Json
+from gateway.engines.answer.hidden_share import MAX_HIDDEN_SHARE
 from gateway.engines.crawl.crawler import CrawlOutcome
-from gateway.engines.text.hidden_share import MAX_HIDDEN_SHARE
 
 NO_MATCH = "No page read matches the instructions; use other words, or leave them out."
 
@@ -37,7 +37,7 @@ def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> s
 
 def describe_pages(pages: Iterable[Json]) -> str:
     """What was taken out of pages, or left in, because people cannot see it, and of what the end is missing; empty when
-    there is nothing to say. `pages`: results of engines.extract.page, with `ended_early` if the site's answer did."""
+    there is nothing to say. `pages`: results of engines.documents.page, with `ended_early` if the site's answer did."""
     invisible = shown = ended = left_out = kept = 0
     for page in pages:
         left_out += page.get("left_out", 0)

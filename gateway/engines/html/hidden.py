@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.engines.answer.hidden_share import hides_too_much
 from gateway.engines.html import colours, hiding
 from gateway.engines.html.cascade import Cascade
 from gateway.engines.html.css import Declarations
@@ -21,7 +22,6 @@ from gateway.engines.html.reachable_states import ReachableStates
 from gateway.engines.html.selector_frames import mark
 from gateway.engines.html.shadow_trees import flatten
 from gateway.engines.html.surroundings import CANVAS, Surroundings
-from gateway.engines.text.hidden_share import hides_too_much
 
 _MAX_ARIA_SHARE = 0.3
 """Share of a page's text up to which `aria-hidden` and `inert` are believed. Both alone hide nothing from the eye;

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.engines.answer.word_count import count_words
 from gateway.engines.html.dom import values_of
-from gateway.engines.text.word_count import count_words
 
 FEW_WORDS = 50
 """A text of so many words is a page of its own, whatever draws it. From the trial (facts of rendering, 2026-11-22): of

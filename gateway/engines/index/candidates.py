@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations
 
+from gateway.engines.answer.foreign_stems import MARK
 from gateway.engines.index.query import IndexQuery, QueryTerms
 from gateway.engines.index.reader import Candidate, IndexReader
-from gateway.engines.text.foreign_stems import MARK
 
 _MAX_CANDIDATES = 300
 """Passages that are ranked. Chosen: a page of a manual has up to 100 passages with a common word, and ten pages are

@@ -7,13 +7,13 @@ list of words the whole is meant; in a question half of the words only carry the
 import math
 from collections.abc import Sequence
 
+from gateway.engines.answer.foreign_stems import MARK, has_stem, stem_of
+from gateway.engines.answer.stop_words import foreign_stop_words
+from gateway.engines.answer.tokens import STOP_WORDS, WORD, fold, stem, terms, terms_among
 from gateway.engines.index.candidates import PassageCounts
 from gateway.engines.index.fusion import RankedPage
 from gateway.engines.index.query import QueryTerms, comparable
 from gateway.engines.index.reader import IndexReader
-from gateway.engines.text.foreign_stems import MARK, has_stem, stem_of
-from gateway.engines.text.stop_words import foreign_stop_words
-from gateway.engines.text.tokens import STOP_WORDS, WORD, fold, stem, terms, terms_among
 
 _SHARE = 1.0
 _SENTENCE_SHARE = 0.5

@@ -8,9 +8,9 @@ thread.
 import re
 from functools import partial
 
+from gateway.engines.answer.tokens import fold
 from gateway.engines.index.fusion import RankedPage
 from gateway.engines.index.reader import Candidate, IndexReader
-from gateway.engines.text.tokens import fold
 
 _SHARE = 1.0
 """By how much a page gains. Chosen on 124 names (settings, functions, classes, directives, fields) over seven sites,

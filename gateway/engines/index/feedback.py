@@ -9,10 +9,10 @@ documentation are ranked the same with and without it, and lose .03 to .06 of MR
 import math
 from collections import Counter
 
+from gateway.engines.answer.tokens import STOP_WORDS, WORD, fold
 from gateway.engines.index.candidates import PassageCounts, ranked_passages
 from gateway.engines.index.query import IndexQuery, QueryTerms
 from gateway.engines.index.reader import Candidate, IndexReader
-from gateway.engines.text.tokens import STOP_WORDS, WORD, fold
 
 MAX_PASSAGES = 40_000
 """Size of the index up to which a second search is affordable. Chosen: at this size it takes about 10 ms of CPU."""

@@ -6,7 +6,7 @@ more densely than these. A query that asks for such a page by its own words is s
 
 import re
 
-from gateway.engines.text.tokens import INSTRUCTION_WORDS, terms
+from gateway.engines.answer.tokens import INSTRUCTION_WORDS, terms
 
 _RELEASE_NOTES = re.compile(
     r"\b(?:change ?logs?|changes|release ?notes?|releases?|what ?s ?new|news|history|migration|announcements?)\b"

@@ -7,12 +7,12 @@ best pages are compared by BM25 of their whole texts as well. Runs in a reader t
 from collections.abc import Mapping
 from heapq import nlargest
 
+from gateway.engines.answer.foreign_stems import MARK
 from gateway.engines.index.bm25 import K1, B
 from gateway.engines.index.coverage import sentence_degree
 from gateway.engines.index.fusion import RankedPage
 from gateway.engines.index.messages import is_message
 from gateway.engines.index.stored_pages import StoredPages
-from gateway.engines.text.foreign_stems import MARK
 
 _SHARE = 1.5
 """Largest gain of a page, for a query of which half the words are stop words. Chosen on 192 questions over 23 sites of

@@ -10,11 +10,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gateway.engines.answer.foreign_stems import text_stems
+from gateway.engines.answer.passages import Passage, passage_steps, plain_text
+from gateway.engines.answer.tokens import bigrams, fold, joined_name_parts
 from gateway.engines.index.query import owner_token
 from gateway.engines.index.schema import transaction
-from gateway.engines.text.foreign_stems import text_stems
-from gateway.engines.text.passages import Passage, passage_steps, plain_text
-from gateway.engines.text.tokens import bigrams, fold, joined_name_parts
 
 MOST_PAGE_CHARS = 1_000_000
 """How much of a page is searchable. Chosen: the longest page of 3,399 real ones has 700,000 characters; a page of this

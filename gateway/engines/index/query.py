@@ -7,11 +7,11 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
+from gateway.engines.answer.foreign_stems import query_stems
+from gateway.engines.answer.passages import Passage
+from gateway.engines.answer.stop_words import foreign_stop_words
+from gateway.engines.answer.tokens import CJK, STOP_WORDS, WORD, bigrams, fold, name_parts
 from gateway.engines.index.known_words import is_known
-from gateway.engines.text.foreign_stems import query_stems
-from gateway.engines.text.passages import Passage
-from gateway.engines.text.stop_words import foreign_stop_words
-from gateway.engines.text.tokens import CJK, STOP_WORDS, WORD, bigrams, fold, name_parts
 
 _MOST_WORDS = 32
 """Words of a query that are looked up. Chosen: questions have up to 20; at half, long ones lose words, and each further

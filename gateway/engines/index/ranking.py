@@ -21,6 +21,8 @@ import math
 from dataclasses import replace
 from typing import NamedTuple
 
+from gateway.engines.answer.passages import Passage, plain_text
+from gateway.engines.answer.tokens import terms
 from gateway.engines.index.candidates import (
     PassageCounts,
     affordable_terms,
@@ -50,8 +52,6 @@ from gateway.engines.index.reader import Candidate, IndexReader
 from gateway.engines.index.score import Evidence, absolute_score, in_order
 from gateway.engines.index.spelling import corrected, respelt
 from gateway.engines.index.stored_pages import StoredPages
-from gateway.engines.text.passages import Passage, plain_text
-from gateway.engines.text.tokens import terms
 
 _MAX_NAMED_PAGES = 100
 """Pages whose address and title are read. Chosen: results are at most 20, from the best pages whose rank is lowered by

@@ -6,8 +6,8 @@ A reader belongs to one search and one thread: its methods wait for the database
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from gateway.engines.answer.passages import Passage
 from gateway.engines.index.query import IndexQuery, QueryTerms
-from gateway.engines.text.passages import Passage
 
 
 class Candidate(NamedTuple):

@@ -7,10 +7,10 @@ import sqlite3
 import zlib
 from collections.abc import Sequence
 
+from gateway.engines.answer.passages import Passage
 from gateway.engines.index.bm25 import WEIGHTS
 from gateway.engines.index.query import IndexQuery, QueryTerms, conditions, match_expression, quoted
 from gateway.engines.index.reader import Candidate, PageRow
-from gateway.engines.text.passages import Passage
 
 _FTS5_WEIGHTS = ", ".join(map(str, WEIGHTS.values()))
 _DAY = "coalesce(published, date(fetched_at, 'unixepoch'))"

@@ -6,12 +6,9 @@ archives are let be, whatever type they are declared as. Does not know where the
 
 import base64
 import binascii
-import codecs
 import re
 from dataclasses import dataclass
 from urllib.parse import quote, unquote_to_bytes
-
-from gateway.long_texts import LONG_CHARS, Utf8Text
 
 _DATA_URL = re.compile(r"data:([^,;]{0,127})((?:;[^,;]{0,127}){0,8}),", re.IGNORECASE)
 _BASE64 = bytes(code for code in range(128) if chr(code).isalnum() or chr(code) in "+/-_=")
@@ -40,12 +37,13 @@ to 90 times the memory of its text. Chosen: a piece takes 1.5 MB; at half twice 
 class EncodedText:
     """A text, and how to write it back: `prefix` (`data:text/plain;base64,`) and whether base64 follows."""
 
-    text: str | Utf8Text
+    text: str
     prefix: str
     is_base64: bool
 
-    def encoded(self, raw: bytes | bytearray) -> str:
-        """The whole string with another text in it, of which `raw` is the UTF-8."""
+    def encoded(self, text: str) -> str:
+        """The whole string with another text in it."""
+        raw = text.encode("utf-8", "surrogatepass")
         if self.is_base64:
             return self.prefix + base64.b64encode(raw).decode()
         pieces = (raw[start : start + _PIECE_CHARS] for start in range(0, len(raw), _PIECE_CHARS))
@@ -146,18 +144,7 @@ def _is_nearly_utf8(head: bytes | bytearray) -> bool:
     return broken * 8 <= len(head)
 
 
-def _text(raw: bytes | bytearray) -> str | Utf8Text:
-    """The text; a long one in UTF-8, as a string may take four times that beside the string that it was read from."""
+def _text(raw: bytes | bytearray) -> str:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw.decode("utf-16", errors="replace")
-    return Utf8Text(raw) if len(raw) > LONG_CHARS and _is_utf8(raw) else raw.decode(errors="replace")
-
-
-def _is_utf8(raw: bytes | bytearray) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for start in range(0, len(raw), LONG_CHARS):
-            decoder.decode(raw[start : start + LONG_CHARS], final=start + LONG_CHARS >= len(raw))
-    except UnicodeDecodeError:
-        return False
-    return True
+    return raw.decode(errors="replace")

@@ -68,7 +68,7 @@ def together(slots: Iterable[TextSlot]) -> Iterator[TextSlot]:
     waiting: list[TextSlot] = []
     size = 0
     for slot in slots:
-        chars = len(slot.text) if slot.form == "json" and slot.in_utf8 is None else _GROUP_CHARS
+        chars = len(slot.text) if slot.form == "json" else _GROUP_CHARS
         if waiting and (chars >= _GROUP_CHARS or size + chars > _GROUP_CHARS):
             yield waiting[0] if len(waiting) == 1 else DocumentsSlot.of(waiting)
             waiting, size = [], 0
@@ -145,7 +145,7 @@ class JsonDocuments:
         self._scan, self._prefix, self._clean, self._mask = scan, prefix, clean, mask
         self._allowance = allowance
 
-    def cleaned(self, documents: Iterable[tuple[bytes | bytearray, str]]) -> list[bytes | None]:
+    def cleaned(self, documents: Iterable[tuple[bytes, str]]) -> list[bytes | None]:
         """The documents, each with its path, as masked; None for those in which nothing is. Raises
         orjson.JSONDecodeError and TooDeep, maybe after something was reported."""
         roots = [([orjson.loads(raw)], where) for raw, where in documents]

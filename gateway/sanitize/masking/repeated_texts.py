@@ -6,9 +6,7 @@ masked once, and its copies get the same object. Does not know channels or detec
 """
 
 from collections.abc import Callable, Sequence
-from hashlib import blake2b
 
-from gateway.long_texts import LONG_CHARS, Utf8Text
 from gateway.sanitize.masking.event_queue import PendingEvent
 from gateway.sanitize.masking.stream_channel import Segment
 from gateway.texts import TextSlot
@@ -23,13 +21,13 @@ class RepeatedTexts:
     """The closed texts of one stream. Several may be equal: then the last copies in an event are of the last texts."""
 
     def __init__(self) -> None:
-        self._segments: dict[bytes, list[Segment]] = {}
-        self._masked: dict[tuple[str, str, bytes], str | Utf8Text | None] = {}
+        self._segments: dict[str, list[Segment]] = {}
+        self._masked: dict[tuple[str, str, str], str | None] = {}
 
     def add(self, segment: Segment) -> None:
         """A text was closed."""
-        if segment.utf8:
-            self._segments.setdefault(_key_of(segment.utf8), []).append(segment)
+        if segment.text:
+            self._segments.setdefault(segment.text, []).append(segment)
 
     def write(self, slots: Sequence[TextSlot], pending: PendingEvent) -> bool:
         """Write the masked texts into those slots of an event that are copies; returns whether some have to wait.
@@ -37,24 +35,22 @@ class RepeatedTexts:
         A copy that waits counts as an undecided piece of the event.
         """
         waits = False
-        counts: dict[bytes, int] = {}
+        counts: dict[str, int] = {}
         for slot in reversed(slots) if self._segments else ():
             if slot.form != "text":
                 continue
-            key = _key_of_slot(slot)
+            key = slot.text
             segments = self._segments.get(key, ())
             count = counts[key] = counts.get(key, 0) + 1
             if count > len(segments):
                 continue
             segment = segments[-count]
             if not segment.is_decided:
-                if slot.in_utf8 is not None:
-                    segment.utf8 = slot.in_utf8.utf8  # the same bytes, of which one copy is enough
                 segment.copies.append((slot, pending))
                 pending.undecided_pieces += 1
                 waits = True
             elif segment.masked is not None:
-                slot.keep(segment.masked)
+                slot.text = segment.masked
                 pending.frame = None
         return waits
 
@@ -63,33 +59,14 @@ class RepeatedTexts:
 
         Raises what `clean` raises.
         """
-        key = (slot.form, slot.name, _key_of_slot(slot))
+        key = (slot.form, slot.name, slot.text)
         if key not in self._masked:
             is_changed = clean(slot)
             if len(self._masked) == _MAX_LONG_TEXTS:
                 del self._masked[next(iter(self._masked))]
-            self._masked[key] = (slot.in_utf8 or slot.text) if is_changed else None
+            self._masked[key] = slot.text if is_changed else None
             return is_changed
         masked = self._masked[key]
         if masked is not None:
-            slot.keep(masked)
+            slot.text = masked
         return masked is not None
-
-
-def _key_of_slot(slot: TextSlot) -> bytes:
-    """As `_key_of` of the slot's text, of which there is no copy if it is long."""
-    packed = slot.in_utf8
-    if packed is not None:
-        return _key_of(packed.utf8)
-    text = slot.text
-    if len(text) <= LONG_CHARS:
-        return _key_of(text.encode("utf-8", "surrogatepass"))
-    digest = blake2b(digest_size=32)
-    for start in range(0, len(text), LONG_CHARS):
-        digest.update(text[start : start + LONG_CHARS].encode("utf-8", "surrogatepass"))
-    return digest.digest()
-
-
-def _key_of(utf8: bytes | bytearray) -> bytes:
-    """A text itself, or a digest of a long one."""
-    return bytes(utf8) if len(utf8) <= LONG_CHARS else blake2b(utf8, digest_size=32).digest()

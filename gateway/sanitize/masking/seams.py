@@ -98,7 +98,7 @@ def _runs(texts: list[TextSlot]) -> Iterator[list[_Segment]]:
     run: list[_Segment] = []
     run_chars = 0
     for slot in texts:
-        size = len(slot.cuttable)
+        size = len(slot.text)
         run_chars += min(size, WINDOW_CHARS)
         if run_chars > _RUN_CHARS and run:
             yield run
@@ -113,7 +113,7 @@ def _runs(texts: list[TextSlot]) -> Iterator[list[_Segment]]:
 
 def _split_values(run: list[_Segment], separator: str, scan: Scan) -> Iterator[tuple[Finding, list[_Place]] | None]:
     """The findings that no text shows alone, last first, each with its places; None after a scan without one."""
-    pieces = [segment.slot.cuttable[segment.start : segment.end] for segment in run]
+    pieces = [segment.slot.text[segment.start : segment.end] for segment in run]
     starts = [0, *accumulate(len(piece) + len(separator) for piece in pieces)]
     findings = scan(separator.join(pieces))
     yield None

@@ -7,20 +7,22 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import accumulate
+from typing import TypeAlias
 
 import orjson
 
-from gateway.long_texts import LONG_CHARS, Utf8Text
 from gateway.sanitize.masking.encoded_text import SHORT_CHARS, is_binary, read
 from gateway.sanitize.masking.json_documents import ALONE_UNITS, DocumentsSlot, JsonDocuments, TooDeep, is_json
-from gateway.sanitize.masking.long_text import Kept, has_many_values, is_wide, masked_utf8, replace_text
 from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.masking.seams import mask_seams
+from gateway.sanitize.masking.weights import has_many_values
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.sanitize.text.findings import Finding, mask_of
 from gateway.sanitize.text.work_budget import SharedAllowance
 from gateway.texts import GroupSlot, TextSlot
 
+Kept: TypeAlias = tuple[int, int, str]
+"""(start, end, mask): the characters [start, end) of a text stay, and the mask stands behind them."""
 Note = Callable[[str, Action, str], None]
 """Called for each finding whose action is not `off`: (entity, action, path of the slot)."""
 
@@ -66,16 +68,7 @@ class SlotMasker:
             yield self._clean_one(slot)
 
     def _clean_one(self, slot: TextSlot) -> bool:
-        text: str | Utf8Text = slot.cuttable if type(slot) is TextSlot else slot.text
-        if len(text) >= LONG_CHARS and type(slot) is TextSlot:
-            is_plain = slot.form == "text" or (slot.form == "json" and (has_many_values(text) or is_wide(text)))
-            del text
-            if is_plain:
-                return self._clean_long(slot)
-            if slot.form == "json":
-                return self._clean_long_json(slot)
-            text = slot.text
-        text = text.text if isinstance(text, Utf8Text) else text
+        text = slot.text
         if slot.form == "url":
             cleaned = self._clean_url(text, slot.where)
         elif slot.form == "json":
@@ -155,7 +148,6 @@ class SlotMasker:
         """A name that other parts of the request refer to: what would be redacted in it is reported as `block`."""
         encoded = read(text) if text[:5].lower() == "data:" else None
         inner = encoded.text if encoded is not None else ""
-        inner = inner.text if isinstance(inner, Utf8Text) else inner
         self._report_name((*self._scan(text), *(self._scan(inner) if inner else ())), where)
         return text
 
@@ -169,36 +161,18 @@ class SlotMasker:
         """A data URL or base64: the text in it is masked, binary data stays, any other string is plain text."""
         encoded = read(text)
         if encoded is not None:
-            masked = masked_utf8(encoded.text, self._kept(encoded.text, "", slot.where))
-            if masked is not None:
-                encoded.text = ""  # it may take four times its base64
-                return encoded.encoded(masked)
+            cleaned = self._clean_text(encoded.text, "", slot.where)
+            if cleaned != encoded.text:
+                return encoded.encoded(cleaned)
         is_data = encoded is not None or is_binary(text)
         return text if is_data and len(text) > SHORT_CHARS else self._clean_text(text, slot.name, slot.where)
 
     def _clean_text(self, text: str, name: str, where: str) -> str:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
         blocked finding is cut before it."""
-        kept = self._kept(text, name, where)
-        if len(text) < LONG_CHARS:
-            return _joined(text, kept)
-        masked = masked_utf8(text, kept)
-        return text if masked is None else masked.decode("utf-8", "surrogatepass")
-
-    def _clean_long(self, slot: TextSlot) -> bool:
-        """As `clean` for a long text, of which there are never two copies: Python takes four bytes for each character
-        of a text with one emoji. The masked one is kept in UTF-8 until the text itself is let go."""
-        name = "" if slot.form == "json" else _name_of(slot)
-        text = slot.cuttable
-        masked = masked_utf8(text, self._kept(text, name, slot.where))
-        del text  # it is to be let go when the slot gets another
-        if masked is not None:
-            replace_text(slot, masked)
-        return masked is not None
-
-    def _kept(self, text: str | Utf8Text, name: str, where: str) -> Iterator[Kept]:
-        """What stays of a text once its findings are masked."""
-        return self._around(self._scanner.scan_parts(text, self._allowance, _prefix(name)), len(text), where)
+        return _joined(
+            text, self._around(self._scanner.scan_parts(text, self._allowance, _prefix(name)), len(text), where)
+        )
 
     def _around(self, found: Iterable[list[Finding]], size: int, where: str) -> Iterator[Kept]:
         """What stays of a text of `size` characters around its findings; all of it where nothing is masked in it."""
@@ -234,20 +208,6 @@ class SlotMasker:
         except (orjson.JSONDecodeError, TooDeep):
             return self._clean_text(text, "", where)
         return text if cleaned is None else cleaned.decode()
-
-    def _clean_long_json(self, slot: TextSlot) -> bool:
-        """As `_clean_json` for the text of a slot, which is let go before there is a new one."""
-        text = slot.cuttable
-        try:
-            raw = text.utf8 if isinstance(text, Utf8Text) else text.encode("utf-8", "surrogatepass")
-            del text
-            cleaned = self._documents.cleaned([(raw, slot.where)])[0]
-        except (orjson.JSONDecodeError, TooDeep):
-            return self._clean_long(slot)
-        del raw
-        if cleaned is not None:
-            replace_text(slot, cleaned)
-        return cleaned is not None
 
     def _clean_documents(self, slots: list[TextSlot]) -> bool:
         """Mask short JSON documents together; one by one if one of them is none."""

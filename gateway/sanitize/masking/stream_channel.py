@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gateway.domain import RelayTemplate
-from gateway.long_texts import GrowingText, MeasuredBytes, Utf8Text, text_of_utf8, utf8_pieces
 from gateway.sanitize.masking.event_queue import PendingEvent
 from gateway.sanitize.text.base64_rows import may_end_in_rows
 from gateway.sanitize.text.folding import View
@@ -40,15 +39,14 @@ class Piece:
 
 @dataclass(slots=True, eq=False)
 class Segment:
-    """The text of one closed item, at the offsets [start, end) of its channel, in UTF-8: a string takes four bytes a
-    character where there is one emoji. Once it is decided, `utf8` is empty, and `masked` is what was sent of it, None
-    when that is the text itself. `copies` are those that wait until it is decided."""
+    """The text of one closed item, at the offsets [start, end) of its channel. Once it is decided, `masked` is what was
+    sent of it, None when that is the text itself. `copies` are those that wait until it is decided."""
 
-    utf8: bytes | bytearray
+    text: str
     start: int
     end: int
     is_decided: bool = False
-    masked: str | Utf8Text | None = None
+    masked: str | None = None
     copies: list[tuple[TextSlot, PendingEvent]] = field(default_factory=list)
 
 
@@ -75,7 +73,7 @@ class Channel:
     mask_until: re.Pattern[str] | None = None
     in_string: bool = False
     joins: bool = False
-    raw: GrowingText = field(default_factory=GrowingText)
+    raw: list[str] = field(default_factory=list)
     segment_start: int = 0
     segments: deque[Segment] = field(default_factory=deque)
     masks: deque[tuple[int, int, str]] = field(default_factory=deque)
@@ -91,14 +89,15 @@ class Channel:
         text = slot.text
         self.buffer += text
         if self.joins:
-            self.raw.add(text)
+            self.raw.append(text)
         self.last_event = pending.number
         self.pieces.append(Piece(slot, start, self.base + len(self.buffer), pending))
         pending.undecided_pieces += 1
 
     def end_segment(self) -> Segment:
         """Close the open item: its text is a segment, and what is appended next belongs to the next item."""
-        segment = Segment(self.raw.take(), self.segment_start, self.length)
+        segment = Segment("".join(self.raw), self.segment_start, self.length)
+        self.raw.clear()
         self.segment_start = self.length
         self.segments.append(segment)
         return segment
@@ -214,12 +213,11 @@ class Channel:
             segment = segments.popleft()
             segment.is_decided = True
             if masks:
-                segment.masked = _edited_utf8(segment, masks)
-            segment.utf8 = b""
+                segment.masked = _edited(segment, segment.text, masks)
             for slot, pending in segment.copies:
                 pending.undecided_pieces -= 1
                 if segment.masked is not None:
-                    slot.keep(segment.masked)
+                    slot.text = segment.masked
                     pending.frame = None
             segment.copies.clear()
             while masks and masks[0][1] <= segment.end and not (self.mask_until and len(masks) == 1):
@@ -237,7 +235,7 @@ def _holdback_start(text: str, least: int = 0) -> int:
     return view.origin(index, index + 1)[0] if index < len(view.folded) else len(text)
 
 
-def _edited(piece: Piece, text: str, edits: Iterable[tuple[int, int, str]]) -> str | None:
+def _edited(piece: Piece | Segment, text: str, edits: Iterable[tuple[int, int, str]]) -> str | None:
     """The piece's text with the edits that overlap it; None when none does."""
     parts: list[str] = []
     offset, is_changed = piece.start, False
@@ -254,22 +252,3 @@ def _edited(piece: Piece, text: str, edits: Iterable[tuple[int, int, str]]) -> s
         return None
     parts.append(text[max(offset - piece.start, 0) :])
     return "".join(parts)
-
-
-def _edited_utf8(segment: Segment, edits: Iterable[tuple[int, int, str]]) -> str | Utf8Text | None:
-    """The segment's text with the edits that overlap it; None when none does. Naive form: `_edited` of the string."""
-    waiting = deque(edit for edit in edits if edit[0] < segment.end and edit[1] > segment.start)
-    if not waiting:
-        return None
-    edited, start, kept_from = MeasuredBytes(len(segment.utf8)), segment.start, segment.start
-    for piece in utf8_pieces(segment.utf8):
-        end = start + len(piece)
-        kept_from = max(kept_from, start)
-        while waiting and waiting[0][0] < end:
-            first, last, mask = waiting.popleft()
-            if first >= kept_from:
-                edited.add((piece[kept_from - start : first - start] + mask).encode("utf-8", "surrogatepass"))
-            kept_from = max(kept_from, last)
-        edited.add(piece[max(kept_from - start, 0) :].encode("utf-8", "surrogatepass"))
-        start = end
-    return text_of_utf8(edited.take())

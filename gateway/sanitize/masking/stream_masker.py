@@ -48,7 +48,6 @@ from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
 from gateway.sanitize.masking.channel_scan import IDLE_EVENTS, Blocked, ChannelScan
 from gateway.sanitize.masking.event_queue import EventQueue, PendingEvent
-from gateway.sanitize.masking.long_text import IN_THREAD_CHARS
 from gateway.sanitize.masking.open_channels import OpenChannels
 from gateway.sanitize.masking.policy import ActionTable
 from gateway.sanitize.masking.stream_channel import Channel, Piece
@@ -61,6 +60,7 @@ from gateway.sanitize.masking.stream_steps import (
     at_once,
     in_turns,
 )
+from gateway.sanitize.masking.weights import IN_THREAD_CHARS
 from gateway.sanitize.masking.whole_texts import WholeTexts
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.texts import TextSlot

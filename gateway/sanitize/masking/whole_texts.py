@@ -8,11 +8,11 @@ from functools import partial
 
 from gateway.errors import SanitizerFailed
 from gateway.sanitize.masking.channel_scan import Blocked
-from gateway.sanitize.masking.long_text import IN_THREAD_CHARS, weight_of
 from gateway.sanitize.masking.policy import Action, ActionTable
 from gateway.sanitize.masking.repeated_texts import RepeatedTexts
 from gateway.sanitize.masking.slot_masker import SlotMasker
 from gateway.sanitize.masking.stream_steps import MaskSteps
+from gateway.sanitize.masking.weights import IN_THREAD_CHARS, weight_of
 from gateway.sanitize.scan.scanner import Scanner
 from gateway.texts import TextSlot
 

@@ -6,7 +6,6 @@ work budget one dense part can spend. A chunk ends where a stream's holdback wou
 
 from collections.abc import Callable, Iterator
 
-from gateway.long_texts import Utf8Text
 from gateway.sanitize.text.base64_rows import may_end_in_rows
 from gateway.sanitize.text.findings import Finding
 from gateway.sanitize.text.folding import View
@@ -34,9 +33,7 @@ def scan_chunked(scan: Callable[[str], list[Finding]], text: str) -> list[Findin
     return [finding for findings in scan_chunks(scan, text) for finding in findings]
 
 
-def scan_chunks(
-    scan: Callable[[str], list[Finding]], text: str | Utf8Text, prefix: str = ""
-) -> Iterator[list[Finding]]:
+def scan_chunks(scan: Callable[[str], list[Finding]], text: str, prefix: str = "") -> Iterator[list[Finding]]:
     """As `scan_chunked`, chunk by chunk: the findings of a text made of values take many times its memory. `prefix` is
     scanned before the first chunk; of findings in it, there is what lies in the text."""
     chunk_start = 0
@@ -65,7 +62,7 @@ def shifted(findings: list[Finding], prefix_chars: int) -> list[Finding]:
     ]
 
 
-def _end_of_value(text: str | Utf8Text, start: int, scanned_end: int) -> int:
+def _end_of_value(text: str, start: int, scanned_end: int) -> int:
     """Where the value at `start` ends when it goes on beyond what was scanned."""
     pattern = REST_OF_KEY if text[start : start + len(_KEY)] == _KEY else REST_OF_VALUE
     end = scanned_end
@@ -77,7 +74,7 @@ def _end_of_value(text: str | Utf8Text, start: int, scanned_end: int) -> int:
     return end
 
 
-def _chunk_end(text: str | Utf8Text, start: int) -> int:
+def _chunk_end(text: str, start: int) -> int:
     """Where the chunk that begins at `start` ends: before a value that may continue, unless that is too long."""
     high = start + CHUNK_CHARS
     if high >= len(text):
@@ -89,7 +86,7 @@ def _chunk_end(text: str | Utf8Text, start: int) -> int:
     return cut if cut > least else high
 
 
-def _holdback_start(text: str | Utf8Text, low: int, high: int) -> int:
+def _holdback_start(text: str, low: int, high: int) -> int:
     view = View(text[low:high])
     index = holdback_start(view.folded, 0)
     return low + view.origin(index, index + 1)[0] if index < len(view.folded) else high

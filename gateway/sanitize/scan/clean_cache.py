@@ -7,14 +7,9 @@ import os
 from collections import OrderedDict
 from hashlib import blake2b
 
-from gateway.long_texts import Utf8Text
-
 _MAX_DIGESTS = 20_000
 """Chosen: a few MB of memory. Half would forget the turns of some thousand chats between two requests of each; double
 would hold twice the memory for texts that come again ever less often."""
-
-_PIECE_CHARS = 1 << 16
-"""Chosen: characters that are encoded at once. At half twice as many pieces, at double twice the memory."""
 
 
 class KnownClean:
@@ -31,14 +26,6 @@ class KnownClean:
         """16 bytes that stand for a text in the other two methods (keyed BLAKE2b, RFC 7693)."""
         hashed = self._hash.copy()
         hashed.update(data)
-        return hashed.digest()
-
-    def digest_of_long(self, text: str | Utf8Text, prefix: str = "") -> bytes:
-        """The same for the UTF-8 of `prefix + text`, of which there is never a whole copy."""
-        hashed = self._hash.copy()
-        hashed.update(prefix.encode("utf-8", "surrogatepass"))
-        for start in range(0, len(text), _PIECE_CHARS):
-            hashed.update(text[start : start + _PIECE_CHARS].encode("utf-8", "surrogatepass"))
         return hashed.digest()
 
     def knows(self, digest: bytes) -> bool:

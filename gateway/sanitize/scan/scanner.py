@@ -13,7 +13,6 @@ from itertools import accumulate
 import re2
 
 from gateway.config.sanitize_settings import SanitizePattern
-from gateway.long_texts import Utf8Text
 from gateway.resilience.wanted_work import go_on
 from gateway.sanitize.detectors.cards import CARD_WORDS, find_cards
 from gateway.sanitize.detectors.cards import MIN_DIGITS as MIN_CARD_DIGITS
@@ -136,15 +135,12 @@ class Scanner:
             self._clean_cache.learn(digest)
         return findings
 
-    def scan_parts(
-        self, text: str | Utf8Text, allowance: SharedAllowance | None, prefix: str = ""
-    ) -> Iterator[list[Finding]]:
+    def scan_parts(self, text: str, allowance: SharedAllowance | None, prefix: str = "") -> Iterator[list[Finding]]:
         """What `scan` finds in `prefix + text`, in the text's offsets; by chunks where there are no patterns."""
         if self._custom or len(text) <= CHUNK_CHARS:
-            whole = text if isinstance(text, str) else text.text
-            yield shifted(self.scan(prefix + whole, allowance), len(prefix))
+            yield shifted(self.scan(prefix + text, allowance), len(prefix))
             return
-        digest = self._clean_cache.digest_of_long(text, prefix)
+        digest = self._clean_cache.digest((prefix + text).encode("utf-8", "surrogatepass"))
         if self._clean_cache.knows(digest):
             return
         is_clean = True
@@ -169,7 +165,7 @@ class Scanner:
             findings = disjoint(findings, self._rank)
         return self._not_allowed(findings, text)
 
-    def _not_allowed(self, findings: list[Finding], text: str | Utf8Text) -> list[Finding]:
+    def _not_allowed(self, findings: list[Finding], text: str) -> list[Finding]:
         if findings and self._allow_list:
             return [each for each in findings if not self._is_allowed(text[each.start : each.end])]
         return findings

@@ -12,7 +12,6 @@ from aiohttp.typedefs import Handler
 
 from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import GatewayError, SanitizerFailed, UpstreamRefused
-from gateway.resilience.freed_memory import give_back
 from gateway.sanitize.masking.policy import Direction
 from gateway.sanitize.pipeline import Verdict
 from gateway.texts import TextSlot, TextUnit
@@ -40,15 +39,11 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     verdicts: list[Verdict] = []
     if endpoint.check is not None:
         verdicts = await clean_request(context, context.body)
-        if context.work.is_large:
-            give_back()  # what masking has used
     try:
         reply = await handler(request)
     except UpstreamRefused as refused:
         await _clean_refusal(context, refused)
         raise
-    if context.work.is_large or context.stats.has_large_answer:
-        give_back()  # what the handler has used
     if isinstance(reply, JsonReply):
         await _clean_answer(context, reply.data, verdicts)
     elif not isinstance(reply, EventReply):

@@ -9,6 +9,9 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
+from gateway.engines.answer.foreign_stems import MARK
+from gateway.engines.answer.passages import Passage
+from gateway.engines.answer.tokens import CJK, WORD, bigrams, fold, joined_name_parts
 from gateway.engines.index.bm25 import idf, norm_sql, term_sql
 from gateway.engines.index.candidates import ROW_BUDGET
 from gateway.engines.index.page_rows import unpacked
@@ -19,9 +22,6 @@ from gateway.engines.index.postgres.terms import PHRASE_LABELS, Term, frequency_
 from gateway.engines.index.postgres.tokens import Tokenizer, cjk_word, storable
 from gateway.engines.index.query import IndexQuery, QueryTerms, conditions
 from gateway.engines.index.reader import Candidate, PageRow
-from gateway.engines.text.foreign_stems import MARK
-from gateway.engines.text.passages import Passage
-from gateway.engines.text.tokens import CJK, WORD, bigrams, fold, joined_name_parts
 
 _DAY = "coalesce(published, to_char(to_timestamp(fetched_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD'))"
 

@@ -8,8 +8,8 @@ from gateway.engines.content import blocks
 from gateway.engines.content.block_model import BlockModel
 from gateway.engines.content.page_types import TYPES, PageTypes
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.extract.options import ExtractOptions
-from gateway.engines.extract.page import extract
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.page import extract
 from gateway.engines.html.dom import parse
 
 _SENTENCES = (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.engines.extract.options import ExtractOptions
-from gateway.engines.extract.page import extract
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.page import extract
 
 _STORY = "".join(
     f"<p>In the year 18{at} the miller bought a stone from the quarry behind the church and carried it home by boat."

@@ -8,8 +8,8 @@ import pytest
 from gateway.engines.content.prune import Content
 from gateway.engines.content.structured_data import StructuredData, read_structured_data
 from gateway.engines.content.structured_text import completed
-from gateway.engines.extract.options import ExtractOptions
-from gateway.engines.extract.page import extract, text_of_content
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.page import extract, text_of_content
 from gateway.engines.html.dom import parse
 from gateway.engines.html.metadata import read_head
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.engines.extract.options import ExtractOptions
-from gateway.engines.extract.page import extract
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.page import extract
 
 _APP = "<div id=root></div>"
 _RECIPE = {

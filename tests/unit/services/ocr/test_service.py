@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from gateway.domain import EventBatch, Json, RequestStats
-from gateway.engines.extract.parse_pool import ParsePool
-from gateway.engines.extract.pictures import PooledPixels
+from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.documents.pictures import PooledPixels
 from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.ports import PagePicture
 from gateway.services.ocr.data_urls import decode_data_url
