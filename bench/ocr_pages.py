@@ -374,12 +374,12 @@ def tables(maker: Maker) -> None:
         )
 
 
-VIM = "vim -e -s -n -u NONE -c 'set bg={ground} t_Co=256 nocp' -c 'syntax on' -c 'colorscheme {scheme}' -c 'runtime syntax/2html.vim' -c 'w! {out}' -c 'qa!' {source}"
+VIM = "vim -e -s -n -u NONE -c 'set bg={ground} termguicolors nocp' -c 'syntax on' -c 'colorscheme {scheme}' -c 'runtime syntax/2html.vim' -c 'w! {out}' -c 'qa!' {source}"
 
 
 def code(maker: Maker) -> None:
     """Source text as vim exports it, on light and dark grounds."""
-    hows = cycle("clean", "clean", "clean", "jpeg", "clean", "blur")
+    hows = cycle("clean", "clean", "jpeg", "clean", "clean")
     for number in range(24):
         name, rows = maker.source()
         source, out = maker.scratch / name, maker.scratch / "vim.html"
@@ -416,7 +416,7 @@ GROUNDS = (
 
 
 def terminals(maker: Maker) -> None:
-    hows = cycle("clean", "clean", "jpeg", "clean", "clean", "blur")
+    hows = cycle("clean", "clean", "jpeg", "clean", "clean")
     for number in range(14):
         command = COMMANDS[number % len(COMMANDS)].format(n=20 + 31 * number)
         text = run("sh", "-c", command) if number % 5 != 4 else _pods(maker)

@@ -71,15 +71,6 @@ def aligned_tables(lines: list[Line]) -> list[Rect]:
     return [hull([rect for row in run for rect in row]) for run in runs if _is_table(run)]
 
 
-def has_rows(lines: list[Line]) -> bool:
-    """Whether most rows of an area have several pieces on one line, bullets left out: enough for what the layout model
-    takes for a table, though its columns are not aligned."""
-    rects = [line.rect for line in lines if line.rect.width >= MIN_NAME_WIDTH * line.rect.height]
-    rows = [[rects[i] for i in row] for row in bands_of(rects, rows_of(rects, range(len(rects))))]
-    full = sum(map(_is_aligned, rows))
-    return full >= MIN_TABLE_ROWS and full >= MOST * len(rows)
-
-
 def _runs(rows: list[list[Rect]]) -> list[list[list[Rect]]]:
     """Neighbouring rows of several pieces, with the single further lines of their cells between them."""
     runs: list[list[list[Rect]]] = []

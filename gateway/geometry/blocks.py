@@ -188,7 +188,7 @@ def _positions(
 
 def _region_block(region: Region, members: list[Line]) -> PageBlock:
     rect = region.rect if region.label == "figure" else hull([region.rect, *(line.rect for line in members)])
-    return PageBlock(LABELS[region.label], rect, members, pitch=region.pitch, edges=region.edges)
+    return PageBlock(LABELS[region.label], rect, members, pitch=region.pitch)
 
 
 def _text_blocks(region: Region, members: list[Line], body: Body) -> list[PageBlock]:

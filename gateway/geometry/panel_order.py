@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gateway.geometry.boxes import Rect, hull
-from gateway.geometry.reading_order import columns_of, is_aside, reading_order
-from gateway.geometry.side_blocks import Row
+from gateway.geometry.reading_order import Row, columns_of, is_aside, reading_order
 
 INSIDE = 0.5
 """Share of a piece that must lie in a panel for it to belong there: the greater part."""

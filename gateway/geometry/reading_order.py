@@ -13,7 +13,8 @@ from itertools import pairwise
 from statistics import median
 
 from gateway.geometry.boxes import Rect, hull
-from gateway.geometry.side_blocks import Row, blocks_apart
+
+Row = list[int]
 
 MAX_CROSSING_SHARE = 0.35
 """Share of an area's lines that may cross a gutter: titles, captions, footers and wide figures of a short page of two
@@ -64,8 +65,7 @@ MAX_DEPTH = 8
 
 def reading_order(rects: Sequence[Rect]) -> list[list[Row]]:
     """Groups (a column of a band) of rows of indices, in reading order. Every index appears once."""
-    groups = (rows_of(rects, group) for group in _groups(rects, list(range(len(rects))), 0) if group)
-    return [part for rows in groups for part in blocks_apart(rects, rows)]
+    return [rows_of(rects, group) for group in _groups(rects, list(range(len(rects))), 0) if group]
 
 
 def columns_of(rects: Sequence[Rect]) -> list[list[int]]:

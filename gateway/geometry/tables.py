@@ -4,8 +4,7 @@ Knows nothing of output formats: see `render`. The thresholds are chosen; bench/
 and no measurement of a single one is recorded.
 """
 
-from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
@@ -113,11 +112,10 @@ class Grid:
         return rows, columns
 
 
-def build_table(grid: Grid | None, lines: list[Line], edges: Sequence[float] = ()) -> Table | None:
+def build_table(grid: Grid | None, lines: list[Line]) -> Table | None:
     """The table of some lines; None when their words form no two rows and two columns.
 
-    `grid`: the rules drawn around them, as far as there are any; `lines`: read lines, with their words parted;
-    `edges`: the y of the sides of its rows, where rules or stripes show them.
+    `grid`: the rules drawn around them, as far as there are any; `lines`: read lines, with their words parted.
     """
     pieces = [[word for word in line.words or (Word(line.text, line.rect),) if word.text] for line in lines]
     words = [word for piece in pieces for word in piece]
@@ -125,7 +123,7 @@ def build_table(grid: Grid | None, lines: list[Line], edges: Sequence[float] = (
     if not words:
         return None
     table = ruled_table(grid, words) if grid is not None and not _is_cut(grid, pieces) else None
-    return table or column_table(words, grid, ends, edges)
+    return table or column_table(words, grid, ends)
 
 
 def ruled_table(grid: Grid, words: list[Word]) -> Table | None:
@@ -173,19 +171,17 @@ def cell_text(words: list[Word]) -> str:
     return " ".join(words[index].text for row in rows_of(rects, range(len(words))) for index in row)
 
 
-def column_table(
-    words: list[Word], grid: Grid | None, ends: Collection[Rect] = (), edges: Sequence[float] = ()
-) -> Table | None:
+def column_table(words: list[Word], grid: Grid | None, ends: Collection[Rect] = ()) -> Table | None:
     """The table whose rows follow from heights, and its columns from gutters that hardly any row crosses; or None.
-    `ends`: boxes of the words at the ends of the detector's lines; `edges`: as for `build_table`."""
-    rows = _between(words, edges) if edges else _rows(words, grid)
+    `ends`: boxes of the words at the ends of the detector's lines."""
+    rows = _rows(words, grid)
     if len(rows) < MIN_ROWS:
         return None
     gutters = _gutters(rows, ends)
     if not gutters or len(gutters) + 1 > MAX_COLUMNS:
         return None
     cells: list[Cell] = []
-    for number, row in enumerate(rows if edges else _joined_rows(rows, gutters)):
+    for number, row in enumerate(_joined_rows(rows, gutters)):
         cells.extend(_row_cells(number, row, gutters))
     count = 1 + max(cell.row for cell in cells)
     return Table(count, len(gutters) + 1, tuple(cells)) if count >= MIN_ROWS else None
@@ -201,14 +197,6 @@ def _rows(words: list[Word], grid: Grid | None) -> list[list[Word]]:
     for word in words:
         banded.setdefault(grid.row_at(word.rect.center_y), []).append(word)
     return [banded[band] for band in sorted(banded)] if len(banded) >= MIN_BANDED_SHARE * len(rows) else rows
-
-
-def _between(words: list[Word], edges: Sequence[float]) -> list[list[Word]]:
-    """The words in rows between the edges; those above the first and below the last belong to the nearest."""
-    rows: dict[int, list[Word]] = {}
-    for word in words:
-        rows.setdefault(bisect_left(edges[1:-1], word.rect.center_y), []).append(word)
-    return [rows[number] for number in sorted(rows)]
 
 
 def _gutters(rows: list[list[Word]], ends: Collection[Rect]) -> list[float]:

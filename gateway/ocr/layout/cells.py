@@ -8,7 +8,7 @@ all together.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import inf, pi
+from math import pi
 from statistics import median
 from typing import Any
 
@@ -72,19 +72,10 @@ class CellGrid:
             if not self.members[number] and (middle - half < panel.y1 or middle + half > panel.y2):
                 self.inked[number] = False
 
-    def leave_out(self, rows: Any) -> None:
-        """Counts the cells of such rows as blank where no line was found. `rows`: a flag for each."""
-        for number, members in enumerate(self.members):
-            if rows[number] and not members:
-                self.inked[number] = False
 
-
-def cell_grid(
-    gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect] = (), left: float = inf
-) -> CellGrid | None:
+def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect] = ()) -> CellGrid | None:
     """The grid of read lines of one pitch; None where rows or columns are not regular. `gray`: the page, dark ink;
-    `foreign`: boxes of other lines, whose ink is not the block's; `left`: the x from which a row where no line was
-    found may begin."""
+    `foreign`: boxes of other lines, whose ink is not the block's."""
     _, numpy = vision()
     if pitch < MIN_CELL_PX or not lines:
         return None
@@ -96,7 +87,7 @@ def cell_grid(
     step, middles, members, others = grid
     box = hull([line.rect for row in members for line in row])
     top, bottom = max(0, int(min(middles) - step)), min(gray.shape[0], int(max(middles) + step) + 1)
-    first, last = max(0, int(min(left, box.x1 - MARGIN * pitch))), min(gray.shape[1], int(box.x2 + MARGIN * pitch))
+    first, last = max(0, int(box.x1 - MARGIN * pitch)), min(gray.shape[1], int(box.x2 + MARGIN * pitch))
     part = gray[top:bottom, first:last]
     if part.size == 0 or len(middles) > MAX_ROWS:
         return None

@@ -103,15 +103,6 @@ def without_frames(panels: list[Rect], lines: list[Line]) -> list[Rect]:
     return kept
 
 
-def are_code(lines: list[Line]) -> bool:
-    """Whether most lines with a clear rhythm have one pitch: removed lines of a view of changes, each after a dash, are
-    no list."""
-    pitches = [line.pitch for line in lines if line.rhythm >= SURE_RHYTHM]
-    usual = median(pitches or [0.0])
-    alike = sum(_same(pitch, usual) for pitch in pitches)
-    return alike >= MIN_ROWS and alike > INSIDE * len(pitches)
-
-
 def _is_next_to(rect: Rect, panel: Rect) -> bool:
     near = min(abs(rect.center_y - panel.y1), abs(rect.center_y - panel.y2)) < MAX_ROWS_APART * rect.height
     return near and rect.x1 < panel.x2 and rect.x2 > panel.x1

@@ -17,16 +17,9 @@ from gateway.geometry.boxes import Line, PageBlock, Rect, hull
 from gateway.geometry.panel_order import panel_of
 from gateway.ocr.colours import any_colour
 from gateway.ocr.extras import vision
-from gateway.ocr.layout.cells import MARGIN, CellGrid, cell_grid, without_sides
-from gateway.ocr.layout.code_extent import row_step
+from gateway.ocr.layout.cells import CellGrid, cell_grid, without_sides
 from gateway.ocr.layout.frames import signs_of
-from gateway.ocr.layout.glyph_heights import QUOTE_OF, Height, heights_of, of_its_height
-from gateway.ocr.layout.ground_edges import crossed_rows, left_edge, without_right
-from gateway.ocr.layout.guides import without_guides
-from gateway.ocr.layout.gutter_marks import marked_columns
-from gateway.ocr.layout.ligatures import read_ligatures
-from gateway.ocr.layout.look_alikes import as_capitals, known_shapes, told_apart
-from gateway.ocr.layout.margin_marks import free_left, moved_in, without_margin
+from gateway.ocr.layout.look_alikes import known_shapes, told_apart
 from gateway.ocr.layout.runs import Run, rows_of_cells, without_specks
 from gateway.ocr.layout.shape_reading import Place, Read, read_shapes
 from gateway.ocr.layout.shapes import Shapes, shapes_of
@@ -57,8 +50,6 @@ KNOWN_SHARE = 0.5
 """Least share of the votes for a shape to spell a word that was read with too many or too few letters."""
 SHAPE_FIT = 0.9
 """Confidence of a row that was read by its shapes alone."""
-EDGE_ROOM = 0.5
-"""Letters of room between the edge of a ground and the first sign: the edge is soft."""
 WHOLE_WORD, PART_OF_WORD = re.compile(r"^[a-z]{4,7}$"), re.compile(r"[a-z]{4,7}")
 """Words between whose copies shapes are read; as shape_reading.MIN_WORD and MAX_WORD."""
 INSIDE = 0.5
@@ -69,21 +60,12 @@ def read_block(page: Any, block: PageBlock, lines: list[Line], panels: list[Rect
     """The lines of a read block of code, by their cells where it has such. `page`: BGR, dark ink; `lines` and `panels`:
     of the page; `read`: reads a picture of a line."""
     foreign = [line.rect for line in lines if line.rect.share_in(block.rect) < INSIDE]
-    step = row_step(block.lines) if block.lines else 0.0
-    gray = without_guides(without_sides(any_colour(page), panels, block.rect), block.rect, block.pitch, step)
+    gray = without_sides(any_colour(page), panels, block.rect)
     around = panel_of(block.rect, panels)
-    left = free_left(block, lines, panels[around].x1 if around >= 0 else 0.0)
-    edge = left_edge(gray, block.rect, left)
-    gray = without_right(gray, block.rect, MARGIN * block.pitch)
-    gray, lines, numbers_end = without_margin(gray, block.lines, block.pitch, edge)
-    grid = cell_grid(gray, lines, block.pitch, foreign, edge + EDGE_ROOM * block.pitch if edge > left else left)
+    grid = cell_grid(gray, block.lines, block.pitch, foreign)
     if grid is not None and around >= 0:
         grid.leave_out_beyond(panels[around])
-    if grid is not None:
-        grid.leave_out(crossed_rows(gray, block.rect, grid.middles))
-        grid.inked[:, : marked_columns(grid.ink, grid.inked)] = False
-    found = (read_cells(grid, read) if grid is not None else None) or [line for line in lines if line.text]
-    return moved_in(found, numbers_end, block.pitch)
+    return (read_cells(grid, read) if grid is not None else None) or [line for line in block.lines if line.text]
 
 
 def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
@@ -102,7 +84,7 @@ def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
     signs = signs_of([grid.ink[first] for first in shapes.firsts], shapes.of_cell)
     _vote(shapes, rows)
     plain = _plain_words(rows)
-    shapes.told = read_shapes(grid, shapes, signs, plain, read) | read_ligatures(grid, rows, shapes, plain, read)
+    shapes.told = read_shapes(grid, shapes, signs, plain, read)
     if " " in shapes.told.values():
         blank = numpy.isin(shapes.of_cell, [n for n, character in shapes.told.items() if character == " "])
         grid.inked[:] = inked & ~blank
@@ -200,7 +182,6 @@ def _kind(character: str) -> str:
 def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[str, float, int]]:
     """For each shape its character, the share of the votes for it, and their number."""
     ink = [grid.ink[first] for first in shapes.firsts]
-    heights = heights_of(ink, shapes.votes)
     known = known_shapes(shapes, ink)
     voted = [number for number, votes in enumerate(shapes.votes) if votes]
     found: list[tuple[str, float, int]] = []
@@ -209,9 +190,6 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
         if number in shapes.told:
             character = shapes.told[number]
             found.append((character, 1.0 if not character.isalnum() else KNOWN_SHARE, MIN_VOTES))
-            continue
-        if not total and heights[number] in QUOTE_OF and signs[number] in ("", "-"):
-            found.append((QUOTE_OF[heights[number]], KNOWN_SHARE, 0))
             continue
         is_read = total and (signs[number] in "-_=+." or _is_no_bar(signs[number], votes))
         if signs[number] and not is_read:
@@ -222,12 +200,10 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
             is_near = nearest != number and shapes.likeness[number][nearest] >= NEAR_SHAPE
             found.append((shapes.votes[nearest].most_common(1)[0][0], KNOWN_SHARE, 0) if is_near else ("", 0.0, 0))
             continue
-        counts = of_its_height(votes, heights[number], shapes.around[number])
-        counts = told_apart(counts, shapes, number, known)
+        counts = told_apart(votes, shapes, number, known)
         character, count = counts.most_common(1)[0]
-        is_certain = heights[number] is Height.DEEP and character not in votes  # nothing on the base line can be
-        found.append((character, count / total, max(total, MIN_VOTES) if is_certain else total))
-    return as_capitals(found, [height is Height.TALL for height in heights], shapes)
+        found.append((character, count / total, total))
+    return found
 
 
 def _is_no_bar(sign: str, votes: Counter[str]) -> bool:
@@ -257,8 +233,6 @@ def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, 
             for read, (known, share, votes), is_unsure in zip(run.placed, cells, unsure, strict=True)
         ]
         return "".join(word) if all(word) else run.spaced
-    if not run.read and run.length >= MIN_UNREAD and all(known in QUOTE_OF.values() for known, _, _ in cells):
-        return ""  # The upper side of a box.
     unknown = sum(not known or share < KNOWN_SHARE for known, share, _ in cells)
     if unknown == 0:
         return "".join(known for known, _, _ in cells)

@@ -23,8 +23,6 @@ STRONG, FILLED, EMPTY = 0.4, 0.45, 0.22
 """Ink of a stroke; the least ink in the middle of a nought with a dot or a stroke in it, and the most of an `O`. At
 half, small `O` that smoothing fills are noughts; at double, few noughts are told by their dots. Measured on fresh
 screens: .58 to .85 of noughts, 0 to .1 of `O`."""
-CASELESS = "cosvwxz"
-"""Letters whose capital is the same, but larger."""
 Known = dict[str, list[int]]
 """The shapes of each character of a pair that are surely that."""
 
@@ -83,23 +81,3 @@ def _one_of(pair: tuple[str, str], votes: Counter[str], shapes: Shapes, number: 
         return other
     is_unlike = bool(known[read]) and likeness[read] < ALIKE
     return other if is_unlike and shapes.around[number] <= BESIDE[other] else read
-
-
-def as_capitals(
-    characters: list[tuple[str, float, int]], tall: list[bool], shapes: Shapes
-) -> list[tuple[str, float, int]]:
-    """The characters of shapes (glyphs._characters), those of capital height that were read as a small letter, which
-    another shape is more surely, as capitals: the recogniser tells `O` from `o` by what stands beside. `tall`: of each
-    shape."""
-    best = {letter: max((v for c, _, v in characters if c == letter), default=0) for letter in CASELESS}
-    small = {
-        letter: [n for n, (c, _, v) in enumerate(characters) if c == letter and v == most and not tall[n]]
-        for letter, most in best.items()
-        if most
-    }
-    told = list(characters)
-    for number, (character, share, votes) in enumerate(characters):
-        kin = small.get(character, [])
-        if tall[number] and kin and votes < best[character] and shapes.likeness[number][kin[0]] < ALIKE:
-            told[number] = (character.upper(), share, votes)
-    return told

@@ -47,11 +47,11 @@ def read_table(
     read, where the table has empty cells. `read`: reads lines; `part`: parts the words of one."""
     lines = [part(line) for line in block.lines]
     grid = find_grid(gray, block.rect)
-    table = build_table(grid, lines, block.edges)
+    table = build_table(grid, lines)
     if table is None or all(cell.text for cell in table.cells):
         return lines, table
     marks = [part(mark) for mark in read(missed_marks(gray, block.rect, lines)) if mark.text and mark.fit >= MARK_FIT]
-    return ([*lines, *marks], build_table(grid, [*lines, *marks], block.edges)) if marks else (lines, table)
+    return ([*lines, *marks], build_table(grid, [*lines, *marks])) if marks else (lines, table)
 
 
 def missed_marks(gray: Any, rect: Rect, lines: Sequence[Line]) -> list[Line]:

