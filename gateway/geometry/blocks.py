@@ -15,8 +15,7 @@ from itertools import pairwise
 from statistics import median
 
 from gateway.geometry.boxes import Line, PageBlock, Rect, Region, hull
-from gateway.geometry.panel_order import page_order
-from gateway.geometry.reading_order import rows_of
+from gateway.geometry.reading_order import page_order, rows_of
 
 LABELS = {"title": "title", "table": "table", "figure": "image", "code": "code", "equation": "equation"}
 WHOLE = ("table", "figure", "code", "equation")

@@ -7,8 +7,8 @@ import base64
 
 from gateway.domain import Json
 from gateway.engines.documents.sniff import unpacked
-from gateway.ocr.image.document_pages import open_document
-from gateway.ocr.image.normalise import plain_image
+from gateway.ocr.image.decode import plain_image
+from gateway.ocr.image.documents import open_document
 from gateway.wire.image_header import read_header
 
 

@@ -13,10 +13,9 @@ from gateway.engines.documents.contents_list import Item, entries, without_leade
 from gateway.engines.documents.document_text import DocumentText
 from gateway.engines.documents.pdf_lines import SAME_LINE, page_lines
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.geometry.aligned_tables import aligned_tables
 from gateway.geometry.blocks import body_of, build_blocks, is_bold, paragraph
 from gateway.geometry.boxes import Line, PageBlock, Rect, Region, Table, Word, hull, no_such_pages
-from gateway.geometry.tables import column_table
+from gateway.geometry.tables import aligned_tables, column_table
 
 MAX_PAGES = 300
 """Chosen: at half, theses and manuals are cut; at double, a document may run into a job's time limit, which loses all

@@ -12,7 +12,7 @@ from gateway.domain import Json
 from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.parse_pool import ParsePool
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest
-from gateway.ocr.image.normalise import is_plain
+from gateway.ocr.image.decode import is_plain
 from gateway.ports import PagePicture, PictureOcr, PictureText
 from gateway.resilience.work_time import WorkTime
 from gateway.wire.image_header import ImageInfo

@@ -28,48 +28,66 @@ from contextlib import aclosing
 import orjson
 
 from gateway.domain import Json
-from gateway.errors import EngineMissing, RateLimited
-from gateway.ocr.server.worker_errors import WorkerDied, died, job_error, too_long
+from gateway.errors import EngineMissing, GatewayError, InvalidRequest, RateLimited
 from gateway.resilience.restart_policy import RestartPolicy
 
+
+class ImageFailed(GatewayError):
+    """The engine failed on one image. Status 422, since the image is the cause: callers keep using the server."""
+
+    status = 422
+    type = "invalid_request_error"
+    code = "ocr_failed"
+
+
+class WorkerDied(ImageFailed):
+    """The process ended while it had the job."""
+
+
+def too_long() -> GatewayError:
+    """The error for an image over which the worker was silent, or busy for too long."""
+    return ImageFailed("the OCR engine took too long over this image; try a smaller one", code="ocr_timeout")
+
+
+def died() -> GatewayError:
+    """The error for an image during which the process ended."""
+    return WorkerDied("the OCR engine failed on this image and was restarted; try another image")
+
+
+def job_error(fields: Json) -> GatewayError:
+    """The error that the worker reported: `{status, code, message}`."""
+    kinds: dict[int, type[GatewayError]] = {400: InvalidRequest, 503: EngineMissing}
+    return kinds.get(fields["status"], ImageFailed)(fields["message"], code=fields["code"])
+
+
+# Jobs that wait beside the one that runs. a page takes seconds, and callers wait a minute or so.
 MAX_WAITING = 8
-"""Jobs that wait beside the one that runs. Chosen: a page takes seconds, and callers wait a minute or so. At half, a
-document of ten pages sent at once is refused in part; at double, the last caller times out before its turn."""
 
+# Retry-After of a refused caller. about one page.
 RETRY_AFTER_S = 2.0
-"""Retry-After of a refused caller. Chosen: about one page. At half, it is refused again; at double, the worker may be
-idle meanwhile."""
 
+# Chosen together, each far above what is usual on a slow machine: loading takes seconds; the worker sends a line
+# between the steps of a page, so silence of a minute is a hang and not work. A job as a whole may take ten minutes,
+# beyond any caller's patience. A killed process ends at once unless the kernel holds it; then 5 s and it is left to
+# itself.
 START_TIMEOUT_S = 60.0
 PIECE_TIMEOUT_S = 60.0
 JOB_TIMEOUT_S = 600.0
 STOP_TIMEOUT_S = 5.0
 CANCEL_S = 1.0
-"""Chosen together, each far above what is usual on a slow machine: loading takes seconds; the worker sends a line
-between the steps of a page, so silence of a minute is a hang and not work. At half, a machine under heavy load kills
-sound jobs; at double, a hanging image blocks the queue twice as long. A job as a whole may take ten minutes, beyond
-any caller's patience. A killed process ends at once unless the kernel holds it; then 5 s and it is left to itself. A
-cancelled job ends at its next step, mostly within half a second; one within a long step is given up with its process,
-whose start costs about as much as is waited: at half, more processes are started anew, at double the next job waits."""
 
+# Without jobs for so long, the process and its memory are released. half an hour of work has gaps shorter than this.
 IDLE_S = 900.0
-"""Without jobs for so long, the process and its memory are released. Chosen: half an hour of work has gaps shorter than
-this. At half, more first pages wait for the models to load; at double, the memory is held for nothing."""
 
+# Longest pause before a worker that keeps dying is started again. images come from callers, and one who sends images
+# that kill the worker must not make others wait long.
 LONGEST_PAUSE_S = 1.0
-"""Longest pause before a worker that keeps dying is started again. Chosen: images come from callers, and one who sends
-images that kill the worker must not make others wait long. At half, a broken installation costs a process start every
-half second under load; at double, callers wait 2 s more for each job."""
 
+# Longest line of the protocol. a piece is a few KB, at most one large table;
 LINE_LIMIT_BYTES = 8_000_000
-"""Longest line of the protocol. Chosen: a piece is a few KB, at most one large table; at half, still enough; at double,
-a worker that runs wild fills more memory before it is stopped."""
 
-
+# Bytes of an image written at once. copied in a tenth of a millisecond;
 WRITE_BYTES = 1 << 18
-"""Bytes of an image written at once. Chosen: copied in a tenth of a millisecond; at half more turns of the loop, at
-double the loop's step is twice as long."""
-
 
 _NOT_STARTED = "the OCR engine could not be started; the log says why"
 

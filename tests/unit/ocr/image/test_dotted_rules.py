@@ -7,7 +7,7 @@ import numpy
 from PIL import Image, ImageDraw
 
 from gateway.ocr.image.dotted_rules import whole_rules
-from gateway.ocr.image.panels import Edge, level_edges
+from gateway.ocr.image.areas import Edge, level_edges
 from tests.support.ocr_pages import font
 
 

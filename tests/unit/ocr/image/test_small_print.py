@@ -6,7 +6,7 @@ from PIL import Image, ImageDraw
 
 from gateway.geometry.boxes import Line, Rect, Word
 from gateway.ocr.image.ink import measure
-from gateway.ocr.image.page_ink import PageInk
+from gateway.ocr.image.ink import PageInk
 from gateway.ocr.image.small_print import mended
 from tests.support.ocr_pages import font
 

@@ -2,7 +2,7 @@
 
 import numpy
 
-from gateway.ocr.layout.cell_ink import ink_of
+from gateway.ocr.code.cells import ink_of
 
 HEIGHT, WIDTH = 16, 10
 Cells = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.float32]]

@@ -6,9 +6,9 @@ import numpy
 from PIL import Image, ImageDraw
 
 from gateway.geometry.boxes import Line, PageBlock, Rect
-from gateway.ocr.layout.cells import cell_grid, without_sides
-from gateway.ocr.layout.code_text import code_text
-from gateway.ocr.layout.glyphs import read_block, read_cells
+from gateway.ocr.code.cells import cell_grid, without_sides
+from gateway.ocr.code.reading import code_text
+from gateway.ocr.code.reading import read_block, read_cells
 from tests.support.ocr_pages import font
 
 FACE = font(16, "SansMono")

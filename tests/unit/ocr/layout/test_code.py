@@ -8,10 +8,10 @@ from PIL import Image, ImageDraw
 
 from gateway.geometry.boxes import Line, Rect, Region
 from gateway.ocr.image.ink import measure, rhythm
-from gateway.ocr.image.page_ink import PageInk
-from gateway.ocr.layout.code import code_regions
-from gateway.ocr.layout.code_text import code_text, is_monospaced
-from gateway.ocr.layout.render import fenced
+from gateway.ocr.image.ink import PageInk
+from gateway.ocr.code.regions import code_regions
+from gateway.ocr.code.reading import code_text, is_monospaced
+from gateway.ocr.server.report import fenced
 from tests.support.ocr_pages import font
 
 CODE = (

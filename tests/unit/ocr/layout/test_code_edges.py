@@ -5,12 +5,12 @@ from itertools import accumulate
 import numpy
 
 from gateway.geometry.boxes import Line, Rect
-from gateway.ocr.layout.code_extent import row_step
+from gateway.ocr.code.regions import row_step
 from gateway.ocr.layout.ground_edges import crossed_rows, left_edge, without_right
 from gateway.ocr.layout.gutter_marks import marked_columns
-from gateway.ocr.layout.look_alikes import as_capitals
-from gateway.ocr.layout.runs import Run, _is_pale_gutter, without_specks
-from gateway.ocr.layout.shapes import _nearest
+from gateway.ocr.code.shapes import as_capitals
+from gateway.ocr.code.reading import Run, _is_pale_gutter, without_specks
+from gateway.ocr.code.shapes import _nearest
 from tests.unit.ocr.layout.test_look_alikes import shapes
 
 WINDOW, AROUND = 230, 120

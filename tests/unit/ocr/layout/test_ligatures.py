@@ -6,10 +6,10 @@ from typing import Any
 import numpy
 import pytest
 
-from gateway.ocr.layout.cells import CellGrid
+from gateway.ocr.code.cells import CellGrid
 from gateway.ocr.layout.ligatures import read_ligatures
-from gateway.ocr.layout.runs import Run
-from gateway.ocr.layout.shapes import Shapes
+from gateway.ocr.code.reading import Run
+from gateway.ocr.code.shapes import Shapes
 
 WORD, PAIR = "total", (5, 6)
 

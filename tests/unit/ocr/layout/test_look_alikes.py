@@ -4,8 +4,8 @@ from collections import Counter
 
 import numpy
 
-from gateway.ocr.layout.look_alikes import known_shapes, told_apart
-from gateway.ocr.layout.shapes import Shapes
+from gateway.ocr.code.shapes import known_shapes, told_apart
+from gateway.ocr.code.shapes import Shapes
 
 
 def shapes(

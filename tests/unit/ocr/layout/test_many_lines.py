@@ -8,8 +8,8 @@ import pytest
 from bench.growth import grows
 from gateway.geometry.boxes import Line, Rect
 from gateway.ocr.layout import code, number_columns
-from gateway.ocr.layout.code import SAME_PITCH
-from gateway.ocr.layout.number_columns import SAME_END, number_column
+from gateway.ocr.code.regions import SAME_PITCH
+from gateway.ocr.code.regions import SAME_END, number_column
 
 
 def _lines(count: int, seed: int) -> list[Line]:

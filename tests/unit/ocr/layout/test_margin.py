@@ -6,10 +6,10 @@ import numpy
 import pytest
 
 from gateway.geometry.boxes import Line, Rect, hull
-from gateway.ocr.image.deskew import tilt_of
+from gateway.ocr.image.upright import tilt_of
 from gateway.ocr.layout.line_numbers import gutter_of, right_of
 from gateway.ocr.layout.margin_marks import moved_in, without_margin
-from gateway.ocr.layout.number_columns import are_parted, number_column, pane_of, rows_beside
+from gateway.ocr.code.regions import are_parted, number_column, pane_of, rows_beside
 
 PITCH, STEP = 10.0, 20.0
 Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]

@@ -1,7 +1,7 @@
 """Reading order of screens: card by card, side bars as a whole, contents in small print after the text."""
 
 from gateway.geometry.boxes import Rect
-from gateway.geometry.panel_order import page_order, panel_of
+from gateway.geometry.reading_order import page_order, panel_of
 from gateway.geometry.reading_order import aligned_share, is_aside, reading_order, texts_beside
 
 

@@ -6,7 +6,7 @@ import numpy
 
 from gateway.geometry.blocks import build_blocks
 from gateway.geometry.boxes import Line, Rect, Region
-from gateway.ocr.layout.regions import View, complete, picture_areas
+from gateway.ocr.server.engine import View, complete, picture_areas
 
 Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
 

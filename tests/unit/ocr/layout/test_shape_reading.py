@@ -4,10 +4,10 @@ import numpy
 from PIL import Image, ImageDraw
 
 from gateway.geometry.boxes import Rect
-from gateway.ocr.colours import any_colour
-from gateway.ocr.layout.cells import cell_grid
-from gateway.ocr.layout.code_text import code_text
-from gateway.ocr.layout.glyphs import read_cells
+from gateway.ocr.image.ink import any_colour
+from gateway.ocr.code.cells import cell_grid
+from gateway.ocr.code.reading import code_text
+from gateway.ocr.code.reading import read_cells
 from gateway.ocr.layout.guides import without_guides
 from tests.unit.ocr.layout.test_cells import FACE, LEFT, PITCH, STEP, TOP, Pixels, drawn, line
 

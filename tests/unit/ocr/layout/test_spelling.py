@@ -1,6 +1,6 @@
 """Words of code put into their cells, where reading and cells differ in number."""
 
-from gateway.ocr.layout.spelling import as_code, is_wide, placed
+from gateway.ocr.code.reading import as_code, is_wide, placed
 
 
 def test_a_sign_that_was_not_read_leaves_its_cell_empty() -> None:

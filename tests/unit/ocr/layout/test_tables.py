@@ -6,13 +6,13 @@ import numpy
 import pytest
 from PIL import Image, ImageDraw
 
-from gateway.geometry.aligned_tables import aligned_tables
+from gateway.geometry.tables import aligned_tables
 from gateway.geometry.boxes import Line, Rect, Table, Word
 from gateway.geometry.reading_order import bands_of, rows_of
 from gateway.geometry.tables import Grid, build_table, column_table, ruled_table
 from gateway.ocr.image.ink import measure, part_words, parts_of, without_rules
-from gateway.ocr.image.page_ink import PageInk
-from gateway.ocr.layout.ruling_lines import find_grid, ruled_regions
+from gateway.ocr.image.ink import PageInk
+from gateway.ocr.image.areas import find_grid, ruled_regions
 from tests.support.ocr_pages import font
 
 FACE = font(20)

@@ -2,10 +2,10 @@
 
 import numpy
 
-from gateway.ocr.layout.frames import sign_of
-from gateway.ocr.layout.glyphs import _is_grid_of
-from gateway.ocr.layout.runs import Run
-from gateway.ocr.layout.shape_reading import _quote
+from gateway.ocr.code.cells import sign_of
+from gateway.ocr.code.reading import _is_grid_of
+from gateway.ocr.code.reading import Run
+from gateway.ocr.code.shapes import _quote
 
 
 def cell(rows: slice, columns: slice) -> numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.float64]]:

@@ -9,7 +9,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from gateway.errors import InvalidRequest
 from gateway.ocr.server import app
-from gateway.ocr.server.job import PIECE_CHARS, parse_job
+from gateway.ocr.server.app import PIECE_CHARS, parse_job
 from gateway.ocr.server.worker_client import OcrWorker
 from gateway.resilience.slices import all_steps
 

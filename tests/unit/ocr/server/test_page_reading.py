@@ -5,8 +5,8 @@ import numpy
 from PIL import Image, ImageDraw
 
 from gateway.geometry.boxes import Line, Rect
-from gateway.ocr.image.page_ink import PageInk
-from gateway.ocr.server.page_reading import page_shape
+from gateway.ocr.image.ink import PageInk
+from gateway.ocr.server.engine import page_shape
 
 LEFT, RIGHT = 60, 640
 
