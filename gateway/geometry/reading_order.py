@@ -53,13 +53,17 @@ MAX_ASIDE_SHARE, ASIDE_SIZE = 0.35, 0.95
 MIN_FILLED_LINES, FILLED_SHARE, FILLED, MIN_FILLED_HEIGHTS = 8, 0.8, 0.6, 9
 # Pieces of one row, in heights apart, that are one line with wide spaces: justified text in a narrow column.
 JUSTIFIED_GAP = 2.5
+# Two short blocks side by side are this far apart, in line heights and as a share of the width; the lines of one begin
+# within so many heights of each other.
+APART_HEIGHTS, APART_SHARE, SAME_LEFT = 8, 0.22, 0.4
 # Bounds the recursion of columns within columns; printed pages have two or three levels. Beyond it rows are read.
 MAX_DEPTH = 8
 
 
 def reading_order(rects: Sequence[Rect]) -> list[list[Row]]:
     """Groups (a column of a band) of rows of indices, in reading order. Every index appears once."""
-    return [rows_of(rects, group) for group in _groups(rects, list(range(len(rects))), 0) if group]
+    groups = (rows_of(rects, group) for group in _groups(rects, list(range(len(rects))), 0) if group)
+    return [part for rows in groups for part in _blocks_apart(rects, rows)]
 
 
 def columns_of(rects: Sequence[Rect]) -> list[list[int]]:
@@ -97,11 +101,68 @@ def _is_filled(rects: list[Rect]) -> bool:
 def is_aside(rects: Sequence[Rect], others: Sequence[Rect], extent: Rect | None = None) -> bool:
     """Whether a column holds contents or notes beside the text of the others: it is narrow, its letters are smaller.
     `extent`: of the column, where it is more than that of its text."""
-    if min(len(rects), len(others)) < MIN_COLUMN_LINES:
+    if min(len(rects), len(others)) < MIN_FILLED_LINES:
         return False
     column, rest = extent or hull(list(rects)), hull(list(others))
     height, usual = (median(rect.height for rect in part) for part in (rects, others))
     return column.width <= MAX_ASIDE_SHARE * column.union(rest).width and height < ASIDE_SIZE * usual
+
+
+def _blocks_apart(rects: Sequence[Rect], rows: list[Row]) -> list[list[Row]]:
+    """The rows, parted where two short blocks lie far apart side by side, such as the addresses at the head of a
+    letter: first the left block's rows, then the right one's."""
+    parts: list[list[Row]] = [[]]
+    start = 0
+    while start < len(rows):
+        end, cut = _apart_end(rects, rows, start)
+        if end == start:
+            parts[-1].append(rows[start])
+            start += 1
+            continue
+        left = [[i for i in row if rects[i].center_x < cut] for row in rows[start:end]]
+        right = [[i for i in row if rects[i].center_x >= cut] for row in rows[start:end]]
+        parts += [[row for row in left if row], [row for row in right if row], []]
+        start = end
+    return [part for part in parts if part]
+
+
+def _apart_end(rects: Sequence[Rect], rows: list[Row], start: int) -> tuple[int, float]:
+    """The end of the longest run of rows from `start` that are two blocks apart, and an x between them; `start` for
+    none."""
+    width = hull([rects[i] for row in rows for i in row]).width
+    members: list[Rect] = []
+    found = start, 0.0
+    for end in range(start, len(rows)):
+        row = [rects[i] for i in rows[end]]
+        if len(row) > 2 or (members and row[0].y1 - hull(members).y2 > row[0].height):
+            break
+        members = sorted([*members, *row])
+        reach = [max(rect.x2 for rect in members[: n + 1]) for n in range(len(members))]
+        gap, at = max(((members[n + 1].x1 - reach[n], n + 1) for n in range(len(members) - 1)), default=(0.0, 0))
+        is_apart = gap >= max(APART_HEIGHTS * min(rect.height for rect in members), APART_SHARE * width)
+        if not is_apart and len(members) > 1:
+            break
+        if is_apart and _are_blocks(members[:at], members[at:]):
+            found = end + 1, reach[at - 1] + gap / 2
+    return found
+
+
+def _are_blocks(left: list[Rect], right: list[Rect]) -> bool:
+    """Whether two groups of lines are blocks of text, not names and their values: the lines of each begin at one edge,
+    and one is ragged at the right; or one is a single larger line, such as a firm's name beside its address."""
+    fewer, more = sorted((left, right), key=len)
+    if len(fewer) == 1:
+        is_even = min(_spread(more, "x1"), _spread(more, "x2")) <= SAME_LEFT
+        return len(more) > 1 and is_even and fewer[0].height > max(rect.height for rect in more)
+    if max(_spread(left, "x1"), _spread(right, "x1")) > SAME_LEFT:
+        return False
+    return max(_spread(left, "x2"), _spread(right, "x2")) > 1 and _spread(right, "x2") > SAME_LEFT
+
+
+def _spread(rects: list[Rect], side: str) -> float:
+    """How far apart the left (x1) or right (x2) sides of lines are, in line heights."""
+    sides = [getattr(rect, side) for rect in rects]
+    return float((max(sides) - min(sides)) / median(rect.height for rect in rects))
 
 
 def rows_of(rects: Sequence[Rect], members: Sequence[int]) -> list[Row]:

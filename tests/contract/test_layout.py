@@ -23,11 +23,11 @@ LEVELS = [
     {"ports", "schemas", "wire", "engines.answer", "engines.fetch", "ocr", "sanitize.detectors", "shared_state"},
     {
         "config", "mcp", "wire.chat", "services.websearch", "engines.html", "engines.markdown",
-        "ocr.image", "ocr.text", "ocr.layout",
+        "ocr.image", "ocr.text",
     },
     {
         "access", "embedded", "providers", "wire.responses", "sanitize.guardrail", "sanitize.scan", "engines.content",
-        "wire.messages", "wire.embeddings", "ocr.scripts",
+        "wire.messages", "wire.embeddings", "ocr.scripts", "ocr.code",
     },
     {
         "engines.documents", "engines.render", "engines.embedding", "ocr.server", "sanitize.masking",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from gateway.config.environment import keep_numpy_to_one_thread
 from gateway.domain import Json
-from gateway.geometry.blocks import build_blocks, plausible
+from gateway.geometry.blocks import MIN_TABLE_LINES, build_blocks, plausible
 from gateway.geometry.boxes import Line, PageBlock, Rect, Region, hull
 from gateway.geometry.reading_order import page_order, panel_of, texts_beside
 from gateway.geometry.tables import aligned_tables
@@ -81,7 +81,14 @@ def find_regions(ruled: list[Rect], lines: list[Line], view: View) -> list[Regio
     beside = [[part[i] for i in text] for part in parts for text in texts_beside([line.rect for line in part])]
     code = [region for part in beside for region in code_regions(part, view.rhythm)]
     blocks = [region.rect for region in code]
-    ruled = [rect for rect in ruled if not _spans_panels(rect, view.panels) and not _meets(rect, blocks)]
+    pieces = plausible(lines)
+    ruled = [
+        rect
+        for rect in ruled
+        if not _spans_panels(rect, view.panels)
+        and not _meets(rect, blocks)
+        and sum(line.rect.share_in(rect) > INSIDE_SHARE for line in pieces) >= MIN_TABLE_LINES
+    ]
     taken = [*blocks, *ruled]
     aligned = [
         rect for part in parts for rect in aligned_tables([line for line in part if not _inside(line.rect, taken)])

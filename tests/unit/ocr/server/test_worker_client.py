@@ -12,8 +12,7 @@ from aiohttp import web
 
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, RateLimited
 from gateway.ocr.server.app import runner_of
-from gateway.ocr.server.worker_client import LONGEST_PAUSE_S, MAX_WAITING, OcrWorker
-from gateway.ocr.server.worker_client import ImageFailed
+from gateway.ocr.server.worker_client import LONGEST_PAUSE_S, MAX_WAITING, ImageFailed, OcrWorker
 from tests.support.ocr_running import request_of
 from tests.support.waiting import until
 

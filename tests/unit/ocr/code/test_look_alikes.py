@@ -4,8 +4,7 @@ from collections import Counter
 
 import numpy
 
-from gateway.ocr.code.shapes import known_shapes, told_apart
-from gateway.ocr.code.shapes import Shapes
+from gateway.ocr.code.shapes import Shapes, known_shapes, told_apart
 
 
 def shapes(

@@ -7,8 +7,7 @@ from PIL import Image, ImageDraw
 
 from gateway.geometry.boxes import Line, PageBlock, Rect
 from gateway.ocr.code.cells import cell_grid, without_sides
-from gateway.ocr.code.reading import code_text
-from gateway.ocr.code.reading import read_block, read_cells
+from gateway.ocr.code.reading import code_text, read_block, read_cells
 from tests.support.ocr_pages import font
 
 FACE = font(16, "SansMono")
@@ -87,32 +86,9 @@ def test_a_word_read_with_a_letter_too_few_is_spelled_by_its_shapes() -> None:
     assert again(rows, short) == list(rows)
 
 
-def test_a_quotation_mark_that_no_reading_had_is_known_by_its_place() -> None:
-    rows = ("Alpha mate'l Beta", "Gamma alpha Delta", "delta gamma Alpha")
-    assert again(rows, [line("Alpha", 0), line("matel", 0, 6), line("Beta", 0, 13), *lines_of(rows, 1)]) == list(rows)
-
-
-def test_what_goes_below_the_base_line_is_a_bar_or_an_at_sign() -> None:
-    rows = ("Alpha || Beta", "@alpha Delta", "Gamma || @beta")
-    misread = [line("Alpha II Beta", 0), line("aalpha Delta", 1), line("Gamma ll abeta", 2)]
-    assert again(rows, misread) == list(rows)
-
-
 def test_slashes_are_known_by_how_they_lean() -> None:
     rows = ("alpha // gamma", "gamma \\\\ alpha", "beta gamma alpha")
     assert again(rows, [line("alpha 11 gamma", 0), line("gamma ll alpha", 1), line(rows[2], 2)]) == list(rows)
-
-
-def test_a_brace_alone_left_of_all_lines_begins_the_block() -> None:
-    rows = ("{", "    alpha {beta}", "    gamma = beta", "    {alpha} = 1")
-    lines = [line(row.strip(), number, 4) for number, row in enumerate(rows) if number]
-    rect = Rect(LEFT + PITCH * 4, TOP, LEFT + PITCH * 20, TOP + STEP * 4)
-    page = numpy.repeat(drawn(rows)[:, :, None], 3, axis=2)
-    read = read_block(page, PageBlock("code", rect, lines=lines, pitch=PITCH), lines, [], nothing)
-    assert code_text(read, PITCH).splitlines() == list(rows)
-    beside = [line("no", 2)]
-    read = read_block(page, PageBlock("code", rect, lines=lines, pitch=PITCH), [*lines, *beside], [], nothing)
-    assert code_text(read, PITCH).splitlines() == [row.strip() for row in rows[1:]]
 
 
 def test_marks_in_a_row_without_lines_are_no_signs() -> None:

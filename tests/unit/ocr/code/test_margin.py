@@ -6,10 +6,8 @@ import numpy
 import pytest
 
 from gateway.geometry.boxes import Line, Rect, hull
-from gateway.ocr.image.upright import tilt_of
-from gateway.ocr.layout.line_numbers import gutter_of, right_of
-from gateway.ocr.layout.margin_marks import moved_in, without_margin
 from gateway.ocr.code.regions import are_parted, number_column, pane_of, rows_beside
+from gateway.ocr.image.upright import tilt_of
 
 PITCH, STEP = 10.0, 20.0
 Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
@@ -23,49 +21,7 @@ def line(text: str, x: float, row: int) -> Line:
     return Line(rect, quad, text, 1.0, size=8.0, letters=letters, fit=1.0, is_read=True)
 
 
-def numbered(numbers: list[str], texts: list[str], x: float = 95.0) -> list[list[Line]]:
-    """Rows with numbers that end at 43, an x off the grid of the texts."""
-    rows = []
-    for row, (number, text) in enumerate(zip(numbers, texts, strict=True)):
-        pieces = [line(number, 43 - PITCH * len(number), row)] if number else []
-        rows.append([*pieces, *([line(text, x, row)] if text else [])])
-    return rows
-
-
 TEXTS = ["def one():", "    return 1", "", "def two():", "    return 2", "total = 3"]
-
-
-def left_over(rows: list[list[Line]]) -> list[str]:
-    gutter = gutter_of(rows, PITCH)
-    assert gutter is not None
-    return ["".join(right_of(piece, gutter, PITCH).text for piece in row) for row in rows]
-
-
-@pytest.mark.parametrize(
-    "numbers",
-    [
-        ["8", "9", "10", "11", "12", "13"],
-        ["9c)", "|98", "99", "100", "101", "102"],
-        ["3", "2", "1", "42", "1", "2"],
-        ["7", "", "8", "9", "10", "11"],
-    ],
-)
-def test_numbers_that_count_the_rows_are_cut_off_however_some_were_read(numbers: list[str]) -> None:
-    assert left_over(numbered(numbers, TEXTS)) == TEXTS
-
-
-@pytest.mark.parametrize(
-    ("numbers", "texts"),
-    [
-        (["4", "17", "5", "90", "33", "2"], TEXTS),
-        (["1", "2", "3", "total", "count", "sum"], TEXTS),
-        (["1", "2", "", "", "", ""], ["a b"] * 6),
-    ],
-)
-def test_figures_that_do_not_count_or_stand_among_words_or_are_few_are_text(
-    numbers: list[str], texts: list[str]
-) -> None:
-    assert gutter_of(numbered(numbers, texts), PITCH) is None
 
 
 def drawn(rows: list[list[Line]]) -> Pixels:
@@ -77,26 +33,6 @@ def drawn(rows: list[list[Line]]) -> Pixels:
                 if letter != " ":
                     gray[int(piece.rect.y1) + 3 : int(piece.rect.y2) - 3, int(x - 3) : int(x + 4)] = 40
     return gray
-
-
-def test_marks_off_the_grid_go_with_the_numbers_and_a_brace_alone_and_a_change_stay() -> None:
-    rows = numbered(["8", "9", "10", "11", "12", "13"], ["if one:", "    go(1)", "}", "", "call(2)", "    go(3)"], 115)
-    gray = drawn(rows)
-    for row in (0, 3):
-        gray[int(STEP * row) : int(STEP * (row + 1)), 58:61] = 40  # a bar beside a changed line
-    gray[105:114, 73:82] = 40  # an arrow, on the grid, far left of its text
-    _, lines, edge = without_margin(gray, [piece for row in rows for piece in row], PITCH, 0.0)
-    assert [piece.text for piece in lines if piece.text] == ["if one:", "    go(1)", "}", "call(2)", "    go(3)"]
-    clear, _, _ = without_margin(gray, [piece for row in rows for piece in row], PITCH, 0.0)
-    assert (clear[:120, :110] > 200).all() and (clear[45:55, 115:125] < 200).any() and 43 < edge < 58
-    assert (gray[:, 58:61] < 200).any()
-
-
-def test_a_title_above_the_numbers_is_moved_to_where_the_code_begins() -> None:
-    title, code = line("title", 12, 0), line("code", 95, 1)
-    moved = moved_in([title, code], 60, PITCH)
-    assert moved[1] == code and abs(moved[0].letters[0] - code.letters[0]) <= PITCH / 2
-    assert moved_in([title, code], float("-inf"), PITCH) == [title, code]
 
 
 def unread(rect: Rect) -> Line:

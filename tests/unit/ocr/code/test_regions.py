@@ -6,7 +6,7 @@ import numpy
 
 from gateway.geometry.blocks import build_blocks
 from gateway.geometry.boxes import Line, Rect, Region
-from gateway.ocr.server.engine import View, complete, picture_areas
+from gateway.ocr.server.engine import picture_areas
 
 Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
 
@@ -42,14 +42,6 @@ def test_a_bar_of_one_colour_with_its_title_is_no_picture() -> None:
     pixels[:53] = (148, 83, 11)
     pixels[20:34, 20:160:4] = 255
     assert picture_areas(pixels, [Line(Rect(16, 16, 166, 38))]) == []
-
-
-def test_a_figure_that_cuts_several_cards_is_none() -> None:
-    cards = [Rect(40, 20 + 200 * n, 960, 180 + 200 * n) for n in range(4)]
-    across = Region("figure", Rect(200, 10, 980, 990), 0.4)
-    lone = Region("figure", Rect(60, 30, 400, 170), 0.4)
-    view = View([], cards, lambda line, pitch: 0.0)
-    assert complete([across, lone], [], [Line(Rect(880, 40, 940, 70))], view) == [lone]
 
 
 def test_a_figure_with_sentences_as_wide_as_itself_is_text_and_one_with_labels_stays() -> None:

@@ -5,16 +5,14 @@ import math
 import numpy
 import pytest
 
-from gateway.geometry.tables import aligned_tables
 from gateway.geometry.blocks import build_blocks
 from gateway.geometry.boxes import Cell, Line, PageBlock, Rect, Region, Table, Word
 from gateway.geometry.reading_order import reading_order
-from gateway.geometry.tables import Grid, column_table, ruled_table
+from gateway.geometry.tables import Grid, aligned_tables, column_table, ruled_table
+from gateway.ocr.image.ink import PageInk, choose_gaps, tighten
 from gateway.ocr.image.upright import Frame, level, skew_of
-from gateway.ocr.image.ink import choose_gaps, tighten
-from gateway.ocr.image.ink import PageInk
-from gateway.ocr.server.report import content_of, html_table, markdown_table, scripts_of
 from gateway.ocr.server.app import OutputLimit
+from gateway.ocr.server.report import content_of, html_table, markdown_table, scripts_of
 from gateway.ocr.text.locate import find_text
 
 

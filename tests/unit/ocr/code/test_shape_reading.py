@@ -3,13 +3,10 @@
 import numpy
 from PIL import Image, ImageDraw
 
-from gateway.geometry.boxes import Rect
-from gateway.ocr.image.ink import any_colour
 from gateway.ocr.code.cells import cell_grid
-from gateway.ocr.code.reading import code_text
-from gateway.ocr.code.reading import read_cells
-from gateway.ocr.layout.guides import without_guides
-from tests.unit.ocr.layout.test_cells import FACE, LEFT, PITCH, STEP, TOP, Pixels, drawn, line
+from gateway.ocr.code.reading import code_text, read_cells
+from gateway.ocr.image.ink import any_colour
+from tests.unit.ocr.code.test_cells import FACE, LEFT, PITCH, STEP, TOP, Pixels, drawn, line
 
 
 class Scripted:
@@ -61,25 +58,6 @@ def test_the_pictures_of_a_block_are_bounded() -> None:
     recogniser = Scripted("nothing", "?")
     read(rows, {0: rows[0], 1: rows[1], len(rows) - 1: rows[-1]}, recogniser)
     assert 0 < len(recogniser.widths) <= 16
-
-
-def test_faint_strokes_of_an_editor_are_painted_over_and_letters_stay() -> None:
-    rows = ("value and return", "    return value", "    value = 1", "and value return")
-    clear = drawn(rows)
-    image = Image.fromarray(clear)
-    pen = ImageDraw.Draw(image)
-    pen.line((LEFT + 1, TOP + STEP, LEFT + 1, TOP + 3 * STEP - 1), 220)
-    pen.line((0, TOP + STEP - 2, image.width, TOP + STEP - 2), 215)
-    box = Rect(LEFT, TOP, image.width - LEFT, TOP + 4 * STEP)
-    painted = without_guides(numpy.asarray(image), box, PITCH, STEP)
-    assert int((painted[TOP + STEP : TOP + 3 * STEP, LEFT : LEFT + 3] < 250).sum()) == 0
-    letters = clear < 100
-    assert (painted[letters] < 128).all()
-
-
-def test_a_page_without_faint_strokes_is_given_back_as_it_is() -> None:
-    page = drawn(("value and return", "{ | }", "value |"))
-    assert without_guides(page, Rect(LEFT, TOP, 400, TOP + 3 * STEP), PITCH, STEP) is page
 
 
 def test_ink_of_its_grounds_luminance_is_darker_than_the_ground() -> None:

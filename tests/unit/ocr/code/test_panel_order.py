@@ -1,8 +1,7 @@
 """Reading order of screens: card by card, side bars as a whole, contents in small print after the text."""
 
 from gateway.geometry.boxes import Rect
-from gateway.geometry.reading_order import page_order, panel_of
-from gateway.geometry.reading_order import aligned_share, is_aside, reading_order, texts_beside
+from gateway.geometry.reading_order import aligned_share, is_aside, page_order, panel_of, reading_order, texts_beside
 
 
 def column(x: float, y: float, count: int, width: float = 100, height: float = 16, step: float = 24) -> list[Rect]:

@@ -7,9 +7,8 @@ import pytest
 
 from bench.growth import grows
 from gateway.geometry.boxes import Line, Rect
-from gateway.ocr.layout import code, number_columns
-from gateway.ocr.code.regions import SAME_PITCH
-from gateway.ocr.code.regions import SAME_END, number_column
+from gateway.ocr.code import regions
+from gateway.ocr.code.regions import SAME_END, SAME_PITCH, number_column
 
 
 def _lines(count: int, seed: int) -> list[Line]:
@@ -36,13 +35,13 @@ def test_the_commonest_pitch_and_end_are_those_of_comparing_each_line_with_each(
     middle = max(lines, key=ink).pitch
     alike = [line for line in lines if abs(log(line.pitch / middle)) < SAME_PITCH]
     weighted = sum(line.pitch * line.rect.width for line in alike) / sum(line.rect.width for line in alike)
-    assert code._commonest(lines) == pytest.approx(weighted)
+    assert regions._commonest(lines) == pytest.approx(weighted)
 
     ends = [[each for each in lines if abs(each.rect.x2 - line.rect.x2) <= SAME_END * 10] for line in lines]
-    assert number_columns._most_at_one_end(lines, SAME_END * 10) == max(ends, key=len)
+    assert regions._most_at_one_end(lines, SAME_END * 10) == max(ends, key=len)
 
 
 @pytest.mark.slow
 def test_time_grows_with_the_lines() -> None:
-    assert grows(code._commonest, lambda count: _lines(count, 1)) is None
+    assert grows(regions._commonest, lambda count: _lines(count, 1)) is None
     assert grows(lambda lines: number_column(lines, lines, 10), lambda count: _lines(count, 1)) is None

@@ -7,10 +7,9 @@ import numpy
 from PIL import Image, ImageDraw
 
 from gateway.geometry.boxes import Line, Rect, Region
-from gateway.ocr.image.ink import measure, rhythm
-from gateway.ocr.image.ink import PageInk
-from gateway.ocr.code.regions import code_regions
 from gateway.ocr.code.reading import code_text, is_monospaced
+from gateway.ocr.code.regions import code_regions
+from gateway.ocr.image.ink import PageInk, measure, rhythm
 from gateway.ocr.server.report import fenced
 from tests.support.ocr_pages import font
 

@@ -3,8 +3,7 @@
 import numpy
 
 from gateway.ocr.code.cells import sign_of
-from gateway.ocr.code.reading import _is_grid_of
-from gateway.ocr.code.reading import Run
+from gateway.ocr.code.reading import Run, _is_grid_of
 from gateway.ocr.code.shapes import _quote
 
 

@@ -6,13 +6,11 @@ import numpy
 import pytest
 from PIL import Image, ImageDraw
 
-from gateway.geometry.tables import aligned_tables
 from gateway.geometry.boxes import Line, Rect, Table, Word
 from gateway.geometry.reading_order import bands_of, rows_of
-from gateway.geometry.tables import Grid, build_table, column_table, ruled_table
-from gateway.ocr.image.ink import measure, part_words, parts_of, without_rules
-from gateway.ocr.image.ink import PageInk
+from gateway.geometry.tables import Grid, aligned_tables, build_table, column_table, ruled_table
 from gateway.ocr.image.areas import find_grid, ruled_regions
+from gateway.ocr.image.ink import PageInk, measure, part_words, parts_of, without_rules
 from tests.support.ocr_pages import font
 
 FACE = font(20)
@@ -161,17 +159,6 @@ def test_a_word_a_little_over_a_gutter_is_a_long_value_and_one_over_its_middle_a
     wide = [Word("62,226,560", Rect(150, 350, 350, 370))]
     table = column_table([*words(*rows), *wide], None)
     assert table is not None and {cell.column_span for cell in table.cells} == {1}
-
-
-def test_the_edges_of_stripes_decide_which_lines_are_one_row() -> None:
-    gray: object = numpy.full((400, 700), 255, numpy.uint8)
-    lines = [
-        Line(Rect(x, y, x + 60, y + 20), text=text, words=(Word(text, Rect(x, y, x + 60, y + 20)),))
-        for y, texts_ in ((100, "ab"), (122, "c"), (150, "de"), (172, "f"))
-        for x, text in zip((50, 300), texts_, strict=False)
-    ]
-    table = build_table(find_grid(gray, Rect(40, 95, 400, 200)), lines, (95, 146, 200))
-    assert texts(table) == [["a c", "b"], ["d f", "e"]]
 
 
 def test_closely_set_names_and_values_are_lines_of_text() -> None:
