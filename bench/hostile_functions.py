@@ -4,41 +4,42 @@
 costs. A function that refuses its input answers with an exception, which counts as an answer.
 """
 
+import asyncio
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+import orjson
+
 from bench import hostile_answers as answers
 from bench import hostile_content as content
 from bench import hostile_formats as formats
-from bench import hostile_hidden, hostile_sheets
+from bench import hostile_hidden
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
-from bench.hostile_things import THINGS
 from gateway import schemas, trace
-from gateway.access.token_estimate import token_steps
+from gateway.access.token_estimate import token_estimate
 from gateway.engines.answer import code_fences, excerpt, passages, tokens
 from gateway.engines.documents import simhash
+from gateway.engines.documents.feeds import read_sitemap
 from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.parse_worker import MAX_STACK_FRAMES
-from gateway.engines.documents.sitemap_xml import read_sitemap
 from gateway.engines.documents.sniff import read
 from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html import charset, dom, formulas, metadata, no_text, xhtml
-from gateway.engines.index import coverage, link_lists, messages, passage_rows, query
-from gateway.engines.index.vector_rows import passage_text
+from gateway.engines.index import query, rows, signals
+from gateway.engines.index.rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
-from gateway.mcp.envelope import Envelope, decode
+from gateway.mcp.envelope import Envelope, value_of
 from gateway.mcp.messages import RpcFault
-from gateway.resilience.slices import all_steps
 from gateway.sanitize.scan.fallback_mask import mask_all_but_words
 from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut
 from gateway.sanitize.scan.scanner import Scanner
@@ -47,14 +48,13 @@ from gateway.services.hosted_tools.citations import CitationFinder
 from gateway.services.hosted_tools.page_text import find_in
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch import filters, result_budget
-from gateway.wire import image_header, large_json, ocr, repaired_json, sse, text_slots, thinking
-from gateway.wire.json_pieces import decode_in_pieces
-from gateway.wire.json_strings import decoded_text
+from gateway.wire import image_header, ocr, repaired_json, sse, text_slots, thinking
+from gateway.wire.json_body import BadJson, JsonBody, JsonLimits
 from gateway.wire.openai_error import error_object
 
 Make = Callable[[int], Any]
 _URL = "https://example.org/a/b"
-_REFUSALS = (GatewayError, FetchFailed, DamagedBody, RpcFault, ValueError, RecursionError)
+_REFUSALS = (GatewayError, FetchFailed, DamagedBody, RpcFault, BadJson, ValueError, RecursionError)
 
 
 class Reader(NamedTuple):
@@ -84,7 +84,7 @@ def _trees() -> dict[str, Make]:
 
 
 def _structured_trees() -> dict[str, Make]:
-    return {name: partial(_parsed, make) for name, make in {**inputs.PAGES, **inputs.STRUCTURED, **THINGS}.items()}
+    return {name: partial(_parsed, make) for name, make in {**inputs.PAGES, **inputs.STRUCTURED}.items()}
 
 
 def _encoded(table: Mapping[str, Make], prefix: bytes = b"") -> dict[str, Make]:
@@ -131,14 +131,15 @@ _ARGUMENTS = {name: Arguments(name, schemas.load(f"tools/{name}")) for name in (
 
 
 def _chat_problems(body: bytes) -> object:
-    value = large_json.decode(body)
-    if len(body) > schemas.MEASURED_BYTES:
-        return _CHAT.check(value)
-    return schemas.is_too_deep(body, value) or _CHAT.check(value)
+    return _CHAT.check(JsonBody(body).value())
+
+
+def _read(body: bytes) -> object:
+    return asyncio.run(JsonBody.read(body, JsonLimits()))
 
 
 def _mcp_messages(body: bytes) -> object:
-    return _ENVELOPE.messages(decode(body))
+    return _ENVELOPE.messages(value_of(JsonBody(body)))
 
 
 def _arguments(text: str) -> None:
@@ -179,10 +180,10 @@ def _urls(text: str) -> None:
 
 
 def _words_of(text: str) -> None:
-    passage_rows.search_row(passages.Passage(0, len(text), ()), text, passage_rows.PageText("", "", "", ""), "")
+    rows.search_row(passages.Passage(0, len(text), ()), text, rows.PageText("", "", "", ""), "")
     tokens.terms(text)
     tokens.terms_among(text, {"cach", "index"})
-    coverage.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(messages.lasting_text(text)))
+    signals.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(signals.lasting_text(text)))
 
 
 _IMAGE_HEADS = {
@@ -213,7 +214,7 @@ READERS: dict[str, Reader] = {
     "whole answer with hosted tools": Reader(answers.hosted_chat, answers.HOSTED),
     "messages body": Reader(lambda body: answers.to_chat(body, 8), answers.REQUESTS, _QUICK_SIZES),
     "page": Reader(_page, _encoded(inputs.PAGES), (5_000, 10_000, 20_000)),
-    "page that fell": Reader(_page, _encoded({kind: pages.MORE_PAGES[kind] for kind in pages.FELL} | THINGS)),
+    "page that fell": Reader(_page, _encoded({kind: pages.MORE_PAGES[kind] for kind in pages.FELL})),
     "page of text": Reader(lambda text: read("markdown", text, "text/markdown", False), _encoded(inputs.TEXTS)),
     "page of xml": Reader(lambda text: read("xml", text, "", False), _encoded(inputs.PAGES | pages.MORE_DOCUMENTS)),
     "mail": Reader(formats.mail, formats.MAILS, _QUICK_SIZES),
@@ -229,8 +230,6 @@ READERS: dict[str, Reader] = {
     "signs of scripts": Reader(content.signs, _trees(), _PAGE_SIZES),
     "data of scripts": Reader(content.state, inputs.TEXTS),
     "hidden parts": Reader(content.hidden, _trees(), _PAGE_SIZES),
-    "style sheet": Reader(hostile_sheets.rules, hostile_sheets.SHEETS),
-    "second opinion": Reader(content.opinion, _trees(), _PAGE_SIZES),
     "links": Reader(lambda root: metadata.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
     "pruning": Reader(_pruned, _trees(), _PAGE_SIZES),
     "blocks": Reader(content.comments, _trees(), _PAGE_SIZES),
@@ -240,7 +239,6 @@ READERS: dict[str, Reader] = {
     "fences": Reader(code_fences.closing, inputs.TEXTS),
     "excerpt": Reader(lambda text: excerpt.excerpt(text, "value of a text"), inputs.TEXTS),
     "passages": Reader(passages.passages, inputs.TEXTS),
-    "links of a page": Reader(link_lists.link_share, inputs.TEXTS),
     "contents list": Reader(content.contents, inputs.TEXTS),
     "word pieces": Reader(_word_pieces(), inputs.TEXTS),
     "text of a passage": Reader(lambda text: passage_text(text[:99], text, text), inputs.TEXTS),
@@ -259,11 +257,10 @@ READERS: dict[str, Reader] = {
     "mcp body": Reader(_mcp_messages, inputs.BODIES, _QUICK_SIZES),
     "arguments": Reader(_arguments, inputs.TEXTS),
     "argument names": Reader(_argument_names, inputs.TEXTS),
-    "JSON in pieces": Reader(lambda body: decode_in_pieces(bytearray(body)), inputs.BODIES),
-    "JSON string": Reader(lambda text: decoded_text(memoryview(b'"%b"' % text)), _encoded(inputs.TEXTS), _QUICK_SIZES),
+    "body within limits": Reader(_read, inputs.BODIES),
     "JSON documents": Reader(answers.masked_arguments, inputs.BODIES),
-    "log probabilities": Reader(answers.packed_logprobs, answers.LOGPROBS, _QUICK_SIZES),
-    "texts of a body": Reader(lambda body: text_slots.text_slots(large_json.decode(body)), inputs.BODIES),
+    "log probabilities": Reader(answers.spelt_logprobs, answers.LOGPROBS, _QUICK_SIZES),
+    "texts of a body": Reader(lambda body: text_slots.text_slots(orjson.loads(body)), inputs.BODIES),
     "half characters": Reader(repaired_json.repaired, inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
     "image header": Reader(image_header.read_header, _images(), _QUICK_SIZES),
@@ -285,7 +282,7 @@ READERS: dict[str, Reader] = {
     "place in a page": Reader(lambda text: find_in(text, text[:8] or "a", None), inputs.TEXTS),
     "thoughts": Reader(thinking.without_thinking, inputs.TEXTS),
     "trace": Reader(lambda text: trace.parent_of("00-" + text), inputs.TEXTS),
-    "token estimate": Reader(lambda body: all_steps(token_steps(large_json.decode(body))), inputs.BODIES),
+    "token estimate": Reader(lambda body: token_estimate(orjson.loads(body)), inputs.BODIES),
 }
 """By the name that `bench.hostile` prints."""
 MORE_READERS = {"page, odd": Reader(_page, _encoded(pages.MORE_PAGES) | dict(pages.CHARSETS))}

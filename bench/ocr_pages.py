@@ -9,6 +9,8 @@ the order in which its program wrote it. A third of each kind lies in OUT/closed
 Needs chromium, soffice, groff, pdftoppm, pdftotext, convert (ImageMagick), vim, and takes about ten minutes.
 """
 
+# ruff: noqa: E501 - sentences, styles and commands of other programs
+
 import argparse
 import gzip
 import html
@@ -488,15 +490,15 @@ def people(maker: Maker) -> None:
         )
         maker.keep("form", picture, "\n".join(name for name, _ in names), "clean", ticks=names)
     for number in range(9):
-        words, title = maker.paragraphs(2), _title(maker)
+        texts, title = maker.paragraphs(2), _title(maker)
         ink = ("#fff", "#111", "#ffd54a")[number % 3]
         picture = maker.chromium_picture(
-            f"<h1>{title}</h1><p>{words[0]}</p><p>{words[1]}</p>",
+            f"<h1>{title}</h1><p>{texts[0]}</p><p>{texts[1]}</p>",
             f"body{{background:transparent;color:{ink};font:19px/1.45 '{SANS[number % 2]}';padding:40px}}",
             (860, 420),
             "--default-background-color=00000000",
         )
-        maker.keep("alpha", picture, "\n\n".join([title, *words]), "clean")
+        maker.keep("alpha", picture, "\n\n".join([title, *texts]), "clean")
     hows = cycle("clean", "jpeg", "clean", "phone")
     for number in range(9):
         points = [p.split(".")[0][:110] for p in maker.paragraphs(5)]

@@ -26,11 +26,10 @@ from typing import Any, NamedTuple
 
 from gateway.access.prices import NANO, PriceList, Used
 from gateway.access.rate_limits import LimitState
-from gateway.access.token_estimate import token_steps
+from gateway.access.token_estimate import token_estimate
 from gateway.config.server_settings import Limits
 from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import BudgetSpent, NoPrice
-from gateway.resilience.slices import in_slices
 from gateway.shared_state.port import Amount, Counters
 
 _KEPT_S = 3600.0
@@ -116,7 +115,7 @@ class Budgets:
                 f"this key has a spend limit, and model '{unpriced}' has no price; the operator must add [[prices]]",
                 param="model",
             )
-        used = Used(await in_slices(token_steps(body)), 0, self._most_output(body))
+        used = Used(token_estimate(body), 0, self._most_output(body))
         amounts = []
         if per_minute:
             amounts.append((TOKENS_MINUTE, used.tokens, per_minute))

@@ -61,6 +61,7 @@ from gateway.web.request_log import Recorder
 from gateway.web.server.certificate_watch import CertificateWatch
 from gateway.web.server.chain import application, same_application
 from gateway.web.state import SERVER_STATE, ServerState
+from gateway.wire.json_body import JsonLimits
 
 CONSOLE_API = web.AppKey("console_api", web.Application)
 _CONSOLE_PATH = "/api"
@@ -151,7 +152,7 @@ def _server_state(
         recorder=Recorder(metrics, shared.usage, *((shared.records, shared.history) if config.ops.port else ())),
         allowed_origins=frozenset(config.server.allowed_origins),
         body_timeout_s=config.server.body_timeout_s,
-        max_json_values=config.server.max_json_values,
+        json_limits=JsonLimits(config.server.max_text_bytes, config.server.max_json_values),
         address_of=client_address(config.server.trusted_proxies),
     )
 

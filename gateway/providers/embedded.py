@@ -5,13 +5,12 @@ Knows neither how a server is started nor HTTP.
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 
 import orjson
 
 from gateway.domain import Json, RequestStats
 from gateway.ports import CompletionUpstream
-from gateway.wire.decoded_event import DecodedEvent, event_value
 
 _FINGERPRINT = re.compile(rb'"system_fingerprint":"[^"\\]*"')
 """The field as llama.cpp writes it into a chunk. It is the same in all chunks of a stream."""
@@ -56,14 +55,4 @@ class OnDemandUpstream:
             async for batch in events:
                 if self._fingerprint and not their_field and (match := _FINGERPRINT.search(b"".join(batch))):
                     their_field = match[0]
-                yield [self._renamed(data, their_field) for data in batch] if self._fingerprint else batch
-
-    def _renamed(self, data: bytes, their_field: bytes) -> bytes:
-        """The chunk with our fingerprint; one that was decoded already has no bytes to change."""
-        if not isinstance(data, DecodedEvent):
-            return data.replace(their_field, self._our_field) if their_field else data
-        with suppress(orjson.JSONDecodeError):  # whoever reads it says so
-            value = event_value(data)
-            if isinstance(value, dict) and "system_fingerprint" in value:
-                value["system_fingerprint"] = self._fingerprint
-        return data
+                yield [data.replace(their_field, self._our_field) for data in batch] if their_field else batch

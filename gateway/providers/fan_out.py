@@ -15,7 +15,7 @@ import orjson
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
 from gateway.ports import CompletionUpstream
-from gateway.wire.decoded_event import event_data, event_value
+from gateway.wire import repaired_json
 
 _WAITING_BATCHES = 16
 """Batches of all streams together that wait for a slow reader. Chosen: any bound makes the upstreams wait for the
@@ -94,7 +94,6 @@ class FanOutUpstream:
                 if message.batch is None:
                     running -= 1
                 else:
-                    stats.has_large_answer |= each_stats[message.index].has_large_answer
                     chunks = (data for data in message.batch if data.strip() != b"[DONE]")
                     yield [_with_index(data, message.index, usages) for data in chunks]
             if len(usages) == len(bodies):
@@ -142,7 +141,7 @@ def _join(answers: list[Json]) -> Json:
 def _with_index(data: bytes, index: int, usages: list[Json]) -> bytes:
     """The chunk with its answer's index; its usage is moved to `usages`. Anything but a chunk is returned unchanged."""
     try:
-        chunk: Any = event_value(data)
+        chunk: Any = repaired_json.loads(data)
     except orjson.JSONDecodeError:
         return data
     if not isinstance(chunk, dict) or not isinstance(chunk.get("choices"), list):
@@ -153,7 +152,7 @@ def _with_index(data: bytes, index: int, usages: list[Json]) -> bytes:
     for choice in chunk["choices"]:
         if isinstance(choice, dict):
             choice["index"] = index
-    return event_data(chunk, data)
+    return orjson.dumps(chunk)
 
 
 def _sum(usages: list[Json]) -> Json:

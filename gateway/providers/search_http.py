@@ -19,7 +19,7 @@ from gateway.engines.fetch.header_limits import are_headers_too_large
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.key_scrubber import scrub_keys
 from gateway.providers.egress import DIRECT, Egress
-from gateway.providers.large_answers import decoded_answer
+from gateway.providers.http import decoded_answer
 from gateway.resilience.slices import in_slices
 from gateway.wire.repaired_json import without_lone_surrogates
 from gateway.wire.retry_after import retry_after_s
@@ -135,9 +135,9 @@ class SearchHttp:
     async def _decode(self, raw: bytes) -> Json:
         """The object of an answer. Pages cut in the middle of a character have an escaped lone surrogate, which is no
         Unicode; it becomes U+FFFD."""
-        decoded = await self._object(raw)
+        decoded = self._object(raw)
         if decoded is None and raw != (repaired := await in_slices(without_lone_surrogates(raw))):
-            decoded = await self._object(repaired)
+            decoded = self._object(repaired)
         if not isinstance(decoded, dict):
             raise UpstreamError(
                 f"the search provider {self.site.name} did not answer with JSON; the operator should check "
@@ -145,11 +145,11 @@ class SearchHttp:
             )
         return decoded
 
-    async def _object(self, raw: bytes) -> object:
+    def _object(self, raw: bytes) -> object:
         """The decoded answer; None for what is no JSON object."""
         if not raw.lstrip(b" \t\r\n").startswith(b"{"):
             return None
-        return await decoded_answer(raw, max_values=_MAX_VALUES, sender=f"the search provider {self.site.name}")
+        return decoded_answer(raw, max_values=_MAX_VALUES, sender=f"the search provider {self.site.name}")
 
     def _quoting(self, raw: bytes, failure: UpstreamError) -> UpstreamError:
         """The error, with the provider's own words. A local name for it where it is raised would be a circle."""

@@ -14,7 +14,6 @@ import signal
 import socket
 from pathlib import Path
 
-from gateway.resilience.freed_memory import give_back
 from gateway.runtime.fork_server import CAN_FORK, ENDED, FAILED, MAX_MESSAGE_BYTES, STARTED
 
 _NAME, _WORKER_NAME = "gateway-fork", "gateway-worker"
@@ -28,7 +27,6 @@ def run(channel: socket.socket) -> int:
     _set_name(_NAME)
     gc.disable()  # next to nothing of an import is garbage; looking for it takes a tenth of the time
     work = importlib.import_module("gateway.runtime.worker").work
-    give_back()
     gc.freeze()  # a worker's collections shall not write to memory that it shares
     try:
         assigned = _fork_workers(channel)

@@ -2,8 +2,6 @@
 
 import gc
 
-from gateway.resilience.freed_memory import give_back
-
 
 def settle_memory(shares_memory: bool = False) -> None:
     """Make garbage collections rare: exempt the objects that exist now, which live as long as the process, and raise
@@ -20,5 +18,3 @@ def settle_memory(shares_memory: bool = False) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-    if not shares_memory:
-        give_back()

@@ -44,7 +44,6 @@ from gateway.config.environment import Environment
 from gateway.config.settings import Config
 from gateway.embedded.servers import EmbeddedServers, dev_key_path
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamUnavailable
-from gateway.resilience.freed_memory import give_back
 from gateway.runtime import control
 from gateway.runtime.control import ControlSocket
 from gateway.runtime.handover import HandoverFailed, Predecessor, Successor
@@ -263,7 +262,6 @@ class Supervisor:
         seconds = time.monotonic() - parts.started
         logs.event("ready", url=url, seconds=round(seconds, 2), version=__version__)
         self._notifier.ready(f"serving on {url}")
-        give_back()
         if for_people:
             docs_address = parts.sockets.docs_address if self._config.reads_own_docs else ""
             key_file = dev_key_path(self._config.state_dir)

@@ -29,10 +29,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway import logs
+from gateway.child.restart_policy import RestartPolicy
 from gateway.config.environment import Environment
 from gateway.config.settings import Config
 from gateway.errors import GatewayError
-from gateway.resilience.restart_policy import RestartPolicy
 from gateway.runtime.channel import READY, REPLACED, Assignment
 from gateway.runtime.fork_server import ForkServer
 from gateway.runtime.silence import Silence, cpu_wait_s

@@ -5,6 +5,7 @@ of a room lowers its budget here; one that adds them says why it raises it.
 """
 
 import ast
+import functools
 import io
 import tokenize
 from pathlib import Path
@@ -14,25 +15,26 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1366,
-    "app": 859,
+    "access": 1482,
+    "app": 867,
     "bench": 9735,
+    "child": 432,
     "cli": 2326,
-    "config": 676,
+    "config": 677,
     "console": 0,
     "embedded": 367,
-    "engines": 19815,
-    "geometry": 1180,
+    "engines": 17143,
+    "geometry": 1400,
     "mcp": 1171,
-    "ocr": 6899,
+    "ocr": 4800,
     "providers": 1961,
-    "resilience": 509,
+    "resilience": 463,
     "runtime": 1429,
     "sanitize": 7397,
     "schemas": 426,
     "services": 3484,
     "shared_state": 1127,
-    "tests": 46496,
+    "tests": 46849,
     "top": 827,
     "web": 3469,
     "wire": 6766,
@@ -66,6 +68,8 @@ def room_of(path: Path) -> str:
     return parts[1] if len(parts) > 2 else "top"
 
 
+@functools.cache
+@functools.cache
 def sums() -> dict[str, int]:
     """Lines of code by room, as they are."""
     found: dict[str, int] = {}

@@ -9,8 +9,8 @@ from gateway.access.api_keys import KeyFile, KeyRequest, KeyStore
 from gateway.access.rate_limits import LocalLimiter
 from gateway.config.server_settings import Limits
 from gateway.domain import Caller
-from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
+from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 from gateway.errors import RateLimited, Unauthenticated
 from gateway.wire.retry_after import retry_after_s

@@ -1,10 +1,9 @@
 """Decides which blocks of a page are its content, from the block model's probabilities and the page's type.
 
 Runs in the parsing processes. The rules: the cells of a table and the items of a list are kept or dropped together; a
-table of data below a kept sentence is kept; neighbours on pages about goods, and blocks at the same place of repeated
-boxes, are judged alike; code near content is kept; comments below a text are dropped, unless the page is a forum;
-documentation loses only what is marked as furniture or is very unlikely to be content; on other pages a second
-rendering of a text is dropped (`repeats`). Knows neither the models nor how blocks are removed.
+table of data below a kept sentence is kept; blocks at the same place of repeated boxes are judged alike; code near
+content is kept; comments below a text are dropped, unless the page is a forum; documentation loses only what is marked
+as furniture or is very unlikely to be content; on other pages a second rendering of a text is dropped (`repeats`).
 """
 
 import itertools
@@ -14,15 +13,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gateway.engines.content import block_model, page_parts, plain_pages, repeats, short_pages
+from gateway.engines.content import block_model, page_parts, repeats, short_pages
 from gateway.engines.content.blocks import TAG_BITS, TextBlock
 from gateway.engines.content.data_tables import keep_tables
 from gateway.engines.content.furniture import SHARE, furniture_of
-from gateway.engines.content.neighbours import judged_with_neighbours
-from gateway.engines.content.opinion import WordPairs, follow
-from gateway.engines.content.prices import is_price, keep_price
-from gateway.engines.content.short_pages import SENTENCE_WORDS, SHORT_WORDS
-from gateway.engines.content.specifications import keep_specifications
+from gateway.engines.content.short_pages import SHORT_WORDS
 
 _CODE_FLOOR = 0.1
 _HEADING_FLOOR = 0.1
@@ -30,9 +25,6 @@ _STRUCTURE_FLOOR = 0.04
 """Least probability of a block that its neighbourhood speaks for: code beside content, a heading over content, a block
 inside documentation. Chosen on the pages of bench/extract.py. At double, code samples and short headings inside kept
 text start to go; at half, menus inside documentation and headings of link lists start to stay."""
-_BETWEEN_FLOOR = 0.2
-"""The same for a sentence between two neighbours that are content. Chosen: at double it adds nothing, at half slogans
-between product data come with it."""
 _FIELD_FLOOR = 0.15
 """The same for a field of a record that is kept. Measured on the development part of bench.extract: at a third and at
 this value lists gain the same; at double the names of goods beside kept prices are lost."""
@@ -60,13 +52,8 @@ _MAX_POSTS_ALIKE = 4
 is the third or fourth. At half, quotes go; at double, labels of short threads stay."""
 _LIKELY = 0.5
 """Probability from which a page type decides: no other type can be likelier."""
-_OF_WRITERS = ("documentation", "forum")
-"""Types of pages about which no second opinion is heard; nor is it about goods."""
 _OF_GOODS = ("product", "listing", "collection")
 """Types of pages on which the labels of buttons stand beside each article."""
-_LOOSE_WORDS = 8
-"""Words of text directly inside the body that are kept on pages that are not short. Chosen: half lets labels such as
-"Free call in 24 hours" in; double loses single sentences."""
 _LIKELIEST_SHARE = 0.1
 """Share of a page's words outside its furniture that its likeliest blocks must hold, where none is likely. Chosen: the
 names in a list of cards are a sixth. At half, the headings over a list of links are the answer; at double, such names
@@ -82,7 +69,7 @@ class PageEvidence:
     """Input of the decision. `comments` marks the blocks of a comment section, `parts` has the bits of page_parts;
     `own_words` counts the running text outside comments; `types` has the probability of each page type
     (page_types.TYPES); `scripted`: the page has scripts; `is_product`: it declares one product; `is_article`:
-    it declares an article; `opinion`: the second opinion, where it was asked."""
+    it declares an article."""
 
     blocks: Sequence[TextBlock]
     comments: Sequence[bool]
@@ -92,7 +79,6 @@ class PageEvidence:
     scripted: bool = False
     is_product: bool = False
     is_article: bool = False
-    opinion: WordPairs | None = None
 
 
 def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
@@ -102,8 +88,6 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     nothing is kept, comments and the like are what the page is about; and where that is nothing either, everything but
     the furniture is kept.
     """
-    if _is_of_goods(page):
-        probabilities = judged_with_neighbours(page.blocks, probabilities)
     labels = [_is_of_goods(page) and bool(part & page_parts.ACTIONS) for part in page.parts]
     # `judged_alike` then lowers the other blocks at the same place of repeated boxes, which are labels too.
     probabilities = [0.0 if label else each for label, each in zip(labels, probabilities, strict=True)]
@@ -120,17 +104,8 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     for aside, lowest in attempts:
         likely = [0.0 if is_aside else probability for probability, is_aside in zip(probabilities, aside, strict=True)]
         keep = _likely_content(page, likely, furniture, lowest)
-        if page.opinion is not None and not _is_unlike_articles(page):
-            follow(page.opinion, page.blocks, likely, keep)
-        _keep_loose(page.blocks, keep)
         others = [any(marks) for marks in zip(furniture, aside, labels, strict=True)]
-        plain_pages.keep_plain(page.blocks, keep, others)
-        short_pages.keep_lists(page.blocks, keep, others)
         keep_tables(page.blocks, keep, others)
-        if page.is_product or _is_of_goods(page):
-            keep_price(page.blocks, page.parts, keep)
-        if page.is_product or page.types["product"] >= _LIKELY:
-            keep_specifications(page.blocks, keep, others)
         least = 0 if lowest else _LIKELIEST_SHARE * own
         if short_pages.is_enough(page.blocks, keep, furniture) and least <= sum(itertools.compress(sizes, keep)):
             return keep
@@ -169,19 +144,6 @@ def _is_of_goods(page: PageEvidence) -> bool:
     return sum(page.types[kind] for kind in _OF_GOODS) >= _LIKELY
 
 
-def _is_unlike_articles(page: PageEvidence) -> bool:
-    return _is_of_goods(page) or max(page.types[kind] for kind in _OF_WRITERS) >= _LIKELY
-
-
-def _keep_loose(blocks: Sequence[TextBlock], keep: list[bool]) -> None:
-    """Keeps text directly inside the body: text written into a table, after the body or without any tags. The model has
-    seen nothing there but links to the content."""
-    is_short = sum(len(block.words) for block in blocks) <= SHORT_WORDS
-    for at, block in enumerate(blocks):
-        if block.element.tag == "body" and not block.link_words and (is_short or len(block.words) >= _LOOSE_WORDS):
-            keep[at] = True
-
-
 def _likely_content(
     page: PageEvidence, probabilities: list[float], furniture: Sequence[bool], lowest: float
 ) -> list[bool]:
@@ -208,42 +170,17 @@ def _likely_content(
             keep[at] = probabilities[at] >= _CODE_FLOOR and any(nearby)
         elif not keep[at] and _HEADING.match(tag):
             keep[at] = probabilities[at] >= _HEADING_FLOOR and _leads_content(blocks, keep, at)
-    _keep_lead(blocks, keep, probabilities)
-    _keep_between(blocks, keep, probabilities)
     if page.types["documentation"] < _LIKELY and page.types["service"] < _LIKELY:
         repeats.drop_copies(blocks, keep)
     if page.types["listing"] + page.types["collection"] >= _LIKELY:
-        fields = zip(blocks, page.parts, probabilities, furniture, strict=True)
         wanted = [
-            ((likely >= _FIELD_FLOOR or _HEADING.match(block.element.tag)) and not outside) or is_price(block, part)
-            for block, part, likely, outside in fields
+            (likely >= _FIELD_FLOOR or bool(_HEADING.match(block.element.tag))) and not outside
+            for block, likely, outside in zip(blocks, probabilities, furniture, strict=True)
         ]
         records = repeats.records_of(blocks)
         repeats.complete_records(blocks, keep, wanted, records)
         repeats.drop_said_twice(blocks, keep, records)
     return keep
-
-
-def _keep_lead(blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float]) -> None:
-    """Keeps a sentence without links directly below the page's title, in the same box: what the page is about."""
-    for at in range(len(blocks) - 1):
-        if keep[at] and blocks[at].element.tag == "h1":
-            lead = blocks[at + 1]
-            is_near = lead.element.getparent() is blocks[at].element.getparent()
-            if is_near and not lead.link_words and len(lead.words) >= SENTENCE_WORDS:
-                keep[at + 1] = keep[at + 1] or probabilities[at + 1] >= _STRUCTURE_FLOOR
-            return
-
-
-def _keep_between(blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float]) -> None:
-    """Keeps a sentence without links whose neighbours in the same box are both content: the page's text goes on."""
-    kept = list(keep)
-    for at in range(1, len(blocks) - 1):
-        block = blocks[at]
-        if keep[at] or block.link_words or len(block.words) < SENTENCE_WORDS or probabilities[at] < _BETWEEN_FLOOR:
-            continue
-        box = block.element.getparent()
-        keep[at] = all(kept[near] and blocks[near].element.getparent() is box for near in (at - 1, at + 1))
 
 
 def _doubted_before_title(blocks: Sequence[TextBlock], sizes: list[int], probabilities: list[float]) -> list[float]:

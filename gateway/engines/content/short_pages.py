@@ -5,9 +5,7 @@ Runs in the parsing processes. Knows neither models nor page types.
 
 import itertools
 import operator
-import re
 from collections.abc import Sequence
-from typing import Any
 
 from gateway.engines.answer.word_count import unparted_words
 from gateway.engines.content.blocks import TAG_BITS, TextBlock
@@ -42,11 +40,6 @@ beside it. Its half reads the menus of pages that scripts draw; at most 1 can be
 _LOST_SHARE = 0.04
 """A longer page of which less is kept is a list of links or a table that the model takes for menus. Chosen: a heading
 over a long index. At double, teasers around a short article come with it; at half, the heading alone is the answer."""
-_LIST_TAGS = frozenset({"ul", "ol", "li", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "td", "th"})
-_MAX_LIST_DEPTH = 8
-"""Elements from an entry to the box of its list. Chosen: a list in a list has four. At half these are lost; at double
-nothing more is found."""
-_HEADING = re.compile(r"^h[1-6]$")
 _INDEX_TAGS = FURNITURE_TAGS | TAG_BITS["header"]
 
 
@@ -59,37 +52,6 @@ def is_enough(blocks: Sequence[TextBlock], keep: Sequence[bool], furniture: Sequ
     if not own and kept < _LISTED_WORDS and not any(map(_is_sentence, itertools.compress(blocks, keep))):
         return False  # labels of a footer, of a page that scripts draw
     return kept > 0 and kept >= (_KEPT_SHARE if own <= SHORT_WORDS else _LOST_SHARE) * own
-
-
-def keep_lists(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[bool]) -> None:
-    """Keeps on a short page the lists and tables that stand under a heading in the same box as a kept sentence before
-    them: its text goes on there. Menus and lists of other pages have a box of their own. `others`: the blocks that are
-    known to be no content."""
-    if _words(blocks, list(map(operator.not_, others))) > SHORT_WORDS:
-        return
-    boxes: set[Any] = set()
-    sections: dict[Any, int] = {}
-    for at, block in enumerate(blocks):
-        if keep[at] and _is_sentence(block):
-            boxes.add(block.element.getparent())
-        if _HEADING.match(block.element.tag):
-            sections[block.element] = at
-        if not keep[at] and not others[at]:
-            heading = sections.get(_before_list(block.element, boxes))
-            if heading is not None and not others[heading]:
-                keep[at] = keep[heading] = True
-
-
-def _before_list(element: Any, boxes: set[Any]) -> Any:
-    """The element directly before the list or table that holds this one; None unless a box is its parent."""
-    for _ in range(_MAX_LIST_DEPTH):
-        box = element.getparent()
-        if element.tag not in _LIST_TAGS or box is None:
-            return None
-        if box in boxes:
-            return element.getprevious()
-        element = box
-    return None
 
 
 def whole_text(

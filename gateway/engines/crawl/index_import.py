@@ -17,10 +17,8 @@ from gateway.engines.documents.parse_pool import ParsePool
 from gateway.engines.fetch.errors import FetchFailed, SkippedUrl
 from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.fetch.urls import canonical, from_caller, parse_url
-from gateway.engines.index.batch import IndexBatch
-from gateway.engines.index.page_rows import IndexedPage
-from gateway.engines.index.port import Index
-from gateway.engines.index.schema import SHARED
+from gateway.engines.index.port import Index, IndexBatch
+from gateway.engines.index.rows import SHARED, IndexedPage
 from gateway.errors import InvalidRequest
 
 MAX_FILE_BYTES = 10_485_760

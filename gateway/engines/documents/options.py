@@ -10,7 +10,7 @@ class ExtractOptions:
 
     `task` "page" reads a page (see `engines.documents.page`), "file" one of a request: its content is bytes,
     UTF-8, since a `str` may take four bytes a character and is made once it is known what stands around it. "sitemap"
-    reads a sitemap (see engines.documents.sitemap_xml), for which the other fields mean nothing; "shorten" cuts texts
+    reads a sitemap (see engines.documents.feeds), for which the other fields mean nothing; "shorten" cuts texts
     (see engines.documents.shortening), "picture" draws page `number` of a document, "plain picture" turns one upright
     (see engines.documents.page_picture). `depth` is basic or advanced, `format` markdown or text. `query` asks for what
     of the page answers it, `fragment` for one section; of a result longer than `most_chars` (0: any) the sections are

@@ -1,6 +1,6 @@
 """The server's pool of parse processes: started at first use, replaced when one hangs, dies or has grown old.
 
-The server itself never imports lxml or trafilatura: they are large, and hostile pages may crash or block them, so they
+The server itself never imports lxml: it is large, and hostile pages may crash or block them, so they
 run in processes that can be killed. A job waits for its turn, dealt out by key, and is bounded in time; a job that is
 cancelled or too slow ends the process it runs in. Protocol: see `parse_worker`. Knows nothing of HTML.
 
@@ -24,6 +24,7 @@ from dataclasses import asdict
 
 import orjson
 
+from gateway.child.restart_policy import RestartPolicy
 from gateway.domain import Json
 from gateway.engines.documents.memory_limit import out_of_memory
 from gateway.engines.documents.options import ExtractOptions
@@ -32,7 +33,6 @@ from gateway.engines.documents.signatures import is_document
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.errors import EngineMissing, Overloaded
 from gateway.resilience.fair_queue import HALF, FairQueue, QueueFull
-from gateway.resilience.restart_policy import RestartPolicy
 
 _JOBS_PER_PROCESS = 2_000
 """After so many jobs a process is replaced, to return fragmented memory. Chosen: the 0.13 s of a start and first page

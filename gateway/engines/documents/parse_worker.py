@@ -20,11 +20,11 @@ import orjson
 
 from gateway.domain import Json
 from gateway.engines.documents import shortening
-from gateway.engines.documents.memory_limit import KeptMemory, limited_memory
+from gateway.engines.documents.feeds import read_sitemap
+from gateway.engines.documents.memory_limit import limited_memory
 from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.page_picture import page_picture, plain_picture
-from gateway.engines.documents.sitemap_xml import read_sitemap
 from gateway.errors import EngineMissing, GatewayError
 
 MAX_STACK_FRAMES = 3_000
@@ -42,7 +42,7 @@ _LENGTH = struct.Struct(">I")
 _TASKS: dict[str, Callable[[bytes, ExtractOptions], Json]] = {
     "page": extract,
     "file": extract,
-    "sitemap": lambda body, _: read_sitemap(body),
+    "sitemap": lambda body, options: read_sitemap(body, options.url),
     "shorten": lambda body, _: shortening.run(body),
     "picture": lambda body, options: page_picture(body, options.number),
     "plain picture": lambda body, _: plain_picture(body),
@@ -56,7 +56,7 @@ def main() -> None:
     gc.set_threshold(_COLLECTED_OBJECTS)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.setrecursionlimit(MAX_STACK_FRAMES)
-    source, sink, kept = sys.stdin.buffer, sys.stdout.buffer, KeptMemory()
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
     while (header := _read_frame(source)) is not None:
         body = _read_frame(source)
         if body is None:
@@ -70,7 +70,6 @@ def main() -> None:
         sink.flush()
         gc.collect(1)
         del body, answer, content
-        kept.settle()
 
 
 def _read_frame(source: BinaryIO) -> bytes | None:

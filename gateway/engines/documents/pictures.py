@@ -12,10 +12,16 @@ from gateway.domain import Json
 from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.parse_pool import ParsePool
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest
-from gateway.ocr.image.decode import is_plain
 from gateway.ports import PagePicture, PictureOcr, PictureText
 from gateway.resilience.work_time import WorkTime
 from gateway.wire.image_header import ImageInfo
+
+PLAIN = ("image/png", "image/jpeg")
+
+
+def is_plain(info: ImageInfo) -> bool:
+    """Whether a picture may be sent to an OCR upstream as it is: PNG or JPEG, upright, opaque."""
+    return info.mime in PLAIN and info.orientation == 1 and not info.has_alpha
 
 
 class PooledPictures:

@@ -2,7 +2,7 @@
 
 Three forms, read 2026-11-22: `__NEXT_DATA__` (Next's pages router) and its like, `self.__next_f.push` (the flight data
 of Next's app router), and other `application/json` scripts of applications. Nothing is trusted: it may be anything, or
-as long as a page. JSON-LD is read elsewhere (`engines.html.metadata`). Runs in the parsing processes.
+as long as a page. JSON-LD is read in the same way. Runs in the parsing processes.
 """
 
 import html
@@ -49,13 +49,23 @@ class EmbeddedState:
     def __init__(self, root: Any) -> None:
         self._sources: list[tuple[bool, str]] = []
         """(is flight data, source)."""
+        self._json_ld: list[str] = []
         left = _MAX_CHARS
         for script in root.iter("script"):
             source = script.text or ""
             is_flight = source.lstrip().startswith(_FLIGHT)
-            if len(source) <= left and (is_flight or script.get("id") in _STATE_IDS):
+            if len(source) <= left and "ld+json" in (script.get("type") or "").lower():
+                left -= len(source)
+                self._json_ld.append(source)
+            elif len(source) <= left and (is_flight or script.get("id") in _STATE_IDS):
                 left -= len(source)
                 self._sources.append((is_flight, source))
+
+    def described(self) -> str:
+        """What the page's JSON-LD says in sentences, and the entries of its lists; empty when there is none."""
+        budget = _Budget()
+        parts = [part for source in self._json_ld for part in _prose(_decoded(source), budget)]
+        return "\n\n".join(dict.fromkeys(part for part in parts if part))[:_MAX_TEXT_CHARS]
 
     def text(self) -> str:
         """The prose of the data, in paragraphs; empty when there is none."""
@@ -106,6 +116,9 @@ def _prose(value: Any, budget: _Budget, key: str = "", depth: int = 0) -> Iterat
             if not _SETTINGS.search(name):
                 yield from _prose(inner, budget, name, depth + 1)
     elif isinstance(value, list):
+        if value and all(isinstance(each, str) and " " in each for each in value):
+            yield "\n".join(f"- {text}" for each in value if (text := _plain(each)))  # ingredients, steps
+            return
         for inner in value:
             yield from _prose(inner, budget, key, depth + 1)
     elif isinstance(value, str) and value:

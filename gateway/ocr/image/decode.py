@@ -20,7 +20,6 @@ from typing import Any
 from gateway.errors import InvalidRequest
 from gateway.ocr.extras import pillow, vision
 from gateway.wire import image_header
-from gateway.wire.image_header import ImageInfo, read_header
 
 # Bytes before a marker that belong to nothing are padding of some cameras; more are coded data that was lost.
 # cameras pad to 16 or 32 bytes.
@@ -231,33 +230,3 @@ def _on_white(image: Any, reduction: int) -> Any:
 
 
 # Of the new file. As base64 it fits into an answer of a parsing process (`parse_process`).
-PLAIN = ("image/png", "image/jpeg")
-MAX_BYTES = 45_000_000
-# Pillow's documentation names 95 as the most that is worth its bytes.
-JPEG_QUALITY = 95
-# zlib level 0 to 9. near the speed of 1; higher levels take several times as long for a tenth of the bytes.
-PNG_COMPRESSION = 3
-
-
-def is_plain(info: ImageInfo) -> bool:
-    """Whether an image may be sent as it is."""
-    return info.mime in PLAIN and info.orientation == 1 and not info.has_alpha
-
-
-def plain_image(data: bytes) -> tuple[bytes, str]:
-    """The image upright, on white, its first frame, as a PNG or JPEG file, and its media type.
-
-    Raises InvalidRequest when it cannot be decoded, EngineMissing without Pillow.
-    """
-    pillow()
-    image = upright_rgb(open_image(data))
-    out = io.BytesIO()
-    if read_header(data).mime == "image/jpeg":
-        image.save(out, "JPEG", quality=JPEG_QUALITY)
-        kind = "image/jpeg"
-    else:
-        image.save(out, "PNG", compress_level=PNG_COMPRESSION)
-        kind = "image/png"
-    if out.tell() > MAX_BYTES:
-        raise InvalidRequest("the image is too large once it is a PNG; send it smaller", code="image_too_large")
-    return out.getvalue(), kind

@@ -22,7 +22,7 @@ PAGE = f"""<html><head><title>Options</title></head><body><main>
 def anchors() -> list[Anchor]:
     root = parse(PAGE)
     mark_anchors(root)
-    return anchors_of(main_content(root, read_head(root, "https://x.test/"), "basic").region)
+    return anchors_of(main_content(root, read_head(root, "https://x.test/")).region)
 
 
 def part(fragment: str, form: str = "markdown") -> str:
