@@ -266,7 +266,24 @@ def prints(maker: Maker) -> None:
             maker.keep_pdf("print", maker.groff_pdf("\n".join(text.split("\n")[:160]), "-mandoc"), hows)
 
 
-GOODS = ["Copy paper", "Fountain pen", "Ring binder", "Delivery", "Desk lamp", "Oat milk 1 l", "Rye bread", "Toner XL", "USB cable 2 m", "Stamps", "Coffee beans", "Soap", "Battery AA x4", "Notebook A5", "Blue ink", "Envelope C5"]
+GOODS = [
+    "Copy paper",
+    "Fountain pen",
+    "Ring binder",
+    "Delivery",
+    "Desk lamp",
+    "Oat milk 1 l",
+    "Rye bread",
+    "Toner XL",
+    "USB cable 2 m",
+    "Stamps",
+    "Coffee beans",
+    "Soap",
+    "Battery AA x4",
+    "Notebook A5",
+    "Blue ink",
+    "Envelope C5",
+]
 
 
 def _money(value: int, style: int) -> str:
