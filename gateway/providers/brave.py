@@ -10,15 +10,18 @@ from html import unescape
 from typing import Any
 
 from gateway.domain import Json, SearchRequest
-from gateway.providers.search_adapter import (
+from gateway.providers.search import (
     PROBE_TIMEOUT_S,
+    ProviderRequest,
     PublicSite,
     SearchAdapter,
+    alpha2,
     image,
     phrase_or_words,
+    will_filter,
+    with_images,
     with_sites,
 )
-from gateway.providers.search_http import ProviderRequest, will_filter, with_images
 from gateway.wire.untrusted_json import list_in, table_in, tables_in
 
 BASE_URL = "https://api.search.brave.com"
@@ -36,9 +39,10 @@ _WIDE_COUNT = "20"
 _MAX_SNIPPETS = 4
 """Snippets joined into `content`. Chosen: at double a search costs twice the tokens, at half it says less."""
 _RANGES = {"day": "pd", "week": "pw", "month": "pm", "year": "py"}
-_COUNTRIES = frozenset(
-    "ar au at be br ca cl cn dk fi fr de gr hk in id it jp my mx nl nz no ph pl pt ru sa za kr es se ch tw tr gb us".split()
-)
+_COUNTRIES = frozenset((
+    "ar", "au", "at", "be", "br", "ca", "cl", "cn", "dk", "fi", "fr", "de", "gr", "hk", "in", "id", "it", "jp", "my",
+    "mx", "nl", "nz", "no", "ph", "pl", "pt", "ru", "sa", "za", "kr", "es", "se", "ch", "tw", "tr", "gb", "us",
+))  # fmt: skip
 """The countries that Brave searches by."""
 _TAGS = re.compile(r"<[^>]{1,100}>")
 _HINTS = {

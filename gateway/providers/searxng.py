@@ -7,8 +7,15 @@ the query, and the service filters again. Knows no HTTP beyond `SearchHttp`.
 from typing import Any
 
 from gateway.domain import Json, SearchRequest
-from gateway.providers.search_adapter import PublicSite, SearchAdapter, image, phrase_or_words
-from gateway.providers.search_http import ProviderRequest, will_filter, with_images
+from gateway.providers.search import (
+    ProviderRequest,
+    PublicSite,
+    SearchAdapter,
+    image,
+    phrase_or_words,
+    will_filter,
+    with_images,
+)
 from gateway.wire.untrusted_json import tables_in, words_of
 
 CAPABILITIES = frozenset({"max_results", "topic", "time_range", "include_images", "include_image_descriptions"})

@@ -12,16 +12,18 @@ from typing import Any
 
 from gateway.domain import Json, SearchRequest
 from gateway.errors import UpstreamError, UpstreamRefused
-from gateway.providers.country_codes import alpha2
-from gateway.providers.search_adapter import (
+from gateway.providers.search import (
     PROBE_TIMEOUT_S,
+    ProviderRequest,
     PublicSite,
     SearchAdapter,
+    alpha2,
     image,
     phrase_or_words,
+    will_filter,
+    with_images,
     with_sites,
 )
-from gateway.providers.search_http import ProviderRequest, will_filter, with_images
 from gateway.wire.untrusted_json import tables_in
 
 BASE_URL = "https://google.serper.dev"

@@ -8,9 +8,16 @@ import time
 from typing import Any
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
-from gateway.providers.result_shape import failure_in_shape, pages_in_shape, web_address
-from gateway.providers.search_adapter import PROBE_TIMEOUT_S, PublicSite, SearchAdapter, phrase_or_words
-from gateway.providers.search_http import ProviderRequest
+from gateway.providers.search import (
+    PROBE_TIMEOUT_S,
+    ProviderRequest,
+    PublicSite,
+    SearchAdapter,
+    failure_in_shape,
+    pages_in_shape,
+    phrase_or_words,
+    web_address,
+)
 from gateway.wire.untrusted_json import tables_in
 
 BASE_URL = "https://api.tavily.com"

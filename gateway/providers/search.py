@@ -1,28 +1,127 @@
-"""HTTP client for search providers: time limit, one repeat, and errors that say what the operator must do.
+"""What search providers have in common: the HTTP client, the shape of results, operators of queries.
 
-Knows no provider's fields. An error's message has our own words alone; the provider's message, which may repeat the
-query, goes into `quoted`, without the secrets that were sent in headers.
+`SearchAdapter` is the base of each provider, whose module knows its fields. An error's message has our own words alone;
+the provider's message, which may repeat the query, goes into `quoted`, without the secrets that were sent in headers.
 """
 
 import asyncio
+import math
 import re
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import aiohttp
 import orjson
 
-from gateway import trace
-from gateway.domain import Json, SearchRequest
+from gateway import schemas, trace
+from gateway.domain import Json, SearchRequest, WebCall
 from gateway.engines.fetch.header_limits import are_headers_too_large
+from gateway.engines.fetch.urls import MAX_URL_CHARS
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.key_scrubber import scrub_keys
-from gateway.providers.egress import DIRECT, Egress
-from gateway.providers.http import decoded_answer
+from gateway.providers.http import DIRECT, Egress, decoded_answer
 from gateway.resilience.slices import in_slices
 from gateway.wire.repaired_json import without_lone_surrogates
 from gateway.wire.retry_after import retry_after_s
+from gateway.wire.untrusted_json import MOST_RESULTS, tables_in
+
+
+def alpha2(name: str | None) -> str | None:
+    """The code in lower case (`de`) of a country's English name in lower case; None for no or an unknown name."""
+    codes: list[str] = schemas.load("country")["x-codes"].get(name, [])
+    return codes[0] if codes else None
+
+
+_WEB = re.compile(r"https?://[^\s/?#\\@\x00-\x1f\x7f]++([/?#][^\s\\\x00-\x1f\x7f]*+)?", re.IGNORECASE)
+_MAX_TITLE_CHARS = 1_000
+"""Of a title, and of an image's description. Chosen: the budget of a result counts only texts; titles have at most a
+few hundred characters. At half none is lost, at double twenty results have 40,000 characters beside their texts."""
+
+
+def in_shape(data: Json) -> Json:
+    """`data` of an adapter's search with its `results` and `images` in their form: in place, and returned."""
+    data["results"] = [shaped for result in data["results"][:MOST_RESULTS] if (shaped := _result(result)) is not None]
+    data["images"] = _images(data.get("images"))
+    return data
+
+
+def pages_in_shape(raw: list[Json]) -> list[Json]:
+    """Pages that a provider has read, `{url, title, raw_content, favicon?, images?}`; one without an address is left
+    out."""
+    pages = []
+    for page in raw:
+        url = web_address(page.get("url"))
+        if url is None:
+            continue
+        text = {"raw_content": _text(page.get("raw_content")), "title": _text(page.get("title"))[:_MAX_TITLE_CHARS]}
+        shaped = page | {"url": url} | text
+        if "favicon" in page:
+            shaped["favicon"] = web_address(page["favicon"])
+        if "images" in page:
+            shaped["images"] = _images(page["images"])
+        pages.append(shaped)
+    return pages
+
+
+def failure_in_shape(raw: Json) -> Json:
+    """`{url, error}` of a page that a provider could not read."""
+    return {"url": _text(raw.get("url"))[:MAX_URL_CHARS], "error": _text(raw.get("error"))[:300] or "not extracted"}
+
+
+def web_address(value: object) -> str | None:
+    """An http(s) URL of at most MAX_URL_CHARS without blanks and control characters; None for anything else."""
+    if not isinstance(value, str) or len(value) > MAX_URL_CHARS:
+        return None
+    address = f"https:{value}" if value.startswith("//") else value
+    return address if _WEB.fullmatch(address) else None
+
+
+def _result(raw: Json) -> Json | None:
+    url = web_address(raw.get("url"))
+    if url is None:
+        return None
+    shaped = raw | {
+        "url": url,
+        "title": _text(raw.get("title"))[:_MAX_TITLE_CHARS] or url,
+        "content": _text(raw.get("content")),
+        "score": _score(raw.get("score")),
+    }
+    if "published_date" in raw:
+        shaped["published_date"] = _text(raw["published_date"])
+    if "raw_content" in raw:
+        shaped["raw_content"] = raw["raw_content"] if isinstance(raw["raw_content"], str) else None
+    if "favicon" in raw:
+        shaped["favicon"] = web_address(raw["favicon"])
+    if "images" in raw:
+        shaped["images"] = _images(raw["images"])
+    return shaped
+
+
+def _images(raw: Any) -> list[Any]:
+    """Addresses, or `{url, description}`, as they came."""
+    images: list[Any] = []
+    for each in raw[:MOST_RESULTS] if isinstance(raw, list) else []:
+        is_described = isinstance(each, dict)
+        url = web_address(each.get("url") if is_described else each)
+        if url is not None:
+            described = (
+                {"url": url, "description": _text(each.get("description"))[:_MAX_TITLE_CHARS]} if is_described else url
+            )
+            images.append(described)
+    return images
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _score(value: object) -> float:
+    """A number from 0 to 1; 0 for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return 0.0
+    return value if 0 <= value <= 1 else 0.0
+
 
 MAX_ANSWER_BYTES = 16_777_216
 """Of an answer, decompressed. Chosen: twenty results with raw content are a few MB; at half long pages could exceed it,
@@ -234,3 +333,97 @@ def _retry_after_s(headers: Mapping[str, str]) -> float | None:
         return retry_after_s(headers["Retry-After"])
     reset = headers.get("X-RateLimit-Reset", "").partition(",")[0].strip()
     return float(reset) if reset.isdecimal() and len(reset) < 5 else None
+
+
+PROBE_TIMEOUT_S = 5
+_PROBE_LIMIT_S = 10
+"""Of one request of a probe, and of a probe with its repeat. Chosen: status is shown to people, who wait; a slower
+provider is as good as down."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicSite:
+    """A provider's public address (empty when every operator has one of his own), the header that carries the key with
+    what stands before it there, and the hints of `ProviderSite`."""
+
+    base_url: str
+    key_header: str
+    key_prefix: str = ""
+    status_hints: Mapping[int, str] = field(default_factory=dict)
+
+
+class SearchAdapter:
+    """`key` is the API key; an empty `base_url` means the public service; `timeout_s` is for searches; `egress`: how
+    requests leave for it."""
+
+    name: ClassVar[str]
+    capabilities: ClassVar[frozenset[str]]
+    results_are_per_key = False
+    site: ClassVar[PublicSite]
+    probe_request: ClassVar[ProviderRequest]
+    """The cheapest request that needs the key."""
+
+    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0, egress: Egress = DIRECT) -> None:
+        site = self.site
+        headers = {"Accept": "application/json"} | ({site.key_header: f"{site.key_prefix}{key}"} if key else {})
+        self._http = SearchHttp(
+            ProviderSite(self.name, base_url or site.base_url, headers, timeout_s, site.status_hints, egress)
+        )
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._http.close()
+
+    async def probe(self) -> str | None:
+        """See ports.SearchProvider."""
+        try:
+            async with asyncio.timeout(_PROBE_LIMIT_S):
+                await self._ask(self.probe_request)
+        except GatewayError as error:
+            return error.message
+        except TimeoutError:
+            return f"the search provider {self.name} did not answer in time"
+        return None
+
+    async def search(self, request: SearchRequest, call: WebCall) -> Json:
+        """See ports.SearchProvider."""
+        return in_shape(await self._search(request))
+
+    async def _search(self, request: SearchRequest) -> Json:
+        """`{results, images, ignored?, note?}`, with fields as the provider sent them. Raises as `_ask` does."""
+        raise NotImplementedError
+
+    def _listed(self, answer: Json, field: str, *, is_optional: bool = False) -> list[Json]:
+        """The objects of a list in the answer. Raises UpstreamError when there is no such list: it is another kind of
+        answer then, which says nothing of what could be found. `is_optional`: providers that leave out empty lists."""
+        value = answer.get(field)
+        if isinstance(value, list) or (is_optional and value is None and "error" not in answer):
+            return tables_in(answer, field)
+        raise UpstreamError(
+            f"the search provider {self.name} answered without a list of results; the operator should check "
+            "search.base_url"
+        )
+
+    async def _ask(self, request: ProviderRequest) -> Json:
+        """As SearchHttp.ask."""
+        return await self._http.ask(request)
+
+
+def phrase_or_words(request: SearchRequest) -> str:
+    """The query, as one phrase in quotation marks for an exact match that has none of its own."""
+    return f'"{request.query}"' if request.exact_match and '"' not in request.query else request.query
+
+
+def with_sites(query: str, request: SearchRequest, fits: Callable[[str], bool]) -> str:
+    """The query with the request's domains as operators behind it, those of them with which it still `fits`."""
+    operators = [" OR ".join(f"site:{name}" for name in request.include_domains)] if request.include_domains else []
+    for operator in (*operators, *(f"-site:{name}" for name in request.exclude_domains)):
+        longer = f"{query} {operator}"
+        if fits(longer):
+            query = longer
+    return query
+
+
+def image(url: Any, title: Any, request: SearchRequest) -> Any:
+    """An image as the web tools show it: its address, with its description when the request asks for it."""
+    return {"url": url, "description": title} if request.include_image_descriptions else url

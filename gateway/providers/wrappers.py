@@ -1,21 +1,136 @@
-"""FanOutUpstream: turns a request for several answers (`n`) into requests for one answer each, side by side.
+"""Upstreams around an upstream: a queue before it, one that is woken for a call, one that asks for several answers.
 
-llama.cpp gives at most as many answers as it has slots and counts the tokens of one of them (tried 2026-11-21); with
-one request for each answer it gives any number, and the counts add up. Knows no HTTP.
+Each implements ports.CompletionUpstream and knows no HTTP. llama.cpp gives at most as many answers as it has slots and
+counts the tokens of one of them (tried 2026-11-21), so `FanOutUpstream` sends a request for each answer.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from gateway.config.model_settings import Upstream
 from gateway.domain import Json, RequestStats
-from gateway.errors import UpstreamError
+from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.ports import CompletionUpstream
+from gateway.resilience.fair_queue import FairQueue, QueueFull
 from gateway.wire import repaired_json
+
+_SPARE_PART = 4
+"""One call in so many is sent beyond the configured number, for keys that have none. Chosen: enough for the short calls
+of a second key; at double the part, a server is given half more calls than it was said to serve; at half, two short
+calls at once wait for the first key's long ones."""
+_BUSY_RETRY_AFTER_S = 5.0
+"""Suggested to callers who are refused. Chosen: about one short answer of the embedded model; at half clients are
+refused more often, at double places stay free longer."""
+
+
+class QueuedUpstream:
+    """A decorator of one ports.CompletionUpstream.
+
+    A call holds one of the slots of `queue`, for the key in its `stats`, from before it is sent until its answer ends.
+    One that finds the queue full, or waits for `wait_limit_s` seconds, raises UpstreamRefused with status 429.
+    """
+
+    def __init__(self, upstream: CompletionUpstream, queue: FairQueue, wait_limit_s: float) -> None:
+        self._upstream = upstream
+        self._queue = queue
+        self._wait_limit_s = wait_limit_s
+
+    @property
+    def name(self) -> str:
+        """The name of the upstream inside."""
+        return self._upstream.name
+
+    async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
+        """See ports.CompletionUpstream. Raises UpstreamRefused, status 429."""
+        async with self._slot(stats.key_id):
+            return await self._upstream.complete(body, stats, route=route)
+
+    async def stream(
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
+    ) -> AsyncGenerator[list[bytes], None]:
+        """See ports.CompletionUpstream. Raises UpstreamRefused, status 429."""
+        async with self._slot(stats.key_id), aclosing(self._upstream.stream(body, stats, route=route)) as events:
+            async for batch in events:
+                yield batch
+
+    @asynccontextmanager
+    async def _slot(self, key_id: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self._wait_limit_s):
+                await self._queue.acquire(key_id)
+        except (QueueFull, TimeoutError):
+            raise UpstreamRefused(
+                f"the model has {len(self._queue) + self._queue.waiting} callers already; try again later",
+                status=429,
+                code="rate_limit_exceeded",
+                retry_after_s=_BUSY_RETRY_AFTER_S,
+            ) from None
+        try:
+            yield
+        finally:
+            self._queue.release(key_id)
+
+
+def queued_as_configured(upstream: CompletionUpstream, settings: Upstream) -> CompletionUpstream:
+    """The upstream behind a queue for `settings.concurrent` calls at once; the upstream itself when that is 0."""
+    slots = settings.concurrent
+    if not slots:
+        return upstream
+    queue = FairQueue(slots, spare=max(1, slots // _SPARE_PART))
+    return QueuedUpstream(upstream, queue, settings.first_byte_timeout_s)
+
+
+_FINGERPRINT = re.compile(rb'"system_fingerprint":"[^"\\]*"')
+"""The field as llama.cpp writes it into a chunk. It is the same in all chunks of a stream."""
+
+
+class OnDemandUpstream:
+    """A decorator of one ports.CompletionUpstream, for an embedded server that is started on demand.
+
+    `wake` starts the server unless it runs and returns when it answers; it raises GatewayError. `fingerprint`, unless
+    empty, replaces the `system_fingerprint` of answers.
+    """
+
+    def __init__(self, upstream: CompletionUpstream, wake: Callable[[], Awaitable[None]], fingerprint: str) -> None:
+        self._upstream = upstream
+        self._wake = wake
+        self._fingerprint = fingerprint
+        self._our_field = b'"system_fingerprint":' + orjson.dumps(fingerprint)
+
+    @property
+    def name(self) -> str:
+        """The name of the upstream inside."""
+        return self._upstream.name
+
+    async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
+        """See ports.CompletionUpstream. Raises what `wake` raises."""
+        await self._wake()
+        answer = await self._upstream.complete(body, stats, route=route)
+        if self._fingerprint:
+            answer["system_fingerprint"] = self._fingerprint
+        return answer
+
+    async def stream(
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
+    ) -> AsyncGenerator[list[bytes], None]:
+        """See ports.CompletionUpstream. Raises what `wake` raises.
+
+        Chunks are changed by their bytes. Naive form: decode each, replace the field where it is, encode it again.
+        """
+        their_field = b""
+        await self._wake()
+        async with aclosing(self._upstream.stream(body, stats, route=route)) as events:
+            async for batch in events:
+                if self._fingerprint and not their_field and (match := _FINGERPRINT.search(b"".join(batch))):
+                    their_field = match[0]
+                yield [data.replace(their_field, self._our_field) for data in batch] if their_field else batch
+
 
 _WAITING_BATCHES = 16
 """Batches of all streams together that wait for a slow reader. Chosen: any bound makes the upstreams wait for the
