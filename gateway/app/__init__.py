@@ -13,8 +13,7 @@ from functools import partial
 from aiohttp import web
 
 from gateway.access.budgets import OwnUse
-from gateway.app.embedding import local_embedder, passage_vectors
-from gateway.app.models import completion_service, guardrail, image_loader, ocr_service
+from gateway.app.models import completion_service, guardrail, image_loader, local_embedder, ocr_service, passage_vectors
 from gateway.app.routes import Handlers, admin_rows, endpoint_table
 from gateway.app.sampler import Sampler
 from gateway.app.shared import SharedParts, shared_parts
@@ -34,9 +33,8 @@ from gateway.embedded.servers import Embedded
 from gateway.engines.documents.pictures import PooledPictures, PooledPixels
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.vectors import PassageVectors
-from gateway.mcp.cancellations import Cancellations
 from gateway.mcp.dispatcher import Dispatcher
-from gateway.mcp.running_calls import RunningCalls
+from gateway.mcp.running_calls import Cancellations, RunningCalls
 from gateway.mcp.tools import Searched
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer

@@ -16,7 +16,7 @@ import orjson
 from yarl import URL
 
 from gateway import trace
-from gateway.config.server_settings import Secret
+from gateway.config.settings import Secret
 from gateway.engines.fetch.bounded_answers import BoundedConnector
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge, steps_of
 from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large

@@ -11,7 +11,7 @@ from contextlib import aclosing
 
 import orjson
 
-from gateway.config.model_settings import Upstream
+from gateway.config.settings import Upstream
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
 from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer, egress_of

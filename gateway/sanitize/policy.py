@@ -16,7 +16,7 @@ An entry of `sanitize.actions` holds for an entity's certain and likely findings
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.sanitize.text import GRADED, RANK
 
 Action: TypeAlias = Literal["block", "redact", "flag", "off"]

@@ -11,8 +11,7 @@ from aiohttp import web
 
 from gateway.access.keys import KeyFile, KeyRequest, KeyStore
 from gateway.access.rate_limits import BadKeyLimiter, Limiter
-from gateway.config.sanitize_settings import Sanitize
-from gateway.config.server_settings import Limits
+from gateway.config.settings import Limits, Sanitize
 from gateway.mcp.dialect import WebSearchDialect
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls

@@ -24,7 +24,7 @@ from gateway.errors import ContentBlocked, GatewayError, InvalidRequest
 from gateway.mcp.dialect import WebSearchDialect
 from gateway.mcp.messages import ResultForm, ToolCall, ToolOutcome, failed, succeeded
 from gateway.mcp.tools import Tool
-from gateway.resilience.shared_cache import SharedCache
+from gateway.resilience.bounded_cache import SharedCache
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.websearch.filters import domain_of, on_domain
 from gateway.services.websearch.results import fit

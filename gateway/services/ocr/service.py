@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from gateway.domain import Event, EventBatch, EventStream, Json, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, UpstreamRefused, UpstreamTimeout
 from gateway.ports import PictureText
-from gateway.resilience.work_time import WorkTime
+from gateway.resilience.fair_queue import WorkTime
 from gateway.services.ocr.request import (
     Document,
     Documents,

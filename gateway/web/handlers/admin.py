@@ -10,7 +10,7 @@ from aiohttp import web
 
 from gateway import schemas
 from gateway.access.usage import GROUPS, UsageReader, is_day
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.domain import Json
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.sanitize.report import preview

@@ -10,9 +10,8 @@ import pytest
 import uvloop
 from aiohttp import web
 
-from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment
-from gateway.config.loader import load_config
+from gateway.config.loader import ConfigError, load_config
 from gateway.errors import UpstreamError, UpstreamUnavailable
 from gateway.providers.http import DIRECT, UNREACHABLE, Egress, HttpClient, Timeouts, egress_of
 from gateway.providers.search import ProviderRequest, ProviderSite, SearchHttp

@@ -13,8 +13,7 @@ from aiohttp import web
 
 from gateway.access.keys import KeyFile, KeyRequest, KeyStore
 from gateway.access.rate_limits import BadKeyLimiter, Limiter
-from gateway.config.sanitize_settings import Sanitize
-from gateway.config.server_settings import Limits
+from gateway.config.settings import Limits, Sanitize
 from gateway.domain import Event, EventBatch, EventStream
 from gateway.errors import GatewayError, UpstreamError
 from gateway.mcp.dialect import WebSearchDialect
