@@ -46,6 +46,11 @@ from gateway.resilience.bounded_cache import BoundedCache
 from gateway.resilience.circuit_breaker import BreakerPolicy, CircuitBreaker
 from gateway.wire.chat.request import UpstreamOptions
 
+# When an upstream may be called again: the figures of its circuit breaker, the retry budget, the order of upstreams.
+#
+# Figures follow the practice of Envoy (outlier detection, retry budgets) and Google SRE ("Addressing Cascading
+# Failures"), read 2026-11-21. Time is monotonic seconds.
+
 UPSTREAM_BREAKER = BreakerPolicy(
     failures_in_a_row=5,
     share_min_calls=20,

@@ -24,6 +24,10 @@ from gateway.wire.chat.stream import ChatStream, require_json
 from gateway.wire.image_header import media_type
 from gateway.wire.untrusted_json import count_in, table_in
 
+# Replaces image URLs in messages by the images themselves, so that no upstream fetches an address of a caller.
+#
+# Knows no HTTP: `ports.ImageSource` fetches.
+
 MAX_IMAGES = 8
 """Images in one request. Chosen: eight of MAX_IMAGE_BYTES are 160 MiB in memory; at double twice that, at half a
 document of more than four pages needs several requests. The OCR route's messages and documentation name it."""
@@ -108,6 +112,10 @@ def _copy_image_part(part: Json) -> Json:
         image = {"url": image, **({"detail": part["detail"]} if part.get("detail") else {})}
     return {**part, "type": "image_url", "image_url": dict(image)}
 
+
+# Counts the tokens of a messages request with the upstream's own tokenizer, where the upstream has a route for it.
+#
+# llama.cpp's server and vLLM count on `/v1/messages/count_tokens` (llama.cpp tried 2026-11-22: 2 ms).
 
 _ROUTE = "messages/count_tokens"
 _FIELDS = ("messages", "system", "tools")

@@ -21,6 +21,8 @@ from typing import NamedTuple
 from gateway.engines.fetch.urls import MAX_URL_CHARS, canonical
 from gateway.wire.hosted_answer import Source, TextPiece
 
+# The pages that a model was shown in one answer, numbered so that it can cite them.
+
 MAX_SOURCES = 500
 """Pages of one answer. Chosen: ten searches of twenty results and what they open stay below half of it; it bounds what
 an answer with another `max_calls` can hold. Later pages are shown without a number."""

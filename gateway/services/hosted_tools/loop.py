@@ -116,6 +116,10 @@ async def _run(tool: HostedTool, call: HostedCall, turns: asyncio.Semaphore, lim
         call.output = f"This call failed: {call.error}. Answer with what you know."
 
 
+# One round with a model: a chat request to the completion service, its answer as neutral events.
+#
+# Calls of hosted tools are kept for the loop, everything else is passed on at once.
+
 _IDENTITY = ("id", "created", "model", "system_fingerprint", "service_tier")
 
 
@@ -458,6 +462,10 @@ def _reason(made: Round, client_calls: int) -> str | None:
     """Chat's finish reason of the answer: hosted calls are none of the caller's."""
     return "stop" if made.finish_reason == "tool_calls" and not client_calls else made.finish_reason
 
+
+# Web search for models that call no tools: one search for the last question, its results in the prompt.
+#
+# The same events as `loop.HostedLoop` with one call in it.
 
 _MAX_QUERY_CHARS = 400
 """Chosen: a question of several sentences; search providers use no more, and at double some refuse it."""

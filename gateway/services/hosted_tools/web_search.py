@@ -76,6 +76,11 @@ def _is_below(url: str, path: str) -> bool:
     return f"{urlsplit(normal).path}/".startswith(f"{urlsplit(wanted).path}/")
 
 
+# Options of hosted web search, checked once: of the responses tool, of the chat route, and of the messages route.
+#
+# Shapes: schemas/web_search.json. Source: OpenAI API reference (web search tool, `web_search_options`), read
+# 2026-11-22.
+
 _SCHEMA = schemas.load("web_search")
 _CHECKERS = {
     name: schemas.Checker({"$defs": _SCHEMA["$defs"], **_SCHEMA["$defs"][name]}) for name in ("tool", "options")
@@ -216,6 +221,8 @@ def _check(name: str, value: Any, where: str) -> None:
         raise InvalidRequest(f"{path}: {problems[0].message}", param=path)
 
 
+# Search results and pages as a model reads them: plain text with the numbers that it cites by. Pure.
+
 _MAX_MATCHES = 8
 """Places of a page that a search in it shows. Chosen: half hides the place that was meant where a word is common, and
 double is as long as the page."""
@@ -271,6 +278,12 @@ def _lower(text: str) -> str:
 def _number(source: Source | None) -> str:
     return f"[{source.number}] " if source is not None else ""
 
+
+# The outputs of hosted calls, stored until their turn is over.
+#
+# A turn with calls of the caller's own tools takes several requests. The answer shows that a search was made, but not
+# what the model read of it; the next request has only the item. So the text is stored here, for the key that made the
+# call, and given to the model again. In memory, bounded in entries, bytes and age, as stored responses are.
 
 _MAX_ENTRIES = 2_000
 _MAX_BYTES = 32 * 1024 * 1024
@@ -359,6 +372,10 @@ def _role(item: Json) -> Any:
 def _is_hosted(item: Json) -> bool:
     return str(item.get("type")).endswith("_call") and item.get("type") != "function_call"
 
+
+# Calls of the gateway's own web tools from inside, under the rules of a call over MCP: charged, checked, sanitized.
+#
+# The same steps as `mcp.dispatcher` in the same order, without JSON-RPC.
 
 Clean = Callable[[TextUnit, Literal["requests", "responses"]], Awaitable[None]]
 """Masks the texts of a unit in place as those of the web tools are. Raises ContentBlocked and SanitizerFailed."""

@@ -22,6 +22,10 @@ from gateway.wire import ocr as wire
 from gateway.wire.image_header import ALLOWED, ImageInfo, check_size, media_type, read_header
 from gateway.wire.untrusted_json import table_in
 
+# Decodes images and files that came inside a request, and encodes them: data URLs with base64 (RFC 2397).
+#
+# Long texts are coded in slices, so that other requests on the event loop need not wait.
+
 SLICE_CHARS = 1 << 19
 """base64 characters coded without a pause; a multiple of four, so that each slice decodes by itself. A slice takes
 about a millisecond; at double other requests wait twice as long, at half the loop is entered twice as often."""

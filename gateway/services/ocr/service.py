@@ -27,6 +27,8 @@ from gateway.wire import ocr as wire
 from gateway.wire import sse
 from gateway.wire.untrusted_json import list_in, table_in, tables_in
 
+# Makes one answer of the answers on several images: whole, or as one stream.
+
 SEPARATOR = "\n\n"
 """Between the texts of two images."""
 FINISH_ORDER = ("content_filter", "length")

@@ -109,6 +109,10 @@ def _name(key: Hashable) -> str:
     return hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+# Shares a result budget among pages: short ones stay whole, long ones are cut where a paragraph ends.
+#
+# Pure. A cut never leaves a code fence open; a note says what was cut and how to get the rest.
+
 MIN_SHARE_CHARS = 200
 """Least text of a page. Chosen: a short paragraph; at half a page's text says nothing, at double fewer pages of a large
 crawl have any."""
