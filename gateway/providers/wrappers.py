@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from gateway.config.model_settings import Upstream
+from gateway.config.settings import Upstream
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.ports import CompletionUpstream
