@@ -2,14 +2,14 @@
 
 import sys
 from contextlib import AsyncExitStack
+from typing import cast
 
 from gateway.config.settings import Config
 from gateway.engines.embedding.embedder import LocalEmbedder
 from gateway.engines.embedding.model_file import is_installed
 from gateway.engines.embedding.process import EmbeddingProcess
 from gateway.engines.index.port import Index
-from gateway.engines.index.store import PageIndex
-from gateway.engines.index.vectors import PassageVectors
+from gateway.engines.index.vectors import PassageVectors, VectorStore
 
 _WORKER = (sys.executable, "-m", "gateway.engines.index.vector_worker")
 
@@ -24,13 +24,12 @@ def local_embedder(resources: AsyncExitStack) -> LocalEmbedder:
 def passage_vectors(
     config: Config, index: Index, embedder: LocalEmbedder, resources: AsyncExitStack
 ) -> PassageVectors | None:
-    """The vectors of the local index; None when it is not searched, or not by vectors, or is no SQLite file."""
+    """The vectors of the local index; None when it is not searched, or not by vectors."""
     is_searched = "local" in (config.search.provider, *config.search.fallback)
-    if not isinstance(index, PageIndex) or config.search.semantic == "off":
+    if config.search.semantic == "off" or not is_searched or not is_installed():
         return None
-    if not is_searched or not is_installed():
-        return None
-    vectors = PassageVectors(index, embedder.process)
-    index.on_stored = vectors.wake
+    store = cast(VectorStore, index)  # both implementations are
+    vectors = PassageVectors(store, embedder.process)
+    store.on_stored = vectors.wake
     resources.push_async_callback(vectors.close)
     return vectors

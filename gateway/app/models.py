@@ -12,6 +12,7 @@ from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MOD
 from gateway.embedded.llm_server import CONTEXT_TOKENS
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from gateway.engines.embedding.embedder import LocalEmbedder
+from gateway.engines.embedding.model_file import is_installed
 from gateway.engines.fetch.fetcher import Fetcher
 from gateway.ports import CompletionUpstream, PagePictures
 from gateway.providers.embedded import OnDemandUpstream
@@ -50,7 +51,7 @@ def completion_service(
             target = _embedded_target(kind, upstream, resources)
             length = settings.context_length or (CONTEXT_TOKENS if kind == "text" else 0)
             rows.append(ModelEntry(name, kind, (target,), free, settings.fallback, int(time.time()), length))
-    if EMBEDDING_MODEL not in configured and config.local_embedding.enabled:
+    if EMBEDDING_MODEL not in configured and config.local_embedding.enabled and is_installed():
         rows.append(_local_embeddings(config, embedder, configured))
     return CompletionService(rows, images=images, user_key=load_or_create_secret(config.state_dir / USER_HASH_KEY))
 
