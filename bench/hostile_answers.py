@@ -2,27 +2,23 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
+import orjson
+
 from bench import hostile_inputs as inputs
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.domain import Event, Json
-from gateway.providers.large_answers import MAX_VALUES
-from gateway.resilience.slices import all_steps
-from gateway.sanitize.masking.policy import actions
-from gateway.sanitize.masking.slot_masker import SlotMasker
-from gateway.sanitize.scan.scanner import Scanner
-from gateway.schemas import MAX_DEPTH
-from gateway.schemas.json_size import TooDeep, TooDense, measure
+from gateway.sanitize.policy import actions
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.slot_mask import SlotMasker
 from gateway.texts import TextSlot
 from gateway.wire import ocr, repetition
 from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.prompted_tools import PromptedTools
 from gateway.wire.hosted_answer import AnswerEnd, ClientCall, HostedEvent, ReasoningPiece, TextPiece
-from gateway.wire.json_pieces import decode_in_steps
-from gateway.wire.logprobs_packer import LogprobsPacker, TooLarge
+from gateway.wire.logprobs import spell
 from gateway.wire.messages.blocks import Blocks
 from gateway.wire.messages.request import to_chat
 from gateway.wire.responses.calls import StreamedCall
@@ -31,7 +27,7 @@ from gateway.wire.responses.tool_names import ToolRef
 
 __all__ = [
     "ANSWERS", "DELTAS", "HOSTED", "LOGPROBS", "REQUESTS", "blocks", "custom_input", "hosted_chat", "loop_guard",
-    "masked_arguments", "packed_logprobs", "prompted_call", "special_tokens", "streamed_response", "to_chat",
+    "masked_arguments", "prompted_call", "special_tokens", "spelt_logprobs", "streamed_response", "to_chat",
 ]  # fmt: skip
 
 Make = Callable[[int], Any]
@@ -152,17 +148,11 @@ HOSTED: dict[str, Make] = {
     "arguments": lambda size: [ClientCall(_piece(0, _DELTA)[1])] * size,
     "calls": lambda size: [ClientCall(_piece(number, "{")[1]) for number in range(size)],
 }  # fmt: skip
-_SMALL_WINDOW_BYTES, _MOST_BYTES = 4_096, 1 << 24
-"""The packer is timed with a window that inputs of a few thousand bytes fill, and the limit for a small answer."""
 
 
-def packed_logprobs(body: bytes) -> None:
-    """A large answer of a model, measured and then decoded, its log probabilities packed."""
-    with suppress(TooDeep, TooLarge):
-        with suppress(TooDense):  # the packer knows better
-            for _ in measure(body, MAX_VALUES, MAX_DEPTH):
-                pass
-        all_steps(decode_in_steps(bytearray(body), _SMALL_WINDOW_BYTES, LogprobsPacker(_MOST_BYTES)))
+def spelt_logprobs(body: bytes) -> None:
+    """What the log probabilities of a large answer spell."""
+    spell(orjson.loads(body))
 
 
 def _one_member(unit: bytes, before: bytes, after: bytes, size: int) -> bytes:

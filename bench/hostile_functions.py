@@ -4,20 +4,22 @@
 costs. A function that refuses its input answers with an exception, which counts as an answer.
 """
 
+import asyncio
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+import orjson
+
 from bench import hostile_answers as answers
 from bench import hostile_content as content
 from bench import hostile_formats as formats
-from bench import hostile_hidden, hostile_sheets
+from bench import hostile_hidden
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
-from bench.hostile_things import THINGS
 from gateway import schemas, trace
-from gateway.access.token_estimate import token_steps
+from gateway.access.token_estimate import token_estimate
 from gateway.engines.answer import code_fences, excerpt, passages, tokens
 from gateway.engines.documents import simhash
 from gateway.engines.documents.feeds import read_sitemap
@@ -29,32 +31,27 @@ from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html import charset, dom, formulas, metadata, no_text, xhtml
+from gateway.engines.html import cleaning, encoding, head, tree
 from gateway.engines.index import query, rows, signals
 from gateway.engines.index.rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
-from gateway.mcp.envelope import Envelope, decode
-from gateway.mcp.messages import RpcFault
-from gateway.resilience.slices import all_steps
-from gateway.sanitize.scan.fallback_mask import mask_all_but_words
-from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut
-from gateway.sanitize.scan.scanner import Scanner
-from gateway.sanitize.text.folding import View
+from gateway.mcp.messages import Envelope, RpcFault, value_of
+from gateway.sanitize.scanner import Scanner, is_trivially_clean, plain_text_cut
+from gateway.sanitize.text import View
 from gateway.services.hosted_tools.citations import CitationFinder
 from gateway.services.hosted_tools.page_text import find_in
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch import filters, result_budget
-from gateway.wire import image_header, large_json, ocr, repaired_json, sse, text_slots, thinking
-from gateway.wire.json_pieces import decode_in_pieces
-from gateway.wire.json_strings import decoded_text
+from gateway.wire import image_header, ocr, repaired_json, sse, text_slots, thinking
+from gateway.wire.json_body import BadJson, JsonBody, JsonLimits
 from gateway.wire.openai_error import error_object
 
 Make = Callable[[int], Any]
 _URL = "https://example.org/a/b"
-_REFUSALS = (GatewayError, FetchFailed, DamagedBody, RpcFault, ValueError, RecursionError)
+_REFUSALS = (GatewayError, FetchFailed, DamagedBody, RpcFault, BadJson, ValueError, RecursionError)
 
 
 class Reader(NamedTuple):
@@ -76,7 +73,7 @@ def _word_pieces() -> Callable[[str], object]:
 
 
 def _parsed(make: Make, size: int) -> Any:
-    return dom.parse(make(size))
+    return tree.parse(make(size))
 
 
 def _trees() -> dict[str, Make]:
@@ -84,7 +81,7 @@ def _trees() -> dict[str, Make]:
 
 
 def _structured_trees() -> dict[str, Make]:
-    return {name: partial(_parsed, make) for name, make in {**inputs.PAGES, **inputs.STRUCTURED, **THINGS}.items()}
+    return {name: partial(_parsed, make) for name, make in {**inputs.PAGES, **inputs.STRUCTURED}.items()}
 
 
 def _encoded(table: Mapping[str, Make], prefix: bytes = b"") -> dict[str, Make]:
@@ -99,8 +96,8 @@ def _page(body: bytes) -> object:
     return extract(body, ExtractOptions(_URL, query="value of the text", links=True, images=True))
 
 
-def _head_of(root: Any) -> metadata.Head:
-    return metadata.read_head(root, _URL)
+def _head_of(root: Any) -> head.Head:
+    return head.read_head(root, _URL)
 
 
 def _written(root: Any, plain: bool = False) -> str:
@@ -108,7 +105,7 @@ def _written(root: Any, plain: bool = False) -> str:
 
 
 def _pruned(root: Any) -> None:
-    for step in (formulas.write_formulas, no_text.drop_code, dom.drop_furniture, dom.region_of):
+    for step in (cleaning.write_formulas, cleaning.drop_code, tree.drop_furniture, tree.region_of):
         step(root)
 
 
@@ -131,14 +128,15 @@ _ARGUMENTS = {name: Arguments(name, schemas.load(f"tools/{name}")) for name in (
 
 
 def _chat_problems(body: bytes) -> object:
-    value = large_json.decode(body)
-    if len(body) > schemas.MEASURED_BYTES:
-        return _CHAT.check(value)
-    return schemas.is_too_deep(body, value) or _CHAT.check(value)
+    return _CHAT.check(JsonBody(body).value())
+
+
+def _read(body: bytes) -> object:
+    return asyncio.run(JsonBody.read(body, JsonLimits()))
 
 
 def _mcp_messages(body: bytes) -> object:
-    return _ENVELOPE.messages(decode(body))
+    return _ENVELOPE.messages(value_of(JsonBody(body)))
 
 
 def _arguments(text: str) -> None:
@@ -213,7 +211,7 @@ READERS: dict[str, Reader] = {
     "whole answer with hosted tools": Reader(answers.hosted_chat, answers.HOSTED),
     "messages body": Reader(lambda body: answers.to_chat(body, 8), answers.REQUESTS, _QUICK_SIZES),
     "page": Reader(_page, _encoded(inputs.PAGES), (5_000, 10_000, 20_000)),
-    "page that fell": Reader(_page, _encoded({kind: pages.MORE_PAGES[kind] for kind in pages.FELL} | THINGS)),
+    "page that fell": Reader(_page, _encoded({kind: pages.MORE_PAGES[kind] for kind in pages.FELL})),
     "page of text": Reader(lambda text: read("markdown", text, "text/markdown", False), _encoded(inputs.TEXTS)),
     "page of xml": Reader(lambda text: read("xml", text, "", False), _encoded(inputs.PAGES | pages.MORE_DOCUMENTS)),
     "mail": Reader(formats.mail, formats.MAILS, _QUICK_SIZES),
@@ -222,21 +220,19 @@ READERS: dict[str, Reader] = {
     "document of any XML": Reader(content.text_document, content.odd_documents(inputs.PAGES)),
     "hidden text of files": Reader(hostile_hidden.read, hostile_hidden.HIDDEN),
     "charset": Reader(content.encoded_text, _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
-    "charset of a header": Reader(lambda text: charset.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
-    "page sent as XML": Reader(xhtml.as_html, inputs.PAGES | inputs.TEXTS),
+    "charset of a header": Reader(lambda text: encoding.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
+    "page sent as XML": Reader(tree.as_html, inputs.PAGES | inputs.TEXTS),
     "head": Reader(_head_of, _trees(), _PAGE_SIZES),
     "structured data": Reader(content.structured, _structured_trees(), _PAGE_SIZES),
     "signs of scripts": Reader(content.signs, _trees(), _PAGE_SIZES),
     "data of scripts": Reader(content.state, inputs.TEXTS),
     "hidden parts": Reader(content.hidden, _trees(), _PAGE_SIZES),
-    "style sheet": Reader(hostile_sheets.rules, hostile_sheets.SHEETS),
-    "second opinion": Reader(content.opinion, _trees(), _PAGE_SIZES),
-    "links": Reader(lambda root: metadata.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
+    "links": Reader(lambda root: head.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
     "pruning": Reader(_pruned, _trees(), _PAGE_SIZES),
     "blocks": Reader(content.comments, _trees(), _PAGE_SIZES),
     "markdown": Reader(_written, _trees(), _PAGE_SIZES),
     "plain text": Reader(partial(_written, plain=True), _trees(), _PAGE_SIZES),
-    "refresh": Reader(lambda text: metadata.refresh_target("1; url=" + text, _URL), inputs.TEXTS),
+    "refresh": Reader(lambda text: head.refresh_target("1; url=" + text, _URL), inputs.TEXTS),
     "fences": Reader(code_fences.closing, inputs.TEXTS),
     "excerpt": Reader(lambda text: excerpt.excerpt(text, "value of a text"), inputs.TEXTS),
     "passages": Reader(passages.passages, inputs.TEXTS),
@@ -258,18 +254,16 @@ READERS: dict[str, Reader] = {
     "mcp body": Reader(_mcp_messages, inputs.BODIES, _QUICK_SIZES),
     "arguments": Reader(_arguments, inputs.TEXTS),
     "argument names": Reader(_argument_names, inputs.TEXTS),
-    "JSON in pieces": Reader(lambda body: decode_in_pieces(bytearray(body)), inputs.BODIES),
-    "JSON string": Reader(lambda text: decoded_text(memoryview(b'"%b"' % text)), _encoded(inputs.TEXTS), _QUICK_SIZES),
+    "body within limits": Reader(_read, inputs.BODIES),
     "JSON documents": Reader(answers.masked_arguments, inputs.BODIES),
-    "log probabilities": Reader(answers.packed_logprobs, answers.LOGPROBS, _QUICK_SIZES),
-    "texts of a body": Reader(lambda body: text_slots.text_slots(large_json.decode(body)), inputs.BODIES),
+    "log probabilities": Reader(answers.spelt_logprobs, answers.LOGPROBS, _QUICK_SIZES),
+    "texts of a body": Reader(lambda body: text_slots.text_slots(orjson.loads(body)), inputs.BODIES),
     "half characters": Reader(repaired_json.repaired, inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
     "image header": Reader(image_header.read_header, _images(), _QUICK_SIZES),
     "folding": Reader(lambda text: View(text).folded, inputs.TEXTS),
     "detectors": Reader(_SCANNER.scan_uncached, _MIXED_TEXTS),
     "detectors on a url": Reader(lambda text: _SCANNER.scan_url("https://e/" + text), inputs.TEXTS),
-    "fallback mask": Reader(lambda text: list(mask_all_but_words(View(text))), inputs.TEXTS),
     "quick look": Reader(lambda text: (is_trivially_clean(text), plain_text_cut(text, 0)), inputs.TEXTS),
     "key scrubber": Reader(scrub_keys, inputs.TEXTS),
     "result budget": Reader(_fitted, inputs.TEXTS),
@@ -284,7 +278,7 @@ READERS: dict[str, Reader] = {
     "place in a page": Reader(lambda text: find_in(text, text[:8] or "a", None), inputs.TEXTS),
     "thoughts": Reader(thinking.without_thinking, inputs.TEXTS),
     "trace": Reader(lambda text: trace.parent_of("00-" + text), inputs.TEXTS),
-    "token estimate": Reader(lambda body: all_steps(token_steps(large_json.decode(body))), inputs.BODIES),
+    "token estimate": Reader(lambda body: token_estimate(orjson.loads(body)), inputs.BODIES),
 }
 """By the name that `bench.hostile` prints."""
 MORE_READERS = {"page, odd": Reader(_page, _encoded(pages.MORE_PAGES) | dict(pages.CHARSETS))}

@@ -5,6 +5,7 @@ takes 120 MB, however short the time. A possessive group (`(?:…)*+`) remembers
 cannot be told by its form alone, as what stands inside counts too; so it is measured.
 """
 
+import ctypes
 from collections import deque
 from pathlib import Path
 from re import _constants as op  # type: ignore[attr-defined]  # the standard library's own parser of patterns
@@ -13,7 +14,6 @@ from typing import Any
 
 from bench.pattern_finder import AnyPattern
 from bench.pattern_strings import beginnings, below, units
-from gateway.resilience.freed_memory import give_back
 
 MOST_BYTES_PER_CHAR = 24.0
 """Chosen: a fifth of what one remembered place takes, and above the noise of the allocator at SIZE."""
@@ -50,7 +50,7 @@ def bytes_per_char(pattern: AnyPattern) -> tuple[float, str]:
 
 def _taken(pattern: AnyPattern, text: str | bytes) -> int:
     """KiB at most while all matches are sought. Memory that lies free already would hide it."""
-    give_back()
+    ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins again (proc(5))
     before = _kib("VmRSS")
     deque(pattern.finditer(text), 0)  # type: ignore[arg-type]

@@ -8,8 +8,6 @@ from collections.abc import Callable, Hashable, Iterator, MutableMapping, Mutabl
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from gateway.long_texts import Utf8Text
-
 Form: TypeAlias = Literal["text", "json", "url", "data", "name", "label", "group"]
 """What a string is, which decides how it is scanned and whether it can be masked.
 
@@ -53,8 +51,8 @@ class TextSlot:
 
     @property
     def text(self) -> str:
-        value = self.holder[self.key]
-        return value.text if type(value) is Utf8Text else value
+        value: str = self.holder[self.key]
+        return value
 
     @text.setter
     def text(self, value: str) -> None:
@@ -67,7 +65,7 @@ def drop_logprobs(holder: MutableMapping[str, Any]) -> None:
     """Take the tokens of a changed text out of `holder["logprobs"]`: a list becomes empty, an object null."""
     if holder.get("logprobs") is not None:
         value = holder["logprobs"]
-        holder["logprobs"] = [] if isinstance(value, list) or getattr(value, "is_list", False) else None
+        holder["logprobs"] = [] if isinstance(value, list) else None
 
 
 class GroupSlot(TextSlot):

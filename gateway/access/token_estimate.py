@@ -1,27 +1,19 @@
-"""Estimates the tokens of a request before it is sent, for budgets. Knows no wire format."""
+"""Estimates the tokens of a request before it is sent, for budgets."""
 
 from collections.abc import Iterator
 from typing import Any
-
-from gateway.resilience.slices import Steps
 
 _CHARS_A_TOKEN = 4
 """Characters of a token in the estimate of a request's input, as for usage that an upstream does not report."""
 
 _IMAGE_TOKENS = 1000
-"""Estimate for an image in a request. Chosen: between a small picture of OpenAI's models (255) and a large one (1,445);
-at half or double, parallel requests with images are let in later or earlier, until they are settled."""
-_TEXTS_A_STEP = 2_048
-"""Chosen: so many take about a millisecond; at half more turns of the loop, at double others wait for twice as long."""
+"""Estimate for an image in a request."""
 
 
-def token_steps(body: Any) -> Steps[int]:
-    """Tokens of all text in a decoded body, at least 1; an image counts as _IMAGE_TOKENS. In steps of about a
-    millisecond."""
+def token_estimate(body: Any) -> int:
+    """Tokens of all text in a decoded body, at least 1; an image counts as _IMAGE_TOKENS."""
     characters = images = 0
-    for number, text in enumerate(_texts(body)):
-        if number % _TEXTS_A_STEP == _TEXTS_A_STEP - 1:
-            yield
+    for text in _texts(body):
         if text.startswith("data:"):
             images += 1
         else:

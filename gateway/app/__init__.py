@@ -12,9 +12,8 @@ from functools import partial
 
 from aiohttp import web
 
-from gateway.access.own_use import OwnUse
-from gateway.app.embedding import local_embedder, passage_vectors
-from gateway.app.models import completion_service, guardrail, image_loader, ocr_service
+from gateway.access.budgets import OwnUse
+from gateway.app.models import completion_service, guardrail, image_loader, local_embedder, ocr_service, passage_vectors
 from gateway.app.routes import Handlers, admin_rows, endpoint_table
 from gateway.app.sampler import Sampler
 from gateway.app.shared import SharedParts, shared_parts
@@ -34,9 +33,8 @@ from gateway.embedded.servers import Embedded
 from gateway.engines.documents.pictures import PooledPictures, PooledPixels
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.vectors import PassageVectors
-from gateway.mcp.cancellations import Cancellations
 from gateway.mcp.dispatcher import Dispatcher
-from gateway.mcp.running_calls import RunningCalls
+from gateway.mcp.running_calls import Cancellations, RunningCalls
 from gateway.mcp.tools import Searched
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
@@ -61,6 +59,7 @@ from gateway.web.request_log import Recorder
 from gateway.web.server.certificate_watch import CertificateWatch
 from gateway.web.server.chain import application, same_application
 from gateway.web.state import SERVER_STATE, ServerState
+from gateway.wire.json_body import JsonLimits
 
 CONSOLE_API = web.AppKey("console_api", web.Application)
 _CONSOLE_PATH = "/api"
@@ -151,7 +150,7 @@ def _server_state(
         recorder=Recorder(metrics, shared.usage, *((shared.records, shared.history) if config.ops.port else ())),
         allowed_origins=frozenset(config.server.allowed_origins),
         body_timeout_s=config.server.body_timeout_s,
-        max_json_values=config.server.max_json_values,
+        json_limits=JsonLimits(config.server.max_text_bytes, config.server.max_json_values),
         address_of=client_address(config.server.trusted_proxies),
     )
 

@@ -48,7 +48,7 @@ def endpoint_table(
         *_messages_rows(handlers.messages),
         Endpoint(
             "embeddings", "POST", "/v1/embeddings", handlers.embeddings.handle, EmbeddingsDialect(),
-            frozenset({"embeddings"}), handlers.embeddings.check),
+            frozenset({"embeddings"}), handlers.embeddings.check, max_body_bytes=handlers.embeddings.max_body_bytes),
         Endpoint("models", "GET", "/v1/models", models.listing, chat_form),
         Endpoint("models", "GET", "/v1/models/{model}", models.one, chat_form),
         Endpoint(

@@ -6,23 +6,80 @@ is not requested, and bounded where an upstream sends it. Every wait here has it
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterable, Mapping
-from dataclasses import dataclass
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import aiohttp
+import orjson
+from yarl import URL
 
 from gateway import trace
-from gateway.engines.fetch.decompress import Decompressor
+from gateway.config.settings import Secret
+from gateway.engines.fetch.bounded_answers import BoundedConnector
+from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge, steps_of
 from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
 from gateway.errors import UpstreamError, UpstreamTimeout
-from gateway.providers.body_pieces import PIECE_BYTES, in_turns, pieces_of, unpacked
-from gateway.providers.egress import DIRECT, Egress
-from gateway.wire.large_json import Pieces
+from gateway.wire import repaired_json
+from gateway.wire.json_body import value_count
 from gateway.wire.retry_after import retry_after_s
 
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """`proxy`: its `http://HOST:PORT` or `https://HOST:PORT`, empty = none; `proxy_auth`: `USER:PASSWORD` for it.
+    `ca_file`: PEM file of the authorities that are trusted, for the proxy too, instead of the system's; empty = those.
+    """
+
+    proxy: str = ""
+    proxy_auth: str = field(default="", repr=False)
+    ca_file: str = ""
+
+    def open_session(self, connector: Mapping[str, Any], **settings: Any) -> aiohttp.ClientSession:
+        """A session without cookies that leaves this way; `connector`: settings of its connections. Raises OSError and
+        ssl.SSLError, one of them, when the file cannot be used."""
+        trusted = ssl.create_default_context(cafile=self.ca_file) if self.ca_file else True
+        proxy = URL(self.proxy) if self.proxy else None
+        if proxy is not None and self.proxy_auth:  # aiohttp sends them as Proxy-Authorization, to the proxy alone
+            user, _, password = self.proxy_auth.partition(":")
+            proxy = proxy.with_user(user).with_password(password)
+        return aiohttp.ClientSession(
+            connector=BoundedConnector(ssl=trusted, **connector),
+            proxy=proxy,
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            **settings,
+        )
+
+
+DIRECT = Egress()
+"""No proxy, and the system's authorities."""
+
+
+class EgressSettings(Protocol):
+    """The settings of an upstream, of the search provider or of an MCP server that say how requests leave for it."""
+
+    @property
+    def proxy(self) -> str: ...
+    @property
+    def proxy_auth(self) -> Secret | None: ...
+    @property
+    def ca_file(self) -> str: ...
+
+
+def egress_of(settings: EgressSettings) -> Egress:
+    """What those settings say."""
+    secret = settings.proxy_auth.reveal() if settings.proxy_auth else ""
+    return Egress(settings.proxy, secret, settings.ca_file)
+
+
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
-"""Of a whole answer, decompressed, and of one piece of a stream. Chosen: far above any text that a model writes, and
-enough for answers with log probabilities; at double, a broken upstream can take twice the memory for each call."""
+"""Of a whole answer, decompressed, where no setting says another, and of one piece of a stream."""
+MAX_ANSWER_VALUES = 2_000_000
+"""JSON values in an answer, counted as `wire.json_body.value_count`: 16 MiB of log probabilities have as many."""
+_PIECE_BYTES = 1 << 15
+"""Of a stream that is read at once: bringing 300 small events into another format takes 20 ms (measured)."""
 UNREACHABLE = "upstream_unreachable"
 DISCONNECTED = "upstream_disconnected"
 """Error codes of failures before any byte of an answer, after which the same request may be sent again."""
@@ -33,7 +90,8 @@ _LARGE_HEADERS = (
 )
 _POOL_IDLE_S = 15.0
 """Seconds that an idle connection is kept. Chosen: at double, more requests meet one that the server is closing."""
-_WHOLE_BYTES = 1 << 20  # from aiohttp, which warns of longer bodies: written at once, they hold the event loop
+_WHOLE_BYTES = 1 << 18
+"""A longer body is written in pieces of this size: written at once, 26 MB hold the event loop for 30 ms."""
 _LINGER_S = 0.5
 """Seconds to wait for the end of a body after its last event. Chosen: the end usually follows at once; at double, a
 server that never ends its body holds the connection twice as long; at half, slow ones lose a reusable connection."""
@@ -96,11 +154,11 @@ class Answer:
                     parts.append(part)
                     size += len(part)
                     continue
-                async for piece in unpacked(self._decompressor, part, max_bytes - size):
+                async for piece in _unpacked(self._decompressor, part, max_bytes - size):
                     parts.append(piece)
                     size += len(piece)
         if size > max_bytes:
-            raise UpstreamError("the upstream's answer is too large")
+            raise _too_large(max_bytes)
         if self._decompressor is not None and not self._decompressor.is_complete:
             raise UpstreamError("the upstream's answer broke off")
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -120,17 +178,15 @@ class Answer:
                 timer.since_s = None
                 if not part:
                     return
-                if decompressor is None and len(part) <= PIECE_BYTES:
-                    yield part
-                    continue
                 if decompressor is not None:
-                    async for output in unpacked(decompressor, part, MAX_ANSWER_BYTES):
-                        async for piece in in_turns(pieces_of(output)):
+                    async for output in _unpacked(decompressor, part, MAX_ANSWER_BYTES):
+                        async for piece in _in_turns(output, _PIECE_BYTES):
                             yield piece
-                    continue
-                for piece in pieces_of(part):
-                    yield piece
-                    await asyncio.sleep(0)
+                elif len(part) <= _PIECE_BYTES:
+                    yield part
+                else:
+                    async for piece in _in_turns(part, _PIECE_BYTES):
+                        yield piece
         except (aiohttp.ClientError, ConnectionError, ValueError) as error:
             raise UpstreamError("the upstream's answer broke off") from error
         except TimeoutError:
@@ -164,6 +220,49 @@ class Answer:
     def retry_after_s(self) -> float | None:
         """Seconds from the Retry-After header; None without one. See wire.retry_after."""
         return retry_after_s(self._response.headers.get("Retry-After", ""))
+
+
+def decoded_answer(
+    raw: bytes, *, max_values: int = MAX_ANSWER_VALUES, sender: str = "the upstream", repairs: bool = False
+) -> object:
+    """The value of an answer; None for what is no JSON. With `repairs` half a character is U+FFFD. Raises
+    UpstreamError, which names the `sender`: the answer has too many values."""
+    if len(raw) > max_values and (values := value_count(raw)) > max_values:
+        raise UpstreamError(f"{sender}'s answer has at least {values} JSON values; the limit is {max_values}")
+    try:
+        value: object = repaired_json.loads(raw) if repairs else orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    return value
+
+
+async def _in_turns(body: bytes, size: int) -> AsyncIterator[bytes]:
+    """A body in pieces, with a turn for other tasks on the event loop after each."""
+    for start in range(0, len(body), size):
+        yield body[start : start + size]
+        await asyncio.sleep(0)
+
+
+async def _unpacked(decompressor: Decompressor, part: bytes, max_bytes: int) -> AsyncIterator[bytes]:
+    """The output of a part of a compressed body, none empty, with turns for others. Raises UpstreamError when it is
+    damaged, or more than `max_bytes`."""
+    limit = max_bytes
+    for step in steps_of(part):
+        try:
+            output = decompressor.feed(step, max_bytes)
+        except DamagedBody:
+            raise UpstreamError("the upstream's answer is not what its Content-Encoding says") from None
+        except OutputTooLarge:
+            raise _too_large(limit) from None
+        max_bytes -= len(output)
+        if output:
+            yield output
+        if len(output) > _PIECE_BYTES:
+            await asyncio.sleep(0)
+
+
+def _too_large(max_bytes: int) -> UpstreamError:
+    return UpstreamError(f"the upstream's answer is too large; the limit is {max_bytes} bytes (max_answer_bytes)")
 
 
 def _decompressor_for(coding: str) -> Decompressor | None:
@@ -232,7 +331,7 @@ class HttpClient:
             await self._session.close()
 
     async def post(
-        self, url: str, body: bytes | Pieces, headers: Mapping[str, str], *, first_byte_s: float | None = None
+        self, url: str, body: bytes, headers: Mapping[str, str], *, first_byte_s: float | None = None
     ) -> Answer:
         """The answer to a POST, of any status but a redirect, once its headers have arrived. The caller closes it.
 
@@ -251,13 +350,10 @@ class HttpClient:
         (await self._opened().delete(url, headers=headers, allow_redirects=False)).close()
 
     async def _send(
-        self, url: str, body: bytes | Pieces, headers: Mapping[str, str], first_byte_s: float
+        self, url: str, body: bytes, headers: Mapping[str, str], first_byte_s: float
     ) -> aiohttp.ClientResponse:
-        if isinstance(body, bytes) and len(body) > _WHOLE_BYTES:
-            body = Pieces([body])
-        data: bytes | AsyncIterable[bytes] = body if isinstance(body, bytes) else in_turns(body)
-        length = {"Content-Length": str(body.size)} if isinstance(body, Pieces) else {}
-        headers = {**headers, **trace.outgoing(), **length}
+        headers = {**headers, **trace.outgoing(), "Content-Length": str(len(body))}
+        data = body if len(body) <= _WHOLE_BYTES else _in_turns(body, _WHOLE_BYTES)
         try:
             async with asyncio.timeout(first_byte_s):
                 return await self._opened().post(url, data=data, headers=headers, allow_redirects=False)

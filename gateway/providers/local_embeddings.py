@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 from gateway.domain import Json, RequestStats
 from gateway.errors import InvalidRequest, UpstreamError, UpstreamTimeout
-from gateway.wire.json_drain import EncodedJson
 
 _WAIT_S = 120.0
 """Chosen: 2,048 short texts take a minute on two cores (22 ms for 128 tokens). At half those fail; at double a process
@@ -85,8 +84,6 @@ class LocalEmbeddings:
 
     def _texts(self, body: Json) -> list[str]:
         value: Any = body["input"]
-        if isinstance(value, EncodedJson):  # of a large body
-            value = value.decoded()
         texts = [value] if isinstance(value, str) else value
         if not all(isinstance(text, str) for text in texts):
             raise InvalidRequest("input: this model takes texts, not tokens of another tokenizer", param="input")

@@ -26,9 +26,7 @@ from gateway import __version__
 from gateway.domain import Json
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.mcp.versions import HANDSHAKE, META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN, UNSUPPORTED_VERSION
-from gateway.providers.egress import DIRECT, Egress
-from gateway.providers.http import Answer, HttpClient, Timeouts
-from gateway.providers.large_answers import decoded_answer
+from gateway.providers.http import DIRECT, Answer, Egress, HttpClient, Timeouts, decoded_answer
 from gateway.wire import sse
 from gateway.wire.openai_error import scrubbed, upstream_error
 from gateway.wire.untrusted_json import table_in, tables_in, words_of
@@ -199,7 +197,7 @@ class McpSession:
         if answer.status == 200 and answer.content_type == "text/event-stream":
             return await self._response_event(answer, number, most)
         raw = await answer.read(most)
-        decoded = await decoded_answer(raw, max_values=_MAX_VALUES, sender="the MCP server")
+        decoded = decoded_answer(raw, max_values=_MAX_VALUES, sender="the MCP server")
         if (
             isinstance(decoded, dict)
             and decoded.get("jsonrpc") == "2.0"
@@ -219,7 +217,7 @@ class McpSession:
             if size > most:
                 raise UpstreamError("the MCP server's answer is too large")
             for data in parser.feed(chunk):
-                message = await decoded_answer(data, max_values=_MAX_VALUES, sender="the MCP server")
+                message = decoded_answer(data, max_values=_MAX_VALUES, sender="the MCP server")
                 if message is None:
                     raise UpstreamError("the MCP server sent an event that is not JSON")
                 if isinstance(message, dict) and "method" not in message and _is_answer(message, number):

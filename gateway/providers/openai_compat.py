@@ -9,18 +9,15 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from gateway.config.model_settings import Upstream
+import orjson
+
+from gateway.config.settings import Upstream
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
-from gateway.providers.body_pieces import PIECE_BYTES
-from gateway.providers.egress import egress_of
-from gateway.providers.http import Answer, HttpClient, Timeouts
-from gateway.providers.large_answers import LONG_TEXTS, checked_events, decoded_answer, json_or_none
+from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer, egress_of
 from gateway.wire import sse
-from gateway.wire.large_json import encode
 from gateway.wire.openai_error import upstream_error
 
-_NONE: frozenset[str] = frozenset()
 _MAX_ERROR_BYTES = 64 * 1024
 """An error body is read no further. Chosen: its message is cut to 500 characters; a larger body only costs time."""
 _WHOLE_ANSWER_FACTOR = 5
@@ -36,6 +33,7 @@ class OpenAICompatUpstream:
         self._name = name
         self._url = config.base_url.rstrip("/")
         self._headers = {"Content-Type": "application/json"}
+        self._max_answer_bytes = config.max_answer_bytes
         self._secrets = () if config.api_key is None else (config.api_key.reveal(),)
         if config.api_key is not None:
             self._headers["Authorization"] = f"Bearer {config.api_key.reveal()}"
@@ -68,13 +66,13 @@ class OpenAICompatUpstream:
         wait_s = min(timeouts.first_byte_s * _WHOLE_ANSWER_FACTOR, timeouts.total_s)
         started_s = time.perf_counter()
         try:
-            call = self._client.post(f"{self._url}/{route}", encode(body), self._headers, first_byte_s=wait_s)
-            del body  # it may be large, and the answer may take minutes
-            answer = await call
+            answer = await self._client.post(
+                f"{self._url}/{route}", orjson.dumps(body), self._headers, first_byte_s=wait_s
+            )
             try:
                 if answer.status != 200:
                     raise await self._refusal(answer)
-                decoded = await decoded_answer(await answer.read(), stats, utf8_names=LONG_TEXTS.get(route, _NONE))
+                decoded = decoded_answer(await answer.read(self._max_answer_bytes), repairs=True)
             finally:
                 answer.close()
         finally:
@@ -95,17 +93,15 @@ class OpenAICompatUpstream:
         started_s = time.perf_counter()
         clock = time.perf_counter
         parser = sse.Parser()
-        headers, names = {**self._headers, "Accept": "text/event-stream"}, LONG_TEXTS.get(route, _NONE)
+        headers = {**self._headers, "Accept": "text/event-stream"}
         answer: Answer | None = None
         is_complete = False
         try:
-            call = self._client.post(f"{self._url}/{route}", encode(body), headers)
-            del body
-            answer = await call
+            answer = await self._client.post(f"{self._url}/{route}", orjson.dumps(body), headers)
             if answer.status != 200:
                 raise await self._refusal(answer)
             if answer.content_type == "application/json":  # a whole answer though a stream was asked
-                yield await checked_events([await answer.read()], stats, names)
+                yield [await answer.read(self._max_answer_bytes)]
                 return
             if answer.content_type in ("text/html", "text/xml", "application/xml"):
                 raise UpstreamError("the upstream's answer is not an event stream")
@@ -113,9 +109,6 @@ class OpenAICompatUpstream:
                 async for chunk in chunks:
                     batch = parser.feed(chunk)
                     if batch:
-                        # only the first event may be longer than a read: it began in earlier ones
-                        if len(batch[0]) > PIECE_BYTES:
-                            await checked_events(batch, stats, names)
                         stats.upstream_s += clock() - started_s
                         if b"[DONE]" in batch:
                             is_complete = True
@@ -125,7 +118,7 @@ class OpenAICompatUpstream:
                             return
                         started_s = clock()
             if batch := parser.close():
-                yield await checked_events(batch, stats, names)
+                yield batch
         finally:
             if answer is not None:
                 answer.close(is_complete=is_complete)
@@ -136,7 +129,7 @@ class OpenAICompatUpstream:
         if answer.status < 400:
             return UpstreamError(f"the upstream answered with status {answer.status}")
         try:
-            body = json_or_none(await answer.read(_MAX_ERROR_BYTES))
+            body = decoded_answer(await answer.read(_MAX_ERROR_BYTES))
         except UpstreamError:
             body = None
         return upstream_error(answer.status, body, answer.retry_after_s, self._secrets)

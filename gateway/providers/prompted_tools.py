@@ -12,8 +12,8 @@ import orjson
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
 from gateway.ports import CompletionUpstream
+from gateway.wire import repaired_json
 from gateway.wire.chat.prompted_tools import BEGINNING_CHARS, NO_CALL, PromptedTools, has_tool_history, may_begin_call
-from gateway.wire.decoded_event import event_data, event_value
 from gateway.wire.untrusted_json import table_in, tables_in
 
 _MAX_HELD_CHARS = 1 << 18
@@ -104,10 +104,10 @@ class _StreamReader:
             self._is_holding = False
             choice["delta"] = {**delta, "content": "".join(self._held)}
             self.warnings.append(NO_CALL)
-            return [event_data(chunk, data)]
+            return [orjson.dumps(chunk)]
         if finish:
-            return self._over(chunk, choice, delta, data)
-        return [] if self._tools.is_forced or not delta else [event_data(chunk, data)]
+            return self._over(chunk, choice, delta)
+        return [] if self._tools.is_forced or not delta else [orjson.dumps(chunk)]
 
     def _hold(self, text: str) -> bool:
         """Keeps a text; whether to go on holding."""
@@ -120,8 +120,8 @@ class _StreamReader:
             raise UpstreamError("the model did not answer with a valid tool call", code="invalid_json_answer")
         return self._tools.is_forced or (not is_too_long and may_begin_call(self._beginning))
 
-    def _over(self, chunk: Json, choice: Json, delta: Json, data: bytes) -> list[bytes]:
-        """The chunk that tells the call, or the held text, and then the end: `chunk` of `data`."""
+    def _over(self, chunk: Json, choice: Json, delta: Json) -> list[bytes]:
+        """The chunk that tells the call, or the held text, and then the end."""
         self._is_holding = False
         text = "".join(self._held)
         calls, warning = self._tools.read(text, str(choice["finish_reason"]))
@@ -133,7 +133,7 @@ class _StreamReader:
             held_delta = {"content": "" if self._tools.is_forced else text}
         before = {**chunk, "usage": None, "choices": [{**choice, "delta": held_delta, "finish_reason": None}]}
         choice["delta"] = delta
-        return [event_data(before, data), event_data(chunk, data)]
+        return [orjson.dumps(before), orjson.dumps(chunk)]
 
 
 def _tools_of(body: Json) -> PromptedTools | None:
@@ -143,7 +143,7 @@ def _tools_of(body: Json) -> PromptedTools | None:
 
 def _decoded(data: bytes) -> Any:
     try:
-        return event_value(data)
+        return repaired_json.loads(data)
     except orjson.JSONDecodeError:
         return None
 

@@ -20,23 +20,6 @@ from gateway.schemas.violations import ViolationFinder, compiled
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
 
-MAX_DEPTH = 100
-"""Levels of nesting in a request body. Chosen: generated schemas of tools nest a few dozen levels. Half could
-refuse some; double would bring the recursion over bodies nearer to Python's limit of 1,000 frames."""
-
-MEASURED_BYTES = 1 << 18
-"""Longer bodies are measured (`json_size`) before they are decoded. Chosen: decoding and walking one of this size
-takes at most 15 ms (87,000 empty lists), mostly below one; at half, chats of ordinary length pay for a second look, at
-double such a body holds the loop for 30 ms."""
-
-_COUNTED_BYTES = 16_384
-_MANY_CHILDREN = 5_000
-"""Below the first size, and for a layer with more containers than the second, brackets are counted before the value is
-walked. Chosen: counting reads every byte, walking visits every container, so it is cheaper on short bodies and on broad
-ones. Other values change the time alone, not the result."""
-
-_CONTAINERS = frozenset((dict, list))
-
 
 @functools.cache
 def load(name: str) -> Json:
@@ -70,32 +53,3 @@ class Checker:
             return []
         problems = {str(problem): problem for problem in islice(self._finder.problems(value), limit)}
         return list(problems.values())
-
-
-def is_too_deep(raw: bytes | bytearray, value: Any) -> bool:
-    """Whether a decoded body is nested deeper than MAX_DEPTH. `raw` is the body it came from, of at most
-    MEASURED_BYTES: a longer one was measured before it was decoded.
-
-    The naive form is the walk alone, layer by layer; a body with at most MAX_DEPTH brackets cannot be too deep.
-    """
-    if len(raw) <= _COUNTED_BYTES and raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
-        return False
-    layer, counted = [value] if type(value) in _CONTAINERS else [], False
-    for _ in range(MAX_DEPTH):
-        if not counted and sum(map(len, layer)) > _MANY_CHILDREN:
-            if _has_few_brackets(raw):
-                return False
-            counted = True
-        layer = [
-            child
-            for item in layer
-            for child in (item.values() if type(item) is dict else item)
-            if type(child) in _CONTAINERS
-        ]
-        if not layer:
-            return False
-    return True
-
-
-def _has_few_brackets(raw: bytes | bytearray) -> bool:
-    return raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH

@@ -12,6 +12,7 @@ from aiohttp import web
 from multidict import MultiMapping
 
 from gateway.wire.dialect import Dialect
+from gateway.wire.json_body import JsonBody
 
 _IDS = {"{response_id}": "{response_id:(?!(?:compact|input_tokens)(?:/|$))[^{}/]+}"}
 """Parts of paths, and what they match. OpenAI's API has endpoints where others have an id; those that are not here are
@@ -20,8 +21,8 @@ _IDS = {"{response_id}": "{response_id:(?!(?:compact|input_tokens)(?:/|$))[^{}/]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 """Serves a request whose RequestContext is complete. May raise GatewayError."""
 
-Check = Callable[[bytes | bytearray, MultiMapping[str]], Any]
-"""Turns a body's bytes and the request's headers into the decoded, checked body. Raises GatewayError."""
+Check = Callable[[JsonBody, MultiMapping[str]], Any]
+"""Turns a decoded body and the request's headers into the checked body. Raises GatewayError."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,8 @@ from aiohttp_sse import EventSourceResponse
 
 from gateway.domain import Event, EventStream
 from gateway.errors import GatewayError
-from gateway.resilience.slices import Steps, all_steps
-from gateway.sanitize.masking.stream_steps import Refusal
+from gateway.sanitize.stream_mask import Refusal
 from gateway.web.aiohttp_internals import head_bytes
-from gateway.wire.json_default import as_json
-from gateway.wire.json_drain import EncodedJson, is_long
 
 _CLIENT_STALL_S = 60.0
 """A client that acknowledges nothing for so long is cut. The pings find it: aiohttp-sse sends one every 15 s.
@@ -29,6 +26,9 @@ Chosen: half would cut mobile clients that change networks; double would hold an
 _JOINED_BYTES = 1 << 16
 """A shorter body is sent together with its head. Chosen: one packet instead of two, and one system call; at half more
 answers take two, at double more memory is copied."""
+
+_WRITTEN_BYTES = 1 << 20
+"""A long body is written in pieces of this size, so that a slow client slows it down."""
 
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 """Ask proxies (nginx reads the second) to pass events on at once and unchanged."""
@@ -59,42 +59,19 @@ class JsonReply(web.StreamResponse):
         status: int = 200,
         headers: Mapping[str, str] | None = None,
         finish: Callable[[Any], Any] | None = None,
-        is_short: bool = False,
     ) -> None:
-        """`finish` turns the data, after every middleware has seen it, into the JSON value of the body, or into its
-        JSON where that is short. `is_short`: the data is known to hold little text."""
+        """`finish` turns the data, after every middleware has seen it, into the JSON value of the body."""
         super().__init__(status=status, headers=headers)
         self.headers[hdrs.CONTENT_TYPE] = "application/json"
         self.data = data
         self.finish = finish
-        self._is_short = is_short
-        self.body: list[bytes] | None = None
+        self.body: bytes | None = None
         self._is_sent = False
         self._stays_open: bool | None = None
 
     def render(self) -> None:
-        """Make the body, a long one in pieces: orjson would keep a second copy of each text that is not ASCII.
-
-        Raises TypeError when the data is not JSON (a lone surrogate, for example).
-        """
-        steps = self.begin_render()
-        if steps is not None:
-            all_steps(steps)
-
-    def begin_render(self) -> Steps[None] | None:
-        """As `render`; a long body is made by the steps that are returned. Raises TypeError, and so do these."""
-        value = self.finish(self.data) if self.finish else self.data
-        if type(value) is bytes:
-            self.body = [value]
-        elif not self._is_short and is_long(value):
-            return self._render_long(value)
-        else:
-            self.body = [orjson.dumps(value, default=as_json)]
-        return None
-
-    def _render_long(self, value: Any) -> Steps[None]:
-        encoded = yield from EncodedJson.steps_of(value, is_owned=False)
-        self.body = encoded.parts
+        """Make the body. Raises TypeError when the data is not JSON (a lone surrogate, for example)."""
+        self.body = orjson.dumps(self.finish(self.data) if self.finish else self.data)
 
     @property
     def prepared(self) -> bool:
@@ -120,7 +97,7 @@ class JsonReply(web.StreamResponse):
         if self._stays_open is None:
             self._stays_open = request.keep_alive
         headers, (major, minor) = self.headers, request.version
-        headers[hdrs.CONTENT_LENGTH] = str(len(body[0]) if len(body) == 1 else sum(map(len, body)))
+        headers[hdrs.CONTENT_LENGTH] = str(len(body))
         headers[hdrs.DATE] = rfc822_formatted_time()
         if not self._stays_open:
             headers[hdrs.CONNECTION] = "close"
@@ -128,17 +105,16 @@ class JsonReply(web.StreamResponse):
             headers[hdrs.CONNECTION] = "keep-alive"
         head = head_bytes(f"HTTP/{major}.{minor} {self.status} {self.reason}", headers)
         if request.method == hdrs.METH_HEAD:
-            body = []
-        elif len(body) == 1 and len(body[0]) < _JOINED_BYTES:
-            head += body[0]
-            body = []
+            body = b""
+        elif len(body) < _JOINED_BYTES:
+            head, body = head + body, b""
         writer, transport = request.writer, request.transport
         if transport is None or transport.is_closing():
             raise ClientConnectionResetError("the client has left")
         transport.write(head)
         writer.output_size = len(head)  # aiohttp asks it whether an answer has begun
-        for part in body:
-            await writer.write(part)
+        for start in range(0, len(body), _WRITTEN_BYTES):
+            await writer.write(body[start : start + _WRITTEN_BYTES])
         if body or request.protocol.writing_paused:
             await writer.drain()
         self._is_sent = True

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gateway import logs
-from gateway.access.prices import Used
-from gateway.access.usage import UsageBook, UsageKey
+from gateway.access.usage import UsageBook, UsageKey, Used
 from gateway.domain import RequestStats
 from gateway.metrics import Metrics
 from gateway.web.history import History

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from gateway.access.budgets import Budgets
-from gateway.access.key_table import Keys
+from gateway.access.keys import Keys
 from gateway.access.rate_limits import BadKeyLimiter, Limiter
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
@@ -16,6 +16,7 @@ from gateway.web.client_address import AddressOf, connection_address
 from gateway.web.endpoints import EndpointTable
 from gateway.web.in_flight import InFlight
 from gateway.web.request_log import Recorder
+from gateway.wire.json_body import JsonLimits
 
 
 def _random_bits() -> Callable[[int], int]:
@@ -25,7 +26,7 @@ def _random_bits() -> Callable[[int], int]:
 @dataclass(frozen=True, slots=True)
 class ServerState:
     """Made once by `app`. `allowed_origins`: pages that may call and read. `body_timeout_s`: time for one body.
-    `max_json_values`: what a body may hold. `address_of`: a request's client. `budgets` None: keys have none. `notes`
+    `json_limits`: what a body may hold. `address_of`: a request's client. `budgets` None: keys have none. `notes`
     gives what the operator must mend in shared state and the index. `origin_is_checked`: the listener lets no page of
     another origin through (`own_host`).
 
@@ -46,7 +47,7 @@ class ServerState:
     allowed_origins: frozenset[str] = frozenset()
     origin_is_checked: bool = False
     body_timeout_s: float = 30.0
-    max_json_values: int = 500_000
+    json_limits: JsonLimits = field(default_factory=JsonLimits)
     address_of: AddressOf = connection_address
     id_bits: Callable[[int], int] = field(default_factory=_random_bits)
 

@@ -4,14 +4,10 @@ Source: WHATWG HTML, "Server-sent events", read 2026-11-21. Does not know what t
 on blank lines as bytes, so that a character split over two network reads stays whole; lines end in LF, CR or CRLF.
 """
 
-from collections.abc import Iterator
-
 import orjson
 
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import UpstreamError
-from gateway.wire.json_default import as_json
-from gateway.wire.json_drain import json_pieces
 
 DONE = b"data: [DONE]\n\n"
 
@@ -22,8 +18,8 @@ def frame(data: Json, name: str | None = None) -> bytes:
     Raises TypeError when the data cannot be written as JSON (a lone surrogate, for example).
     """
     if name is None:
-        return b"data: " + orjson.dumps(data, default=as_json) + b"\n\n"
-    return b"event: " + name.encode() + b"\ndata: " + orjson.dumps(data, default=as_json) + b"\n\n"
+        return b"data: " + orjson.dumps(data) + b"\n\n"
+    return b"event: " + name.encode() + b"\ndata: " + orjson.dumps(data) + b"\n\n"
 
 
 def encode(event: Event) -> bytes:
@@ -32,17 +28,6 @@ def encode(event: Event) -> bytes:
         data = event.data or {}
         event.raw = frame(event.finish(data) if event.finish else data, event.name)
     return event.raw
-
-
-def pieces(event: Event) -> Iterator[bytes]:
-    """The frame of an event in pieces, each made when it is asked for and not kept. Raises TypeError as `frame`."""
-    if event.raw is not None:
-        yield event.raw
-        return
-    data = event.data or {}
-    yield b"data: " if event.name is None else b"event: " + event.name.encode() + b"\ndata: "
-    yield from json_pieces(event.finish(data) if event.finish else data)
-    yield b"\n\n"
 
 
 def encode_all(batch: EventBatch) -> bytes:

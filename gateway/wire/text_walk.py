@@ -9,10 +9,9 @@ from collections.abc import Hashable, Iterable, Iterator, MutableMapping
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
-from gateway.long_texts import Utf8Text
 from gateway.texts import Form, GroupSlot, TextSlot, TextUnit
 from gateway.wire import field_rules as rules
-from gateway.wire.logprobs import LogprobsSlot, PackedLogprobs
+from gateway.wire.logprobs import LogprobsSlot
 from gateway.wire.property_names import KeySlot, PropertyNames
 from gateway.wire.text_slots import is_url
 
@@ -30,7 +29,7 @@ members that are still to be read, or None for all of them)."""
 _Members: TypeAlias = Iterable[tuple[Any, Any]]
 Root: TypeAlias = tuple[Any, str, frozenset[str]]
 """(an object or list, its path, the names of its members that are left out)."""
-_LOGPROBS = (dict, list, PackedLogprobs)
+_LOGPROBS = (dict, list)
 _STEP = 512
 """Chosen: members that are read in one step of the walk (about a millisecond). At half small bodies take more steps; at
 double a step keeps others waiting for longer."""
@@ -125,10 +124,6 @@ class _Walk:
                 below.reverse()
                 stack += below
             self.read += min(len(place[0]), _STEP) + 1
-            for slot in self._spelt:
-                for _ in slot.spell():
-                    self.read += _STEP
-                    yield self._slots
             self._slots += self._spelt
             self._spelt.clear()
             if self.read > next_end:
@@ -188,11 +183,11 @@ class _Walk:
                 odd_names.append(name)
                 shown = name if _SHOWN_NAME(name) else "*"
             kind = type(value)
-            if kind is str or kind is Utf8Text:  # the second only where it is neither structural nor opaque
+            if kind is str:
                 slot = self._string(place, name, name, prefix + shown, copies) if value else None
                 if slot is not None and odd_names and odd_names[-1] is name:
                     self._names.values[id(holder), name] = slot
-            elif kind is dict or kind is list or kind is PackedLogprobs:
+            elif kind is dict or kind is list:
                 if copies is holder and name == "logprobs" and value:
                     self._spelt.append(LogprobsSlot(holder, name, prefix + shown, "label"))
                 elif value:

@@ -8,7 +8,6 @@ from typing import Any, TypeGuard
 import orjson
 
 from gateway.domain import Json
-from gateway.wire.json_default import as_json
 
 MAX_COUNT = 10**9
 """The most tokens that an answer may say it has. Chosen: a thousand times the largest context; budgets are settled by
@@ -29,7 +28,7 @@ def words_of(value: Any) -> str:
     rule for all of them, or Python's own notation would reach callers."""
     if isinstance(value, str):
         return value
-    return "" if value is None else orjson.dumps(value, default=as_json).decode()
+    return "" if value is None else orjson.dumps(value).decode()
 
 
 def count_in(holder: Any, name: str) -> int:
@@ -58,3 +57,8 @@ def tables_in(holder: Any, name: str) -> list[Json]:
 def texts_in(holder: Any, name: str) -> list[str]:
     """The strings of a list; its other members are left out."""
     return [item for item in list_in(holder, name) if isinstance(item, str)]
+
+
+def utf8_size(text: str) -> int:
+    """Bytes of a text in UTF-8; half a pair of surrogates counts as one."""
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))

@@ -8,6 +8,7 @@ keeps Python's lock holds up the loop too.
 
 import asyncio
 import base64
+import ctypes
 import gc
 import http.client
 import json
@@ -28,8 +29,7 @@ import uvloop
 
 from bench.upstream import STREAM, WHOLE
 from gateway.config.environment import read_environment
-from gateway.resilience.freed_memory import give_back
-from gateway.runtime.memory import settle_memory
+from gateway.runtime.worker import settle_memory
 from tests.support.gateways import start_in_process, upstream_toml
 from tests.support.paths import ROOT
 
@@ -268,7 +268,9 @@ async def _serve(folder: str, settings: str, upstream_url: str) -> None:
         while command := (await reader.readline()).strip():
             if command == b"reset":
                 gc.collect()
-                give_back()  # else a body is served from what an earlier one has left, and seems to cost nothing
+                ctypes.CDLL(None).malloc_trim(
+                    0
+                )  # else a body is served from what an earlier one has left, and seems to cost nothing
                 _forget_peak()
                 idle = _memory("VmRSS")
                 print("{}", flush=True)

@@ -15,6 +15,7 @@ from gateway.mcp.dispatcher import Dispatcher, RpcCaller
 from gateway.mcp.messages import RpcBatch, render, render_all
 from gateway.mcp.running_calls import RunningCalls
 from gateway.web.handlers.mcp import WebSearchHandler
+from gateway.wire.json_body import JsonBody
 
 Seen = tuple[str, Any, WebCall]
 
@@ -96,7 +97,7 @@ class Desk:
 
     def check(self, body: Any, headers: Any = ()) -> RpcBatch:
         raw = body if isinstance(body, bytes) else orjson.dumps(body)
-        exchange = self.handler.check(raw, CIMultiDict(headers))
+        exchange = self.handler.check(JsonBody(raw), CIMultiDict(headers))
         self.sanitize(exchange)
         return exchange
 

@@ -10,16 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.resilience.freed_memory import give_back
 
 MEMORY_BYTES, PICTURE_MEMORY_BYTES = 600_000_000, 1_000_000_000
 """Private memory that a process may have beyond the body while it reads a page or document, and while it draws a page
 or decodes a picture. Its libraries take 170 MB of it. Measured: a page of 5 MB takes 130 MB more, a manual of 21 MB 10,
 a sheet of 600,000 cells 110, a picture of 35 million pixels 410. At half, long pages and large pictures fail; at
 double, four processes that hostile documents have filled take a machine of 8 GB."""
-KEPT_BYTES = 20_000_000
-"""Growth of a process by one job from which on what it freed is given back to the system (1 ms). Chosen: at half most
-pages cost it; at double four idle processes keep 160 MB for nothing."""
 _PICTURE_TASKS = frozenset(("picture", "plain picture"))
 
 
@@ -48,19 +44,6 @@ def limited_memory(task: str, body_bytes: int) -> Iterator[None]:
 
 def _limit(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (size, resource.RLIM_INFINITY))
-
-
-class KeptMemory:
-    """What this process has between its jobs."""
-
-    def __init__(self) -> None:
-        self._bytes = _resident_bytes()
-
-    def settle(self) -> None:
-        """After a job: give freed memory back if the process has grown much."""
-        if _resident_bytes() > self._bytes + KEPT_BYTES:
-            give_back()
-            self._bytes = _resident_bytes()
 
 
 def _resident_bytes() -> int:

@@ -1,6 +1,6 @@
 """The server's pool of parse processes: started at first use, replaced when one hangs, dies or has grown old.
 
-The server itself never imports lxml or trafilatura: they are large, and hostile pages may crash or block them, so they
+The server itself never imports lxml: it is large, and hostile pages may crash or block them, so they
 run in processes that can be killed. A job waits for its turn, dealt out by key, and is bounded in time; a job that is
 cancelled or too slow ends the process it runs in. Protocol: see `parse_worker`. Knows nothing of HTML.
 

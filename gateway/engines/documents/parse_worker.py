@@ -21,7 +21,7 @@ import orjson
 from gateway.domain import Json
 from gateway.engines.documents import shortening
 from gateway.engines.documents.feeds import read_sitemap
-from gateway.engines.documents.memory_limit import KeptMemory, limited_memory
+from gateway.engines.documents.memory_limit import limited_memory
 from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.page_picture import page_picture, plain_picture
@@ -56,7 +56,7 @@ def main() -> None:
     gc.set_threshold(_COLLECTED_OBJECTS)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.setrecursionlimit(MAX_STACK_FRAMES)
-    source, sink, kept = sys.stdin.buffer, sys.stdout.buffer, KeptMemory()
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
     while (header := _read_frame(source)) is not None:
         body = _read_frame(source)
         if body is None:
@@ -70,7 +70,6 @@ def main() -> None:
         sink.flush()
         gc.collect(1)
         del body, answer, content
-        kept.settle()
 
 
 def _read_frame(source: BinaryIO) -> bytes | None:

@@ -13,7 +13,7 @@ from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.parse_pool import ParsePool
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest
 from gateway.ports import PagePicture, PictureOcr, PictureText
-from gateway.resilience.work_time import WorkTime
+from gateway.resilience.fair_queue import WorkTime
 from gateway.wire.image_header import ImageInfo
 
 PLAIN = ("image/png", "image/jpeg")

@@ -13,7 +13,6 @@ import onnxruntime
 
 from gateway.engines.embedding.model_file import DIMENSIONS
 from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
-from gateway.resilience.freed_memory import give_back
 
 Array = Any
 """A numpy array."""
@@ -36,7 +35,6 @@ class Encoder:
         options.enable_mem_pattern = False
         self._session: Any = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self._tokenizer = WordPiece(load_vocabulary())
-        give_back()  # loading leaves 60 MB of freed memory
 
     def encode(self, texts: Sequence[str], max_tokens: int) -> tuple[Array, list[int], list[bool]]:
         """A row of length one for each text, its number of tokens, and whether it was cut.

@@ -110,11 +110,6 @@ class Attempt:
     begun: bool = False
     caller: str = ""
 
-    @property
-    def is_read(self) -> bool:
-        """Whether an adapter before the upstream reads the members of what is sent: of images, or for tools."""
-        return self.entry.kind == "ocr" or not self.target.has_tools
-
     def begin(self) -> None:
         """Call when the first event is passed on: from here on no error is retried. The upstream counts as healthy."""
         self.begun = True

@@ -9,8 +9,7 @@ import base64
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.ports import ImageSource
-from gateway.resilience.slices import in_slices
-from gateway.wire.chat.request import image_steps
+from gateway.wire.chat.request import image_parts
 from gateway.wire.image_header import media_type
 
 MAX_IMAGES = 8
@@ -29,7 +28,7 @@ async def inline_images(body: Json, source: ImageSource | None) -> Json:
     """
     if all(type(message.get("content")) is str for message in body["messages"]):
         return body
-    places = await in_slices(image_steps(body))
+    places = image_parts(body)
     if not places:
         return body
     if len(places) > MAX_IMAGES:

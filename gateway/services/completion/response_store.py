@@ -14,11 +14,7 @@ import orjson
 
 from gateway.domain import EventStream, Json
 from gateway.errors import InvalidRequest, NotFound, StateUnavailable
-from gateway.resilience.freed_memory import give_back
-from gateway.resilience.slices import Steps, in_slices
 from gateway.shared_state.port import Entries, Entry, StateDown
-from gateway.wire.json_default import as_json
-from gateway.wire.json_drain import EncodedJson, is_long
 
 MAX_STORED_BYTES = 64 * 1024 * 1024
 """Of all responses of one machine. `limits.response_store_bytes_per_key` says why a key's budget is a quarter. Chosen:
@@ -35,10 +31,6 @@ that sends the conversation itself."""
 _SHOWN_ID_CHARS = 80
 """An id in an error text is cut here: it comes from the caller and may be megabytes long."""
 
-_LARGE_BYTES = 1 << 18
-"""Chosen: memory is given back (.1 to 1 ms) behind longer values. At half ordinary long answers pay for it, at double
-twice as much stays taken beside the answer."""
-
 _RETRY_S = 5.0
 """When to ask again while the store is away: as long as Redis is left alone after a failure."""
 
@@ -51,14 +43,6 @@ class StoredResponse:
     items: list[Json]
 
 
-@dataclass(frozen=True, slots=True)
-class PackedItems:
-    """Input items as the JSON of their list; `count` says how many there are."""
-
-    count: int
-    json: EncodedJson
-
-
 class ResponseStore:
     """Responses in `entries`, each for `ttl_s` seconds. Every method but `put` raises StateUnavailable while the store
     is away."""
@@ -67,21 +51,12 @@ class ResponseStore:
         self._entries = entries
         self._ttl_s = ttl_s
 
-    async def put(self, owner: str, response: Json, items: list[Json] | PackedItems, *, is_large: bool = False) -> None:
+    async def put(self, owner: str, response: Json, items: list[Json]) -> None:
         """Remember a response, `{id, output: [{id, …}], …}`, with its input items. One for which there is no room is
-        ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces.
-        `is_large`: its request was."""
-        value, parts = await in_slices(_encoded(response, items, is_large=is_large))
-        entry = Entry(owner, str(response["id"]), value, self._ttl_s, parts)
-        del value
-        is_large = is_large or len(entry.value) > _LARGE_BYTES
-        if is_large:
-            give_back()
+        ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces."""
+        value, parts = _encoded(response, items)
         with suppress(StateDown):  # the answer itself is not lost
-            await self._entries.put(entry)
-        if is_large:
-            del entry
-            give_back()  # what writing has used: the answer is yet to be masked and sent
+            await self._entries.put(Entry(owner, str(response["id"]), value, self._ttl_s, parts))
 
     async def get(self, owner: str, response_id: str) -> StoredResponse:
         """A remembered response. Raises NotFound when it never existed, has expired, or is another key's."""
@@ -143,28 +118,14 @@ class Storing:
     request and of the turns before it. A response whose `store` is false is not stored.
     """
 
-    def __init__(
-        self, store: ResponseStore, owner: str, items: Callable[[], list[Json]], *, is_large: bool = False
-    ) -> None:
-        self._store, self._owner, self._items, self._is_large = store, owner, items, is_large
-        self._packed: PackedItems | None = None
+    def __init__(self, store: ResponseStore, owner: str, items: Callable[[], list[Json]]) -> None:
+        self._store, self._owner, self._items = store, owner, items
         self._writes: list[asyncio.Task[None]] = []
-
-    async def pack(self) -> None:
-        """Keep the JSON of the items instead of their values, which may take several times its bytes while the upstream
-        is awaited. `items` is not called again."""
-        items = self._items()
-        packed = PackedItems(len(items), await in_slices(EncodedJson.steps_of(items, is_owned=False)))
-        self._items, self._packed = list, packed
 
     def put(self, response: Json) -> None:
         """Begin to store a response."""
         if response["store"]:
-            self._writes.append(
-                asyncio.create_task(
-                    self._store.put(self._owner, response, self._packed or self._items(), is_large=self._is_large)
-                )
-            )
+            self._writes.append(asyncio.create_task(self._store.put(self._owner, response, self._items())))
 
     async def finish(self) -> None:
         """Wait until everything that was put is stored."""
@@ -179,31 +140,17 @@ class Storing:
                 yield batch
 
 
-def _encoded(
-    response: Json, items: list[Json] | PackedItems, *, is_large: bool
-) -> Steps[tuple[bytes, dict[str, tuple[int, int]]]]:
-    """The number of items, a line feed, `{output, response, items}` as JSON; and the place of each output item. In
-    steps of about a millisecond."""
-    count = items.count if isinstance(items, PackedItems) else len(items)
-    parts = [f'{count + len(response["output"])}\n{{"output":['.encode()]
+def _encoded(response: Json, items: list[Json]) -> tuple[bytes, dict[str, tuple[int, int]]]:
+    """The number of items, a line feed, `{output, response, items}` as JSON; and the place of each output item."""
+    parts = [f'{len(items) + len(response["output"])}\n{{"output":['.encode()]
     size, places = len(parts[0]), dict[str, tuple[int, int]]()
     for number, item in enumerate(response["output"]):
-        item_parts = yield from _parts(item, is_large=is_long(item))
-        start = size + (1 if number else 0)
-        size = start + sum(map(len, item_parts))
+        encoded, start = orjson.dumps(item), size + (1 if number else 0)
+        size = start + len(encoded)
         places[str(item["id"])] = (start, size)
-        parts += [b",", *item_parts] if number else item_parts
-    rest = yield from _parts({**response, "output": None}, is_large=is_large)
-    listed = items.json.parts if isinstance(items, PackedItems) else (yield from _parts(items, is_large=is_large))
-    return b"".join((*parts, b'],"response":', *rest, b',"items":', *listed, b"}")), places
-
-
-def _parts(value: Json | list[Json], *, is_large: bool) -> Steps[list[bytes]]:
-    """Its JSON. Not one block that grows: as it is moved, it would leave holes of several times its length."""
-    if not is_large:
-        return [orjson.dumps(value, default=as_json)]
-    encoded = yield from EncodedJson.steps_of(value, is_owned=False)
-    return encoded.parts
+        parts += [b",", encoded] if number else [encoded]
+    rest, listed = orjson.dumps({**response, "output": None}), orjson.dumps(items)
+    return b"".join((*parts, b'],"response":', rest, b',"items":', listed, b"}")), places
 
 
 def _decoded(value: bytes) -> StoredResponse:

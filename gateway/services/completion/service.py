@@ -7,19 +7,16 @@ import asyncio
 import hashlib
 import hmac
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from gateway.domain import Event, EventBatch, EventStream, Json, RequestStats
+from gateway.domain import EventBatch, EventStream, Json, RequestStats
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.key_scrubber import scrub_keys
 from gateway.ports import ImageSource
-from gateway.resilience.freed_memory import give_back
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
-from gateway.services.completion.held_body import HeldBody
 from gateway.services.completion.images import data_urls, inline_images
-from gateway.wire.chat.answer import AnswerContext, normalise_answer, text_chars
-from gateway.wire.chat.long_deltas import DELTA_CHARS
+from gateway.wire.chat.answer import AnswerContext, normalise_answer
 from gateway.wire.chat.request import is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat.stream import ChatStream, require_json
 from gateway.wire.untrusted_json import count_in, table_in
@@ -65,24 +62,14 @@ class CompletionService:
         """
         body = await self._with_images(body)
         started_s = time.perf_counter()
-        plan, held = self.plan(body["model"]), HeldBody(body, stats.body_values, is_owned=stats.owns_body)
-        del body
+        plan = self.plan(body["model"])
         while True:
             async with plan.attempt(stats) as attempt:
-                asked = held.take()
-                context = _context(asked, attempt, stats, started_s, held)
-                is_checked = needs_json_check(asked, attempt.target.options)
-                sent = self._sent(asked, attempt, stats)
-                del asked
-                sent = await held.pack(sent, is_read=attempt.is_read)
-                call = attempt.target.upstream.complete(sent, stats)
-                del sent
-                answer = normalise_answer(await call, context)
-                del call
+                context = _context(body, attempt, stats, started_s)
+                is_checked = needs_json_check(body, attempt.target.options)
+                answer = await attempt.target.upstream.complete(self._sent(body, attempt, stats), stats)
+                answer = normalise_answer(answer, context)
                 break
-        if held.is_let_go:
-            del held
-            give_back()
         count_usage(answer["usage"], stats)
         if is_checked:
             for choice in answer["choices"]:
@@ -97,37 +84,26 @@ class CompletionService:
         """
         body = await self._with_images(body)
         started_s = time.perf_counter()
-        plan, held = self.plan(body["model"]), HeldBody(body, stats.body_values, is_owned=stats.owns_body)
-        del body
+        plan = self.plan(body["model"])
         while True:
             async with plan.attempt(stats) as attempt:
-                asked = held.take()
-                context = _context(asked, attempt, stats, started_s, held)
-                state = ChatStream(context, keep_text=needs_json_check(asked, attempt.target.options))
-                sent = self._sent(asked, attempt, stats)
-                del asked
-                sent = await held.pack(sent, is_read=attempt.is_read)
-                stream = attempt.target.upstream.stream(sent, stats)
-                del sent
+                context = _context(body, attempt, stats, started_s)
+                state = ChatStream(context, keep_text=needs_json_check(body, attempt.target.options))
+                stream = attempt.target.upstream.stream(self._sent(body, attempt, stats), stats)
                 try:
                     async with aclosing(stream) as payloads:
                         async for batch in payloads:
                             if (plain := state.relayed(batch)) is not None:  # the attempt has begun with another
                                 yield plain
                                 continue
-                            if max(map(len, batch), default=0) > DELTA_CHARS:
-                                async for each in _one_by_one(state.take_in_steps(batch)):
-                                    _begin(attempt, held, state, stats)
-                                    yield each
-                                if stats.has_large_answer:
-                                    give_back()  # else what comes next takes memory beside the holes that are left
-                            else:
-                                events, fault = state.take(batch)
-                                if events:
-                                    _begin(attempt, held, state, stats)
-                                    yield events
-                                if fault is not None:
-                                    raise fault
+                            events, fault = state.take(batch)
+                            if events:
+                                if not attempt.begun:  # with the first event no other upstream is asked any more
+                                    attempt.begin()
+                                    stats.streaming = state
+                                yield events
+                            if fault is not None:
+                                raise fault
                             if state.finished or state.done:
                                 break
                         if state.finished and not state.done and (trailing := await _trailing(payloads, state)):
@@ -141,12 +117,13 @@ class CompletionService:
                         count_usage(state.usage, stats)
                 return
 
-    def hashed_user(self, body: Json) -> str | None:
-        """`user_` and 32 hex digits, an HMAC of the body's `user`; None when it has none."""
+    def hashed_user(self, body: Json, stats: RequestStats) -> str | None:
+        """`user_` and 32 hex digits, an HMAC of the body's `user`, noted for the log; None when it has none."""
         user = body.get("user")
         if not isinstance(user, str) or not user:
             return None
-        return "user_" + hmac.new(self.user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
+        stats.user_hash = "user_" + hmac.new(self.user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
+        return stats.user_hash
 
     async def inlined(self, urls: list[tuple[str, str]]) -> list[str]:
         """The images of `(url, path)` pairs as data URLs, in order. Raises InvalidRequest, `param` being the path."""
@@ -157,9 +134,7 @@ class CompletionService:
         return await inline_images(body, self._images)
 
     def _sent(self, body: Json, attempt: Attempt, stats: RequestStats) -> Json:
-        user = self.hashed_user(body)
-        stats.user_hash = user or ""
-        return to_upstream(body, attempt.target.options, user=user)
+        return to_upstream(body, attempt.target.options, user=self.hashed_user(body, stats))
 
     def plan(self, name: str) -> Plan:
         """The attempts for a model: its own upstreams, then those of its fallbacks. Raises ModelNotFound."""
@@ -184,24 +159,6 @@ class OwnModel:
             raise UpstreamTimeout(f"the model did not answer within {timeout_s:g} s") from None
 
 
-def _begin(attempt: Attempt, held: HeldBody, state: ChatStream, stats: RequestStats) -> None:
-    """An event goes out: with the first one no other upstream is asked any more, so the request's body is let go."""
-    if not attempt.begun:
-        attempt.begin()
-        held.close()
-        stats.streaming = state
-
-
-async def _one_by_one(steps: Iterator[Event | None]) -> EventStream:
-    """The events of long chunks, each a batch of its own: making and masking them takes milliseconds each.
-
-    Raises what the steps raise."""
-    for event in steps:
-        if event is not None:
-            yield [event]
-        await asyncio.sleep(0)
-
-
 async def _trailing(payloads: AsyncGenerator[list[bytes], None], state: ChatStream) -> EventBatch:
     """The events after the finish reason, at most usage and `[DONE]`; a timeout or a cut there is not an error.
 
@@ -224,7 +181,7 @@ async def _trailing(payloads: AsyncGenerator[list[bytes], None], state: ChatStre
     return events
 
 
-def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float, held: HeldBody) -> AnswerContext:
+def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float) -> AnswerContext:
     return AnswerContext(
         model=attempt.entry.name,
         provider=attempt.target.upstream.name,
@@ -233,8 +190,7 @@ def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float
         attempts=stats.attempts,
         legacy=is_legacy(body),
         include_usage=bool((body.get("stream_options") or {}).get("include_usage")),
-        request={"n": body.get("n")} if held.is_let_go else body,
-        counted_chars=text_chars(body) if held.is_let_go else None,
+        request=body,
         fingerprint=attempt.target.options.fingerprint,
         warnings=stats.warnings,
     )

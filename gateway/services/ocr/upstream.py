@@ -16,8 +16,7 @@ from gateway.domain import Json, RequestStats
 from gateway.engines.answer.invisible import visible
 from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
-from gateway.wire.decoded_event import event_data, event_value
-from gateway.wire.large_json import LongText
+from gateway.wire import repaired_json
 from gateway.wire.repetition import LoopGuard, cut_loop
 from gateway.wire.untrusted_json import list_in, table_in, tables_in
 
@@ -115,11 +114,9 @@ class OcrAdapter:
 
 
 def _adapted_part(part: Json, rewrite: Callable[[str], str]) -> Json:
-    """A text part with its text rewritten; an image part with a LongText, which is sent in pieces."""
+    """A text part with its text rewritten; other parts as they are."""
     if part.get("type") == "text":
         return {**part, "text": rewrite(part["text"])}
-    if part.get("type") == "image_url":
-        return {**part, "image_url": {**part["image_url"], "url": LongText.of(part["image_url"]["url"])}}
     return part
 
 
@@ -132,7 +129,7 @@ def _texts(message: Json) -> list[str]:
 def _decode_chunk(raw: bytes) -> Json | None:
     """A chunk with at least one choice; None for anything else."""
     try:
-        data = event_value(raw)
+        data = repaired_json.loads(raw)
     except orjson.JSONDecodeError:
         return None
     choices = list_in(data, "choices")
@@ -168,10 +165,10 @@ class _StreamCleaner:
             if self._guard.looping:
                 self.is_over = True
                 data["choices"][0] |= {"finish_reason": "length"} | self._report(was_cut=True)
-                return [*cleaned, event_data(data, raw), DONE]
+                return [*cleaned, orjson.dumps(data), DONE]
             if data["choices"][0].get("finish_reason") is not None:
                 data["choices"][0] |= self._report(was_cut=False)
-            cleaned.append(event_data(data, raw))
+            cleaned.append(orjson.dumps(data))
         return cleaned
 
     def _report(self, *, was_cut: bool) -> Json:

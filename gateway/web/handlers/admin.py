@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from aiohttp import web
 
 from gateway import schemas
-from gateway.access.shared_usage import UsageReader
-from gateway.access.usage import GROUPS, is_day
-from gateway.config.sanitize_settings import Sanitize
+from gateway.access.usage import GROUPS, UsageReader, is_day
+from gateway.config.settings import Sanitize
 from gateway.domain import Json
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.sanitize.report import preview
@@ -21,6 +20,7 @@ from gateway.web.handlers.json_body import checked_body
 from gateway.web.history import RANGES, History
 from gateway.web.replies import JsonReply
 from gateway.web.request_records import RequestRecords
+from gateway.wire.json_body import JsonBody
 
 MAX_PREVIEW_BYTES = 65_536
 """Largest body of a preview. Chosen: its scan takes 20 ms at most; half would cut long log files, double would hold the
@@ -99,9 +99,9 @@ class AdminHandler:
         request[CONTEXT].server.recorder.flush()
         return JsonReply({"range": name, **self._history.read(name)})
 
-    def check(self, raw: bytes | bytearray, headers: Mapping[str, str]) -> Json:
+    def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
         """The body of a preview (schemas/sanitize_preview.json). Raises InvalidRequest that names the wrong field."""
-        return checked_body(raw, self._checker)
+        return checked_body(body, self._checker)
 
     async def sanitize(self, request: web.Request) -> web.StreamResponse:
         """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. Nothing is kept, and

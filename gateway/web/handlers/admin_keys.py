@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from gateway import schemas
-from gateway.access.api_keys import KeyRecord, KeyRegistry, KeyRequest, record_to_json
+from gateway.access.keys import KeyRecord, KeyRegistry, KeyRequest, record_to_json
 from gateway.domain import KEY_LIMITS, Json
 from gateway.errors import InvalidRequest
 from gateway.web.context import CONTEXT
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.replies import JsonReply
+from gateway.wire.json_body import JsonBody
 
 
 class AdminKeysHandler:
@@ -23,9 +24,9 @@ class AdminKeysHandler:
         self._registry = registry
         self._checker = schemas.Checker(schemas.load("admin_key"))
 
-    def check(self, raw: bytes | bytearray, headers: Mapping[str, str]) -> Json:
+    def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
         """The body of a new key (schemas/admin_key.json). Raises InvalidRequest that names the wrong field."""
-        return checked_body(raw, self._checker)
+        return checked_body(body, self._checker)
 
     async def listing(self, request: web.Request) -> web.StreamResponse:
         """`{keys: [{id, name, scopes, created, expires?, limits…}], own}`, newest first; `own` is the caller's id."""

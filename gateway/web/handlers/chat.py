@@ -12,7 +12,6 @@ from aiohttp import web
 from gateway import schemas
 from gateway.domain import Caller, EventStream, Json, RequestStats
 from gateway.errors import Forbidden, InvalidRequest
-from gateway.long_texts import LONG_CHARS
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.loop import LoopRequest
@@ -26,6 +25,7 @@ from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.request import is_legacy
 from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
+from gateway.wire.json_body import JsonBody
 from gateway.wire.url_citations import KeptLinks
 
 SCOPE_OF_KIND = {"text": "chat", "ocr": "ocr"}
@@ -67,16 +67,15 @@ class ChatHandler:
         self._dialect = ChatDialect()
         self._checker = schemas.Checker(schemas.load("chat"))
 
-    def check(self, raw: bytes | bytearray, headers: Mapping[str, str]) -> Json:
+    def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
         """The chat body (schemas/chat.json). Raises InvalidRequest that names the wrong field."""
-        return checked_body(raw, self._checker)
+        return checked_body(body, self._checker)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of a `chat.completion`, or EventReply of its chunks. Raises ModelNotFound, Forbidden, UpstreamError
         and other GatewayErrors."""
         context = request[CONTEXT]
         body: Json = context.body
-        context.body = None
         entry = self._completions.resolve(body["model"])
         require_kind(entry, *SCOPE_OF_KIND)
         require_scope(context.caller, SCOPE_OF_KIND[entry.kind])
@@ -86,7 +85,6 @@ class ChatHandler:
             return await self._search(context, entry, body)
         service: Completions = self._ocr if entry.kind == "ocr" and self._ocr is not None else self._completions
         stats, started_s = context.stats, time.perf_counter()
-        stats.owns_body = service is self._completions
         if body.get("stream"):
             reply = EventReply(
                 service.stream(body, stats),
@@ -95,11 +93,7 @@ class ChatHandler:
             )
             reply.late_headers = lambda: timing_headers(stats, started_s)
             return reply
-        call = service.complete(body, stats)
-        del body  # while the upstream is awaited, the service alone decides how much of it is kept
-        data = await call
-        is_short = stats.owns_body and 0 < stats.answer_bytes <= LONG_CHARS
-        return JsonReply(data, headers=timing_headers(stats, started_s), is_short=is_short)
+        return JsonReply(await service.complete(body, stats), headers=timing_headers(stats, started_s))
 
     async def _search(self, context: RequestContext, entry: ModelEntry, body: Json) -> web.StreamResponse:
         """The reply to a request with `web_search_options`. Raises InvalidRequest, Forbidden, and as `handle`."""

@@ -15,6 +15,7 @@ from gateway.web.context import CONTEXT
 from gateway.web.handlers.chat import require_kind, timing_headers
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.replies import JsonReply
+from gateway.wire.json_body import JsonBody
 
 _MAX_INPUTS = 2048
 """Texts, or lists of tokens, of one request: as in OpenAI's API reference."""
@@ -23,28 +24,26 @@ _MAX_INPUTS = 2048
 class EmbeddingsHandler:
     """The endpoint's `check` and `handle`."""
 
+    max_body_bytes = 4 << 20
+
     def __init__(self, completions: CompletionService) -> None:
         self._completions = completions
         self._service = EmbeddingService(completions)
         self._checker = schemas.Checker(schemas.load("embeddings"))
 
-    def check(self, raw: bytes | bytearray, headers: Mapping[str, str]) -> Json:
+    def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
         """The body (schemas/embeddings.json). Raises InvalidRequest that names the wrong field."""
-        body: Json = checked_body(raw, self._checker)
-        _require_one_kind(body["input"])
-        return body
+        checked = checked_body(body, self._checker)
+        _require_one_kind(checked["input"])
+        return checked
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of `{object: "list", data, model, usage}`. Raises ModelNotFound, InvalidRequest, UpstreamError."""
         context = request[CONTEXT]
         body: Json = context.body
-        context.body = None
         require_kind(self._completions.resolve(body["model"]), "embedding")
         started_s = time.perf_counter()
-        context.stats.owns_body = True
-        call = self._service.create(body, context.stats)
-        del body  # while the upstream is awaited, the service alone decides how much of it is kept
-        answer = await call
+        answer = await self._service.create(body, context.stats)
         return JsonReply(answer, headers=timing_headers(context.stats, started_s))
 
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.resilience.freed_memory import give_back
-from gateway.schemas import MEASURED_BYTES
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.ocr.data_urls import checked_file_data, decode_file
 from gateway.web.context import RequestContext
@@ -65,30 +63,21 @@ class FileParts:
             raise InvalidRequest(f"a request may hold at most {MAX_FILES} files", param=places[MAX_FILES].where)
         for place in places:
             text = await self._text_of(place, context.caller.key_id)
-            if len(text) > MEASURED_BYTES:  # a small document may hold a large text
-                context.work.is_large = True
-                context.stats.body_values = max(context.stats.body_values, 1)
-                give_back()
-            part = {"type": place.text_type, "text": text.decode()}
-            del text
+            part = {"type": place.text_type, "text": text}
             await clean_request(context, {field: [{"type": "message", "role": "user", "content": [part]}]})
             place.holder[place.index] = part
-            if context.work.is_large:
-                give_back()
 
-    async def _text_of(self, place: _Place, owner: str) -> bytearray:
-        """What the model reads in the file's place, in UTF-8: a `str` takes up to four bytes a character, so there is
-        one only once the file is let go. Its data is taken out of the request."""
+    async def _text_of(self, place: _Place, owner: str) -> str:
+        """What the model reads in the file's place. Its data is taken out of the request."""
         sent = checked_file_data(place.source.pop(place.field, None), place.where)
         data, media_type = await decode_file(sent, place.where, self._max_bytes)
         del sent
         media_type = media_type or place.media_type or mimetypes.guess_type(place.name)[0] or ""
-        text = bytearray(f"Content of the file {place.name or 'without a name'}:\n\n".encode())
         try:
-            text += await self._read(data, media_type, place.name, owner)
+            content = await self._read(data, media_type, place.name, owner)
         except InvalidRequest as error:
             raise InvalidRequest(error.message, param=place.where, code="invalid_file") from error
-        return text
+        return f"Content of the file {place.name or 'without a name'}:\n\n{content.decode()}"
 
 
 def _places(items: Any, where: str) -> Iterator[_Place]:

@@ -74,8 +74,8 @@ class HostedResponses:
     def answer(
         self, context: RequestContext, entry: ModelEntry, earlier: list[Json], wishes: HostedWishes
     ) -> HostedAnswer:
-        """The answer to a request whose history is `earlier`; fills in the defaults of its search tool. The items of a
-        large request are let go. Raises InvalidRequest; its events raise GatewayError."""
+        """The answer to a request whose history is `earlier`; fills in the defaults of its search tool.
+        Raises InvalidRequest; its events raise GatewayError."""
         body, sources, search = context.body, Sources(), wishes.search
         everything = [*earlier, *body["input"]]
         approved, known = approved_calls(everything), known_lists(everything)
@@ -84,18 +84,11 @@ class HostedResponses:
             for items in (earlier, body["input"])
         )
         hosted = {"mcp", search.tool["type"]} if search is not None else {"mcp"}
-        is_let_go = context.work.is_large and [*map(id, past), *map(id, recent)] == [*map(id, everything)]
-        if is_let_go:
-            for items in (everything, earlier, body["input"]):
-                items.clear()
-        sent = {**body, "input": recent}
         try:
-            chat = to_chat(sent, past, hosted, is_owned=is_let_go)
+            chat = to_chat({**body, "input": recent}, past, hosted)
         except InvalidRequest:
-            if not is_let_go:
-                to_chat(body, earlier, hosted)  # names the item by its place in what the caller sent
+            to_chat(body, earlier, hosted)  # names the item by its place in what the caller sent
             raise
-        body["instructions"] = sent.get("instructions")
         context.stats.warnings += chat.warnings
         if search is not None:
             body["tools"] = [with_defaults(tool) if tool is search.tool else tool for tool in body["tools"]]

@@ -13,11 +13,11 @@ from multidict import MultiMapping
 from gateway.errors import NotAcceptable
 from gateway.mcp.dialect import failure_events
 from gateway.mcp.dispatcher import Dispatcher, RpcCaller
-from gateway.mcp.envelope import MAX_BODY_BYTES
-from gateway.mcp.messages import RpcBatch, render_all, render_body
+from gateway.mcp.messages import MAX_BODY_BYTES, RpcBatch, render, render_all
 from gateway.mcp.versions import RpcHeaders
 from gateway.web.context import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
+from gateway.wire.json_body import JsonBody
 
 FIRST_EVENT_WAIT_S = 15
 """Seconds until a stream begins without an event. Proxies cut silent connections after 60 s; a stream that has begun
@@ -39,9 +39,9 @@ class WebSearchHandler:
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
 
-    def check(self, raw: bytes | bytearray, headers: MultiMapping[str]) -> RpcBatch:
+    def check(self, body: JsonBody, headers: MultiMapping[str]) -> RpcBatch:
         """The body's messages. Raises NotAcceptable, or RpcFault when the body is not a legal request."""
-        return self._dispatcher.check(raw, _rpc_headers(headers))
+        return self._dispatcher.check(body, _rpc_headers(headers))
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """202 without a body for notifications alone, else a JsonReply or an EventReply of JSON-RPC messages.
@@ -70,7 +70,7 @@ class WebSearchHandler:
                 failure_events=partial(failure_events, batch),
             )
         data = await self._dispatcher.answer(batch, caller)
-        return JsonReply(data, finish=render_all if batch.is_batch else render_body)
+        return JsonReply(data, finish=render_all if batch.is_batch else render)
 
 
 def _rpc_headers(headers: MultiMapping[str]) -> RpcHeaders:

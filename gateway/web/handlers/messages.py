@@ -10,8 +10,6 @@ from aiohttp import web
 
 from gateway import schemas
 from gateway.domain import EventStream, Json
-from gateway.resilience.freed_memory import give_back
-from gateway.resilience.slices import in_slices
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.images import MAX_IMAGES
 from gateway.services.completion.service import CompletionService
@@ -26,8 +24,9 @@ from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.replies import EventReply, JsonReply
-from gateway.wire.messages.object import token_steps
-from gateway.wire.messages.request import chat_steps
+from gateway.wire.json_body import JsonBody
+from gateway.wire.messages.object import token_estimate
+from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.search import WebWish, item_id, open_calls, web_wish
 from gateway.wire.messages.stream import MessageStream
 
@@ -49,13 +48,13 @@ class MessagesHandler:
         needed = [name for name in schema["required"] if name != "max_tokens"]
         self._count_checker = schemas.Checker({**schema, "required": needed})
 
-    def check(self, raw: bytes | bytearray, headers: Mapping[str, str]) -> Json:
+    def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
         """The body (schemas/messages.json). Raises InvalidRequest that names the wrong field."""
-        return checked_body(raw, self._checker)
+        return checked_body(body, self._checker)
 
-    def check_count(self, raw: bytes | bytearray, headers: Mapping[str, str]) -> Json:
+    def check_count(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
         """The same for a count, which needs no `max_tokens`."""
-        return checked_body(raw, self._count_checker)
+        return checked_body(body, self._count_checker)
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of a `message`, or EventReply of its events.
@@ -70,19 +69,12 @@ class MessagesHandler:
         wish = web_wish(body)
         if wish is not None:
             return await self._search(context, entry, wish)
-        chat = await in_slices(chat_steps(body, MAX_IMAGES, is_owned=context.work.is_large))
-        stats = context.stats
-        stream = MessageStream(body, await in_slices(token_steps(chat)))
-        is_stream, context.body, stats.owns_body = body.get("stream"), None, True
-        del body
-        if context.work.is_large:
-            give_back()  # what translating it has used, and its own values
-        if is_stream:
+        chat, stats = to_chat(body, MAX_IMAGES), context.stats
+        stream = MessageStream(body, token_estimate(chat))
+        if body.get("stream"):
             return self._streamed(context, entry, stream, stream.run(self._completions.stream(chat, stats)))
         started_s = time.perf_counter()
-        call = self._completions.complete(chat, stats)
-        del chat  # while the upstream is awaited, the service alone decides how much of it is kept
-        message = stream.from_chat(await call)
+        message = stream.from_chat(await self._completions.complete(chat, stats))
         return JsonReply(message, headers=timing_headers(stats, started_s))
 
     async def _search(self, context: RequestContext, entry: ModelEntry, wish: WebWish) -> web.StreamResponse:
@@ -91,8 +83,8 @@ class MessagesHandler:
         self._hosted.require_scope(context.caller, wish.tools[0][1])
         options = of_messages(wish.search, wish.fetch, fetches_first=wish.forced == "web_fetch")
         recalled = self._recalled(owner, body["messages"], sources)
-        chat = await in_slices(chat_steps(body, MAX_IMAGES, recalled))
-        stream = MessageStream({**body, "model": entry.name}, await in_slices(token_steps(chat)))
+        chat = to_chat(body, MAX_IMAGES, recalled)
+        stream = MessageStream({**body, "model": entry.name}, token_estimate(chat))
         loop = LoopRequest(chat, WebSearchTool.kind if wish.forced else "", wish.max_uses)
         is_allowed = (body.get("tool_choice") or {}).get("type") != "none"
         events = self._hosted.answer(context, entry, HostedRequest(loop, options if is_allowed else None, sources))
@@ -132,12 +124,12 @@ class MessagesHandler:
         entry = self._text_model(body)
         if self._files is not None:
             await self._files.replace(context, entry, body)
-        chat = await in_slices(chat_steps(body, MAX_IMAGES))
+        chat = to_chat(body, MAX_IMAGES)
         tokens = await self._counter.count(entry, body, context.stats)
         if tokens is not None:
             return JsonReply({"input_tokens": tokens})
         estimate = {"usage_estimated": True}
-        return JsonReply({"input_tokens": await in_slices(token_steps(chat)), "provider_specific_fields": estimate})
+        return JsonReply({"input_tokens": token_estimate(chat), "provider_specific_fields": estimate})
 
     def _text_model(self, body: Json) -> ModelEntry:
         entry = self._completions.resolve(body["model"])

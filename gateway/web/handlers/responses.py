@@ -14,8 +14,6 @@ from aiohttp import web
 from gateway import schemas
 from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import ContentBlocked, InvalidRequest, NotFound
-from gateway.resilience.freed_memory import give_back
-from gateway.resilience.slices import in_slices
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses
 from gateway.services.completion.response_store import ResponseStore, Storing, check_history
@@ -27,12 +25,13 @@ from gateway.web.handlers.hosted_responses import HostedResponses, HostedWishes
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.middleware.sanitize import clean_request
 from gateway.web.replies import EventReply, JsonReply
+from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.events import ResponseStream
 from gateway.wire.responses.hosted_stream import HostedStream
 from gateway.wire.responses.mcp_request import approved_calls, refuse_unserved
 from gateway.wire.responses.native_answer import NativeStream
 from gateway.wire.responses.object import new_id
-from gateway.wire.responses.request import chat_steps, input_items, refuse_unkept
+from gateway.wire.responses.request import input_items, refuse_unkept, to_chat
 from gateway.wire.responses.whole_answer import from_chat
 from gateway.wire.url_citations import KeptLinks, text_holders
 
@@ -67,11 +66,11 @@ class ResponsesHandler:
         self._store = store
         self._checker = schemas.Checker(schemas.load("responses"))
 
-    def check(self, raw: bytes | bytearray, headers: Mapping[str, str]) -> Json:
+    def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
         """The body (schemas/responses.json). Raises InvalidRequest that names the wrong field."""
-        body: Json = checked_body(raw, self._checker)
-        refuse_unkept(body)
-        return body
+        checked = checked_body(body, self._checker)
+        refuse_unkept(checked)
+        return checked
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of a `response`, or EventReply of its events; stored for the key where `store` is true.
@@ -91,15 +90,11 @@ class ResponsesHandler:
             return await self._answer_hosted(context, entry, earlier, wishes)
         if not native:
             refuse_unserved(approved_calls([*earlier, *body["input"]]), ())
-        storing, is_let_go = self._storing(context, earlier), context.work.is_large and not native
-        if is_let_go:
-            await storing.pack()
-        chat = None if native else await in_slices(chat_steps(body, earlier, is_owned=is_let_go))
+        storing = self._storing(context, earlier)
+        chat = None if native else to_chat(body, earlier)
         headers = _warning_headers(chat.dropped if chat is not None else [])
         stats, started_s = context.stats, time.perf_counter()
         stats.warnings += chat.warnings if chat is not None else []
-        if is_let_go:
-            give_back()  # what translating it has used, and its own values
         if body.get("stream"):
             stream: ResponseStream
             if chat is None:
@@ -112,9 +107,7 @@ class ResponsesHandler:
         if chat is None:
             response = await self._native.complete(body, earlier, stats)
         else:
-            names, call = chat.names, self._completions.complete(chat.body, stats)
-            del chat  # while the upstream is awaited, the service alone decides how much of it is kept
-            response = from_chat(body, await call, names)
+            response = from_chat(body, await self._completions.complete(chat.body, stats), chat.names)
         storing.put(response)
         await storing.finish()
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})
@@ -126,11 +119,7 @@ class ResponsesHandler:
         assert self._hosted is not None
         body, stats, started_s = context.body, context.stats, time.perf_counter()
         storing = self._storing(context, earlier)
-        if context.work.is_large:
-            await storing.pack()
         answer = self._hosted.answer(context, entry, earlier, wishes)
-        if context.work.is_large:
-            give_back()  # what translating it has used, and its own values
         headers = _warning_headers(answer.chat.dropped)
         stream = HostedStream(body, storing.put, answer.chat.names, model=entry.name, kinds=answer.kinds)
         if body.get("stream"):
@@ -142,10 +131,10 @@ class ResponsesHandler:
 
     def _storing(self, context: RequestContext, earlier: list[Json]) -> Storing:
         """What stores a finished response with the items before it, unless the caller wants none stored."""
-        owner, is_large = context.caller.key_id, context.work.is_large
+        owner = context.caller.key_id
         if context.body.get("store") is False:
             return Storing(self._store, owner, list)
-        return Storing(self._store, owner, lambda: [*earlier, *_with_ids(context.body["input"])], is_large=is_large)
+        return Storing(self._store, owner, lambda: [*earlier, *_with_ids(context.body["input"])])
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
         """A stored `response`. Raises NotFound; InvalidRequest for `stream=true`, since events are not stored."""

@@ -27,8 +27,6 @@ from aiohttp.typedefs import Handler
 
 from gateway.domain import EventBatch
 from gateway.errors import GatewayError, Unauthenticated, UpstreamError
-from gateway.resilience.freed_memory import give_back
-from gateway.resilience.slices import in_slices
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.middleware.errors import as_gateway_error
 from gateway.web.middleware.observe import stamp
@@ -39,16 +37,13 @@ _EVENTS_BETWEEN_YIELDS = 16
 """Events written before other tasks get a turn. Chosen: encoding one takes microseconds, so a burst holds the loop for
 well below a millisecond; half doubles the switches of every burst, double doubles what its neighbours wait."""
 
+_JOINED_BYTES = 1 << 18
+"""Events that come together are joined up to this size: a turn of the loop between two writes."""
+
 _CANCEL_WAIT_S = 5.0
 """How long an upstream that is no longer wanted may take to end. Chosen: closing takes milliseconds; half could cut a
 TLS goodbye short, double would hold the request's slot longer."""
 
-_APART_BYTES = 1 << 16
-"""More is written by itself. Chosen: at half more writes, at double more is copied at once."""
-_LONG_STREAM_BYTES = 1 << 18
-"""After so much, events that come together are written apart: an event may repeat all text before it, and the end of an
-answer has several of these. Chosen: at half more bursts of small events are encoded one by one (2 µs each), at double
-twice the memory is held for short answers."""
 T = TypeVar("T")
 _GONE = (ConnectionError, RuntimeError)
 """Errors of a write to a client that has left. RuntimeError: the pings found it gone and closed the stream."""
@@ -64,9 +59,7 @@ async def deliver(request: web.Request, handler: Handler) -> web.StreamResponse:
     reply = await handler(request)
     if isinstance(reply, JsonReply):
         try:
-            steps = reply.begin_render()
-            if steps is not None:
-                await in_slices(steps)
+            reply.render()
         except TypeError as error:
             raise UpstreamError("the answer holds text that is not valid Unicode") from error
     elif isinstance(reply, EventReply):
@@ -110,9 +103,9 @@ async def _pump(
     write: Callable[[bytes], Awaitable[None]],
     first: Awaitable[EventBatch | None],
 ) -> None:
-    is_live, key_id, stats = context.server.keys.is_live, context.caller.key_id, context.stats
+    is_live, key_id = context.server.keys.is_live, context.caller.key_id
     following, advance = first, reply.events.__anext__
-    next_yield, sent_bytes = _EVENTS_BETWEEN_YIELDS, 0
+    next_yield = _EVENTS_BETWEEN_YIELDS
     while True:
         try:
             batch = await following  # aiohttp-sse sends its pings meanwhile
@@ -128,13 +121,10 @@ async def _pump(
             if is_live(key_id):
                 if batch:
                     try:
-                        if len(batch) == 1 and not stats.has_large_answer:  # most batches: no call is made for them
-                            event = batch[0]
-                            encoded = event.raw or sse.encode(event)
-                            sent_bytes += len(encoded)
-                            await write(encoded)
+                        if len(batch) == 1:  # most batches: no call is made for them
+                            await write(batch[0].raw or sse.encode(batch[0]))
                         else:
-                            sent_bytes += await _write_batch(context, reply, batch, sent_bytes)
+                            await _write_batch(batch, write)
                     except _GONE as error:
                         raise ClientGone from error
                     count = reply.event_count = reply.event_count + len(batch)
@@ -166,32 +156,20 @@ async def _write_fault(context: RequestContext, reply: EventReply, fault: Gatewa
     await _write(reply.write(sse.encode_all(failure_events(fault))))
 
 
-async def _write_batch(context: RequestContext, reply: EventReply, batch: EventBatch, sent_bytes: int) -> int:
-    """Write events that come together, and any of a long answer; `sent_bytes` went before. Returns their bytes."""
-    is_long = context.work.is_large or sent_bytes > _LONG_STREAM_BYTES
-    if (is_long and len(batch) > 1) or context.stats.has_large_answer:
-        return await _write_apart(reply, batch)
-    encoded = sse.encode_all(batch)
-    await reply.write(encoded)
-    return len(encoded)
-
-
-async def _write_apart(reply: EventReply, batch: EventBatch) -> int:
-    """Write the events of a large request's or a long answer in pieces: some interfaces repeat the request, or all of
-    the answer, in several events. Returns their bytes."""
-    waiting, sent_bytes = bytearray(), 0
+async def _write_batch(batch: EventBatch, write: Callable[[bytes], Awaitable[None]]) -> None:
+    """Write events that come together: short ones in one piece, and others get their turn between long ones, which may
+    each repeat the whole answer."""
+    waiting, size = list[bytes](), 0
     for event in batch:
-        for piece in sse.pieces(event):
-            waiting += piece
-            if len(waiting) > _APART_BYTES:
-                sent_bytes += len(waiting)
-                await reply.write(bytes(waiting))
-                waiting.clear()
+        encoded = event.raw or sse.encode(event)
+        waiting.append(encoded)
+        size += len(encoded)
+        if size > _JOINED_BYTES:
+            await write(b"".join(waiting))
+            await asyncio.sleep(0)
+            waiting, size = [], 0
     if waiting:
-        await reply.write(bytes(waiting))
-    if sent_bytes:  # not behind each of the short events that follow a long one
-        give_back()
-    return sent_bytes + len(waiting)
+        await write(b"".join(waiting))
 
 
 async def _write(writing: Awaitable[T]) -> T:

@@ -14,7 +14,6 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import UpstreamError
-from gateway.wire.json_default import as_json
 from gateway.wire.untrusted_json import is_count, words_of
 
 _REASONS = {
@@ -211,7 +210,7 @@ def arguments_text(arguments: Any) -> str:
     """Call arguments as JSON text, as OpenAI sends them; some upstreams send the object itself, or nothing."""
     if isinstance(arguments, str):
         return arguments
-    return "{}" if arguments is None else orjson.dumps(arguments, default=as_json).decode()
+    return "{}" if arguments is None else orjson.dumps(arguments).decode()
 
 
 def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: int) -> tuple[Json, bool]:

@@ -4,15 +4,15 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import UpstreamError
+from gateway.wire import repaired_json
 from gateway.wire.chat.answer import MAX_CHOICES
-from gateway.wire.decoded_event import event_value
 from gateway.wire.openai_error import error_in_stream
 
 
 def decode_chunk(data: bytes) -> Json:
     """A chunk that may be read. Raises UpstreamError: not JSON, of another shape, too many choices, or an error."""
     try:
-        chunk = event_value(data)
+        chunk = repaired_json.loads(data)
     except orjson.JSONDecodeError:
         raise UpstreamError("the upstream sent a chunk that is not JSON") from None
     if not isinstance(chunk, dict) or not isinstance(chunk.get("choices") or [], list):

@@ -22,12 +22,13 @@ import orjson
 from gateway.domain import Event
 from gateway.texts import TextSlot, drop_logprobs
 from gateway.wire import sse
-from gateway.wire.chat.long_deltas import DELTA_CHARS
 
 _CONTENT_KEY = re.compile(rb'"content"\s*:\s*"')
 _PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*+')
 """The inside of a JSON string (RFC 8259 §7) without escaped surrogates: whether two of them form a pair is left to the
 decoder."""
+MAX_RELAYED_BYTES = 16_384
+"""Longer chunks are decoded."""
 _QUOTE, _BACKSLASH = b'"\\'
 ChoiceT = TypeVar("ChoiceT")
 
@@ -78,7 +79,7 @@ class ChunkPattern(Generic[ChoiceT]):
         """Our event for a chunk that differs from the learnt one in its text alone; None for any other chunk."""
         if not (data.startswith(self.before) and data.endswith(self.after)):
             return None
-        if not self.fixed_bytes < len(data) <= DELTA_CHARS:
+        if not self.fixed_bytes < len(data) <= MAX_RELAYED_BYTES:
             return None
         text = data[self.text_from : self.text_to]
         try:

@@ -10,7 +10,6 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.resilience.slices import Steps
 from gateway.wire.chat.open_calls import OpenCalls
 
 _HOST_OR_CREDENTIAL = frozenset({
@@ -27,7 +26,7 @@ workspace). They are nobody else's business, and strict upstreams refuse them.""
 _CREDENTIAL_PREFIXES = ("aws_", "azure_", "vertex_", "litellm_", "x-portkey", "portkey_")
 IMAGE_PARTS = ("image_url", "input_image")
 """Types of the parts with an image: chat's, and that of the responses route."""
-_PARTS_A_STEP, _TEXT_FIELDS = 1_024, 2
+_TEXT_FIELDS = 2
 """Content parts that one step checks, and the number of fields of a text part (`type` and `text`), which is not checked
 further. Chosen: a step takes up to a millisecond; at half there are twice as many, at double others wait twice as
 long."""
@@ -233,9 +232,9 @@ def _with_json_instruction(messages: list[Json]) -> list[Json]:
     return [{"role": "system", "content": _JSON_ONLY}, *messages]
 
 
-def image_steps(body: Json) -> Steps[list[tuple[str, int, int]]]:
+def image_parts(body: Json) -> list[tuple[str, int, int]]:
     """`(path, message, part)` of every image part: the path of its `url`, the message's place and the part's place in
-    it. In steps of about a millisecond.
+    it.
 
     Raises InvalidRequest for an image part without a URL, and for every other address in a content part that is no
     data URL: upstreams fetch `video_url`, `audio_url` and more, some of them whatever the part's type is.
@@ -244,8 +243,6 @@ def image_steps(body: Json) -> Steps[list[tuple[str, int, int]]]:
     for number, message in enumerate(body["messages"]):
         content = message.get("content")
         for place, part in enumerate(content) if isinstance(content, list) else ():
-            if place % _PARTS_A_STEP == _PARTS_A_STEP - 1:
-                yield
             if not isinstance(part, dict) or (len(part) == _TEXT_FIELDS and "type" in part and "text" in part):
                 continue
             where, is_image = f"messages[{number}].content[{place}]", part.get("type") in IMAGE_PARTS

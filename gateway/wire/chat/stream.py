@@ -39,10 +39,8 @@ from gateway.wire.chat.answer import (
     normalise_usage,
 )
 from gateway.wire.chat.chunk_decoding import decode_chunk
-from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
-from gateway.wire.chat.long_deltas import DELTA_CHARS, cost_of, short_deltas
+from gateway.wire.chat.chunk_relay import MAX_RELAYED_BYTES, ChunkPattern, split_around_content
 from gateway.wire.chat.tool_call_deltas import CallDeltas
-from gateway.wire.decoded_event import let_go
 from gateway.wire.ocr import REPORT
 
 _MAX_LEARNT = 8
@@ -53,6 +51,10 @@ MAX_STREAM_CHARS = 4_000_000
 """Characters of all choices of one stream. Chosen: a million tokens, eight times what models write in one answer. Some
 interfaces repeat the whole answer in their last events, so that at double one stream of a broken upstream could take
 the gateway 128 MB; at half, answers to several choices with long reasoning come near."""
+
+
+_AROUND_CHARS = 24
+"""What a delta costs beside its text: empty ones are held until the end, too."""
 
 
 class _Choice:
@@ -111,7 +113,7 @@ class ChatStream:
                         events.append(event)
                         break
                 else:
-                    events.extend(filter(None, self._normalised(data)))
+                    events.extend(self._normalised(data))
             self._check_length()
         except UpstreamError as error:
             return events, error
@@ -131,27 +133,11 @@ class ChatStream:
                     return [event]
         return None
 
-    def take_in_steps(self, batch: list[bytes]) -> Iterator[Event | None]:
-        """The same one by one, for long chunks: each is made when the one before it was worked on. None is a pause.
-
-        Raises UpstreamError.
-        """
-        for data in batch:
-            if len(data) > DELTA_CHARS:
-                yield from self._normalised(data)
-                continue
-            events, fault = self.take([data])
-            yield from events
-            if fault is not None:
-                raise fault
-        let_go(batch)
-        self._check_length()
-
     def _check_length(self) -> None:
         if self._characters + self._other_characters > MAX_STREAM_CHARS:
             raise UpstreamError("the upstream's answer is too long")
 
-    def _normalised(self, data: bytes) -> Iterator[Event | None]:
+    def _normalised(self, data: bytes) -> Iterator[Event]:
         """Our events for the data of one of theirs. Raises UpstreamError for an error object and for invalid chunks."""
         if data.strip() == b"[DONE]":
             self.done = True
@@ -215,15 +201,13 @@ class ChatStream:
             chunk["usage"] = None
         return chunk
 
-    def _choice_events(self, incoming: Json, position: int, data: bytes) -> Iterator[Event | None]:
+    def _choice_events(self, incoming: Json, position: int, data: bytes) -> Iterator[Event]:
         index = incoming["index"] if isinstance(incoming.get("index"), int) else position
         if index not in self._choices and len(self._choices) >= MAX_CHOICES:
             raise UpstreamError("the upstream sent too many choices")
         choice = self._choices.setdefault(index, _Choice())
         delta = incoming.get("delta") or incoming.get("message")  # `message`: a whole answer instead of a stream
         deltas = self._deltas(choice, delta if isinstance(delta, dict) else {})
-        if isinstance(delta, dict):
-            delta.clear()  # else a long text would be held until all of its short deltas are sent
         if incoming.get("finish_reason"):
             reason = finish_reason(incoming["finish_reason"], has_calls=choice.calls.any, legacy=self._context.legacy)
             if reason is None:
@@ -243,13 +227,11 @@ class ChatStream:
         learns = is_text and not choice.finish and not self._keep_text
         for delta in deltas:
             if "content" not in delta:
-                self._other_characters += cost_of(delta)
-            for short in short_deltas(delta, logprobs):
-                event = self._event(index, *short) if short is not None else None
-                if learns and event is not None:
-                    self._learn_pattern(choice, index, data, event.data or {})
-                    learns = False
-                yield event
+                self._other_characters += _cost_of(delta)
+            event = self._event(index, delta, logprobs)
+            if learns:
+                self._learn_pattern(choice, index, data, event.data or {})
+            yield event
 
     def _event(self, index: int, delta: Json, logprobs: Any) -> Event:
         ending = {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": None}
@@ -280,13 +262,22 @@ class ChatStream:
 
     def _learn_pattern(self, choice: _Choice, index: int, data: bytes, ours: Json) -> None:
         """Learn the bytes around this chunk's text, if its text is all that can differ. Bounded by _MAX_LEARNT."""
-        if self._learnt - self._relayed // 4 >= _MAX_LEARNT or len(data) > DELTA_CHARS:
+        if self._learnt - self._relayed // 4 >= _MAX_LEARNT or len(data) > MAX_RELAYED_BYTES:
             return
         self._learnt += 1
         around, our_around = split_around_content(data), split_around_content(orjson.dumps(ours))
         if around and our_around:
             self._patterns = [each for each in self._patterns if each.choice is not choice]
             self._patterns.append(ChunkPattern(choice, index, around, our_around))
+
+
+def _cost_of(delta: Json) -> int:
+    """What a delta of one field counts as: the characters of its text, and those around it."""
+    name, value = next(iter(delta.items()))
+    if isinstance(value, str):
+        return _AROUND_CHARS + len(value)
+    calls = value if name == "tool_calls" else (value,)
+    return _AROUND_CHARS + sum(len(each.get("function", each).get("arguments") or "") for each in calls)
 
 
 def require_json(text: str) -> None:

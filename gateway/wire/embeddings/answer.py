@@ -5,23 +5,17 @@ of numbers, or base64 of little-endian 32-bit floats, which is not decoded.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import UpstreamError
-from gateway.resilience.slices import Steps
 from gateway.wire.chat.request import UpstreamOptions, without_hosts
-from gateway.wire.text_size import utf8_size
-from gateway.wire.untrusted_json import count_in, list_in, table_in
+from gateway.wire.untrusted_json import count_in, list_in, table_in, utf8_size
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _BYTES_PER_TOKEN = 4
 """For estimates where an upstream sends no counts: OpenAI's rule of thumb for English text, on UTF-8 bytes. At half or
 double, the estimate is off by that factor; it is marked as such."""
-_STEP = 64
-"""Embeddings that are checked in one step. Chosen: 64 of 1,536 numbers take 2 ms; at double others wait longer for a
-turn, at half the turns cost as much as the checks."""
 
 
 def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None) -> Json:
@@ -40,18 +34,17 @@ def input_count(body: Json) -> int:
     return 1 if isinstance(value, str) or isinstance(value[0], int) else len(value)
 
 
-def token_steps(body: Json) -> Steps[int]:
-    """About how many tokens the inputs have, at least 1; token ids are counted. In steps of about a millisecond."""
+def token_estimate(body: Json) -> int:
+    """About how many tokens the inputs have, at least 1; token ids are counted."""
     value = body["input"]
     items = [value] if isinstance(value, str) or isinstance(value[0], int) else value
-    size = yield from utf8_size(item for item in items if isinstance(item, str))
+    size = sum(utf8_size(item) for item in items if isinstance(item, str))
     return max(1, round(size / _BYTES_PER_TOKEN) + sum(len(item) for item in items if not isinstance(item, str)))
 
 
-def checked_data(answer: Json, count: int) -> Iterator[list[Json]]:
-    """The items of an upstream's answer, `{object: "embedding", index, embedding}` in order of their indexes, as the
-    last list; empty lists before it, so that the caller can let others run. Raises UpstreamError unless there are
-    `count`, each once, all of one length and one form.
+def checked_data(answer: Json, count: int) -> list[Json]:
+    """The items of an upstream's answer, `{object: "embedding", index, embedding}` in order of their indexes.
+    Raises UpstreamError unless there are `count`, each once, all of one length and one form.
     """
     data = answer.get("data")
     if not isinstance(data, list) or len(data) != count:
@@ -68,9 +61,7 @@ def checked_data(answer: Json, count: int) -> Iterator[list[Json]]:
             raise UpstreamError("the upstream's answer has an embedding that is not valid")
         form = (type(embedding), len(embedding))
         items[index] = {"object": "embedding", "index": index, "embedding": embedding}
-        if place % _STEP == _STEP - 1:
-            yield []
-    yield [item for item in items if item is not None]
+    return [item for item in items if item is not None]
 
 
 def embeddings_object(data: list[Json], model: str, answer: Json, estimate: int) -> Json:

@@ -27,8 +27,6 @@ import orjson
 
 from gateway.domain import Event, Json
 from gateway.errors import UpstreamError
-from gateway.long_texts import LONG_CHARS, GrowingText, text_of_utf8
-from gateway.resilience.freed_memory import give_back
 from gateway.wire.messages.json_end import JsonEnd
 from gateway.wire.messages.object import new_id
 
@@ -51,7 +49,7 @@ class Blocks:
         self._open: _Key | None = None
         self._arguments = JsonEnd()
         self._closed_calls: set[int] = set()
-        self._text = GrowingText()  # of the open block
+        self._text: list[str] = []  # of the open block
         self._waiting: deque[tuple[_Key, list[Json]]] = deque()
         self._waiting_calls: dict[int, list[Json]] = {}
 
@@ -139,7 +137,7 @@ class Blocks:
             yield from self._delta({"type": "text_delta", "text": piece["text"]})
 
     def _start(self, key: _Key, piece: Json) -> Iterator[Event]:
-        self._open, self._text = key, GrowingText()
+        self._open, self._text = key, []
         block: Json
         if isinstance(key, int):
             self._arguments = JsonEnd(keeps_text=self.is_whole)
@@ -161,27 +159,24 @@ class Blocks:
             return
         block = self.content[-1]
         if key == "thinking":
-            block["thinking"] = text_of_utf8(self._text.take())
+            block["thinking"] = "".join(self._text)
             block["signature"] = new_id("sig")
             yield from self._delta({"type": "signature_delta", "signature": block["signature"]})
         elif isinstance(key, int):
             self._closed_calls.add(key)
             block["input"] = self._input() if self.is_whole else {}
         else:
-            block["text"] = text_of_utf8(self._text.take())
+            block["text"] = "".join(self._text)
         yield from self._event("content_block_stop", {"block": block["type"]})
 
     def _keep(self, text: str) -> None:
         if self.is_whole:
-            self._text.add(text)
+            self._text.append(text)
 
     def _input(self) -> Json:
         """The open call's arguments as an object. An empty text means no arguments."""
-        utf8 = self._arguments.take()
-        if len(utf8) > LONG_CHARS:
-            give_back()  # the text that these are of, which may have taken four times as much
         try:
-            decoded = orjson.loads(utf8 or b"{}")
+            decoded = orjson.loads(self._arguments.text() or "{}")
         except orjson.JSONDecodeError:
             decoded = None
         if isinstance(decoded, dict):

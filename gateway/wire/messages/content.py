@@ -7,7 +7,6 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.wire.joined_text import joined_text, taken
 from gateway.wire.untrusted_json import table_in
 
 _USER_BLOCKS = "text, image, document, search_result, tool_result"
@@ -15,9 +14,8 @@ _NO_FILES = "files are not stored here; send the content itself"
 _NO_PDF = "documents by URL are not read on this route; send the file as base64, or its text"
 
 
-def text_of(content: Any, where: str, *, is_owned: bool = False) -> str:
-    """The text of a content that may hold nothing but text: a string, or text blocks joined by blank lines. `is_owned`:
-    nobody else needs the list of blocks, which is emptied.
+def text_of(content: Any, where: str) -> str:
+    """The text of a content that may hold nothing but text: a string, or text blocks joined by blank lines.
 
     Raises InvalidRequest for a block of another type.
     """
@@ -26,7 +24,7 @@ def text_of(content: Any, where: str, *, is_owned: bool = False) -> str:
     for index, block in enumerate(content):
         if block["type"] != "text":
             raise _unsupported(block, f"{where}[{index}]", "text")
-    return joined_text([block.get("text") or "" for _, block in taken(content, is_owned=is_owned)], "\n\n")
+    return "\n\n".join(block.get("text") or "" for block in content)
 
 
 def chat_part(block: Json, where: str) -> Json:
@@ -56,10 +54,9 @@ def text_part(text: str) -> Json:
 
 
 def chat_content(parts: list[Json]) -> str | list[Json]:
-    """The content of a chat message: one string where all parts are text, joined by blank lines, else the parts. The
-    texts are taken out of their parts."""
+    """The content of a chat message: one string where all parts are text, joined by blank lines, else the parts."""
     if all(part["type"] == "text" for part in parts):
-        return joined_text([part.pop("text") for part in parts], "\n\n")
+        return "\n\n".join(part["text"] for part in parts)
     return parts
 
 

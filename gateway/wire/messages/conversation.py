@@ -20,14 +20,9 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.resilience.slices import Steps
-from gateway.wire.joined_text import joined_steps, taken
-from gateway.wire.json_drain import EncodedJson
 from gateway.wire.messages.content import as_parts, chat_content, chat_part, text_of, text_part
 
 _LEFT_OUT = "[an earlier image is left out]"
-_BLOCKS_A_STEP = 512
-"""Chosen: so many take about a millisecond; at half more turns of the loop, at double others wait for twice as long."""
 _THOUGHTS = ("thinking", "redacted_thinking", "compaction", "fallback")
 """Blocks of an assistant that chat has no place for: the model does without them."""
 
@@ -36,12 +31,11 @@ class Conversation:
     """Chat messages under construction. `where` arguments are a message's path in the request.
 
     `referenced`: names of tools that a result has made available. `changes`: `(type, tool)` of the tools that system
-    messages add or remove, in order. `recalled`, `is_owned`: see `request.to_chat`.
+    messages add or remove, in order. `recalled`: see `request.to_chat`.
     """
 
-    def __init__(self, recalled: Mapping[str, Json], *, is_owned: bool = False) -> None:
+    def __init__(self, recalled: Mapping[str, Json]) -> None:
         self._recalled = recalled
-        self._is_owned = is_owned
         self._system: list[str] = []
         self._messages: list[Json] = []
         self._open_calls: dict[str, str] = {}
@@ -53,29 +47,23 @@ class Conversation:
         """Add a system text: a string, or blocks of text and of changes to the tools. Raises InvalidRequest."""
         if isinstance(content, list):
             self.changes += [(block["type"], block.get("tool")) for block in content if _is_change(block)]
-            blocks = [block for block in content if not _is_change(block)]
-            if self._is_owned:
-                content.clear()
-            content = blocks
-        if text := text_of(content, where, is_owned=self._is_owned):
+            content = [block for block in content if not _is_change(block)]
+        if text := text_of(content, where):
             self._system.append(text)
 
-    def add(self, message: Json, where: str) -> Steps[None]:
-        """Add a message, `{role, content}`, in steps of at most some milliseconds. Raises InvalidRequest that names the
-        block."""
-        content = message.pop("content", None) if self._is_owned else message.get("content")
+    def add(self, message: Json, where: str) -> None:
+        """Add a message, `{role, content}`. Raises InvalidRequest that names the block."""
+        content = message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())
-        if self._is_owned and isinstance(content, list) and message["role"] != "system":
-            content.clear()  # `blocks` is a list of its own
         if message["role"] == "system":
             self.add_system(content, f"{where}.content")
         elif message["role"] == "assistant":
-            yield from self._add_assistant(blocks, where)
+            self._add_assistant(blocks, where)
         else:
-            yield from self._add_user(blocks, where)
+            self._add_user(blocks, where)
 
-    def finished(self, max_images: int) -> Steps[list[Json]]:
-        """The chat messages, in steps as `joined_steps`. Before the last user message only the newest images stay,
+    def finished(self, max_images: int) -> list[Json]:
+        """The chat messages. Before the last user message only the newest images stay,
         `max_images` in all.
 
         Raises InvalidRequest when there is no message, or when a call has no result.
@@ -86,25 +74,22 @@ class Conversation:
             raise InvalidRequest("messages: must hold a message of a user", param="messages")
         for message in self._messages:
             if isinstance(message["content"], _Row):
-                message["content"] = yield from message["content"].joined()
+                message["content"] = message["content"].joined()
         _drop_old_images(self._messages, max_images)
-        system = yield from joined_steps(self._system, "\n\n")
-        head = [{"role": "system", "content": system}] if system else []
+        head = [{"role": "system", "content": "\n\n".join(self._system)}] if self._system else []
         return head + self._messages
 
-    def _add_assistant(self, blocks: list[Json], where: str) -> Steps[None]:
+    def _add_assistant(self, blocks: list[Json], where: str) -> None:
         self._check_answered(where)
         self._flush()
         texts: list[str] = []
         calls: list[Json] = []
-        for index, block in taken(blocks, is_owned=self._is_owned):
+        for index, block in enumerate(blocks):
             kind = block["type"]
-            if index % _BLOCKS_A_STEP == _BLOCKS_A_STEP - 1:
-                yield
             if kind == "text":
                 texts.append(block.get("text") or "")
             elif kind == "tool_use":
-                arguments = yield from self._arguments(block)
+                arguments = orjson.dumps(block.get("input") or {}).decode()
                 calls.append(_call(block["id"], block["name"], arguments))
                 self._open_calls[block["id"]] = f"{where}.content[{index}]"
             elif kind == "server_tool_use" and (known := self._recalled.get(str(block.get("id")))) is not None:
@@ -115,15 +100,7 @@ class Conversation:
                 at = f"{where}.content[{index}]"
                 raise InvalidRequest(f"{at}: a block of type '{kind[:40]}' is not an assistant's", param=at)
         if texts or calls:
-            self._write("".join(texts) if len(texts) < 2 else (yield from joined_steps(texts, "")), calls)
-
-    def _arguments(self, block: Json) -> Steps[str]:
-        """The input of a call as JSON."""
-        if self._is_owned:
-            encoded = yield from EncodedJson.steps_of(block.pop("input", None) or {}, is_owned=True)
-            arguments = yield from encoded.text_steps()
-            return arguments
-        return orjson.dumps(block.get("input") or {}).decode()
+            self._write("".join(texts), calls)
 
     def _write(self, text: str, calls: list[Json]) -> None:
         """Add an assistant's message, or join it to the last message if that is one too."""
@@ -140,20 +117,15 @@ class Conversation:
         if calls:
             message.setdefault("tool_calls", []).extend(calls)
 
-    def _add_user(self, blocks: list[Json], where: str) -> Steps[None]:
+    def _add_user(self, blocks: list[Json], where: str) -> None:
         own: list[Json] = []
-        for index, block in taken(blocks, is_owned=self._is_owned):
-            if index % _BLOCKS_A_STEP == _BLOCKS_A_STEP - 1:
-                yield
+        for index, block in enumerate(blocks):
             at = f"{where}.content[{index}]"
             if block["type"] == "tool_result":
                 self._add_result(block, at)
             else:
                 own.append(chat_part(block, at))
-        blocks.clear()
-        block = {}  # else the last one is there until all of them are joined
         self._held += own
-        own = []
         if not self._open_calls:
             self._flush()
 
@@ -199,10 +171,10 @@ class _Row(list[list[Json]]):
     Naive form: each joined to those before it at once, which copies a text that grows again and again.
     """
 
-    def joined(self) -> Steps[str | list[Json]]:
+    def joined(self) -> str | list[Json]:
         """The content. Texts before the first image are one."""
         first = next((number for number, parts in enumerate(self) if not _are_texts(parts)), len(self))
-        text = yield from joined_steps([part.pop("text") for parts in self[:first] for part in parts], "\n\n")
+        text = "\n\n".join(part["text"] for parts in self[:first] for part in parts)
         if first == len(self):
             return text
         return [*([text_part(text)] if first else []), *(part for parts in self[first:] for part in parts)]

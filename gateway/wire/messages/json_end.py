@@ -5,8 +5,6 @@ Naive form: decode the joined text after every piece. Knows no tool.
 
 import re
 
-from gateway.long_texts import GrowingText
-
 _MARKS = re.compile(r'["\\{}\[\]]')
 
 
@@ -14,7 +12,7 @@ class JsonEnd:
     """The text of one call's arguments."""
 
     def __init__(self, *, keeps_text: bool = True) -> None:
-        self._kept = GrowingText() if keeps_text else None
+        self._kept: list[str] | None = [] if keeps_text else None
         self._unread: list[str] = []
         self._depth = 0
         self._in_string = False
@@ -25,12 +23,11 @@ class JsonEnd:
         """Add a piece; the next `is_complete` reads it."""
         self._unread.append(piece)
         if self._kept is not None:
-            self._kept.add(piece)
+            self._kept.append(piece)
 
-    def take(self) -> bytes:
-        """The UTF-8 of everything so far, where it is kept. Nothing may be added afterwards."""
-        self._unread.clear()
-        return b"" if self._kept is None else self._kept.take()
+    def text(self) -> str:
+        """Everything so far, where it is kept."""
+        return "".join(self._kept or ())
 
     def is_complete(self) -> bool:
         """Whether the first bracket has been closed again. False for an empty text."""

@@ -8,12 +8,11 @@ import secrets
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
+
 from gateway.domain import Json
-from gateway.resilience.slices import Steps
 from gateway.wire.chat.answer import MATCHED_STOP
-from gateway.wire.json_drain import json_pieces
-from gateway.wire.text_size import utf8_size
-from gateway.wire.untrusted_json import count_in, table_in
+from gateway.wire.untrusted_json import count_in, table_in, utf8_size
 
 _REASONS = {
     "stop": "end_turn",
@@ -73,14 +72,10 @@ def matched_stop(choice: Json) -> Any:
     return next((choice[name] for name in MATCHED_STOP if choice.get(name)), None)
 
 
-def token_steps(chat: Json) -> Steps[int]:
-    """About how many tokens a chat body has, at least 1: the bytes of its texts, calls and tools, without images. In
-    steps of about a millisecond."""
-    size = 0
-    for piece in json_pieces(chat["tools"]) if chat.get("tools") else ():
-        size += len(piece)
-        yield
-    size += yield from utf8_size(_texts(chat["messages"]))
+def token_estimate(chat: Json) -> int:
+    """About how many tokens a chat body has, at least 1: the bytes of its texts, calls and tools, without images."""
+    size = len(orjson.dumps(chat["tools"])) if chat.get("tools") else 0
+    size += sum(map(utf8_size, _texts(chat["messages"])))
     return max(1, -(-size // _BYTES_PER_TOKEN))
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.resilience.slices import Steps, all_steps
 from gateway.wire.messages.conversation import Conversation
 from gateway.wire.messages.errors import NO_THREADS
 from gateway.wire.messages.tools import chat_tool, forced_kind, offered_tools, set_choice
@@ -30,27 +29,18 @@ _NOT_HERE = {
 _CODES = {"thread": NO_THREADS}
 
 
-def to_chat(body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING, *, is_owned: bool = False) -> Json:
-    """As `chat_steps`, at once."""
-    return all_steps(chat_steps(body, max_images, recalled, is_owned=is_owned))
-
-
-def chat_steps(
-    body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING, *, is_owned: bool = False
-) -> Steps[Json]:
+def to_chat(body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING) -> Json:
     """The chat body of a checked messages body. Raises InvalidRequest, the message naming the block.
 
     `metadata.user_id` becomes `user`, which goes on as a keyed hash. Hosted tools are left out of the tools and of the
     choice: see `search.web_wish`. `recalled`: what the server's calls of the history gave the model, `{name, arguments,
-    output}` by the id of their block; calls without are left out. `is_owned`: nobody needs the body afterwards: the
-    contents of its messages are taken out of it. In steps of at most some milliseconds.
+    output}` by the id of their block; calls without are left out.
     """
     for name, reason in _NOT_HERE.items():
         if body.get(name):
             raise InvalidRequest(f"{name}: {reason}", param=name, code=_CODES.get(name))
-    conversation = yield from _conversation(body, Conversation(recalled, is_owned=is_owned))
-    messages = yield from conversation.finished(max_images)
-    chat: Json = {"model": body["model"], "messages": messages}
+    conversation = _conversation(body, Conversation(recalled))
+    chat: Json = {"model": body["model"], "messages": conversation.finished(max_images)}
     chat |= {name: body[name] for name in _SAME if body.get(name) is not None}
     if (limit := body.get("max_tokens")) is not None:
         chat["max_tokens"] = limit
@@ -78,15 +68,14 @@ def thinking_display(body: Json) -> str | None:
     return "omitted" if thinking.get("display") == "omitted" else "summarized"
 
 
-def _conversation(body: Json, conversation: Conversation) -> Steps[Conversation]:
+def _conversation(body: Json, conversation: Conversation) -> Conversation:
     conversation.add_system(_without_billing(body.get("system")), "system")
     messages: list[Json] = body["messages"]
     last_user = max((number for number, each in enumerate(messages) if each["role"] == "user"), default=-1)
     for number, message in enumerate(messages):
         is_over = message.get("clear_at") == "next_user_message" and number < last_user
         if not (message["role"] == "system" and is_over):
-            yield from conversation.add(message, f"messages[{number}]")
-            yield
+            conversation.add(message, f"messages[{number}]")
     return conversation
 
 

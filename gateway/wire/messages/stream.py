@@ -91,8 +91,7 @@ class MessageStream:
         message = choice.pop("message", None) or {}
         calls = [{**call, "index": number} for number, call in enumerate(message.get("tool_calls") or ())]
         chunk = {"usage": answer.get("usage"), "choices": [{**choice, "delta": {**message, "tool_calls": calls}}]}
-        deque(self._chunk_events(chunk), maxlen=0)  # a loop would keep the last event
-        del message, calls, chunk  # a call's arguments are decoded now; their text may take four times its JSON
+        deque(self._chunk_events(chunk), maxlen=0)
         return self.finished()
 
     def finished(self) -> Json:

@@ -11,7 +11,6 @@ from typing import Any
 import orjson
 
 from gateway.domain import Json
-from gateway.wire.json_default import as_json
 from gateway.wire.responses.tool_names import ToolRef
 
 
@@ -92,12 +91,12 @@ def arguments_of(item: Json, kind: str) -> str:
     """The arguments of a call item as the JSON text that chat has."""
     value: Any = item.get(CALL_KINDS[kind].argument)
     if kind == "custom":
-        return orjson.dumps({"input": value or ""}, default=as_json).decode()
+        return orjson.dumps({"input": value or ""}).decode()
     if kind == "computer":
         value = value or {"actions": item.get("actions")}
     if isinstance(value, str):
         return value or "{}"
-    return orjson.dumps(value or {}, default=as_json).decode()
+    return orjson.dumps(value or {}).decode()
 
 
 def built_in_argument(kind: str, arguments: str) -> Json | None:

@@ -13,8 +13,6 @@ import re
 from typing import Any
 
 from gateway.domain import Json
-from gateway.long_texts import GrowingText, Utf8Text, text_of_utf8
-from gateway.resilience.freed_memory import give_back
 from gateway.wire.responses.call_kinds import CALL_KINDS, built_in_argument
 from gateway.wire.responses.object import call_item, new_id
 from gateway.wire.responses.tool_names import ToolNames, ToolRef
@@ -31,13 +29,8 @@ _MAX_ESCAPE_CHARS = 12
 
 
 def call_items(names: ToolNames, calls: list[Json]) -> list[Json]:
-    """The items of whole chat tool calls, `{id, function: {name, arguments}}`; long arguments are taken out."""
-    items = [_item(names, call) for call in calls]
-    if any(isinstance(item.get("arguments"), Utf8Text) for item in items):
-        for call in calls:
-            call.pop("function", None)  # its text may take four times as much as the item's
-        give_back()
-    return items
+    """The items of whole chat tool calls, `{id, function: {name, arguments}}`."""
+    return [_item(names, call) for call in calls]
 
 
 def _item(names: ToolNames, call: Json) -> Json:
@@ -58,14 +51,14 @@ class StreamedCall:
     def __init__(self, ref: ToolRef, call_id: str | None) -> None:
         self._ref = ref
         self._call_id = call_id or new_id("call")
-        self._arguments = GrowingText()
+        self._arguments: list[str] = []
         self._input = _InputText()
         self.held = ref.kind not in ("function", "custom")
         self.item = self._function_item("") if ref.kind != "custom" else self._custom_item()
 
     def take(self, arguments: str) -> list[tuple[str, Json]]:
         """The events of a piece of arguments."""
-        self._arguments.add(arguments)
+        self._arguments.append(arguments)
         if self._ref.kind == "function":
             return [("response.function_call_arguments.delta", {"delta": arguments})]
         if self._ref.kind == "custom" and (text := self._input.take(arguments)):
@@ -74,14 +67,14 @@ class StreamedCall:
 
     def end(self) -> list[tuple[str, Json]]:
         """Completes the item; the events that end its argument."""
-        utf8 = self._arguments.take() or b"{}"
+        arguments = "".join(self._arguments) or "{}"
         if self._ref.kind == "custom":
-            return self._end_custom(utf8.decode("utf-8", "surrogatepass"))
-        argument = built_in_argument(self._ref.kind, utf8.decode("utf-8", "surrogatepass")) if self.held else None
+            return self._end_custom(arguments)
+        argument = built_in_argument(self._ref.kind, arguments) if self.held else None
         if argument is not None:
             self.item = self._built_in_item(argument)
             return []
-        arguments = self.item["arguments"] = text_of_utf8(utf8)
+        self.item["arguments"] = arguments
         done = {"name": self.item["name"], "arguments": arguments}
         return [("response.function_call_arguments.done", done)]
 

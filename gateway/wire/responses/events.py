@@ -25,8 +25,6 @@ from contextlib import aclosing
 
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError
-from gateway.long_texts import GrowingText, Utf8Text, text_of_utf8
-from gateway.resilience.freed_memory import give_back
 from gateway.wire import sse
 from gateway.wire.openai_error import failure_code, responses_error_object
 from gateway.wire.responses import object as objects
@@ -51,7 +49,7 @@ class ResponseStream:
         self._message: Json | None = None
         self._is_refusal = False
         self._reasoning: Json | None = None
-        self._text = GrowingText()  # of whichever is open
+        self._text: list[str] = []  # of whichever is open
         self._calls: dict[int, StreamedCall] = {}
         self.names = names or ToolNames()
         self._closed: set[str] = set()
@@ -136,7 +134,7 @@ class ResponseStream:
             yield self._event("response.reasoning_summary_part.added", empty)
             item["summary"].append(objects.summary_part(""))
         item = self._reasoning
-        self._text.add(text)
+        self._text.append(text)
         delta = {**self._position(item), "summary_index": 0, "delta": text}
         yield self._event("response.reasoning_summary_text.delta", delta)
 
@@ -155,7 +153,7 @@ class ResponseStream:
         if self._message is None or self._is_refusal:
             yield from self._open_message()
         assert self._message is not None
-        self._text.add(text)
+        self._text.append(text)
         yield self._event(
             "response.output_text.delta",
             {**self._position(self._message), "content_index": 0, "delta": text, "logprobs": []},
@@ -166,7 +164,7 @@ class ResponseStream:
         if self._message is None or not self._is_refusal:
             yield from self._open_message(is_refusal=True)
         assert self._message is not None
-        self._text.add(text)
+        self._text.append(text)
         yield self._event(
             "response.refusal.delta", {**self._position(self._message), "content_index": 0, "delta": text}
         )
@@ -211,11 +209,10 @@ class ResponseStream:
         """The item as an event has it, which later additions do not change."""
         return objects.snapshot(item)
 
-    def _whole_text(self) -> str | Utf8Text:
-        """The text of the item that is closed; one object for all events that have it."""
-        text = text_of_utf8(self._text.take())
-        if isinstance(text, Utf8Text):
-            give_back()  # what its pieces have used
+    def _whole_text(self) -> str:
+        """The text of the item that is closed."""
+        text = "".join(self._text)
+        self._text.clear()
         return text
 
     def _close_message(self, status: str = "completed") -> Iterator[Event]:

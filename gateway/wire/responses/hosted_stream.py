@@ -14,7 +14,6 @@ from functools import partial
 from typing import Protocol
 
 from gateway.domain import Event, EventStream, Json
-from gateway.long_texts import Utf8Text
 from gateway.wire.hosted_answer import (
     AnswerEnd,
     CallPhase,
@@ -130,10 +129,6 @@ class HostedStream(ResponseStream):
 
     def _copy(self, item: Json) -> Json:
         return item if self._is_whole else super()._copy(item)
-
-    def _whole_text(self) -> str | Utf8Text:
-        text = super()._whole_text()
-        return text.text if self._is_whole and isinstance(text, Utf8Text) else text  # its citations are placed again
 
     def _events_for(self, event: HostedEvent) -> Iterator[Event]:
         match event:

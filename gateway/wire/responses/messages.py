@@ -24,9 +24,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.resilience.slices import Steps
 from gateway.wire.chat.open_calls import OpenCalls
-from gateway.wire.joined_text import joined_steps
 from gateway.wire.responses.call_kinds import KIND_OF_CALL, KIND_OF_OUTPUT, arguments_of, ref_of_call
 from gateway.wire.responses.parts import output_content, text_of, user_content
 from gateway.wire.responses.tool_names import ToolNames
@@ -56,13 +54,11 @@ REFUSED: Mapping[str, str] = {
 class MessageBuilder:
     """`where` arguments are an item's path in the request, for errors and warnings.
 
-    `settings`: `{reasoning?, text?}` of the last items that change them. `is_owned`: nobody else needs the items, whose
-    lists of parts are emptied.
+    `settings`: `{reasoning?, text?}` of the last items that change them.
     """
 
-    def __init__(self, names: ToolNames, *, is_owned: bool = False) -> None:
+    def __init__(self, names: ToolNames) -> None:
         self._names = names
-        self._is_owned = is_owned
         self._system: list[str] = []
         self._messages: list[Json] = []
         self._calls = OpenCalls()
@@ -93,17 +89,14 @@ class MessageBuilder:
         else:
             adder(self, item, where)
 
-    def finished(self) -> Steps[list[Json]]:
-        """The messages, in steps as `joined_steps`. Raises InvalidRequest when there is none."""
+    def finished(self) -> list[Json]:
+        """The messages. Raises InvalidRequest when there is none."""
         self._release()
         for message, texts in self._further.values():
             if message["content"]:
                 texts.insert(0, message["content"])
-            message["content"] = None  # else the first text is there until the others are joined
-            message["content"] = yield from joined_steps(texts, "\n\n")
-        head: list[Json] = [{"role": "system"}] if self._system else []
-        for message in head:
-            message["content"] = yield from joined_steps(self._system, "\n\n")
+            message["content"] = "\n\n".join(texts)
+        head = [{"role": "system", "content": "\n\n".join(self._system)}] if self._system else []
         messages = head + self._messages
         if not messages:
             left_out = f" ({'; '.join(self.warnings[:_SHOWN_WARNINGS])})" if self._warnings else ""
@@ -139,11 +132,11 @@ class MessageBuilder:
         elif role == "assistant":
             self._add_assistant(self._text_of(content, place))
         else:
-            parts = user_content(content, place, self._warn, is_owned=self._is_owned)
+            parts = user_content(content, place, self._warn)
             self._add_user({"role": "user", "content": parts})
 
     def _text_of(self, content: Any, where: str) -> str:
-        return text_of(content, where, self._warn, is_owned=self._is_owned)
+        return text_of(content, where, self._warn)
 
     def _add_user(self, message: Json) -> None:
         (self._waiting if self._open else self._messages).append(message)
@@ -210,7 +203,7 @@ class MessageBuilder:
         if isinstance(value, dict) and value.get("type"):
             value = [value]
         if isinstance(value, list) and all(isinstance(part, dict) and part.get("type") for part in value):
-            return output_content(value, f"{where}.output", self._warn, is_owned=self._is_owned)
+            return output_content(value, f"{where}.output", self._warn)
         if isinstance(value, str):
             return value, []
         return orjson.dumps(value).decode() if value is not None else str(item.get("status") or ""), []

@@ -14,10 +14,8 @@ import orjson
 
 from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import UpstreamError
-from gateway.long_texts import Utf8Text
-from gateway.wire import sse
+from gateway.wire import repaired_json, sse
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
-from gateway.wire.decoded_event import event_value, let_go
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects
 from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL
@@ -83,8 +81,7 @@ def repair_item(item: Json) -> Json:
         repaired["status"] = item.get("status") or "completed"
         repaired["call_id"] = item.get("call_id") or objects.new_id("call")
         repaired["name"] = words_of(item.get("name") or "")
-        arguments = item.get("arguments", "")
-        repaired["arguments"] = arguments if isinstance(arguments, Utf8Text) else arguments_text(arguments)
+        repaired["arguments"] = arguments_text(item.get("arguments", ""))
         repaired |= {"role": "assistant", "content": []}
     return repaired
 
@@ -139,12 +136,10 @@ class NativeStream(ResponseStream):
                     for data in batch:
                         if not self._ended and data.strip() != b"[DONE]":
                             events += self._event_for(_decode_event(data))
-                        del data
                 except UpstreamError:
                     if events:
                         yield events
                     raise
-                let_go(batch)
                 if events:
                     yield events
                 if self._ended:
@@ -253,7 +248,7 @@ class NativeStream(ResponseStream):
 
 def _decode_event(data: bytes) -> Json:
     try:
-        decoded = event_value(data)
+        decoded = repaired_json.loads(data)
     except orjson.JSONDecodeError:
         raise UpstreamError("the upstream sent an event that is not JSON") from None
     if not isinstance(decoded, dict):

@@ -9,7 +9,6 @@ import time
 from typing import Any
 
 from gateway.domain import Json
-from gateway.long_texts import Utf8Text
 from gateway.wire.untrusted_json import count_in, table_in
 
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -103,7 +102,7 @@ def usage_object(usage: Json | None) -> Json:
     }
 
 
-def text_part(text: str | Utf8Text) -> Json:
+def text_part(text: str) -> Json:
     """`{type: "output_text", text, annotations, logprobs}`."""
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 

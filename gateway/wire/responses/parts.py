@@ -9,8 +9,6 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.long_texts import Utf8Text
-from gateway.wire.joined_text import joined_text, taken
 
 TEXT_PARTS = ("input_text", "output_text", "text")
 IMAGE_PARTS = ("input_image", "image_url", "computer_screenshot")
@@ -21,58 +19,34 @@ _NAME_CHARS = 80
 """Characters of a file's name or a part's type in a note. Chosen: names are shorter; at half some would be cut, at
 double a name made of a path fills the note."""
 
-_TOLD_CHARS = 256
-"""`told_again` keeps longer texts as UTF-8 bytes, which take a quarter of a string with emoji. Chosen: `json_drain`
-encodes such texts in parts as well. At half, making the copy takes as long as the texts themselves; at double,
-instructions of 1 MB in 1,900 items take four bytes for each character."""
-
 Warn = Callable[[str], None]
 """Called with a sentence for the answer's warnings."""
 
 
-def told_again(value: Any) -> Any:
-    """A copy of the items that the answer repeats (`instructions`), with long texts as UTF-8 bytes."""
-    if isinstance(value, list):
-        return [told_again(each) for each in value]
-    if isinstance(value, dict):
-        return {
-            name: Utf8Text(member.encode()) if name in ("content", "text") and _is_long(member) else told_again(member)
-            for name, member in value.items()
-        }
-    return value
-
-
-def _is_long(value: Any) -> bool:
-    return isinstance(value, str) and len(value) > _TOLD_CHARS and not value.isascii()
-
-
-def text_of(content: Any, where: str, warn: Warn, *, is_owned: bool = False) -> str:
+def text_of(content: Any, where: str, warn: Warn) -> str:
     """The text of a content (None, a string or parts), its parts joined by line feeds; other parts become notes.
-    `is_owned`: nobody else needs the list of parts, which is emptied.
 
     Raises InvalidRequest for a part of an unknown type.
     """
     if content is None or isinstance(content, str):
         return content or ""
-    texts = [_text_or_note(part, f"{where}[{index}]", warn) for index, part in taken(content, is_owned=is_owned)]
-    return joined_text(texts, "\n")
+    texts = [_text_or_note(part, f"{where}[{index}]", warn) for index, part in enumerate(content)]
+    return "\n".join(texts)
 
 
-def user_content(content: Any, where: str, warn: Warn, *, is_owned: bool = False) -> str | list[Json]:
-    """A user message's content: a string where it is only text, else chat parts. `is_owned`: as in `text_of`. Raises
-    InvalidRequest."""
+def user_content(content: Any, where: str, warn: Warn) -> str | list[Json]:
+    """A user message's content: a string where it is only text, else chat parts. Raises InvalidRequest."""
     if content is None or isinstance(content, str):
         return content or ""
     if not any(part["type"] in (*IMAGE_PARTS, "input_audio") for part in content):
-        return text_of(content, where, warn, is_owned=is_owned)
+        return text_of(content, where, warn)
     return [_user_part(part, f"{where}[{index}]", warn) for index, part in enumerate(content)]
 
 
-def output_content(parts: list[Any], where: str, warn: Warn, *, is_owned: bool = False) -> tuple[str, list[Json]]:
-    """A tool output's text, and its images as chat parts: chat takes images from the user alone. `is_owned`: as in
-    `text_of`."""
+def output_content(parts: list[Any], where: str, warn: Warn) -> tuple[str, list[Json]]:
+    """A tool output's text, and its images as chat parts: chat takes images from the user alone."""
     texts, images = [], []
-    for index, part in taken(parts, is_owned=is_owned):
+    for index, part in enumerate(parts):
         place = f"{where}[{index}]"
         image = _image(part) if part["type"] in IMAGE_PARTS else None
         if image is not None:
@@ -81,8 +55,7 @@ def output_content(parts: list[Any], where: str, warn: Warn, *, is_owned: bool =
             texts.append(_text_or_note(part, place, warn))
         else:
             texts.append(_note(part, place, warn))
-        del part
-    return joined_text(texts, "\n"), images
+    return "\n".join(texts), images
 
 
 def _text_or_note(part: Json, where: str, warn: Warn) -> str:

@@ -11,11 +11,8 @@ from dataclasses import dataclass
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.key_scrubber import scrub_keys
-from gateway.resilience.slices import Steps, all_steps
 from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
-from gateway.wire.joined_text import taken
 from gateway.wire.responses.messages import MessageBuilder
-from gateway.wire.responses.parts import told_again
 from gateway.wire.responses.tool_names import ToolNames
 from gateway.wire.responses.tools import declared_tools, offered_tools, set_tools
 from gateway.wire.untrusted_json import list_in, table_in
@@ -72,20 +69,11 @@ def refuse_unkept(body: Json) -> None:
         )
 
 
-def to_chat(body: Json, history: list[Json], hosted: Collection[str] = (), *, is_owned: bool = False) -> ChatRequest:
-    """As `chat_steps`, at once."""
-    return all_steps(chat_steps(body, history, hosted, is_owned=is_owned))
-
-
-def chat_steps(
-    body: Json, history: list[Json], hosted: Collection[str] = (), *, is_owned: bool = False
-) -> Steps[ChatRequest]:
-    """The chat request of a checked request, in steps: several for each long text that is joined.
+def to_chat(body: Json, history: list[Json], hosted: Collection[str] = ()) -> ChatRequest:
+    """The chat request of a checked request.
 
     `history` are the items before those of `body["input"]`. `hosted`: types of tools that the caller of this function
-    runs itself. `is_owned`: nobody needs these items afterwards; they are taken out of the body and of the history one
-    by one. Long texts of `instructions`, which the answer tells again, are UTF-8 in the body then. Raises
-    InvalidRequest, `param` naming the item that chat cannot express.
+    runs itself. Raises InvalidRequest, `param` naming the item that chat cannot express.
     """
     refuse_unkept(body)
     if body.get("prompt"):
@@ -93,18 +81,13 @@ def chat_steps(
     chat = {name: value for name, value in body.items() if name not in _NOT_CHAT and value is not None}
     items = input_items(body)
     offered = offered_tools(declared_tools(body, [*history, *items]), hosted)
-    messages = MessageBuilder(offered.names, is_owned=is_owned)
-    instructions = body.get("instructions")
-    if is_owned and isinstance(instructions, list):
-        body["instructions"] = told_again(instructions)
-    _add_instructions(messages, instructions, is_owned=is_owned)
-    if is_owned and isinstance(body.get("input"), list):
-        body["input"].clear()  # `items` is a list of its own
-    for _, item in taken(history, is_owned=is_owned):
+    messages = MessageBuilder(offered.names)
+    _add_instructions(messages, body.get("instructions"))
+    for item in history:
         messages.add(item, "previous_response_id")
-    for index, item in taken(items, is_owned=is_owned):
+    for index, item in enumerate(items):
         messages.add(item, f"input[{index}]")
-    chat["messages"] = yield from messages.finished()
+    chat["messages"] = messages.finished()
     if (limit := body.get("max_output_tokens")) is not None:
         chat["max_tokens"] = limit
     settings = {**body, **messages.settings}
@@ -136,11 +119,11 @@ def input_items(body: Json) -> list[Json]:
     return list(value)
 
 
-def _add_instructions(messages: MessageBuilder, instructions: str | list[Json] | None, *, is_owned: bool) -> None:
+def _add_instructions(messages: MessageBuilder, instructions: str | list[Json] | None) -> None:
     if isinstance(instructions, str) and instructions:
         messages.add_system(instructions)
     elif isinstance(instructions, list):
-        for index, item in taken(instructions, is_owned=is_owned):
+        for index, item in enumerate(instructions):
             messages.add(item, f"instructions[{index}]")
 
 

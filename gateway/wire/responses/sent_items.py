@@ -6,7 +6,6 @@ Source: openai-python's types of response events (3.52), read 2026-11-22. Knows 
 from typing import Any
 
 from gateway.domain import Json
-from gateway.long_texts import GrowingText, text_of_utf8
 from gateway.wire.responses import object as objects
 
 _PART_FIELDS = {
@@ -27,7 +26,7 @@ class SentItems:
     def __init__(self) -> None:
         self._items: dict[int, Json] = {}
         self._done: set[int] = set()
-        self._texts: dict[_Place, GrowingText] = {}
+        self._texts: dict[_Place, list[str]] = {}
         self._notes: dict[_Place, list[Any]] = {}
 
     def note(self, data: Json) -> None:
@@ -36,10 +35,7 @@ class SentItems:
         if kind.endswith(".delta"):
             if isinstance(data.get("delta"), str):
                 place = _place(data, kind[9:-6])
-                sent = self._texts.get(place)
-                if sent is None:
-                    sent = self._texts[place] = GrowingText()
-                sent.add(data["delta"])
+                self._texts.setdefault(place, []).append(data["delta"])
         elif kind == "response.output_text.annotation.added":
             self._notes.setdefault(_place(data, "output_text"), []).append(data.get("annotation"))
         elif kind in ("response.output_item.added", "response.output_item.done"):
@@ -61,7 +57,7 @@ class SentItems:
         status = "failed" if item.get("type") in _FAILED_KINDS else "incomplete"
         partial: Json = {**item, "status": status} if "status" in item else dict(item)
         for place in sorted(each for each in self._texts if each[0] == index):
-            text, kind = text_of_utf8(self._texts[place].take()), place[1]
+            text, kind = "".join(self._texts[place]), place[1]
             if kind in _PART_FIELDS:
                 name, part_type, field = _PART_FIELDS[kind]
                 part: Json = objects.text_part(text) if part_type == "output_text" else {"type": part_type, field: text}

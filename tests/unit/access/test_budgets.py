@@ -6,13 +6,12 @@ from datetime import UTC, datetime
 import pytest
 
 from gateway.access.budgets import SPEND_MONTH, Budgets, periods
-from gateway.access.prices import NANO, PriceList, Used
 from gateway.access.rate_limits import LimitState
-from gateway.access.token_estimate import token_steps
-from gateway.config.server_settings import Limits, Price
+from gateway.access.token_estimate import token_estimate
+from gateway.access.usage import NANO, PriceList, Used
+from gateway.config.settings import Limits, Price
 from gateway.domain import Caller, Json
 from gateway.errors import BudgetSpent, NoPrice
-from gateway.resilience.slices import all_steps
 from gateway.shared_state.memory import MemoryCounters
 
 PRICES = PriceList(
@@ -194,7 +193,7 @@ async def test_keys_without_budgets_and_unknown_models_reserve_nothing(budgets: 
 
 def test_an_image_counts_as_an_image_and_not_as_its_letters() -> None:
     parts = [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4_000_000}}]
-    assert all_steps(token_steps({"messages": [{"content": parts}]})) < 1100
+    assert token_estimate({"messages": [{"content": parts}]}) < 1100
 
 
 def test_a_cost_is_a_whole_number_of_billionths() -> None:

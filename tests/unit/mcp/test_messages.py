@@ -3,10 +3,8 @@
 import asyncio
 from typing import Any
 
-import orjson
 import pytest
 
-from gateway.mcp.messages import ResultForm, ToolOutcome, render, render_body
 from tests.support.mcp_cases import CASES, MODERN, NO_BODY
 from tests.support.web_tools import Desk, bounded, modern, request, tool_call
 
@@ -151,11 +149,3 @@ def test_every_case_of_the_table_has_a_name_of_its_own() -> None:
     for table in (CASES[: -len(MODERN)], MODERN):
         names = [case[0] for case in table]
         assert len(names) == len(set(names))
-
-
-@pytest.mark.parametrize(("letters", "kind"), [(10, bytes), (70_000, dict)])
-def test_the_body_of_a_short_result_is_the_json_of_its_message(letters: int, kind: type) -> None:
-    outcome = ToolOutcome({"success": True, "data": {"text": "ж" * letters}}, 7, ResultForm(True, {}), from_web=True)
-    body = render_body(outcome)
-    assert type(body) is kind
-    assert (body if kind is bytes else orjson.dumps(body)) == orjson.dumps(render(outcome))

@@ -4,12 +4,9 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import orjson
-import pytest
 
 from gateway.domain import Json, RequestStats
-from gateway.providers.embedded import OnDemandUpstream
-from gateway.providers.large_answers import checked_events
-from gateway.wire.decoded_event import event_value
+from gateway.providers.wrappers import OnDemandUpstream
 
 OURS = 'ours "1"'
 TRICKY = ["plain", '"system_fingerprint":"b1"', "b1", "\\", 'x"system_fingerprint":"b1"y']
@@ -51,16 +48,3 @@ async def test_replacing_bytes_equals_replacing_the_field() -> None:
     upstream = OnDemandUpstream(Scripted(batches), ready, OURS)
     result = [data async for batch in upstream.stream({}, RequestStats()) for data in batch]
     assert [orjson.loads(data) for data in result] == [naive(data) for batch in batches for data in batch]
-
-
-async def test_a_large_chunk_that_was_decoded_already_gets_it_too() -> None:
-    large = chunk("a", system_fingerprint="b1", more=["ab"] * 100_000)
-    batches = [[orjson.dumps(chunk("a", system_fingerprint="b1"))], [orjson.dumps(large)], [orjson.dumps(large)[:-1]]]
-    expected = [naive(batches[0][0]), naive(batches[1][0])]
-    for batch in batches:
-        await checked_events(batch, RequestStats())
-    stream = OnDemandUpstream(Scripted(batches), ready, OURS).stream({}, RequestStats())
-    *good, bad = [data async for batch in stream for data in batch]
-    assert [event_value(data) for data in good] == expected
-    with pytest.raises(orjson.JSONDecodeError):
-        event_value(bad)

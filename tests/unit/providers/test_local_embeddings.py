@@ -11,7 +11,6 @@ import pytest
 from gateway.domain import RequestStats
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.providers.local_embeddings import LocalEmbeddings
-from gateway.wire.json_drain import EncodedJson
 
 
 @dataclass
@@ -50,10 +49,6 @@ async def test_base64_holds_little_endian_floats() -> None:
 async def test_tokens_and_other_dimensions_are_refused(body: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
         await asked(**body)
-
-
-async def test_the_input_of_a_large_body_is_decoded_again() -> None:
-    assert await asked(input=EncodedJson.of(["abc"], is_owned=True)) == await asked(input=["abc"])
 
 
 async def test_no_other_route_is_answered() -> None:

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.domain import Event
 from gateway.errors import UpstreamError
-from gateway.wire.sse import DONE, Parser, encode, pieces
+from gateway.wire.sse import Parser
 
 LONG = "é" * 400 + "😀" * 100
 STREAM = (
@@ -73,12 +72,3 @@ def test_an_event_beyond_the_cap_is_an_error_of_the_upstream(step: int) -> None:
     with pytest.raises(UpstreamError):
         for start in range(0, len(data), step):
             parser.feed(data[start : start + step])
-
-
-@pytest.mark.parametrize("name", [None, "response.created"])
-def test_the_pieces_of_an_event_are_its_frame_and_are_not_kept(name: str | None) -> None:
-    for data in ({}, {"a": [1, "\u00e4"]}, {"text": "\U0001f600" * 90_000, "more": [{"k": "v"}] * 5_000}):
-        event = Event.from_data(data, name=name, finish=lambda given: {**given, "number": 1})
-        cut = list(pieces(event))
-        assert event.raw is None and b"".join(cut) == encode(event) == b"".join(pieces(event))
-    assert list(pieces(Event.from_bytes(DONE))) == [DONE]

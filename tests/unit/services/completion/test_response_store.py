@@ -104,13 +104,9 @@ async def test_the_event_that_tells_of_a_response_waits_until_the_response_can_b
         assert (await store.get("key1", "resp_1")).response["id"] == "resp_1"
 
 
-@pytest.mark.parametrize("is_packed", [False, True])
-async def test_items_that_wait_as_json_are_stored_as_any_other(is_packed: bool) -> None:
+async def test_a_response_is_stored_with_its_items() -> None:
     store, items = ResponseStore(MemoryEntries(2**20, 2**20)), [{"id": "msg_0", "role": "user", "content": "ä" * 900}]
     storing = Storing(store, "key1", items.copy)
-    if is_packed:
-        await storing.pack()
-        items.clear()
     for name in ("resp_1", "resp_2"):
         storing.put({**response(name), "store": True})
     await storing.finish()

@@ -7,7 +7,6 @@ import orjson
 from gateway.domain import Json, RequestStats
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.services.completion.service import CompletionService
-from gateway.wire.chat.long_deltas import DELTA_CHARS
 from gateway.wire.chat.request import UpstreamOptions
 
 
@@ -46,10 +45,3 @@ async def text_of(*batches: list[bytes]) -> tuple[str, int]:
 
 async def test_batches_without_events_change_nothing() -> None:
     assert await text_of([], [chunk("one ")], [], [chunk("two", "stop")], [], [b"[DONE]"]) == ("one two", 2)
-
-
-async def test_a_long_chunk_between_short_ones_is_cut_and_stays_in_its_place() -> None:
-    long = "word " * DELTA_CHARS
-    batches = [[chunk("first ")], [chunk(long), chunk("next ")], [chunk("last", "stop")], [b"[DONE]"]]
-    text, events = await text_of(*batches)
-    assert text == f"first {long}next last" and events == 3 + 5

@@ -19,6 +19,7 @@ from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.hosted_mcp import HostedMcp, McpServerEntry
 from gateway.web.handlers.hosted_responses import HostedResponses
 from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch, HostedSettings
+from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.hosted_stream import HostedStream
 from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, calls_of, text_of
 
@@ -170,5 +171,5 @@ async def test_a_model_without_tools_is_searched_for_once_and_the_caller_is_told
 def test_a_wrong_embeddings_input_is_told_by_what_is_wrong(value: Any, words: str) -> None:
     handler = EmbeddingsHandler(ScriptedModel().service)
     with pytest.raises(InvalidRequest, match=words):
-        handler.check(orjson.dumps({"model": "m", "input": value}), {})
-    assert handler.check(orjson.dumps({"model": "m", "input": [1] * 3_000}), {})["model"] == "m"
+        handler.check(JsonBody(orjson.dumps({"model": "m", "input": value})), {})
+    assert handler.check(JsonBody(orjson.dumps({"model": "m", "input": [1] * 3_000})), {})["model"] == "m"

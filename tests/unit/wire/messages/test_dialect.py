@@ -6,12 +6,11 @@ import pytest
 
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, InvalidRequest, UpstreamRefused
-from gateway.resilience.slices import all_steps
 from gateway.wire.dialect import Dialect
 from gateway.wire.embeddings.dialect import EmbeddingsDialect
 from gateway.wire.messages.dialect import MessagesDialect
 from gateway.wire.messages.errors import error_object
-from gateway.wire.messages.object import matched_stop, stop_fields, token_steps
+from gateway.wire.messages.object import matched_stop, stop_fields, token_estimate
 from gateway.wire.messages.tools import chat_tool, offered_tools, set_choice
 from gateway.wire.responses.dialect import ResponsesDialect
 
@@ -123,10 +122,7 @@ def test_ends_and_estimates() -> None:
         {"role": "user", "content": [{"type": "text", "text": "word " * 80}]},
         {"content": None, "tool_calls": [call]},
     ]
-    assert (
-        all_steps(token_steps({"messages": []})) == 1
-        and 100 < all_steps(token_steps({"messages": long, "tools": [ADD]})) < 400
-    )
+    assert token_estimate({"messages": []}) == 1 and 100 < token_estimate({"messages": long, "tools": [ADD]}) < 400
 
 
 @pytest.mark.parametrize(
