@@ -18,7 +18,7 @@ from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, ar
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.providers.egress import DIRECT, Egress
 from gateway.wire.json_body import value_count
-from gateway.wire.openai_error import retry_after_s
+from gateway.wire.openai_error import wait_s
 from gateway.wire.untrusted_json import mended_json
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
@@ -165,8 +165,8 @@ class Answer:
 
     @property
     def retry_after_s(self) -> float | None:
-        """Seconds from the Retry-After header; None without one. See wire.retry_after."""
-        return retry_after_s(self._response.headers.get("Retry-After", ""))
+        """Seconds from the headers that say when to come back; None without one (`wire.openai_error.wait_s`)."""
+        return wait_s(self._response.headers)
 
 
 def decoded_answer(

@@ -5,7 +5,7 @@ lost with it. Entries belong to the API key. Knows no HTTP and no field.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import orjson
 
@@ -84,6 +84,7 @@ class Turn:
             sent[index] = given_back(sent[index], state, upstream, form)
         return with_own_ids(sent)
 
-    def remember(self, made: StateSoFar) -> None:
-        """The answer is over."""
-        self._memory.put(self._owner, self._messages[-1] if self._messages else None, made)
+    def remember(self, made: Iterable[StateSoFar]) -> None:
+        """The answer is over; `made` are the states of its choices."""
+        for state in made:
+            self._memory.put(self._owner, self._messages[-1] if self._messages else None, state)

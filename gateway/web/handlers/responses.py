@@ -7,13 +7,14 @@ itself. Knows no upstream and no chat body.
 import re
 import time
 from collections.abc import Mapping
+from contextlib import aclosing
 
 import orjson
 from aiohttp import web
 
 from gateway import schemas
 from gateway.domain import EventStream, Json, RequestStats
-from gateway.errors import ContentBlocked, InvalidRequest, NotFound
+from gateway.errors import ContentBlocked, InvalidRequest, NotFound, UpstreamError
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses
 from gateway.services.completion.response_store import ResponseStore, Storing, check_history
@@ -215,13 +216,28 @@ class ResponsesHandler:
         return found
 
 
+async def _told_in_stream(stream: ResponseStream, events: EventStream, stats: RequestStats) -> EventStream:
+    """The events; a conversation that is too long is a failed response, not an error status: Codex compacts then."""
+    begun = False
+    async with aclosing(events) as batches:
+        try:
+            async for batch in batches:
+                begun = True
+                yield batch
+        except UpstreamError as error:
+            if begun or error.code != "context_length_exceeded":
+                raise
+            stats.outcome = "failed"
+            yield [*stream.opening(), *stream.error_events(error)]
+
+
 def _streamed(
     stream: ResponseStream, events: EventStream, entry: ModelEntry, stats: RequestStats, headers: Mapping[str, str]
 ) -> EventReply:
     """The reply of a stream, which words its own failures and refusals."""
     started_s = time.perf_counter()
     reply = EventReply(
-        events,
+        _told_in_stream(stream, events, stats),
         headers=headers,
         first_event_wait_s=entry.first_event_wait_s,
         failure_events=stream.error_events,

@@ -206,15 +206,13 @@ def _same(item: Json, last: Json) -> bool:
     return all(item.get(name, last.get(name)) == last.get(name) for name in ("index", "type", "id"))
 
 
-# --- call ids ---
-# The ids of calls: each unique for the client in its whole conversation, and the upstream's own on the way back.
-#
+# --- ids of calls ---
 # Some servers give several calls one id, and some models number the calls of each turn anew (Kimi K3): a client would
 # put a result to the wrong call. Some upstreams must get their ids back as they were (Kimi K2). So a repeated id gets a
-# mark and a number, which are taken off again.
+# mark and a number on the way out, which are taken off on the way back.
 #
-#     ids = CallIds([{"role": "assistant", "tool_calls": [{"id": "list_dir:0", …}]}])
-#     ids.unique("list_dir:0")  # "list_dir:0_again_2"
+#     CallIds([{"role": "assistant", "tool_calls": [{"id": "list_dir:0", …}]}]).unique("list_dir:0")
+#     # "list_dir:0_again_2"
 
 _MARK = "_again_"
 _MARKED = re.compile(rf"(.+){_MARK}[0-9]{{1,6}}", re.DOTALL)

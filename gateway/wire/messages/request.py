@@ -398,7 +398,9 @@ def _set_output(chat: Json, body: Json) -> None:
     """`reasoning_effort` and `response_format`, from `output_config` (and `output_format`, its older name)."""
     config = body.get("output_config") or {}
     effort = config.get("effort")
-    if effort is not None and (body.get("thinking") or {}).get("type") != "disabled":
+    if (body.get("thinking") or {}).get("type") == "disabled":
+        chat["reasoning_effort"] = "none"  # in the upstream's own words: `wire.parameters`
+    elif effort is not None:
         if effort not in _EFFORTS:
             raise InvalidRequest(f"output_config.effort: must be {', '.join(_EFFORTS)}", param="output_config.effort")
         chat["reasoning_effort"] = _EFFORTS[effort]

@@ -35,7 +35,7 @@ from gateway.wire.untrusted_json import list_in, table_in, tables_in
 # with every turn. Source: OpenAI API reference (Responses), read 2026-11-22.
 
 TEXT_PARTS = ("input_text", "output_text", "text")
-IMAGE_PARTS = ("input_image", "image_url", "computer_screenshot")
+IMAGE_PARTS = ("input_image", "image_url", "computer_screenshot", "image")
 _NOTED = ("input_file", "input_audio", *IMAGE_PARTS)
 """Parts that become a note where they cannot be sent."""
 
@@ -82,6 +82,24 @@ def output_content(parts: list[Any], where: str, warn: Warn) -> tuple[str, list[
     return "\n".join(texts), images
 
 
+def parts_in_text(value: Any) -> list[Json] | None:
+    """The parts that a text is, if it is the JSON of a list of texts and pictures with a picture among them: Codex
+    sends the outputs of some tools so. None for any other text, which is a text.
+
+        parts_in_text('[{"type": "input_image", "image_url": "data:image/png;base64,iVBO"}]')  # the list
+        parts_in_text('[{"type": "row"}]')  # None
+    """
+    if not isinstance(value, str) or not value.startswith("["):
+        return None
+    try:
+        parts = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return None
+    if not all(isinstance(part, dict) and part.get("type") in (*TEXT_PARTS, *IMAGE_PARTS) for part in parts):
+        return None
+    return parts if any(_image(part) is not None for part in parts) else None
+
+
 def _text_or_note(part: Json, where: str, warn: Warn) -> str:
     kind = part["type"]
     if kind in TEXT_PARTS:
@@ -122,6 +140,9 @@ def _user_part(part: Json, where: str, warn: Warn) -> Json:
 
 def _image(part: Json) -> Json | None:
     """A chat part of an image; None for one without a URL (a stored file)."""
+    if part.get("type") == "image" and isinstance(part.get("data"), str):  # as MCP has it
+        data_url = f"data:{part.get('mimeType') or 'image/png'};base64,{part['data']}"
+        return {"type": "image_url", "image_url": {"url": data_url}}
     image = part.get("image_url")
     url = image.get("url") if isinstance(image, dict) else image
     if not isinstance(url, str):
@@ -321,6 +342,7 @@ class MessageBuilder:
             return f"tools that can be called now: {', '.join(names) or 'none'}", []
         if isinstance(value, dict) and value.get("type"):
             value = [value]
+        value = parts_in_text(value) or value
         if isinstance(value, list) and all(isinstance(part, dict) and part.get("type") for part in value):
             return output_content(value, f"{where}.output", self._warn)
         if isinstance(value, str):

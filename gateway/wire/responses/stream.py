@@ -139,6 +139,11 @@ class ResponseStream:
                 yield [event for chunk in sse.decoded(batch) for event in self._chunk_events(chunk)]
         yield list(self._ending())
 
+    def opening(self) -> list[Event]:
+        """The first events, where there was no chunk."""
+        self._is_open = True
+        return list(self._opening({}))
+
     def error_events(self, error: GatewayError) -> list[Event]:
         """`error`, then `response.failed` with what has left of the output, which is masked as it has left.
 
