@@ -15,11 +15,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gateway.config.web_settings import Web
+from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, WebCall
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.page_loader import PageLoader
-from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.documents.parse_pool import ParsePool
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher
 from gateway.engines.fetch.host_limits import HostSlots

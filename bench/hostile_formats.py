@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from gateway.engines.extract.documents import kind_of, read
+from gateway.engines.documents.sniff import kind_of, read
 
 Make = Callable[[int], bytes]
 _HEAD = b"From: a@example.org\nDate: Mon, 1 May 2023 10:00:00 +0200\nSubject: x\n"

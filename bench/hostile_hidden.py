@@ -9,7 +9,7 @@ import pptx
 from openpyxl.styles import Font
 from pptx.dml.color import RGBColor
 
-from gateway.engines.office.reader import archive_kind, read_document
+from gateway.engines.documents.reader import archive_kind, read_document
 from tests.support.office_files import epub_file, odt_file, saved
 from tests.support.pdfs import drawn_pdf
 

@@ -10,7 +10,7 @@ Each port has several implementations or is a seam that tests use:
 | `ChatModel`          | `OwnModel` (services.completion) alone: it keeps guardrail and crawler apart from it   |
 | `ToolServer`         | `McpSession` (providers); `OwnTools` (services.hosted_tools): the web tools in process |
 | `ImageSource`        | the page fetcher (engines.fetch) alone: it keeps the completion and OCR services apart |
-| `PagePictures`       | `PooledPictures` (engines.extract): the parsing processes draw pages of documents      |
+| `PagePictures`       | `PooledPictures` (engines.documents): the parsing processes draw pages of documents      |
 | `PictureOcr`         | `OwnOcr` (services.ocr) alone: it keeps the web engine apart from the models           |
 
 `app` chooses the implementations. Only subclasses of `gateway.errors.GatewayError` are raised through a port. A

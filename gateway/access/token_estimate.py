@@ -1,4 +1,4 @@
-"""Estimates the tokens of a request before it is sent, for budgets. Knows no wire format."""
+"""Estimates the tokens of a request before it is sent, for budgets."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,8 +7,7 @@ _CHARS_A_TOKEN = 4
 """Characters of a token in the estimate of a request's input, as for usage that an upstream does not report."""
 
 _IMAGE_TOKENS = 1000
-"""Estimate for an image in a request. Chosen: between a small picture of OpenAI's models (255) and a large one (1,445);
-at half or double, parallel requests with images are let in later or earlier, until they are settled."""
+"""Estimate for an image in a request."""
 
 
 def token_estimate(body: Any) -> int:

@@ -12,9 +12,8 @@ from functools import partial
 
 from aiohttp import web
 
-from gateway.access.own_use import OwnUse
-from gateway.app.embedding import local_embedder, passage_vectors
-from gateway.app.models import completion_service, guardrail, image_loader, ocr_service
+from gateway.access.budgets import OwnUse
+from gateway.app.models import completion_service, guardrail, image_loader, local_embedder, ocr_service, passage_vectors
 from gateway.app.routes import Handlers, admin_rows, endpoint_table
 from gateway.app.sampler import Sampler
 from gateway.app.shared import SharedParts, shared_parts
@@ -31,12 +30,11 @@ from gateway.app.web_tools import (
 )
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
-from gateway.engines.extract.pictures import PooledPictures, PooledPixels
+from gateway.engines.documents.pictures import PooledPictures, PooledPixels
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.vectors import PassageVectors
-from gateway.mcp.cancellations import Cancellations
 from gateway.mcp.dispatcher import Dispatcher
-from gateway.mcp.running_calls import RunningCalls
+from gateway.mcp.running_calls import Cancellations, RunningCalls
 from gateway.mcp.tools import Searched
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
@@ -44,6 +42,7 @@ from gateway.services.completion.response_store import ResponseStore
 from gateway.web.client_address import client_address
 from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.admin import AdminHandler
+from gateway.web.handlers.admin_keys import AdminKeysHandler
 from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.file_parts import FileParts
@@ -130,8 +129,9 @@ def _console_api(config: Config, server: ServerState, handlers: Handlers, shared
     """The product routes and the console's data, below `/api` of the ops listener: a page there needs no other origin.
     The base path is for proxies before the product listener, so there is none here."""
     currency = config.prices[0].currency if config.prices else ""
-    admin = AdminHandler(shared.records, shared.usage_reader, config.sanitize, currency)
-    table = endpoint_table("", handlers, admin_rows(admin), mounted_at=_CONSOLE_PATH)
+    admin = AdminHandler(shared.records, shared.history, shared.usage_reader, config.sanitize, currency)
+    keys = AdminKeysHandler(shared.key_registry())
+    table = endpoint_table("", handlers, admin_rows(admin, keys), mounted_at=_CONSOLE_PATH)
     return same_application(replace(server, endpoints=table, origin_is_checked=True), config.server.max_body_bytes)
 
 
@@ -147,7 +147,7 @@ def _server_state(
         limiter=shared.limiter,
         sanitizer=sanitizer,
         metrics=metrics,
-        recorder=Recorder(metrics, shared.usage, shared.records if config.ops.port else None),
+        recorder=Recorder(metrics, shared.usage, *((shared.records, shared.history) if config.ops.port else ())),
         allowed_origins=frozenset(config.server.allowed_origins),
         body_timeout_s=config.server.body_timeout_s,
         json_limits=JsonLimits(config.server.max_text_bytes, config.server.max_json_values),

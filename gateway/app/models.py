@@ -1,26 +1,31 @@
-"""Composition of the model table: configured upstreams, then the embedded engines, and the guardrail model."""
+"""Composition of the model table: configured upstreams, then the embedded engines, the guardrail model, and the
+embedded embedding model, one process for the search index's vectors and for callers' texts.
+"""
 
+import sys
 import time
 from collections.abc import Container
 from contextlib import AsyncExitStack
 from dataclasses import asdict, replace
 
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret
-from gateway.config.model_settings import Model, Upstream
-from gateway.config.settings import Config
+from gateway.config.settings import Config, Model, Upstream
 from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
 from gateway.embedded.llm_server import CONTEXT_TOKENS
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from gateway.engines.embedding.embedder import LocalEmbedder
+from gateway.engines.embedding.model_file import is_installed
+from gateway.engines.embedding.process import EmbeddingProcess
 from gateway.engines.fetch.fetcher import Fetcher
+from gateway.engines.index.port import Index
+from gateway.engines.index.store import PageIndex
+from gateway.engines.index.vectors import PassageVectors
 from gateway.ports import CompletionUpstream, PagePictures
-from gateway.providers.embedded import OnDemandUpstream
-from gateway.providers.fan_out import FanOutUpstream
 from gateway.providers.local_embeddings import LocalEmbeddings
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.providers.prompted_tools import PromptedToolsUpstream
-from gateway.providers.queued import QueuedUpstream, queued_as_configured
-from gateway.sanitize.guardrail.guardrail import Guardrail
+from gateway.providers.wrappers import FanOutUpstream, OnDemandUpstream, QueuedUpstream, queued_as_configured
+from gateway.sanitize.guardrail import Guardrail
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.services.completion.service import CompletionService, OwnModel
 from gateway.services.ocr.documents import DocumentLimits, Documents
@@ -30,9 +35,33 @@ from gateway.services.ocr.upstream import OcrAdapter
 from gateway.wire.chat.request import UpstreamOptions
 from gateway.wire.parameters import rules_of
 
+_WORKER = (sys.executable, "-m", "gateway.engines.index.vector_worker")
+
+
+def local_embedder(resources: AsyncExitStack) -> LocalEmbedder:
+    """Embeds texts in a process that is started at the first one."""
+    process = EmbeddingProcess(_WORKER)
+    resources.push_async_callback(process.close)
+    return LocalEmbedder(process)
+
+
+def passage_vectors(
+    config: Config, index: Index, embedder: LocalEmbedder, resources: AsyncExitStack
+) -> PassageVectors | None:
+    """The vectors of the local index; None when it is not searched, or not by vectors, or is no SQLite file."""
+    is_searched = "local" in (config.search.provider, *config.search.fallback)
+    if not isinstance(index, PageIndex) or config.search.semantic == "off":
+        return None
+    if not is_searched or not is_installed():
+        return None
+    vectors = PassageVectors(index, embedder.process)
+    index.on_stored = vectors.wake
+    resources.push_async_callback(vectors.close)
+    return vectors
+
+
 OCR_FIRST_BYTE_S, OCR_IDLE_S = 300.0, 120.0
-"""Timeouts of the embedded OCR engine. Chosen: on a busy machine a request waits behind the images of eight others. At
-half, such a request fails; at double, its caller waits longer for an engine that is stuck."""
+"""Timeouts of the embedded OCR engine."""
 
 
 def completion_service(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gateway.mcp.dialect import WebSearchDialect
 from gateway.web.endpoints import Check, Endpoint, EndpointTable, Handler
 from gateway.web.handlers.admin import MAX_PREVIEW_BYTES, AdminHandler
+from gateway.web.handlers.admin_keys import AdminKeysHandler
 from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.mcp import WebSearchHandler
@@ -57,12 +58,17 @@ def endpoint_table(
     return EndpointTable([*rows, *more], base_path, mounted_at)
 
 
-def admin_rows(admin: AdminHandler) -> list[Endpoint]:
+def admin_rows(admin: AdminHandler, keys: AdminKeysHandler) -> list[Endpoint]:
     """The console's data. What a page asks for every few seconds takes nothing from the key's calls a minute."""
     form, scope = ChatDialect(), frozenset({"admin"})
     return [
         Endpoint("admin", "GET", "/admin/usage", admin.usage, form, scope, charged=False),
         Endpoint("admin", "GET", "/admin/requests", admin.requests, form, scope, charged=False),
+        Endpoint("admin", "GET", "/admin/history", admin.history, form, scope, charged=False),
+        Endpoint("admin", "GET", "/admin/keys", keys.listing, form, scope, charged=False),
+        Endpoint("admin", "POST", "/admin/keys", keys.create, form, scope, keys.check, max_body_bytes=4096),
+        Endpoint("admin", "POST", "/admin/keys/{key_id}/rotate", keys.rotate, form, scope),
+        Endpoint("admin", "DELETE", "/admin/keys/{key_id}", keys.revoke, form, scope),
         Endpoint(
             "admin", "POST", "/admin/sanitize", admin.sanitize, form, scope, admin.check,
             max_body_bytes=MAX_PREVIEW_BYTES),

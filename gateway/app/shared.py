@@ -1,17 +1,17 @@
 """Composition of what workers and machines share: limits, wrong keys, counters, stored entries, messages."""
 
+import functools
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from gateway.access.api_keys import KeyStore
 from gateway.access.budgets import Budgets
-from gateway.access.prices import PriceList
+from gateway.access.keys import KeyFile, KeyRegistry, KeyStore
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret, write_private
-from gateway.access.rate_limits import MAX_ADDRESSES, BadKeyLimiter, Limiter, LocalLimiter
-from gateway.access.redis_keys import RedisKeyStore
-from gateway.access.shared_limits import SharedLimiter
-from gateway.access.shared_usage import SharedUsage, UsageReader, UsageSharing
-from gateway.access.usage import UsageBook
+from gateway.access.rate_limits import MAX_ADDRESSES, BadKeyLimiter, Limiter
+from gateway.access.redis_keys import RedisKeys, RedisKeyStore
+from gateway.access.sealing import Sealer, make_sealer
+from gateway.access.usage import PriceList, SharedUsage, UsageBook, UsageReader, UsageSharing
 from gateway.config.settings import Config
 from gateway.errors import ModelNotFound
 from gateway.services.completion.response_store import MAX_STORED_BYTES
@@ -21,10 +21,9 @@ from gateway.shared_state.bus import Bus, RedisBus, WorkerBus
 from gateway.shared_state.fallback import FallbackCounters, FallbackEntries, FallbackWindows
 from gateway.shared_state.memory import MemoryEntries, MemoryWindows
 from gateway.shared_state.port import Entries, Windows
-from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
-from gateway.shared_state.redis_state import RedisCounters, RedisEntries, RedisWindows
-from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, SqliteWindows
-from gateway.shared_state.state_file import STATE_FILE, StateFile
+from gateway.shared_state.redis_state import RedisConnection, RedisCounters, RedisEntries, RedisTimes, RedisWindows
+from gateway.shared_state.sqlite_state import STATE_FILE, SqliteCounters, SqliteEntries, SqliteWindows, StateFile
+from gateway.web.history import History
 from gateway.web.request_records import RequestRecords
 
 _AWAY = (
@@ -34,7 +33,8 @@ _AWAY = (
 
 @dataclass(frozen=True, slots=True)
 class SharedParts:
-    """`searches` is None where one process serves alone: nobody else could find its answers. `start` comes first."""
+    """`searches` is None where one process serves alone: nobody else could find its answers. `sealer` makes the
+    installation's sealer at its first call, and raises EngineMissing without the extra. `start` comes first."""
 
     config: Config
     file: StateFile
@@ -50,17 +50,27 @@ class SharedParts:
     searches: Entries | None
     bus: Bus
     records: RequestRecords
+    sealer: Callable[[], Sealer]
+    history: History
 
     def notes(self) -> list[str]:
         """What the operator must mend."""
         redis = [_AWAY] if self.redis is not None and not self.redis.is_up else []
         return [*redis, *([self.file.problem] if self.file.problem else [])]
 
+    def key_registry(self) -> KeyRegistry:
+        """Where keys are made and revoked: the file, or Redis."""
+        config = self.config
+        if config.access.backend == "redis" and config.shared.redis_url is not None:
+            return RedisKeys(config.shared.redis_url.reveal(), config.state_dir)
+        return KeyFile(config.state_dir / config.access.keys_file)
+
     async def start(self) -> None:
         """Listen for messages, and connect to Redis: whether it answers or not, within seconds."""
         self.bus.start()
         if self.config.ops.port:
             self.records.open()
+            self.history.open()
         if self.redis is not None:
             await self.redis.check()
         await self.usage.start()
@@ -118,6 +128,8 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
     resources.push_async_callback(usage.close)
     records = RequestRecords(config.state_dir / "requests")
     resources.callback(records.close)
+    history = History(config.state_dir / "history.bin")
+    resources.callback(history.close)
     budget = config.limits.response_store_bytes_per_key
     return SharedParts(
         config=config,
@@ -134,7 +146,14 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         searches=_entries("searches", file, redis, MAX_CACHE_BYTES, MAX_CACHE_BYTES) if redis or workers > 1 else None,
         bus=bus,
         records=records,
+        sealer=functools.cache(lambda: _sealer(config, redis)),
+        history=history,
     )
+
+
+def _sealer(config: Config, redis: RedisConnection | None) -> Sealer:
+    seal = config.access.seal
+    return make_sealer(config.state_dir, seal.reveal() if seal is not None else None, redis)
 
 
 def _usage(
@@ -162,16 +181,18 @@ def _limits(
 ) -> tuple[Limiter, Windows]:
     """The limiter of keys, and the windows of wrong keys."""
     workers = config.server.workers
-    if redis is None and workers == 1:
-        return LocalLimiter(config.limits), MemoryWindows(max_names=MAX_ADDRESSES)
+    windows: Windows
+    of_addresses: Windows
     if redis is not None:
-        windows = FallbackWindows(RedisWindows(redis), workers * config.shared.machines)
-        redis.on_back.append(windows.catch_up)
+        windows = of_addresses = shared = FallbackWindows(RedisWindows(redis), workers * config.shared.machines)
+        redis.on_back.append(shared.catch_up)
+    elif workers > 1:
+        windows = of_addresses = FallbackWindows(SqliteWindows(file), workers)
     else:
-        windows = FallbackWindows(SqliteWindows(file), workers)
-    limiter = SharedLimiter(windows, config.limits)
+        windows, of_addresses = MemoryWindows(), MemoryWindows(max_names=MAX_ADDRESSES)
+    limiter = Limiter(windows, config.limits)
     resources.push_async_callback(limiter.close)
-    return limiter, windows
+    return limiter, of_addresses
 
 
 def _responses(config: Config, file: StateFile, redis: RedisConnection | None, budget: int) -> Entries:

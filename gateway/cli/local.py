@@ -17,7 +17,7 @@ from gateway.cli.argument_types import print_json_lines
 from gateway.cli.ocr_batch import BatchOptions, run_batch
 from gateway.config.settings import Config
 from gateway.domain import Json, Progress
-from gateway.engines.index.copy import copy_pages
+from gateway.engines.index.port import copy_pages
 from gateway.errors import InvalidRequest
 from gateway.ocr.server.engine import OcrEngine
 from gateway.sanitize.report import explain, preview

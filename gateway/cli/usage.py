@@ -7,8 +7,7 @@ import sqlite3
 import sys
 import time
 
-from gateway.access.shared_usage import SharedUsage, UsageReader
-from gateway.access.usage import GROUPS, is_day, totals
+from gateway.access.usage import GROUPS, SharedUsage, UsageReader, is_day, totals
 from gateway.cli.argument_types import Parsers, add_json_option, add_state_options, print_json_lines
 from gateway.cli.keys import registry_of
 from gateway.config.environment import Environment
@@ -17,8 +16,8 @@ from gateway.config.settings import Config
 from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest, StateUnavailable
 from gateway.shared_state.port import StateDown
-from gateway.shared_state.redis_connection import RedisConnection
-from gateway.shared_state.state_file import STATE_FILE
+from gateway.shared_state.redis_state import RedisConnection
+from gateway.shared_state.sqlite_state import STATE_FILE
 
 _COLUMNS = ("requests", "input_tokens", "cached_tokens", "output_tokens", "tool_calls", "spend")
 

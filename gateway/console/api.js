@@ -34,7 +34,7 @@ export async function send(method, path, body, { signal, headers = {} } = {}) {
       const data = await answer.json();
       message = data.error?.message ?? message;
     } catch { /* not JSON: the status says it */ }
-    if (answer.status === 401 && !key()) message = "this needs an API key: type one in above (the first one is in the file dev-key of the state directory)";
+    if (answer.status === 401 && !key()) message = "this needs an API key: sign in (the first one is in the file dev-key of the state directory)";
     throw new ApiError(message, answer.status, id);
   }
   return answer;
@@ -94,5 +94,33 @@ export function curl(method, path, body, headers = {}) {
   if (body !== undefined) lines.push(`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(body))}`);
   return lines.join(" \\\n  ");
 }
+
+/** The path of the product listener for one below /api, as SDKs take it. */
+const base = () => new URL("/api/v1", location.href).href;
+const sdkCall = (path) => (path.endsWith("/responses") ? "responses" : "chat.completions");
+
+/** A value as Python writes it. */
+function pythonValue(value) {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) return `[${value.map(pythonValue).join(", ")}]`;
+  if (typeof value === "object") return `{${Object.entries(value).map(([name, each]) => `${JSON.stringify(name)}: ${pythonValue(each)}`).join(", ")}}`;
+  return JSON.stringify(value);
+}
+
+/** The same call with OpenAI's SDK for Python. */
+export const python = (path, body) => [
+  "import os", "from openai import OpenAI", "",
+  `client = OpenAI(base_url=${JSON.stringify(base())}, api_key=os.environ["GATEWAY_KEY"])`,
+  `answer = client.${sdkCall(path)}.create(`,
+  ...Object.entries(body).map(([name, value]) => `    ${name}=${pythonValue(value)},`),
+  ")", body.stream ? "for event in answer:\n    print(event)" : "print(answer)"].join("\n");
+
+/** The same call with OpenAI's SDK for JavaScript. */
+export const javascript = (path, body) => [
+  'import OpenAI from "openai";', "",
+  `const client = new OpenAI({ baseURL: ${JSON.stringify(base())}, apiKey: process.env.GATEWAY_KEY });`,
+  `const answer = await client.${sdkCall(path)}.create(${JSON.stringify(body, null, 2)});`,
+  body.stream ? "for await (const event of answer) console.log(event);" : "console.log(answer);"].join("\n");
 
 export const mcpCurl = (method, params) => curl("POST", MCP, { jsonrpc: "2.0", id: 1, method, params }, MCP_HEADERS);

@@ -67,19 +67,6 @@ export function failure(error) {
   return h("p", { class: "error", role: "alert" }, `${error.message}${id}`);
 }
 
-/** A line chart of a series of numbers, with its last value as text. */
-export function chart(label, values, unit = "") {
-  const width = 200, height = 44, top = Math.max(...values, 1e-9);
-  const step = width / Math.max(values.length - 1, 1);
-  const points = values.map((value, index) => `${(index * step).toFixed(1)},${(height - 2 - (value / top) * (height - 6)).toFixed(1)}`);
-  const last = values.length ? values[values.length - 1] : 0;
-  const text = `${number(last)}${unit}`;
-  return h("figure", { class: "chart" },
-    h("figcaption", {}, h("span", {}, label), h("strong", {}, text)),
-    h("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label}: ${text} now, ${number(top)}${unit} at most`, preserveAspectRatio: "none" },
-      h("polyline", { points: points.join(" "), fill: "none" })));
-}
-
 /** A number as people read it. */
 export function number(value) {
   if (!Number.isFinite(value)) return "-";

@@ -1,56 +1,86 @@
-// The last 200 requests of all workers, and the whole record of one. Records hold names and figures, no prompt and no
-// answer. Needs a key with the scope admin.
+// The last 200 requests of all workers; a row opens in place. Records hold names and figures, no prompt and no answer.
+// The filters stand in the address. Needs a key with the scope admin.
 
-import { failure, field, fill, h, select, table } from "./dom.js";
+import { failure, field, fill, h, number, select } from "./dom.js";
 import { getJson } from "./api.js";
 
 const EVERY_MS = 3000;
-const COLUMNS = [["Time", (r) => new Date(r.ts * 1000).toLocaleTimeString()], ["Request", null], ["Key", (r) => r.key || "-"], ["Endpoint", (r) => r.tool ?? r.endpoint],
-  ["Model", (r) => r.model ?? "-"], ["Status", (r) => String(r.status)], ["Outcome", (r) => r.outcome], ["Time, ms", (r) => String(r.total_ms)]];
+const COLUMNS = ["Time", "Key", "Endpoint", "Model", "Status", "Outcome", "ms", "Tokens in", "out"];
+const NUMERIC = new Set(["ms", "Tokens in", "out"]);
+const OWN = new Set(["admin", "models"]);
 
 export function show(panel) {
   const filter = h("input", { type: "search", placeholder: "id, key, endpoint, model, status …" });
-  const kind = select(["all", "ok", "refused or failed"], "all");
-  const follow = h("input", { type: "checkbox", id: "follow", checked: true });
-  const out = h("div"), story = h("div", { "aria-live": "polite" });
-  fill(panel, h("h2", {}, "The last requests"), h("form", { class: "row" }, field("Filter", filter), field("Outcome", kind), h("p", {}, h("label", { for: "follow" }, follow, "follow"))), story, out);
-  let rows = [], timer = 0, wanted = "";
-  panel.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
-  for (const input of [filter, kind]) input.addEventListener("input", draw);
+  const kind = select(["all", "ok", "not ok"], "all");
+  const own = h("input", { type: "checkbox", id: "own-calls" }), follow = h("input", { type: "checkbox", id: "follow", checked: true });
+  const count = h("p", { class: "hint", "aria-live": "polite" }), body = h("tbody");
+  const form = h("form", { class: "row" }, field("Filter", filter), field("Outcome", kind),
+    h("p", {}, h("label", { for: "follow" }, follow, "follow"), h("label", { for: "own-calls" }, own, "the console's own calls")));
+  fill(panel, h("h2", {}, "The last requests"), form, count,
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The last requests" },
+      h("table", { class: "logs" }, h("thead", {}, h("tr", {}, COLUMNS.map((name) => h("th", { scope: "col", class: NUMERIC.has(name) ? "number" : null }, name)))), body)));
+  let rows = [], timer = 0, wanted = "", names = new Map();
+  form.addEventListener("submit", (event) => event.preventDefault());
+  for (const input of [filter, kind, own]) input.addEventListener("input", () => { keep(); draw(); });
+
+  function keep() {
+    const parameters = new URLSearchParams();
+    if (filter.value.trim()) parameters.set("word", filter.value.trim());
+    if (kind.value !== "all") parameters.set("outcome", kind.value);
+    if (own.checked) parameters.set("own", "1");
+    if (wanted) parameters.set("id", wanted);
+    history.replaceState(null, "", `#logs${parameters.size ? `?${parameters}` : ""}`);
+  }
 
   function draw() {
     const word = filter.value.trim().toLowerCase();
-    const shown = rows.filter((row) => (!word || JSON.stringify(row).toLowerCase().includes(word)) && (kind.value === "all" || (kind.value === "ok") === (row.outcome === "ok")));
-    const open = (row) => {
-      const button = h("button", { type: "button", class: "link" }, row.request_id);
-      button.addEventListener("click", () => { wanted = row.request_id; tell(); });
-      return button;
-    };
-    fill(out, shown.length ? table(`${shown.length} of ${rows.length}`, COLUMNS.map(([name]) => name), shown.map((row) => COLUMNS.map(([, value]) => (value ? value(row) : open(row)))), [7])
-      : h("p", {}, rows.length ? "No request fits the filter." : "No request yet."));
+    const shown = rows.filter((row) => (own.checked || !OWN.has(row.endpoint) || row.request_id === wanted)
+      && (!word || JSON.stringify(row).toLowerCase().includes(word) || (names.get(row.key) ?? "").toLowerCase().includes(word))
+      && (kind.value === "all" || (kind.value === "ok") === (row.outcome === "ok")));
+    count.textContent = rows.length ? `${shown.length} of ${rows.length} requests` : "No request yet.";
+    fill(body, shown.map((row) => [line(row), row.request_id === wanted ? h("tr", { class: "open" }, h("td", { colspan: COLUMNS.length }, story(row))) : null]));
   }
-  function tell() {
-    const row = rows.find((each) => each.request_id === wanted);
-    if (!row) { fill(story); return; }
-    const own = row.total_ms - (row.upstream_ms ?? 0);
-    fill(story, h("div", { class: "story" }, h("h3", {}, `Request ${row.request_id}`),
-      h("p", {}, `${row.method} ${row.endpoint} at ${new Date(row.ts * 1000).toLocaleString()}: status ${row.status}, ${row.outcome}, after ${row.total_ms} ms, of which ${own.toFixed(2)} ms in the gateway.`),
+
+  function line(row) {
+    const isOpen = row.request_id === wanted;
+    const button = h("button", { type: "button", class: "link", "aria-expanded": String(isOpen), title: row.request_id }, new Date(row.ts * 1000).toLocaleTimeString());
+    button.addEventListener("click", () => { wanted = isOpen ? "" : row.request_id; keep(); draw(); });
+    const cells = [button, names.get(row.key) ?? (row.key || "–"), row.tool ?? row.endpoint, row.model ?? "–", String(row.status), h("span", { class: row.outcome === "ok" ? "good" : "bad" }, row.outcome),
+      number(row.total_ms), row.input_tokens ? number(row.input_tokens) : "–", row.output_tokens ? number(row.output_tokens) : "–"];
+    return h("tr", {}, cells.map((cell, index) => h("td", { class: NUMERIC.has(COLUMNS[index]) ? "number" : null }, cell)));
+  }
+
+  function story(row) {
+    const mine = Math.max(0, row.total_ms - (row.upstream_ms ?? 0));
+    return h("div", { class: "story" }, h("h3", {}, `Request ${row.request_id}`),
+      h("p", {}, `${row.method} ${row.endpoint} at ${new Date(row.ts * 1000).toLocaleString()}: status ${row.status}, ${row.outcome}, after ${number(row.total_ms)} ms, of which ${number(mine)} ms in the gateway.`),
       row.status === 499 ? h("p", {}, "The client left before its answer was whole; calls to upstreams were ended.") : null,
       h("dl", {}, Object.entries(row).map(([name, value]) => [h("dt", {}, name.replaceAll("_", " ")), h("dd", {}, typeof value === "object" ? JSON.stringify(value) : String(value))])),
-      h("p", { class: "hint" }, "The journal has the same line, and what the gateway said meanwhile, under this id: journalctl -u gateway | grep the id")));
+      h("p", { class: "hint" }, "The journal has the same line: journalctl -u gateway | grep ", h("code", {}, row.request_id)));
   }
-  async function look(id) {
-    if (id) wanted = id;
+
+  async function look() {
     try {
-      ({ requests: rows } = await getJson("/api/admin/requests"));
+      const [{ requests }, keys] = await Promise.all([getJson("/api/admin/requests"), names.size ? null : getJson("/api/admin/keys")]);
+      rows = requests;
+      if (keys) names = new Map(keys.keys.map((each) => [each.id, each.name]));
       draw();
-      if (id) tell();
     } catch (error) {
-      fill(out, failure(error));
+      fill(count, failure(error));
     }
   }
   return {
-    enter(id) { look(id); clearInterval(timer); timer = setInterval(() => { if (follow.checked && !panel.contains(document.activeElement?.closest(".scroll"))) look(); }, EVERY_MS); },
+    enter(parameters) {
+      if (parameters?.size) {
+        filter.value = parameters.get("word") ?? "";
+        kind.value = parameters.get("outcome") ?? "all";
+        own.checked = parameters.has("own");
+        wanted = parameters.get("id") ?? "";
+      }
+      look();
+      clearInterval(timer);
+      timer = setInterval(() => { if (follow.checked && !body.contains(document.activeElement)) look(); }, EVERY_MS);
+    },
     leave() { clearInterval(timer); },
   };
 }

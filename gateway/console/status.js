@@ -1,9 +1,12 @@
-// Health of every part, and live figures from the metrics, every two seconds while the tab is open.
+// Health of every part, eight figures, and what happened in the last minutes and hours, from a ring that the server keeps.
 
-import { chart, failure, fill, h, number, table } from "./dom.js";
-import { getJson, getText, key, rpc } from "./api.js";
+import { failure, fill, h, number, select, table } from "./dom.js";
+import { getJson, getText, rpc } from "./api.js";
+import { timeChart } from "./charts.js";
 
-const EVERY_MS = 2000, KEPT = 60;
+const EVERY_MS = 5000;
+const CAUSES = [["ok", "answered", "good-mark"], ["invalid", "wrong request", "soft-mark"], ["refused", "key refused", "warn-mark"], ["limited", "over a limit", "warn-mark two"],
+  ["upstream", "upstream failed", "bad-mark"], ["failed", "gateway failed", "bad-mark two"], ["left", "client left", "soft-mark two"]];
 
 /** The samples of Prometheus' text format: `[{name, labels, value}]`. */
 export function samples(text) {
@@ -17,67 +20,58 @@ export function samples(text) {
   return out;
 }
 
-const sum = (all, name, holds = () => true) =>
-  all.reduce((total, each) => (each.name === name && holds(each.labels) ? total + each.value : total), 0);
-
-/** The upper bound of the bucket that holds the share `q` of what was observed between two samples, in ms. */
-function quantile(before, now, name, q) {
-  const counts = new Map();
-  for (const [all, sign] of [[now, 1], [before, -1]]) {
-    for (const each of all) {
-      if (each.name === `${name}_bucket` && each.labels.endpoint !== "admin") counts.set(each.labels.le, (counts.get(each.labels.le) ?? 0) + sign * each.value);
-    }
-  }
-  const bounds = [...counts].map(([le, count]) => [le === "+Inf" ? Infinity : Number(le), count]).sort((a, b) => a[0] - b[0]);
-  const total = bounds.at(-1)?.[1] ?? 0;
-  if (!total) return 0;
-  const found = bounds.find((each) => each[1] >= q * total)[0];
-  return (found === Infinity ? bounds.at(-2)[0] : found) * 1000;
-}
-
-const SERIES = [
-  ["Requests a second", "", (now, then, s) => (sum(now, "gateway_requests_total", (l) => l.endpoint !== "admin") - sum(then, "gateway_requests_total", (l) => l.endpoint !== "admin")) / s],
-  ["In flight", "", (now) => sum(now, "gateway_in_flight")],
-  ["Median answer", " ms", (now, then) => quantile(then, now, "gateway_request_duration_seconds", 0.5)],
-  ["95th percentile", " ms", (now, then) => quantile(then, now, "gateway_request_duration_seconds", 0.95)],
-  ["Tokens a second", "", (now, then, s) => (sum(now, "gateway_tokens_total") - sum(then, "gateway_tokens_total")) / s],
-  ["Refused a minute", "", (now, then, s) => ((sum(now, "gateway_rejected_total") - sum(then, "gateway_rejected_total")) / s) * 60],
-  ["CPU", " %", (now, then, s) => Math.max(0, ((sum(now, "gateway_process_cpu_seconds") - sum(then, "gateway_process_cpu_seconds")) / s) * 100)],
-  ["Memory", " MB", (now) => sum(now, "gateway_process_resident_bytes") / 1e6],
-];
+const sum = (all, name) => all.reduce((total, each) => (each.name === name ? total + each.value : total), 0);
 
 export function show(panel) {
-  const health = h("div", { "aria-live": "polite" }), figures = h("div", { class: "charts" }), parts = h("div");
-  fill(panel, h("h2", {}, "Health"), health, h("h2", {}, "Live figures"), figures, h("h2", {}, "Parts"), parts);
-  const kept = SERIES.map(() => []);
-  let before = null, beforeS = 0, timer = 0, heading = "";
+  const range = select(["5m", "1h", "24h"], "5m");
+  range.id = "range";
+  const notes = h("div", { "aria-live": "polite" }), figures = h("dl", { class: "figures" }), charts = h("div", { class: "charts" }), parts = h("div", { class: "parts" });
+  fill(panel, notes,
+    h("div", { class: "bar-line" }, h("h2", {}, "Now"), h("p", {}, h("label", { for: "range" }, "Shown: the last "), range)),
+    figures, charts, h("h2", {}, "Parts"), parts);
+  let timer = 0, heading = "";
 
   async function look() {
     try {
-      const ready = await (await fetch("/readyz")).json();
-      const all = samples(await getText("/metrics")), nowS = performance.now() / 1000;
-      if (before) SERIES.forEach(([, , value], index) => { kept[index] = [...kept[index], value(all, before, nowS - beforeS)].slice(-KEPT); });
-      [before, beforeS] = [all, nowS];
-      const notes = ready.notes ?? [], text = JSON.stringify(ready);
+      const ready = await (await fetch("/readyz")).json(), text = JSON.stringify(ready.notes ?? ready.waiting_for ?? []);
       if (text !== heading) {
         heading = text;
-        fill(health, h("p", { class: `badge ${ready.status}` }, ready.status),
-          ready.waiting_for ? h("p", {}, `waiting for ${ready.waiting_for.join(", ")}`) : null,
-          notes.map((note) => h("p", { class: "error" }, note)));
+        fill(notes, (ready.notes ?? []).map((note) => h("p", { class: "error" }, note)), ready.waiting_for ? h("p", { class: "hint" }, `waiting for ${ready.waiting_for.join(", ")}`) : null);
       }
-      fill(figures, SERIES.map(([label, unit], index) => chart(label, kept[index], unit)));
-      fill(parts, partsOf(all));
+      const { points, step_s: stepS } = await getJson(`/api/admin/history?range=${range.value}`);
+      draw(points, stepS, samples(await getText("/metrics")));
     } catch (error) {
-      heading = "";
-      fill(health, failure(error));
+      fill(charts, error.status === 403 ? h("p", { class: "hint" }, "Figures need a key with the scope admin: ", h("code", {}, "gateway keys create --name console --scope admin …")) : failure(error));
     }
   }
 
+  function draw(points, stepS, metrics) {
+    const total = (name) => points.reduce((all, point) => all + (point[name] ?? 0), 0);
+    const requests = total("requests"), seconds = Math.max(1, points.length * stepS), last = points.findLast((point) => point.p50_ms !== null) ?? {};
+    const wrong = total("upstream") + total("failed"), now = points.at(-2) ?? points.at(-1) ?? {};
+    const figure = (name, value, unit, note = "") => h("div", {}, h("dt", {}, name), h("dd", {}, h("strong", {}, value), unit ? h("span", {}, `\u00a0${unit}`) : null, note ? h("small", {}, note) : null));
+    fill(figures,
+      figure("Requests", number(requests), "", `${number(requests / seconds * 60)} a minute`),
+      figure("Failed", number(wrong), "", requests ? `${number(wrong / requests * 100)} %` : "no request yet"),
+      figure("Median answer", last.p50_ms === undefined ? "–" : number(last.p50_ms), last.p50_ms === undefined ? "" : "ms"),
+      figure("95 of 100 within", last.p95_ms === undefined ? "–" : number(last.p95_ms), last.p95_ms === undefined ? "" : "ms"),
+      figure("Tokens", number(total("input_tokens") + total("output_tokens")), "", `${number(total("output_tokens"))} written`),
+      figure("Open now", number(sum(metrics, "gateway_in_flight")), "", `${number(sum(metrics, "gateway_workers"))} worker${sum(metrics, "gateway_workers") === 1 ? "" : "s"}`),
+      figure("CPU", number(now.cpu_percent ?? 0), "%", "of one core"),
+      figure("Memory", number(sum(metrics, "gateway_process_resident_bytes") / 1e6), "MB", "serving processes"));
+    if (panel.contains(document.activeElement) && document.activeElement.tagName === "svg") return; // somebody reads values
+    fill(charts,
+      timeChart("Requests by how they ended", points, CAUSES.map(([name, label, kind]) => ({ name: label, kind, value: (point) => point[name] })).filter((each, index) => index === 0 || total(CAUSES[index][0])), { stepS, stacked: true }),
+      timeChart("Time of an answer", points, [{ name: "median", kind: "line-one", value: (point) => point.p50_ms }, { name: "95 of 100", kind: "line-two", value: (point) => point.p95_ms }], { stepS, unit: " ms" }),
+      timeChart("Tokens", points, [{ name: "read", kind: "soft-mark", value: (point) => point.input_tokens }, { name: "written", kind: "good-mark", value: (point) => point.output_tokens }], { stepS, stacked: true }),
+      timeChart("CPU of the serving processes", points, [{ name: "CPU", kind: "line-one", value: (point) => point.cpu_percent }], { stepS, unit: " %" }));
+    fill(parts, partsOf(metrics), more);
+  }
+
+  const more = h("div");
   async function tools() {
-    if (!key()) { fill(more, h("p", { class: "hint" }, "With a key that has the scope web-search, the state of search, index and guardrail is shown here.")); return; }
     try {
-      const result = await rpc("tools/call", { name: "websearch-search_status", arguments: {} });
-      const { data } = JSON.parse(result.content[0].text);
+      const { data } = JSON.parse((await rpc("tools/call", { name: "websearch-search_status", arguments: {} })).content[0].text);
       const models = (await getJson("/api/v1/models")).data;
       fill(more,
         table("Web tools", ["Part", "State", "More"], [
@@ -86,14 +80,13 @@ export function show(panel) {
           ["guardrail", data.guardrail.status, data.guardrail.enabled ? data.guardrail.model : "off"],
           ["sanitizing", data.sanitization.requests || data.sanitization.responses ? "on" : "off", `requests ${data.sanitization.requests ? "yes" : "no"}, answers ${data.sanitization.responses ? "yes" : "no"}`],
         ]),
-        table("Models", ["Name", "Kind", "Context"], models.map((each) => [each.id, each.kind, each.context_length ? number(each.context_length) : "-"]), [2]));
+        table("Models", ["Name", "Kind", "Context"], models.map((each) => [each.id, each.kind, each.context_length ? number(each.context_length) : "–"]), [2]));
     } catch (error) {
-      fill(more, failure(error));
+      fill(more, error.status === 403 ? h("p", { class: "hint" }, "The state of the web tools needs a key with the scope web-search.") : failure(error));
     }
   }
 
-  const more = h("div");
-  panel.append(more);
+  range.addEventListener("change", look);
   return {
     enter() { look(); tools(); clearInterval(timer); timer = setInterval(look, EVERY_MS); },
     leave() { clearInterval(timer); },
@@ -108,8 +101,7 @@ function partsOf(all) {
   const started = sum(all, "gateway_process_start_time_seconds");
   return table("Upstreams, stores and workers", ["Part", "State", "More"], [
     ...upstreams, ...stores,
-    ["workers", number(sum(all, "gateway_workers")), `${number(sum(all, "gateway_worker_starts_total"))} started, the oldest ${started ? new Date(started * 1000).toLocaleString() : "-"}`],
-    ["event loop", `${number(quantile([], all, "gateway_loop_lag_seconds", 0.99))} ms late`, "99 of 100 timers; above 100 ms something blocks"],
+    ["workers", number(sum(all, "gateway_workers")), `${number(sum(all, "gateway_worker_starts_total"))} started, the oldest ${started ? new Date(started * 1000).toLocaleString() : "–"}`],
     ["open files", number(sum(all, "gateway_process_open_files")), `of ${number(sum(all, "gateway_process_max_files"))}`],
   ]);
 }

@@ -1,116 +1,133 @@
-// Calls to try: chat and responses as streams, with tools and citations shown; the web tools by a form made of each
-// tool's own schema. Every answer has the raw JSON and the curl line of the same call beside it.
+// Calls to try: a conversation with a model, streamed, with tools, sources and thoughts; the web tools as one large
+// input whose results can be read, looked at as text or JSON. Each call can be copied as curl, Python or JavaScript.
 
 import { copyButton, failure, field, fill, h, select } from "./dom.js";
-import { curl, events, getJson, mcpCurl, rpc, send } from "./api.js";
+import { curl, events, getJson, javascript, mcpCurl, python, rpc, send } from "./api.js";
 import { link, markdown } from "./markdown.js";
 
-const KEPT_EVENTS = 400;
+const EXAMPLES = ["What is HTTP? One sentence.", "Write a haiku about a harbour.", "Translate to French: Where is the station?"];
+const TOOL_EXAMPLES = { "websearch-search": "how long until a revoked key is refused", "websearch-extract": "/docs/errors", "websearch-crawl": "/docs/", "websearch-map": "/docs/" };
 
 export function show(panel) {
-  const body = h("div");
-  const choice = h("fieldset", { class: "choice" }, h("legend", {}, "Interface"));
-  const kinds = [["chat", "Chat"], ["responses", "Responses"], ["tools", "Web tools"]];
-  for (const [value, label] of kinds) {
+  const body = h("div"), made = {};
+  const choice = h("fieldset", { class: "choice tabs" }, h("legend", { class: "hidden" }, "What to try"));
+  for (const [value, label] of [["chat", "Conversation"], ["tools", "Web tools"]]) {
     const input = h("input", { type: "radio", name: "interface", value, id: `interface-${value}`, checked: value === "chat" });
     input.addEventListener("change", () => open(value));
     choice.append(h("label", { for: input.id }, input, label));
   }
-  fill(panel, h("h2", {}, "Try it"), choice, body);
-  const made = {};
+  fill(panel, h("h2", { class: "hidden" }, "Try it"), choice, body);
   function open(kind) {
-    made[kind] ??= kind === "tools" ? toolForms() : questionForm(kind);
+    made[kind] ??= kind === "tools" ? webTools() : conversation();
     fill(body, made[kind].element);
     made[kind].enter?.();
   }
   open("chat");
-  return { enter() { made.chat?.enter?.(); made.responses?.enter?.(); made.tools?.enter?.(); } };
+  return { enter() { for (const part of Object.values(made)) part.enter?.(); } };
 }
 
-/** The place of an answer: what a person reads, then the call as curl and the JSON as it came. */
-function output() {
-  const shown = h("div", { class: "answer", "aria-live": "polite", "aria-busy": "false" });
-  const line = h("pre", { tabindex: "0" }), raw = h("pre", { tabindex: "0", class: "raw" });
-  const element = h("div", { hidden: true }, h("h3", {}, "Answer"), shown,
-    h("details", {}, h("summary", {}, "The same call with curl"), copyButton(() => line.textContent), line),
-    h("details", {}, h("summary", {}, "Raw JSON"), copyButton(() => raw.textContent), raw));
-  return { element, shown, line, raw };
+/** The same call in three languages, in a box that folds. `calls()`: `[[name, text]]`. */
+function asCode(calls) {
+  const shown = h("pre", { tabindex: "0" }), pick = h("fieldset", { class: "choice tabs" }, h("legend", { class: "hidden" }, "Language"));
+  const box = h("details", { class: "code" }, h("summary", {}, "As curl, Python, JavaScript"), pick, copyButton(() => shown.textContent), shown);
+  function draw(chosen) {
+    const all = calls();
+    shown.textContent = (all.find(([name]) => name === chosen) ?? all[0])[1];
+  }
+  const group = `code-${Math.random().toString(36).slice(2)}`;
+  for (const name of ["curl", "Python", "JavaScript"]) {
+    const input = h("input", { type: "radio", name: group, id: `${group}-${name}`, checked: name === "curl" });
+    input.addEventListener("change", () => draw(name));
+    pick.append(h("label", { for: input.id }, input, name));
+  }
+  box.addEventListener("toggle", () => { if (box.open) draw(pick.querySelector("input:checked").id.split("-").at(-1)); });
+  return box;
 }
 
-function questionForm(kind) {
-  const model = select(["SvcLLM"], "SvcLLM"), question = h("textarea", { rows: 5, required: true }, "");
-  const system = h("textarea", { rows: 2 }), tokens = h("input", { type: "number", min: 1, max: 100000, value: 400 });
-  const search = h("input", { type: "checkbox", id: `${kind}-search` }), stream = h("input", { type: "checkbox", id: `${kind}-stream`, checked: true });
-  const submit = h("button", { type: "submit" }, "Send"), stop = h("button", { type: "button", hidden: true }, "Stop");
-  const out = output();
-  const form = h("form", {},
-    field("Model", model), field("Question", question), field(kind === "chat" ? "System message (optional)" : "Instructions (optional)", system),
-    field("Longest answer, in tokens", tokens),
-    h("p", {}, h("label", { for: search.id }, search, "search the web first"), h("label", { for: stream.id }, stream, "stream")),
-    h("p", {}, submit, stop));
-  let aborting = null;
+function conversation() {
+  const model = select(["SvcLLM"], "SvcLLM"), route = select(["responses", "chat"], "responses"), system = h("textarea", { rows: 2, placeholder: "none" });
+  const tokens = h("input", { type: "number", min: 1, max: 100000, value: 400 });
+  const search = h("input", { type: "checkbox", id: "with-search" }), stream = h("input", { type: "checkbox", id: "with-stream", checked: true });
+  const question = h("textarea", { rows: 3, required: true, placeholder: "Ask the model", "aria-label": "Your message" });
+  const submit = h("button", { type: "submit" }, "Send"), stop = h("button", { type: "button", class: "quiet", hidden: true }, "Stop"), anew = h("button", { type: "button", class: "quiet" }, "New conversation");
+  const turns = h("ol", { class: "turns", "aria-live": "polite" }), raw = h("pre", { tabindex: "0", class: "raw" });
+  const examples = h("p", { class: "examples" }, EXAMPLES.map((text) => h("button", { type: "button", class: "quiet", onclick: () => { question.value = text; form.requestSubmit(); } }, text)));
+  const form = h("form", {}, question, h("p", { class: "row" }, submit, stop, anew));
+  let said = [], aborting = null;
+
+  const values = (messages) => ({ model: model.value, messages, system: system.value.trim(), tokens: Number(tokens.value), search: search.checked, stream: stream.checked });
+  const call = (messages) => (route.value === "chat" ? ["/api/v1/chat/completions", chatBody(values(messages))] : ["/api/v1/responses", responsesBody(values(messages))]);
+  const draft = () => call([...said, { role: "user", content: question.value || "Hello" }]);
+  const code = asCode(() => { const [path, body] = draft(); return [["curl", curl("POST", path, body)], ["Python", python(path, body)], ["JavaScript", javascript(path, body)]]; });
+  const element = h("div", { class: "chat" },
+    h("div", { class: "talk" }, turns, examples, form),
+    h("aside", { "aria-label": "Settings" }, field("Model", model), field("Route", route), field("System prompt", system), field("Longest answer, in tokens", tokens),
+      h("p", {}, h("label", { for: search.id }, search, "search the web first")), h("p", {}, h("label", { for: stream.id }, stream, "stream")),
+      code, h("details", {}, h("summary", {}, "Raw JSON"), copyButton(() => raw.textContent), raw)));
+
   stop.addEventListener("click", () => aborting?.abort());
+  anew.addEventListener("click", () => { aborting?.abort(); said = []; fill(turns); examples.hidden = false; raw.textContent = ""; question.focus(); });
+  question.addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); form.requestSubmit(); } });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const values = { model: model.value, question: question.value, system: system.value.trim(), tokens: Number(tokens.value), search: search.checked, stream: stream.checked };
-    const [path, body] = kind === "chat" ? ["/api/v1/chat/completions", chatBody(values)] : ["/api/v1/responses", responsesBody(values)];
-    out.element.hidden = false;
-    out.line.textContent = curl("POST", path, body);
-    out.raw.textContent = "";
-    fill(out.shown, h("p", { class: "hint" }, "waiting for the first words …"));
-    out.shown.setAttribute("aria-busy", "true");
+    const text = question.value.trim();
+    if (!text || aborting) return;
+    const messages = [...said, { role: "user", content: text }], [path, body] = call(messages);
+    const shown = h("div", { class: "answer", "aria-busy": "true" }, h("p", { class: "hint" }, "waiting for the first words …"));
+    turns.append(h("li", { class: "user" }, h("p", {}, text)), h("li", { class: "model" }, shown));
+    [question.value, examples.hidden, submit.disabled, stop.hidden, raw.textContent] = ["", true, true, false, ""];
     aborting = new AbortController();
-    [submit.disabled, stop.hidden] = [true, false];
-    const begun = performance.now();
-    const answer = { text: "", reasoning: "", calls: [], sources: [], note: "", usage: null };
-    const draw = () => fill(out.shown, shownAnswer(answer, performance.now() - begun));
+    const begun = performance.now(), answer = { text: "", reasoning: "", calls: [], sources: [], note: "", usage: null };
+    const draw = () => fill(shown, shownAnswer(answer, performance.now() - begun));
+    const take = route.value === "chat" ? takeChat : takeResponse;
     try {
       const reply = await send("POST", path, body, { signal: aborting.signal });
-      const take = kind === "chat" ? takeChat : takeResponse;
-      if (values.stream) {
+      if (body.stream) {
         const lines = [];
         let due = 0;
         for await (const each of events(reply)) {
-          lines.push(JSON.stringify(each.data));
+          if (lines.length < 400) lines.push(JSON.stringify(each.data));
           take(answer, each.data);
           if (performance.now() > due) { draw(); due = performance.now() + 60; }
         }
-        out.raw.textContent = lines.slice(-KEPT_EVENTS).join("\n");
+        raw.textContent = lines.join("\n");
       } else {
         const data = await reply.json();
-        out.raw.textContent = JSON.stringify(data, null, 2);
+        raw.textContent = JSON.stringify(data, null, 2);
         take(answer, data);
       }
       draw();
+      said = [...messages, { role: "assistant", content: answer.text }];
     } catch (error) {
       draw();
-      out.shown.append(error.name === "AbortError" ? h("p", { class: "hint" }, "stopped") : failure(error));
+      shown.append(error.name === "AbortError" ? h("p", { class: "hint" }, "stopped") : failure(error));
     }
-    out.shown.setAttribute("aria-busy", "false");
-    [submit.disabled, stop.hidden] = [false, true];
+    shown.setAttribute("aria-busy", "false");
+    [submit.disabled, stop.hidden, aborting] = [false, true, null];
+    question.focus();
   });
   return {
-    element: h("div", {}, form, out.element),
+    element,
     async enter() {
       try {
         const names = (await getJson("/api/v1/models")).data.filter((each) => each.kind === "text").map((each) => each.id);
         if (names.length) fill(model, names.map((name) => h("option", { value: name, selected: name === model.value }, name)));
-      } catch { /* without a key the embedded model's name stays */ }
+      } catch { /* the embedded model's name stays */ }
     },
   };
 }
 
-const chatBody = ({ model, question, system, tokens, search, stream }) => ({
+const chatBody = ({ model, messages, system, tokens, search, stream }) => ({
   model,
-  messages: [...(system ? [{ role: "system", content: system }] : []), { role: "user", content: question }],
+  messages: [...(system ? [{ role: "system", content: system }] : []), ...messages],
   max_tokens: tokens,
   ...(search ? { web_search_options: {} } : {}),
   ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
 });
 
-const responsesBody = ({ model, question, system, tokens, search, stream }) => ({
+const responsesBody = ({ model, messages, system, tokens, search, stream }) => ({
   model,
-  input: question,
+  input: messages.length === 1 ? messages[0].content : messages,
   ...(system ? { instructions: system } : {}),
   max_output_tokens: tokens,
   ...(search ? { tools: [{ type: "web_search" }] } : {}),
@@ -172,20 +189,19 @@ function shownAnswer(answer, took) {
     answer.reasoning ? h("details", {}, h("summary", {}, "Reasoning"), h("p", {}, answer.reasoning)) : null,
     answer.calls.filter(Boolean).map((call) => h("p", { class: "call" }, h("strong", {}, call.name), " ", h("code", {}, call.arguments))),
     answer.text ? markdown(answer.text) : null,
-    answer.sources.length ? [h("h4", {}, "Sources"), h("ol", {}, answer.sources.map((each) => h("li", {}, link(each.url, [each.title || each.url]))))] : null,
+    answer.sources.length ? [h("h3", {}, "Sources"), h("ol", {}, answer.sources.map((each) => h("li", {}, link(each.url, [each.title || each.url]))))] : null,
     answer.note ? h("p", { class: "error" }, answer.note) : null,
     h("p", { class: "hint" }, `${(took / 1000).toFixed(1)} s${answer.usage ? `, ${answer.usage[0]} tokens in, ${answer.usage[1]} out` : ""}`),
   ];
 }
 
-function toolForms() {
-  const choice = h("select", { id: "tool" }), form = h("form"), out = output();
-  const element = h("div", {}, h("p", { class: "field" }, h("label", { for: "tool" }, "Tool"), choice), form, out.element);
+function webTools() {
+  const pick = h("fieldset", { class: "choice tabs" }, h("legend", { class: "hidden" }, "Tool")), form = h("form", { class: "tool" }), out = h("div", { "aria-live": "polite" });
+  const element = h("div", {}, pick, form, out);
   let tools = [];
-  choice.addEventListener("change", draw);
-  function draw() {
-    const tool = tools.find((each) => each.name === choice.value);
-    if (tool) fill(form, toolForm(tool, out));
+  function choose(tool) {
+    fill(out);
+    fill(form, toolForm(tool, form, out));
   }
   return {
     element,
@@ -193,8 +209,12 @@ function toolForms() {
       if (tools.length) return;
       try {
         tools = (await rpc("tools/list", {})).tools;
-        fill(choice, tools.map((each) => h("option", { value: each.name }, each.name)));
-        draw();
+        for (const [index, tool] of tools.entries()) {
+          const input = h("input", { type: "radio", name: "tool", id: `tool-${tool.name}`, value: tool.name, checked: index === 0 });
+          input.addEventListener("change", () => choose(tool));
+          pick.append(h("label", { for: input.id }, input, tool.name.replace("websearch-", "")));
+        }
+        choose(tools[0]);
       } catch (error) {
         fill(form, failure(error));
       }
@@ -202,41 +222,60 @@ function toolForms() {
   };
 }
 
-/** Fields for a tool's arguments. The form's own submit is not used twice: `form` holds one tool at a time. */
-function toolForm(tool, out) {
+/** One large input for what the tool must have, the rest folded. */
+function toolForm(tool, form, out) {
   const required = new Set(tool.inputSchema.required ?? []);
   const inputs = Object.entries(tool.inputSchema.properties ?? {}).map(([name, schema]) => [name, inputFor(schema, required.has(name))]);
   const main = inputs.filter(([name]) => required.has(name)), rest = inputs.filter(([name]) => !required.has(name));
-  const asField = ([name, input]) => field(name, input.element, input.hint);
-  const button = h("button", { type: "button" }, "Call");
-  button.addEventListener("click", async () => {
-    for (const [, input] of main) if (!input.element.reportValidity()) return;
-    const call = { name: tool.name, arguments: {} };
+  const example = TOOL_EXAMPLES[tool.name];
+  const button = h("button", { type: "submit" }, "Run");
+  const call = () => {
+    const made = { name: tool.name, arguments: {} };
     for (const [name, input] of inputs) {
       const value = input.value();
-      if (value !== undefined) call.arguments[name] = value;
+      if (value !== undefined) made.arguments[name] = value;
     }
-    out.element.hidden = false;
-    out.line.textContent = mcpCurl("tools/call", call);
-    out.raw.textContent = "";
-    out.shown.setAttribute("aria-busy", "true");
-    fill(out.shown, h("p", { class: "hint" }, "calling …"));
+    return made;
+  };
+  form.onsubmit = async (event) => {
+    event.preventDefault();
+    const made = call(), begun = performance.now();
     button.disabled = true;
-    const begun = performance.now();
+    fill(out, h("p", { class: "hint" }, "running …"));
     try {
-      const result = await rpc("tools/call", call);
-      const document_ = JSON.parse(result.content[0].text);
-      out.raw.textContent = JSON.stringify(document_, null, 2);
-      fill(out.shown, result.isError ? h("p", { class: "error", role: "alert" }, document_.data.error.message) : shownData(document_.data),
+      const result = await rpc("tools/call", made), data = JSON.parse(result.content[0].text);
+      fill(out, result.isError ? h("p", { class: "error", role: "alert" }, data.data.error.message) : resultTabs(data.data),
         h("p", { class: "hint" }, `${((performance.now() - begun) / 1000).toFixed(2)} s`));
     } catch (error) {
-      fill(out.shown, failure(error));
+      fill(out, failure(error));
     }
-    out.shown.setAttribute("aria-busy", "false");
     button.disabled = false;
-  });
-  return [h("p", { class: "hint" }, tool.description), main.map(asField),
-    rest.length ? h("details", {}, h("summary", {}, "More arguments"), rest.map(asField)) : null, h("p", {}, button)];
+  };
+  return [main.map(([name, input]) => { input.element.classList.add("large"); return field(name, input.element, input.hint); }),
+    h("p", { class: "row" }, button, example ? h("button", { type: "button", class: "quiet", onclick: () => { main[0][1].element.value = example.startsWith("/") ? new URL(example, location.href).href : example; form.requestSubmit(); } }, "Try an example") : null),
+    rest.length ? h("details", {}, h("summary", {}, "More arguments"), h("div", { class: "columns" }, rest.map(([name, input]) => field(name, input.element, input.hint)))) : null,
+    h("details", { class: "code" }, h("summary", {}, "As curl"), (() => { const pre = h("pre", { tabindex: "0" }); const box = h("div", {}, copyButton(() => mcpCurl("tools/call", call())), pre); form.addEventListener("input", () => { pre.textContent = mcpCurl("tools/call", call()); }); pre.textContent = mcpCurl("tools/call", call()); return box; })()),
+    h("p", { class: "hint" }, tool.description)];
+}
+
+/** The data of a web tool: read, as the text it is, as JSON, and its pictures. */
+function resultTabs(data) {
+  const pictures = [...(data.images ?? []), ...(data.results ?? []).flatMap((each) => each.images ?? [])].map((each) => each.url ?? each);
+  const views = {
+    Read: () => shownData(data),
+    Text: () => h("pre", { tabindex: "0", class: "raw" }, (data.results ?? []).map((each) => (typeof each === "string" ? each : each.raw_content ?? each.content ?? "")).join("\n\n") || "no text"),
+    JSON: () => h("pre", { tabindex: "0", class: "raw" }, JSON.stringify(data, null, 2)),
+    ...(pictures.length ? { Pictures: () => h("ul", {}, pictures.map((url) => h("li", {}, link(url, [url])))) } : {}),
+  };
+  const box = h("div", { class: "answer" }), pick = h("fieldset", { class: "choice tabs" }, h("legend", { class: "hidden" }, "View"));
+  const group = `view-${Math.random().toString(36).slice(2)}`;
+  for (const [index, name] of Object.keys(views).entries()) {
+    const input = h("input", { type: "radio", name: group, id: `${group}-${name}`, checked: index === 0 });
+    input.addEventListener("change", () => fill(box, views[name]()));
+    pick.append(h("label", { for: input.id }, input, name));
+  }
+  fill(box, views.Read());
+  return [pick, box];
 }
 
 /** An input for a JSON Schema: `{element, hint, value()}`; an undefined value is not sent. */
@@ -273,7 +312,7 @@ function shownData(data) {
   const shown = results.map((each) => {
     if (typeof each === "string") return h("li", {}, link(each, [each]));
     const text = each.raw_content ?? each.content ?? "";
-    return h("li", {}, h("h4", {}, link(each.url, [each.title || each.url])), h("p", { class: "hint" }, each.url, each.score === undefined ? "" : ` · ${each.score.toFixed(2)}`),
+    return h("li", {}, h("h3", {}, link(each.url, [each.title || each.url])), h("p", { class: "hint" }, each.url, each.score === undefined ? "" : ` · ${each.score.toFixed(2)}`),
       each.raw_content ? h("details", { open: results.length === 1 }, h("summary", {}, "Content"), markdown(text)) : markdown(text));
   });
   return [data.note ? h("p", { class: "hint" }, data.note) : null, results.length ? h("ol", { class: "results" }, shown) : null, failed,

@@ -15,21 +15,17 @@ from typing import Any
 
 import orjson
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, SanitizerFailed
 from gateway.resilience.fair_queue import FairQueue
-from gateway.resilience.wanted_work import in_thread
-from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
-from gateway.sanitize.masking.json_documents import together
-from gateway.sanitize.masking.long_text import IN_THREAD_CHARS, weight_of
-from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
-from gateway.sanitize.masking.slot_masker import SlotMasker
-from gateway.sanitize.masking.stream_masker import StreamMask
-from gateway.sanitize.scan.clean_cache import KnownClean
-from gateway.sanitize.scan.scanner import Scanner
-from gateway.sanitize.text.findings import mask_of
-from gateway.sanitize.text.work_budget import SharedAllowance
+from gateway.resilience.single_flight import in_thread
+from gateway.sanitize.guardrail import Guardrail, GuardrailFailed
+from gateway.sanitize.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
+from gateway.sanitize.scanner import KnownClean, Scanner
+from gateway.sanitize.slot_mask import IN_THREAD_CHARS, SlotMasker, together, weight_of
+from gateway.sanitize.stream_mask import StreamMask
+from gateway.sanitize.text import SharedAllowance, mask_of
 from gateway.texts import TextSlot, TextUnit
 
 _TURN_S = 0.004

@@ -5,11 +5,11 @@ Uses the detectors only, not the guardrail. Shows at most the first four charact
 
 from dataclasses import replace
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.domain import Json
-from gateway.sanitize.masking.policy import ActionTable, actions
-from gateway.sanitize.scan.scanner import Scanner
-from gateway.sanitize.text.findings import Finding, masked
+from gateway.sanitize.policy import ActionTable, actions
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.text import Finding, masked
 
 
 def preview(text: str, config: Sanitize, profile: str | None = None) -> Json:

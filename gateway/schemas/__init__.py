@@ -20,12 +20,6 @@ from gateway.schemas.violations import ViolationFinder, compiled
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
 
-MAX_DEPTH = 100
-"""Levels of nesting in a request body. Chosen: generated schemas of tools nest a few dozen levels. Half could
-refuse some; double would bring the recursion over bodies nearer to Python's limit of 1,000 frames."""
-
-_CONTAINERS = frozenset((dict, list))
-
 
 @functools.cache
 def load(name: str) -> Json:
@@ -59,18 +53,3 @@ class Checker:
             return []
         problems = {str(problem): problem for problem in islice(self._finder.problems(value), limit)}
         return list(problems.values())
-
-
-def is_too_deep(value: Any) -> bool:
-    """Whether a decoded body is nested deeper than MAX_DEPTH; walked layer by layer."""
-    layer = [value] if type(value) in _CONTAINERS else []
-    for _ in range(MAX_DEPTH):
-        layer = [
-            child
-            for item in layer
-            for child in (item.values() if type(item) is dict else item)
-            if type(child) in _CONTAINERS
-        ]
-        if not layer:
-            return False
-    return True

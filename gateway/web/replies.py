@@ -16,7 +16,7 @@ from aiohttp_sse import EventSourceResponse
 
 from gateway.domain import Event, EventStream
 from gateway.errors import GatewayError
-from gateway.sanitize.masking.stream_steps import Refusal
+from gateway.sanitize.stream_mask import Refusal
 from gateway.web.aiohttp_internals import head_bytes
 
 _CLIENT_STALL_S = 60.0

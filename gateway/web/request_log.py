@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gateway import logs
-from gateway.access.prices import Used
-from gateway.access.usage import UsageBook, UsageKey
+from gateway.access.usage import UsageBook, UsageKey, Used
 from gateway.domain import RequestStats
 from gateway.metrics import Metrics
+from gateway.web.history import History
 from gateway.web.request_records import RequestRecords
 
 _GATHER_S = 0.05
@@ -44,10 +44,17 @@ class Finished:
 class Recorder:
     """Gathers the records of one server and writes them in groups."""
 
-    def __init__(self, metrics: Metrics, usage: UsageBook | None = None, records: RequestRecords | None = None) -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        usage: UsageBook | None = None,
+        records: RequestRecords | None = None,
+        history: History | None = None,
+    ) -> None:
         """`usage`: where what keys have used is counted; `records`: where the last requests are kept; None: nowhere."""
         self._metrics = metrics
         self._records = records
+        self._history = history
         self._usage = usage
         self._gathered: list[Finished] = []
 
@@ -81,6 +88,12 @@ class Recorder:
         logs.events("request", lines)
         if self._records is not None:  # not the console's own: it asks every few seconds
             self._records.add([line for line in lines if line["endpoint"] != "admin"])
+        if self._history is not None:
+            self._history.add(
+                (each.status, each.stats.outcome, each.total_s, each.stats.input_tokens, each.stats.output_tokens)
+                for each in gathered
+                if each.endpoint != "admin"
+            )
         logs.flush()
 
     def _count_rare(self, finished: Finished) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from gateway.access.budgets import Budgets
-from gateway.access.key_table import Keys
+from gateway.access.keys import Keys
 from gateway.access.rate_limits import BadKeyLimiter, Limiter
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer

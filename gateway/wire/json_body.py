@@ -19,8 +19,9 @@ from typing import Any
 import orjson
 
 from gateway.errors import PayloadTooLarge
-from gateway.schemas import MAX_DEPTH, is_too_deep
 
+MAX_DEPTH = 100
+"""Levels of nesting: generated schemas of tools nest a few dozen, and Python recurses over bodies."""
 CUT_BYTES = 1 << 16
 """Shorter strings stay in the document."""
 LARGE_BYTES = 1 << 18
@@ -39,6 +40,7 @@ _SIGNATURES = {
     b"application": re.compile(rb"%PDF-"),
 }
 """First bytes of the formats of each type, by RFC 2083, JFIF, GIF89a, RFC 6386, ISO 14496-12 and their like."""
+_CONTAINERS = frozenset((dict, list))
 _NOT_IN_TEXT = bytes(code for code in range(32) if code not in b"\t\n\r\x0c\x1b")
 
 
@@ -99,6 +101,21 @@ class JsonBody:
         if self._problem:
             raise BadJson(self._problem)
         return self._value
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether a decoded body is nested deeper than MAX_DEPTH; walked layer by layer."""
+    layer = [value] if type(value) in _CONTAINERS else []
+    for _ in range(MAX_DEPTH):
+        layer = [
+            child
+            for item in layer
+            for child in (item.values() if type(item) is dict else item)
+            if type(child) in _CONTAINERS
+        ]
+        if not layer:
+            return False
+    return True
 
 
 class TooManyValues(Exception):

@@ -17,20 +17,23 @@ SOURCES = sorted((ROOT / "gateway").rglob("*.py"))
 
 LEVELS = [
     {"geometry", "child"},
-    {"long_texts"},
     {"key_scrubber", "texts"},
-    {"__init__", "domain", "errors", "logs", "metrics", "trace", "engines.text", "sanitize.text", "resilience"},
-    {"ports", "schemas", "wire", "engines.fetch", "ocr", "sanitize.detectors", "shared_state"},
+    {"__init__", "domain", "errors", "logs", "metrics", "trace", "sanitize.text", "resilience"},
+    {
+        "ports", "schemas", "wire", "engines.answer", "engines.fetch", "ocr",
+        "sanitize.spellings", "sanitize.detectors", "shared_state",
+    },
     {
         "config", "mcp", "wire.chat", "services.websearch", "engines.html", "engines.markdown",
-        "ocr.image", "ocr.text", "ocr.layout",
+        "ocr.image", "ocr.text",
     },
     {
-        "access", "embedded", "providers", "wire.responses", "sanitize.guardrail", "sanitize.scan", "engines.content",
-        "wire.messages", "wire.embeddings", "ocr.scripts", "engines.office",
+        "access", "embedded", "providers", "wire.responses", "sanitize.guardrail",
+        "sanitize.policy", "sanitize.scanner", "engines.content",
+        "wire.messages", "wire.embeddings", "ocr.scripts", "ocr.code",
     },
     {
-        "engines.extract", "engines.render", "engines.embedding", "ocr.server", "sanitize.masking",
+        "engines.documents", "engines.render", "engines.embedding", "ocr.server", "sanitize.slot_mask",
         "services.completion",
     },
     {"engines.index", "sanitize", "services.ocr", "services.hosted_tools"},
@@ -49,7 +52,8 @@ ENTRY_POINTS = {"runtime", "cli"}  # the only importers of app, beside tests
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "base"}
 OPTIONAL = {
     "lxml", "lxml_html_clean", "selectolax", "trafilatura", "pypdfium2", "markdown_it", "xllamacpp",
-    "rapid_layout", "onnxruntime", "PIL", "cv2", "numpy", "redis", "psycopg", "tesserocr", "docx", "openpyxl", "pptx",
+    "onnxruntime", "PIL", "cv2", "numpy", "redis", "psycopg", "tesserocr", "docx", "openpyxl", "pptx",
+    "cryptography",
 }  # fmt: skip
 
 
@@ -115,11 +119,11 @@ def test_a_module_imports_only_from_the_levels_below_or_its_own_package(path: Pa
             assert unit_of(module) in ENTRY_POINTS, f"{module} must not import the composition root"
 
 
-def test_wire_imports_only_the_domain_the_errors_texts_the_scrubber_of_keys_and_two_tools_of_work() -> None:
-    tools = {"resilience.slices": "slices", "resilience.freed_memory": "freed_memory"}
+def test_wire_imports_only_the_domain_the_errors_texts_the_scrubber_of_keys_and_slices() -> None:
+    tools = {"resilience.slices": "slices"}
     for path in SOURCES:
         if module_name(path).startswith("wire."):
-            allowed = {"wire", "domain", "errors", "texts", "long_texts", "key_scrubber", *tools.values()}
+            allowed = {"wire", "domain", "errors", "texts", "key_scrubber", *tools.values()}
             imported = {tools.get(each, each) for each in gateway_imports(path)}
             outside = {each.split(".")[0] for each in imported} - allowed
             assert not outside, f"{module_name(path)} imports {outside}"

@@ -91,9 +91,9 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
     assert report["axe"] == []
     assert report["bytes"] < MAX_BYTES
     assert report["keyboard"] == ["tab-status", False]
-    assert "API key" in report["bare"]
+    assert "not valid" in report["bare"] and report["bareTabs"] == 0
     tabs = report["tabs"]
-    assert "ready" in tabs["status"] and "search provider" in tabs["status"] and "SvcLLM" in tabs["status"]
+    assert "Median answer" in tabs["status"] and "search provider" in tabs["status"] and "SvcLLM" in tabs["status"]
     chat = tabs["try"]["chat"]
     assert "<strong>harbour tax</strong>" in chat and "&lt;script&gt;" in chat and "<img" not in chat
     assert 'href="https://example.com/a"' in chat and "javascript:" not in chat.replace('title="javascript:', "")
@@ -107,6 +107,7 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
         "jane.roe@corporation.com"
     ]
     assert "[REDACTED:EMAIL]" in tabs["sanitize"]["request"] and "😀" in tabs["sanitize"]["request"]
+    assert tabs["keys"]["made"].startswith("gw_") and "in use here" in tabs["keys"]["list"]
     assert "SvcLLM" in tabs["usage"] or "Nothing was used" in tabs["usage"]
     assert "websearch-extract" in tabs["logs"] and "in the gateway" in tabs["logs"]
     assert "harbour tax" not in server.log_text()
@@ -124,7 +125,7 @@ async def test_the_routes_below_api_ask_for_a_key_and_its_scope(start_gateway: S
             ) as reply:
                 return reply.status
 
-        for path in ("/api/admin/usage", "/api/admin/requests"):
+        for path in ("/api/admin/usage", "/api/admin/requests", "/api/admin/history?range=1h", "/api/admin/keys"):
             assert [await status(path), await status(path, outsider), await status(path, server.key)] == [401, 403, 200]
         preview: dict[str, Any] = {"json": {"text": "x"}}
         assert await status("/api/admin/sanitize", **preview) == 401
@@ -164,3 +165,29 @@ async def test_the_requests_of_the_product_listener_are_told_and_the_console_s_o
                 records = (await reply.json())["requests"]
     assert [record["request_id"] for record in records] == [wanted]
     assert records[0]["endpoint"] == "models" and records[0]["status"] == 200
+
+
+async def test_an_admin_makes_rotates_and_revokes_keys_but_not_the_one_in_use(start_gateway: StartGateway) -> None:
+    server = await start_gateway("")
+    url = f"{server.ops_url}/api/admin/keys"
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {server.key}"}) as session:
+
+        async def ask(method: str, path: str = "", **more: Any) -> tuple[int, dict[str, Any]]:
+            async with session.request(method, url + path, **more) as reply:
+                return reply.status, await reply.json()
+
+        status, made = await ask("POST", json={"name": "agent", "scopes": ["chat"], "per_minute": 5, "expires_days": 2})
+        assert status == 200 and made["record"]["per_minute"] == 5 and "sha256" not in made["record"]
+        async with session.get(
+            f"{server.ops_url}/api/v1/models", headers={"Authorization": f"Bearer {made['key']}"}
+        ) as reply:
+            assert reply.status == 200
+        status, fresh = await ask("POST", f"/{made['record']['id']}/rotate")
+        assert status == 200 and fresh["record"]["scopes"] == ["chat"] and fresh["key"] != made["key"]
+        assert (await ask("DELETE", f"/{made['record']['id']}"))[0] == 200
+        status, listed = await ask("GET")
+        assert fresh["record"]["id"] in {each["id"] for each in listed["keys"]} - {made["record"]["id"]}
+        assert (await ask("DELETE", f"/{listed['own']}"))[0] == 400
+        assert (await ask("DELETE", "/nosuchid"))[0] == 404
+        status, refusal = await ask("POST", json={"name": "x", "scopes": ["everything"]})
+        assert status == 400 and "web-search" in refusal["error"]["message"]

@@ -86,7 +86,7 @@ async def test_every_query_of_the_dashboard_and_the_alerts_finds_its_metrics(met
 
 
 async def test_every_metric_is_named_in_the_documentation_and_no_other(metrics_text: str) -> None:
-    section = (ROOT / "docs" / "operations.md").read_text().partition("\n## Metrics\n")[2].partition("\n## ")[0]
+    section = (ROOT / "docs" / "telemetry.md").read_text().partition("\n## Metrics\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (`gateway_[^|]*) \|([^|]*)\|", section, flags=re.MULTILINE)
     documented = {
         name: set(re.findall(r"`(\w+)`", labels)) for names, labels in rows for name in re.findall(r"`(\w+)`", names)

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.app import build_app
 from gateway.config.settings import Config
-from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.documents.parse_pool import ParsePool
 from gateway.engines.fetch.fetcher import Fetcher
 from gateway.engines.index.store import PageIndex
 from tests.support.paths import ROOT

@@ -1,7 +1,6 @@
 """Measures a page, lets `selection` choose its content block by block, and removes the rest from the document.
 
-Runs in the parsing processes. The depth `advanced` also runs trafilatura as a second, slower opinion. Knows neither
-fetching nor Markdown.
+Runs in the parsing processes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,37 +8,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
-from gateway.engines.content import block_model, blocks, page_types
-from gateway.engines.content.block_features import BlockFeatures, Column
-from gateway.engines.content.block_model import BlockModel
+from gateway.engines.content import blocks, models
 from gateway.engines.content.blocks import WORD, TextBlock
-from gateway.engines.content.button_labels import remove_labels
-from gateway.engines.content.code_tabs import set_labels, tab_rows
-from gateway.engines.content.comment_sections import in_comments, own_text
-from gateway.engines.content.declared_kinds import declares_article, declares_product
-from gateway.engines.content.generated_markup import retag
-from gateway.engines.content.manual_links import is_manual_link
-from gateway.engines.content.opinion import WordPairs, second_opinion
-from gateway.engines.content.page_features import signals
-from gateway.engines.content.page_parts import parts_of
-from gateway.engines.content.page_types import PageTypes
+from gateway.engines.content.models import BlockFeatures, BlockModel, Column, PageTypes, signals
+from gateway.engines.content.parts import in_comments, is_manual_link, own_text, parts_of
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.content.symbols import symbols_beside
-from gateway.engines.html.dom import (
+from gateway.engines.html.cleaning import drop_code, open_frames, write_formulas
+from gateway.engines.html.head import Head, declares_article, declares_product
+from gateway.engines.html.hidden import drop_hidden
+from gateway.engines.html.tree import (
     drop_furniture,
-    markup_of,
     raw_text,
     region_of,
     remove_all,
     remove_apart,
     values_of,
 )
-from gateway.engines.html.formulas import write_formulas
-from gateway.engines.html.hidden import drop_hidden
-from gateway.engines.html.inline_frames import open_frames
-from gateway.engines.html.metadata import Head
-from gateway.engines.html.no_text import drop_code
-from gateway.engines.markdown.block_names import BLOCKS
+from gateway.engines.markdown.inline import BLOCKS
 
 MAX_BLOCKS = 12_000
 """A page with more blocks is not measured and loses only marked furniture. Chosen: 12,000 blocks with 132 features
@@ -74,8 +59,8 @@ class PageMeasures:
     """A measured page: its blocks, their feature columns (none for a page with too many blocks), which blocks are
     comments, the bits of page_parts of each, the words outside comments, the page's signals, the region from which it
     was measured, whether it has scripts, whether it declares one product or an article, whether the rules of its
-    `style` elements were ignored (see html.hidden), whether it has only short texts for browsers without scripts
-    (see html.no_text), and the second opinion."""
+    `style` elements were ignored (see html.hidden), and whether it has only short texts for browsers without scripts
+    (see html.no_text)."""
 
     blocks: list[TextBlock]
     columns: list[Column]
@@ -89,21 +74,19 @@ class PageMeasures:
     is_article: bool = False
     styles_ignored: bool = False
     for_no_scripts: bool = False
-    opinion: WordPairs | None = None
 
     def evidence(self, types: dict[str, float]) -> PageEvidence:
         """Input of `select_blocks`. `types`: the probability of each page type."""
         evidence = PageEvidence(self.blocks, self.comments, self.parts, self.own_words, types, self.scripted)
-        return replace(evidence, is_product=self.is_product, is_article=self.is_article, opinion=self.opinion)
+        return replace(evidence, is_product=self.is_product, is_article=self.is_article)
 
 
-def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
+def measure_page(root: Any, head: Head) -> PageMeasures:
     """Cuts the page into blocks and measures them; removes hidden elements and those without text from the
-    document, and sets `head.semantic`. Raises EngineMissing for `advanced` without trafilatura."""
+    document, and sets `head.semantic`."""
     open_frames(root)
     write_formulas(root)
     styles_ignored = drop_hidden(root)
-    opinion = second_opinion(markup_of(root)) if depth == "advanced" else None
     has_scripts = root.find(".//script") is not None
     for_no_scripts = drop_code(root)
     scripted = has_scripts and not for_no_scripts  # scripts draw nothing of such a text
@@ -111,13 +94,11 @@ def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
     head.semantic = region.semantic
     body = root.find("body")
     body = root if body is None else body
-    found, names = blocks.collect_named(body)
-    if retag(body, names):
-        found = blocks.collect(body)
+    found = blocks.collect(body)
     if not found or len(found) > MAX_BLOCKS:
         measures = PageMeasures(found, [], [], [], 0, [], region.element, scripted, styles_ignored=styles_ignored)
         return replace(measures, for_no_scripts=for_no_scripts)
-    page_types.read_credit(found, head)
+    models.read_credit(found, head)
     features = BlockFeatures(found, region.element, head, head.base)
     columns = features.columns()
     comments = in_comments(found)
@@ -131,7 +112,6 @@ def measure_page(root: Any, head: Head, depth: str) -> PageMeasures:
         is_article=declares_article(head),
         styles_ignored=styles_ignored,
         for_no_scripts=for_no_scripts,
-        opinion=opinion,
     )
 
 
@@ -143,21 +123,17 @@ def _signals(features: BlockFeatures, comments: list[bool], own_words: int, head
     return signals(marked, head, head.base)
 
 
-def main_content(root: Any, head: Head, depth: str) -> Content:
-    """Removes everything but the content from the document, in place. `depth`: `basic` or `advanced`.
-
-    Raises EngineMissing for `advanced` without trafilatura.
-    """
-    models = (block_model.load(), page_types.load())
-    return prune_page(root, measure_page(root, head, depth), head, models)
+def main_content(root: Any, head: Head) -> Content:
+    """Removes everything but the content from the document, in place."""
+    return prune_page(root, measure_page(root, head), head, (models.load_model(), models.load_types()))
 
 
 def prune_page(
-    root: Any, page: PageMeasures, head: Head, models: tuple[BlockModel | None, PageTypes | None]
+    root: Any, page: PageMeasures, head: Head, trained: tuple[BlockModel | None, PageTypes | None]
 ) -> Content:
     """Removes everything but the content from a measured document. Without a model, or for a page that was not
     measured, removes only what the page marks as furniture."""
-    model, types = models
+    model, types = trained
     if model is None or types is None or not page.columns:
         drop_furniture(root)
         return Content(page.region, "", page.styles_ignored, page.for_no_scripts)
@@ -165,13 +141,8 @@ def prune_page(
     keep = select_blocks(page.evidence(kinds), model.probabilities(page.columns))
     body = root.find("body")
     body = root if body is None else body
-    kind = page_types.likeliest(kinds)
-    if kind in SHOWCASES:
-        remove_labels(body)
-    rows = tab_rows(body)
     remove_others(body, [block for block, is_kept in zip(page.blocks, keep, strict=True) if is_kept])
-    set_labels(rows)
-    return Content(body, kind, page.styles_ignored, page.for_no_scripts)
+    return Content(body, models.likeliest(kinds), page.styles_ignored, page.for_no_scripts)
 
 
 def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
@@ -183,9 +154,6 @@ def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
         while box is not None and box not in alive:
             alive.add(box)
             box = box.getparent()
-    symbols = symbols_beside(body, alive)
-    alive.update(symbols)
-    texts.update(symbols)
     pictured: set[Any] = set()
     for image in body.iter("img"):
         for box in image.iterancestors():

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from gateway.config.web_settings import Web
+from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, ExtractRequest, Json, Progress, WebCall
 from gateway.engines.crawl.crawler import Crawler, CrawlOutcome, CrawlPlan
 from gateway.engines.crawl.frontier import Scope
@@ -34,11 +34,8 @@ from gateway.engines.crawl.sitemap import listed_urls
 from gateway.engines.fetch.errors import FetchFailed, SkippedUrl
 from gateway.engines.fetch.robots import ALLOW_ALL, Robots, RobotsCache
 from gateway.engines.fetch.urls import canonical, from_caller, parse_url
-from gateway.engines.index.batch import IndexBatch
-from gateway.engines.index.page_rows import IndexedPage
-from gateway.engines.index.port import Index
-from gateway.engines.index.schema import SHARED
-from gateway.engines.index.write_turns import WriteTurns
+from gateway.engines.index.port import Index, IndexBatch, WriteTurns
+from gateway.engines.index.rows import SHARED, IndexedPage
 from gateway.engines.render.renderer import Renderer
 from gateway.errors import InvalidRequest
 

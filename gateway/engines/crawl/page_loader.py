@@ -17,15 +17,15 @@ from urllib.parse import urlsplit
 from gateway.domain import Json
 from gateway.engines.crawl.host_pauses import MAX_WAIT_S, HostPauses
 from gateway.engines.crawl.page_rendering import PageRendering
-from gateway.engines.extract.options import ExtractOptions
-from gateway.engines.extract.parse_pool import ParsePool
-from gateway.engines.extract.pictures import PictureReader
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.documents.pictures import PictureReader
 from gateway.engines.fetch.decompress import decoder_for
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetched, Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.urls import canonical, route_of
-from gateway.engines.html.metadata import refresh_target
+from gateway.engines.html.head import refresh_target
 from gateway.engines.render.renderer import Renderer
 from gateway.wire.openai_error import retry_after_s
 
@@ -54,7 +54,7 @@ _STATUS_WORDS = {
 class LoadedPage:
     """A page that was read.
 
-    `url` is the address after redirects, `data` the result of `engines.extract.page.extract`. `public` is False when
+    `url` is the address after redirects, `data` the result of `engines.documents.page.extract`. `public` is False when
     only the operator's allow-list permitted a fetch. `rendered`: a browser ran its scripts. `fetched_at` is Unix time.
     `validators`: `etag` and `last-modified`, as far as the site sent them.
     """

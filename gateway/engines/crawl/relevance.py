@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.text.bm25 import bm25
-from gateway.engines.text.tokens import INSTRUCTION_WORDS, WORD, fold, terms
+from gateway.engines.answer.bm25 import bm25
+from gateway.engines.answer.tokens import INSTRUCTION_WORDS, WORD, fold, terms
 from gateway.errors import GatewayError
 from gateway.ports import ChatModel
 from gateway.wire.untrusted_json import without_thinking

@@ -7,7 +7,7 @@ MODEL = "all-MiniLM-L6-v2"
 """Name of the model: that of its authors, as callers of embeddings know it."""
 MODEL_VERSION = f"{MODEL}-int8-1"
 """Stored beside the vectors in the search index: vectors of another version are computed again. Raise the last
-number when the text that is embedded for a passage changes (`engines.index.vector_rows`)."""
+number when the text that is embedded for a passage changes (`engines.index.rows`)."""
 DIMENSIONS = 384
 MAX_TOKENS = 256
 """Most tokens of one text, as the model was trained; what is longer is cut."""

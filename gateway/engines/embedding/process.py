@@ -25,12 +25,12 @@ from typing import Literal
 
 import orjson
 
+from gateway.child.restart_policy import RestartPolicy
 from gateway.domain import Json
 from gateway.engines.embedding.frames import LENGTH
 from gateway.errors import Overloaded, UpstreamUnavailable
 from gateway.resilience.child_pipe import write_to_child
 from gateway.resilience.fair_queue import FairQueue, QueueFull
-from gateway.resilience.restart_policy import RestartPolicy
 
 Lane = Literal["urgent", "background"]
 

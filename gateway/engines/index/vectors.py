@@ -28,14 +28,14 @@ from gateway.domain import Json
 from gateway.engines.embedding.frames import VECTOR
 from gateway.engines.embedding.model_file import MODEL_VERSION
 from gateway.engines.embedding.process import EmbeddingProcess, TextsFailed
-from gateway.engines.index.store import PageIndex
-from gateway.engines.index.vector_rows import (
+from gateway.engines.index.rows import (
     MAX_TOKENS,
     PassageText,
     adopt_model,
     store_vectors,
     unembedded,
 )
+from gateway.engines.index.store import PageIndex
 from gateway.errors import GatewayError
 
 _PASSAGES_AT_ONCE = 16

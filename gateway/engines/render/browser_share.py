@@ -4,11 +4,11 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from gateway.child.restart_policy import RestartPolicy
 from gateway.domain import Json
 from gateway.engines.render.browser import Browser, NoBrowser
 from gateway.engines.render.paused import PausedRequest
 from gateway.engines.render.tab import WINDOWS, Tab
-from gateway.resilience.restart_policy import RestartPolicy
 
 _PAGES_PER_BROWSER = 500
 """After so many pages the browser is replaced as soon as none is open. Chosen: it returns what pages leave behind; at

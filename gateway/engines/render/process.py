@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway import logs
+from gateway.child.restart_policy import RestartPolicy
 from gateway.engines.render.browser import NoBrowser, find_chromium
-from gateway.resilience.restart_policy import RestartPolicy
 
 START_S = 20.0
 """Chosen: the process takes 0.3 s to listen, ten times as long on a machine under heavy load; the browser starts later.

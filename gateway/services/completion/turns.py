@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 import orjson
 
 from gateway.domain import Json
-from gateway.resilience.shared_cache import SharedCache
+from gateway.resilience.bounded_cache import SharedCache
 from gateway.wire.chat.kept import STATE, CallIds, StateSoFar, given_back, prints_of, with_own_ids
 
 _MAX_ENTRIES = 20_000

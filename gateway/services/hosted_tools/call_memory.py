@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from gateway.domain import Json
-from gateway.resilience.shared_cache import SharedCache
+from gateway.resilience.bounded_cache import SharedCache
 from gateway.services.hosted_tools.options import SEARCH
 from gateway.services.hosted_tools.page_text import search_text
 from gateway.services.hosted_tools.sources import Sources

@@ -9,7 +9,7 @@ from contextlib import aclosing
 import orjson
 
 from gateway.domain import Json, RequestStats
-from gateway.engines.extract.excerpt import excerpt_steps
+from gateway.engines.answer.excerpt import excerpt_steps
 from gateway.resilience.slices import in_slices
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.hosted_tool import run_all

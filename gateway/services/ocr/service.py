@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, UpstreamRefused, UpstreamTimeout
 from gateway.ports import PictureText
-from gateway.resilience.work_time import WorkTime
+from gateway.resilience.fair_queue import WorkTime
 from gateway.services.ocr.documents import Document, Documents
 from gateway.services.ocr.images import Image, ImageLoader
 from gateway.services.ocr.joining import JoinedStream, join

@@ -6,10 +6,11 @@ Naive form: `result_budget.fit`, which cuts to the same texts. Knows no process:
 from collections.abc import Awaitable, Callable
 
 from gateway.domain import Json
-from gateway.services.websearch.result_budget import is_slow_to_cut, plan_cuts, shorten
+from gateway.engines.answer.shorten import is_slow_to_cut, shorten
+from gateway.services.websearch.result_budget import plan_cuts
 
 Shorten = Callable[[list[str], int, str], Awaitable[list[str]]]
-"""(texts, most characters of each, the key's id) -> the texts as `result_budget.shorten` cuts them."""
+"""(texts, most characters of each, the key's id) -> the texts as `answer.shorten.shorten` cuts them."""
 _CUT_HERE_CHARS = 4_096
 """Texts with code fences are cut on the server's loop up to so many characters of a result (3 ms at most, as measured
 with fences alone), longer ones in a parse process. Chosen: at half, ordinary search results go there; at double, others

@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from aiohttp import web
 
 from gateway import schemas
-from gateway.access.shared_usage import UsageReader
-from gateway.access.usage import GROUPS, is_day
-from gateway.config.sanitize_settings import Sanitize
+from gateway.access.usage import GROUPS, UsageReader, is_day
+from gateway.config.settings import Sanitize
 from gateway.domain import Json
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.sanitize.report import preview
 from gateway.shared_state.port import StateDown
 from gateway.web.context import CONTEXT
 from gateway.web.handlers.json_body import checked_body
+from gateway.web.history import RANGES, History
 from gateway.web.replies import JsonReply
 from gateway.web.request_records import RequestRecords
 from gateway.wire.json_body import JsonBody
@@ -34,8 +34,11 @@ _MAX_ROWS = 10_000
 class AdminHandler:
     """`currency` of what was spent, empty without prices."""
 
-    def __init__(self, records: RequestRecords, usage: UsageReader, sanitize: Sanitize, currency: str) -> None:
+    def __init__(
+        self, records: RequestRecords, history: History, usage: UsageReader, sanitize: Sanitize, currency: str
+    ) -> None:
         self._records = records
+        self._history = history
         self._usage = usage
         self._sanitize = sanitize
         self._currency = currency
@@ -87,6 +90,14 @@ class AdminHandler:
         """`{requests: [record]}`, the newest first; see `RequestRecords.last`."""
         request[CONTEXT].server.recorder.flush()
         return JsonReply({"requests": self._records.last()})
+
+    async def history(self, request: web.Request) -> web.StreamResponse:
+        """`{range, step_s, points}`; see `History.read`. `range` is one of RANGES. Raises InvalidRequest."""
+        name = request.query.get("range", "5m")
+        if name not in RANGES:
+            raise InvalidRequest(f"range must be one of {', '.join(RANGES)}", param="range")
+        request[CONTEXT].server.recorder.flush()
+        return JsonReply({"range": name, **self._history.read(name)})
 
     def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
         """The body of a preview (schemas/sanitize_preview.json). Raises InvalidRequest that names the wrong field."""

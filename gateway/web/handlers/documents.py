@@ -37,6 +37,10 @@ _MAX_FOUND_CHARS = 400
 """Of a section's text, what the search sees beside its heading. Chosen: the file of all pages is 150 KB so; half would
 find less, double would load twice as much at the first search."""
 
+_GROUP = re.compile(r"^\| ([a-z][^|]{2,60}) \| (\[[^|\n]+|a first[^|\n]+) \|$", re.MULTILINE)
+_PAGE_LINK = re.compile(r"\]\((?:docs/)?([\w-]+)\.md\)")
+"""A row of the README's table of what to read next, and the pages that it names."""
+
 _FILE_TYPES = {".png": "image/png", ".json": "application/json", ".yml": "text/plain"}
 
 
@@ -75,8 +79,29 @@ class DocumentPages:
 
     @functools.cached_property
     def _links(self) -> str:
+        return self._listed("/docs/")
+
+    @functools.cached_property
+    def _groups(self) -> list[tuple[str, list[str]]]:
+        """`(what for, [page])` as the README's last table groups them, and the pages that it does not name."""
+        found: list[tuple[str, list[str]]] = []
+        rest = dict.fromkeys(self._titles)
+        for purpose, cells in _GROUP.findall(self._pages.get("readme", "")):
+            names = [name for name in map(str.lower, _PAGE_LINK.findall(cells)) if name in rest]
+            for name in names:
+                rest.pop(name, None)
+            if names:
+                found.append((purpose, names))
+        return [("begin", [name for name in ("readme",) if rest.pop(name, "") is None]), *found, ("more", list(rest))]
+
+    def _listed(self, base: str) -> str:
+        """All pages in their groups, as items of a list."""
+
+        def items(names: list[str]) -> str:
+            return "".join(f'<li><a href="{base}{name}">{html.escape(self._titles[name])}</a></li>' for name in names)
+
         return "".join(
-            f'<li><a href="/docs/{name}">{html.escape(title)}</a></li>' for name, title in self._titles.items()
+            f"<li>{html.escape(group)}<ul>{items(names)}</ul></li>" for group, names in self._groups if names
         )
 
     def add_to(self, app: web.Application) -> None:
@@ -93,9 +118,8 @@ class DocumentPages:
 
     async def contents(self, request: web.Request) -> web.Response:
         """The list of pages, as HTML."""
-        items = "".join(f'<li><a href="{name}">{html.escape(title)}</a></li>' for name, title in self._titles.items())
         title = "Documentation of the gateway"
-        return self._html(title, "", f"<h1>{title}</h1><ul>{items}</ul>")
+        return self._html(title, "", f"<h1>{title}</h1><ul>{self._listed('')}</ul>")
 
     async def page(self, request: web.Request) -> web.Response:
         """One page as HTML, or as Markdown without the [web] extra; 404 for an unknown one. Names as the files link to

@@ -56,6 +56,14 @@ _WORDS = {
         "getUsage", "What keys, models and tools have used.", answer="Usage",
         query={"since": "First day, as YYYY-MM-DD (UTC).", "by": "What is summed by: of day,key,model,tool."}),
     ("GET", "/admin/requests"): _Words("listRequests", "The last 200 requests, the newest first.", answer="Requests"),
+    ("GET", "/admin/history"): _Words(
+        "getHistory", "What happened in the last minutes and hours, by time.", answer="History",
+        query={"range": "5m, 1h or 24h."}),
+    ("GET", "/admin/keys"): _Words("listKeys", "All keys, without their texts.", answer="Keys"),
+    ("POST", "/admin/keys"): _Words("createKey", "Make a key; its text is shown once.", "NewKeyRequest", "NewKey"),
+    ("POST", "/admin/keys/{key_id}/rotate"): _Words(
+        "rotateKey", "Make a key with the rights of another, which stays valid.", answer="NewKey"),
+    ("DELETE", "/admin/keys/{key_id}"): _Words("revokeKey", "Revoke a key.", answer="Revoked"),
     ("POST", "/admin/sanitize"): _Words(
         "previewSanitizing", "What would be masked in a text.", "SanitizePreviewRequest", "SanitizePreview"),
 }  # fmt: skip
@@ -69,6 +77,7 @@ _FILES = {
     "EmbeddingsRequest": "embeddings",
     "JsonRpcRequest": "jsonrpc",
     "SanitizePreviewRequest": "sanitize_preview",
+    "NewKeyRequest": "admin_key",
 }
 
 
@@ -97,6 +106,10 @@ _ANSWERS: dict[str, Json] = {
     "Usage": _object(
         "since by currency rows", since=_TEXT, by={"type": "array", "items": _TEXT}, currency=_TEXT, rows=_ROWS),
     "Requests": _object("requests", requests=_ROWS),
+    "History": _object("range step_s points", range=_TEXT, step_s=_WHOLE, points=_ROWS),
+    "Keys": _object("keys own", keys=_ROWS, own=_TEXT),
+    "NewKey": _object("key record", key=_TEXT, record=_ANY),
+    "Revoked": _object("revoked", revoked=_TEXT),
     "SanitizePreview": _object(
         "profile findings request_text response_text", profile=_TEXT, findings=_ROWS, request_text=_TEXT,
         response_text=_TEXT),

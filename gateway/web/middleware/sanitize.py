@@ -12,8 +12,8 @@ from aiohttp.typedefs import Handler
 
 from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import GatewayError, SanitizerFailed, UpstreamRefused
-from gateway.sanitize.masking.policy import Direction
 from gateway.sanitize.pipeline import Verdict
+from gateway.sanitize.policy import Direction
 from gateway.texts import TextSlot, TextUnit
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.replies import EventReply, JsonReply

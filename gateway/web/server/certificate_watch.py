@@ -4,8 +4,8 @@ import logging
 from pathlib import Path
 
 from gateway import logs
-from gateway.config.certificate import read_certificate
-from gateway.config.server_settings import Tls
+from gateway.config.loader import read_certificate
+from gateway.config.settings import Tls
 
 
 class CertificateWatch:

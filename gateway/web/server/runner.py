@@ -36,7 +36,7 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from gateway.config.certificate import LoadedTls
+from gateway.config.loader import LoadedTls
 from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.listen_socket import BACKLOG
 from gateway.web.server.connections import LINGER_S, ConnectionLimits, ConnectionServer, ServerRunner

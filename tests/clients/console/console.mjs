@@ -27,6 +27,7 @@ async function withKey(page) {
   await page.goto(`${plan.url}/`);
   await page.fill("#key", plan.key);
   await page.click("#key-form button[type=submit]");
+  await page.waitForSelector("#sign-in", { state: "hidden" });
 }
 
 async function keep(page, name) {
@@ -35,22 +36,30 @@ async function keep(page, name) {
 
 const work = {
   async status(page) {
-    await page.waitForSelector("#status .badge");
-    await page.waitForFunction(() => document.querySelectorAll("#status polyline").length === 8);
+    await page.waitForFunction(() => document.querySelectorAll("#status .chart svg").length === 4 && document.querySelectorAll("#status .figures dd").length === 8);
+    await page.locator("#status .chart svg").first().focus();
+    await page.keyboard.press("ArrowLeft");
+    await page.waitForFunction(() => document.querySelector("#status .when").textContent.includes(":"));
+    await page.evaluate(() => document.activeElement.blur());
     await page.waitForSelector("#status table >> text=search provider");
     return (await page.innerText("#status")).replace(/\s+/g, " ");
   },
   async try(page) {
-    await page.fill("#try textarea >> nth=0", "What is the harbour tax?");
-    await page.click("#try button[type=submit]");
+    await page.check("#interface-chat", { force: true });
+    await page.selectOption("#try aside select >> nth=1", "chat");
+    await page.fill("#try .talk textarea", "What is the harbour tax?");
+    await page.click("#try .talk button[type=submit]");
     await page.waitForSelector("#try .answer strong");
+    await page.waitForSelector("#try .answer[aria-busy=false]");
     const chat = await page.innerHTML("#try .answer");
-    const curl = await page.textContent("#try details pre >> nth=0");
+    await page.click("#try details.code summary");
+    await page.waitForFunction(() => document.querySelector("#try details.code pre").textContent.includes("curl"));
+    const curl = await page.textContent("#try details.code pre");
     await keep(page, "try-chat");
-    await page.check("#interface-tools");
-    await page.selectOption("#tool", "websearch-extract");
-    await page.fill("#try form textarea >> nth=0", plan.site);
-    await page.click("#try form button");
+    await page.check("#interface-tools", { force: true });
+    await page.check("#tool-websearch-extract", { force: true });
+    await page.fill("#try form.tool textarea >> nth=0", plan.site);
+    await page.click("#try form.tool button[type=submit]");
     await page.waitForSelector("#try .results");
     await keep(page, "try-tools");
     return { chat, curl, tool: await page.innerHTML("#try .answer") };
@@ -71,6 +80,20 @@ const work = {
     await page.waitForSelector("#sanitize mark");
     return { marks: await page.locator("#sanitize mark").allInnerTexts(), request: await page.innerText("#sanitize h3:text('In a request') + pre") };
   },
+  async keys(page) {
+    await page.waitForSelector("#keys table");
+    await page.fill("#keys form input >> nth=0", "tide-agent");
+    await page.check("#scope-chat");
+    await page.click("#keys form button[type=submit]");
+    const made = await page.innerText("#keys .secret");
+    await page.waitForSelector("#keys table >> text=tide-agent");
+    await keep(page, "keys");
+    const revoke = page.locator("#keys tr", { hasText: "tide-agent" }).locator("button", { hasText: "Revoke" }).first();
+    await revoke.click();
+    await page.click("#keys button:text('Revoke for ever?')");
+    await page.waitForSelector("#keys >> text=is revoked");
+    return { made, list: await page.innerText("#keys table") };
+  },
   async usage(page) {
     await page.waitForSelector("#usage table, #usage p:text('Nothing was used')");
     return page.innerText("#usage");
@@ -90,7 +113,7 @@ await withKey(page);
 for (const [name, act] of Object.entries(work)) {
   await page.click(`#tab-${name}`);
   report.tabs[name] = await act(page);
-  if (name !== "try") await keep(page, name);
+  if (!["try", "keys"].includes(name)) await keep(page, name);
 }
 report.hacked = await page.evaluate(() => Boolean(window.hacked));
 
@@ -122,8 +145,11 @@ for (const [name, options] of [["light", { colorScheme: "light" }], ["dark", { c
 // Without a key nothing but health is shown, and what is missing is said.
 const bare = await browser.newPage();
 await bare.goto(`${plan.url}/#usage`);
-await bare.waitForSelector("#usage .error");
-report.bare = await bare.innerText("#usage .error");
+await bare.fill("#key", "gw_wrong");
+await bare.click("#key-form button[type=submit]");
+await bare.waitForSelector("#key-state.error");
+report.bare = await bare.innerText("#key-state");
+report.bareTabs = await bare.locator("[role=tabpanel]:visible").count();
 
 await browser.close();
 console.log(JSON.stringify(report));

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.keys import KeyFile, KeyRequest
 from gateway.cli.main import main
 from tests.support.redis_server import running_redis
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.api_keys import KeyFile
+from gateway.access.keys import KeyFile
 from gateway.cli.main import main
 from gateway.config.environment import credential_variable
 from tests.support.redis_server import RedisServer, running_redis

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.schemas import MAX_DEPTH, Checker, is_too_deep
+from gateway.schemas import Checker
+from gateway.wire.json_body import MAX_DEPTH, is_too_deep
 
 
 def naive_depth(value: Any) -> int:

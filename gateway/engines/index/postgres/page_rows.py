@@ -12,13 +12,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gateway.domain import Json
-from gateway.engines.index.page_rows import IndexedPage, unpacked
-from gateway.engines.index.passage_rows import MOST_PAGE_CHARS, PageText, search_row
+from gateway.engines.answer.passages import Passage, each_passage
+from gateway.engines.answer.tokens import joined_name_parts
 from gateway.engines.index.postgres.connections import Database
 from gateway.engines.index.postgres.schema import UPKEEP_LOCK
 from gateway.engines.index.postgres.tokens import PassageWords, Tokenizer, storable
-from gateway.engines.text.passages import Passage, each_passage
-from gateway.engines.text.tokens import joined_name_parts
+from gateway.engines.index.rows import MOST_PAGE_CHARS, IndexedPage, PageText, search_row, unpacked
 
 _SWEPT_AT_ONCE = 1_000
 """Most pages deleted by one sweep: twice as many as come between two sweeps (`store`), so that an index above its limit

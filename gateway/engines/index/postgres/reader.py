@@ -1,7 +1,7 @@
-"""The reads of a search in PostgreSQL, for ranking (`engines.index.reader`). Runs in a thread, in one transaction.
+"""The reads of a search in PostgreSQL, for ranking (`engines.index.candidates`). Runs in a thread, in one transaction.
 
-Passages are found by a GIN index over their words; BM25 (`engines.index.bm25`) is computed over their frequencies. Two
-things differ from SQLite: the occurrences of a common phrase (`terms`), and in a large index words that more than
+Passages are found by a GIN index over their words; BM25 (`engines.index.signals`) is computed over their frequencies.
+Two things differ from SQLite: the occurrences of a common phrase (`terms`), and in a large index words that more than
 `ROW_BUDGET` passages have count as rare as if so many had them.
 """
 
@@ -9,19 +9,17 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.engines.index.bm25 import idf, norm_sql, term_sql
-from gateway.engines.index.candidates import ROW_BUDGET
-from gateway.engines.index.page_rows import unpacked
-from gateway.engines.index.passage_rows import PageText, search_row
+from gateway.engines.answer.foreign_stems import MARK
+from gateway.engines.answer.passages import Passage
+from gateway.engines.answer.tokens import CJK, WORD, bigrams, fold, joined_name_parts
+from gateway.engines.index.candidates import ROW_BUDGET, Candidate, PageRow
 from gateway.engines.index.postgres.connections import Database
 from gateway.engines.index.postgres.statistics import Statistics
 from gateway.engines.index.postgres.terms import PHRASE_LABELS, Term, frequency_sql
 from gateway.engines.index.postgres.tokens import Tokenizer, cjk_word, storable
 from gateway.engines.index.query import IndexQuery, QueryTerms, conditions
-from gateway.engines.index.reader import Candidate, PageRow
-from gateway.engines.text.foreign_stems import MARK
-from gateway.engines.text.passages import Passage
-from gateway.engines.text.tokens import CJK, WORD, bigrams, fold, joined_name_parts
+from gateway.engines.index.rows import PageText, search_row, unpacked
+from gateway.engines.index.signals import idf, norm_sql, term_sql
 
 _DAY = "coalesce(published, to_char(to_timestamp(fetched_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD'))"
 

@@ -1,6 +1,6 @@
 """The tables of the index in PostgreSQL, and upgrades from older versions.
 
-`gateway_pages` and `gateway_passages` have what `pages` and `passages` have in SQLite (`engines.index.schema`). A
+`gateway_pages` and `gateway_passages` have what `pages` and `passages` have in SQLite (`engines.index.rows`). A
 passage's `words` are those that FTS5 has (`tokens`), for finding it; `frequencies` and `length` are what BM25 counts.
 `gateway_index` holds the number of STEPS that the database has been through; the missing ones run in one transaction,
 of one gateway at a time. Needs PostgreSQL 14 or newer and no extension. Texts compare by bytes, as in SQLite.

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gateway.engines.index.feedback import MAX_PASSAGES
 from gateway.engines.index.postgres.connections import Database
+from gateway.engines.index.ranking import LARGE_INDEX
 from gateway.resilience.bounded_cache import BoundedCache
 
 _KEPT_S = 30.0
@@ -28,7 +28,7 @@ class Totals:
     @property
     def is_large(self) -> bool:
         """Whether words are counted up to a limit only, see `ranking`."""
-        return self.passages > MAX_PASSAGES
+        return self.passages > LARGE_INDEX
 
 
 class Statistics:
@@ -74,7 +74,7 @@ class Statistics:
         missing = [query for query, count in known.items() if count is None]
         found: dict[str, int] = {}
         if missing:
-            bound = limit if self.totals(connection).is_large else MAX_PASSAGES + 1
+            bound = limit if self.totals(connection).is_large else LARGE_INDEX + 1
             one = "(SELECT count(*) FROM (SELECT FROM gateway_passages WHERE words @@ %s::tsquery LIMIT %s) AS bounded)"
             sql = f"SELECT {', '.join([one] * len(missing))}"
             row = connection.execute(sql.encode(), [value for query in missing for value in (query, bound)]).fetchone()

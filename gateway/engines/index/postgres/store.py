@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import TypeVar
 
 from gateway.domain import Json
-from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.port import Turn
 from gateway.engines.index.postgres.connections import Connections, Database, IndexUnavailable, Times
 from gateway.engines.index.postgres.page_rows import page_counts, remove_pages, some_pages, store_page, sweep
@@ -24,6 +23,7 @@ from gateway.engines.index.postgres.statistics import Statistics
 from gateway.engines.index.postgres.tokens import Tokenizer
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import run
+from gateway.engines.index.rows import IndexedPage
 from gateway.errors import EngineMissing
 
 T = TypeVar("T")

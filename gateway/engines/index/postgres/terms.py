@@ -7,8 +7,8 @@ the places of its words, which is dear, so where many passages have it, it count
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.engines.index.bm25 import WEIGHTS
 from gateway.engines.index.postgres.tokens import LABELS, lexeme
+from gateway.engines.index.signals import WEIGHTS
 
 PHRASE_LABELS = "ABD"
 """Title, headings and text: where an exact phrase may stand."""

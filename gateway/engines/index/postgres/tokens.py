@@ -9,8 +9,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gateway.engines.index.bm25 import WEIGHTS
-from gateway.engines.index.schema import SEARCH_COLUMNS
+from gateway.engines.index.rows import SEARCH_COLUMNS
+from gateway.engines.index.signals import WEIGHTS
 
 LABELS = {"title": "A", "path": "B", "body": "D", "url": "C", "cjk": "D"}
 """The label (of PostgreSQL's four) that tells a column in a vector. CJK pairs are told apart by their prefix."""

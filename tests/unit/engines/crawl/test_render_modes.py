@@ -10,7 +10,7 @@ from aiohttp import web
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json
 from gateway.engines.crawl.page_loader import LoadedPage, empty_reason
-from gateway.engines.extract.pictures import PictureReader
+from gateway.engines.documents.pictures import PictureReader
 from gateway.engines.render.renderer import Renderer
 from gateway.errors import EngineMissing, GatewayError
 from gateway.ports import PictureText

@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json
-from gateway.engines.extract.options import ExtractOptions
-from gateway.engines.extract.parse_pool import ParsePool
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.parse_pool import ParsePool
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import FetchLimits
 from tests.support.waiting import until

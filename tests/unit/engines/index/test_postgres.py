@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from gateway.domain import Progress, SearchRequest, WebCall
-from gateway.engines.index.copy import copy_pages
-from gateway.engines.index.page_rows import IndexedPage
-from gateway.engines.index.port import Index
+from gateway.engines.index.port import Index, copy_pages
 from gateway.engines.index.postgres.connections import IndexUnavailable, Times
 from gateway.engines.index.postgres.store import PostgresIndex
 from gateway.engines.index.query import IndexQuery
+from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
 from gateway.errors import UpstreamUnavailable

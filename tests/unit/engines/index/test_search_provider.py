@@ -5,10 +5,10 @@ from typing import cast
 import pytest
 
 from gateway.domain import Json, SearchRequest, WebCall
+from gateway.engines.answer.passages import Passage
 from gateway.engines.index.port import Index
 from gateway.engines.index.query import IndexHit
 from gateway.engines.index.search_provider import _READ_CHARS, LocalSearch, _joined
-from gateway.engines.text.passages import Passage
 
 FILLER = "Apples are kept in a cool place and turned over once a week. "
 

@@ -3,13 +3,13 @@
 import pytest
 from lxml import etree
 
-from gateway.engines.extract.options import ExtractOptions
-from gateway.engines.extract.page import extract
-from gateway.engines.extract.simhash import exact, near, simhash
-from gateway.engines.html.dom import parse
-from gateway.engines.markdown.block_names import BLOCKS
+from gateway.engines.answer.tokens import bigrams, stem, terms
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.page import extract
+from gateway.engines.documents.simhash import exact, near, simhash
+from gateway.engines.html.tree import parse
+from gateway.engines.markdown.inline import BLOCKS
 from gateway.engines.markdown.writer import Writer, WriterOptions
-from gateway.engines.text.tokens import bigrams, stem, terms
 
 
 def written(html: str, *, plain: bool = False) -> str:

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from gateway.access.api_keys import KeyFile, KeyRequest, KeyStore
-from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
-from gateway.config.sanitize_settings import Sanitize
-from gateway.config.server_settings import Limits
+from gateway.access.keys import KeyFile, KeyRequest, KeyStore
+from gateway.access.rate_limits import BadKeyLimiter, Limiter
+from gateway.config.settings import Limits, Sanitize
 from gateway.domain import Event, EventBatch, EventStream
 from gateway.errors import GatewayError, UpstreamError
 from gateway.mcp.dialect import WebSearchDialect
@@ -63,7 +62,7 @@ async def serving(tmp_path: Path, handler: Handler) -> AsyncIterator[Site]:
         in_flight=InFlight(10),
         keys=KeyStore(keys.path),
         bad_keys=BadKeyLimiter(0, MemoryWindows()),
-        limiter=LocalLimiter(Limits()),
+        limiter=Limiter(MemoryWindows(), Limits()),
         sanitizer=Sanitizer(Sanitize(routes=())),
         metrics=metrics,
         recorder=Recorder(metrics),

@@ -1,0 +1,279 @@
+"""Cuts a page down to what answers a query: whole passages in the order of the page, the best ones when it must cut.
+
+Before the passages of a section stands the way to it (`Heading > Section > term`), so that each can be understood
+alone. Passages are small, since a page has few places that answer one question; a section's first passage gains from
+the best one of its section, as it says what the section is about. Pure; knows no HTML and no index.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from gateway.engines.answer.bm25 import rarity, scores
+from gateway.engines.answer.code_fences import FenceReader, closing, lines_of, may_hold_fence
+from gateway.engines.answer.passages import Passage, passage_steps, plain_text, shown_text
+from gateway.engines.answer.tokens import terms
+from gateway.resilience.slices import Steps, all_steps
+
+GAP = "\n\n[...]\n\n"
+"""Marks the place of passages that were left out; Tavily's mark, on a line of its own so that it breaks no Markdown."""
+_SHARE = 0.27
+_LEAST_CHARS, _LEAST_SHARE, _LEAST_OF_LONG = 1_000, 0.4, 3_500
+"""How much of a page an answer is: this share, but at least _LEAST_CHARS and the share _LEAST_SHARE, of a long page
+_LEAST_OF_LONG. Measured on 186 questions with known answers over 23 sites of documentation: .34 and .32 of what is
+returned of a page without a query, on two sets, hold the answer for .98 and .91. Before, .28 and at least 3,500
+characters of every page: .36 and .34, and as many answers; with .25 two fewer. Double returns most of usual pages."""
+_PASSAGE_CHARS = 500
+"""Size of a passage here. Measured as above: .93 at 400, .94 at 500, .93 at 600, .89 at 900, where a passage that
+answers brings too much beside it."""
+_HEADING, _LAST_HEADING = 0.5, 1.0
+"""What a query's term adds when a heading above a passage has it, and when the nearest one has it, as shares of its
+weight. Measured as above: at half of both .04 fewer answers are kept; at double, headings count more than what they
+head."""
+_SECTION, _OPENING = 0.15, 0.5
+"""Share of the best passage's score that the others of its section gain, and its opening passage besides. Measured as
+above: without the second .91 of answers are kept, at .4 to .6 .94; with .3 for the first .02 fewer."""
+_LEAST_RARITY = 0.1
+"""Weight of a word that is everywhere in the page (its subject). At 0 a passage would gain nothing by it."""
+_CODE_SHARE = 0.5
+"""Code up to this share of what may be returned stays whole. Chosen: at half it is cut in usual pages; at double one
+listing may be the whole answer."""
+_JOINED_CHARS = 4 * _PASSAGE_CHARS
+"""Length up to which a piece that ends in a term is joined to the next. Chosen: longer runs of terms are lists of
+names; at half signatures in several forms are torn off, at double such a list is a piece that takes 2 ms to search."""
+_LINES_A_STEP = 128
+"""Lines read for fences in one step: a quarter of a millisecond. Chosen as that of `passages`."""
+_SINGLE_CUTS = 40
+"""Pieces that are taken away one by one because the ways to their sections need room; then half of what is left each
+time. Measured: no page of bench.search_quality needs more than a few. Without such an end a page of very many small
+sections under long headings costs the square of its length (80,000 characters: 5.4 s, measured 2026-11-22)."""
+_MARK = r"(?:\*\*[^*\n]{1,300}\*\*|`[^`\n]{1,300}`|(?:\*[a-z ]{1,20}\* )?@?[\w.\\]{2,200}\([^\n]{0,300}\))"
+_TERM = re.compile(rf"(?:(?<=\n\n)|\A){_MARK}(?: {{0,2}}\n{_MARK}){{0,8}}(?=\n\n|\Z)")
+"""A definition's term as the Markdown writer has it, alone in its paragraph: bold, code, or a function's signature."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """`content[start:end]`, the headings above it, and the term whose description it continues. `before` and `after`
+    reopen and close a code fence that is cut."""
+
+    start: int
+    end: int
+    headings: tuple[str, ...]
+    term: str = ""
+    before: str = ""
+    after: str = ""
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        return (*self.headings, self.term) if self.term else self.headings
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """A fenced block: its place, its first line, and what closes it (a newline and the line)."""
+
+    start: int
+    end: int
+    opening: str
+    closing: str
+
+
+def excerpt(content: str, query: str, most_chars: int = 0) -> str:
+    """What of a page's Markdown answers `query`: the page itself when it is short, else about a quarter of it.
+
+    `most_chars`, if not 0, is what could be returned of the page without a query: the quarter is one of that at most.
+    """
+    return all_steps(excerpt_steps(content, query, most_chars))
+
+
+def excerpt_steps(content: str, query: str, most_chars: int = 0) -> Steps[str]:
+    """As `excerpt`, in steps as those of `best_within`."""
+    most_chars = most_chars or len(content)
+    length = min(len(content), most_chars)
+    least = min(_LEAST_CHARS + length * _LEAST_SHARE, _LEAST_OF_LONG)
+    room = min(int(max(least, length * _SHARE)), most_chars)
+    # The beginning says what the page is, so it comes with the answer, unless it alone would fill the room.
+    return _within(content, query, room, opens=True)
+
+
+def best_within(content: str, query: str, room: int) -> Steps[str]:
+    """What of a text answers `query`, in at most `room` characters, of whatever place: the best passages of a page, of
+    which the first is as good as any other. In steps of a tenth of a millisecond for ordinary text, 2 ms for the worst
+    known."""
+    return _within(content, query, room, opens=False)
+
+
+def _within(content: str, query: str, room: int, *, opens: bool) -> Steps[str]:
+    if len(content) <= room:
+        return content
+    pieces = yield from _pieces(content, int(room * _CODE_SHARE))
+    if not pieces:
+        return _beginning(content, room)
+    worth = yield from _worth(content, pieces, query)
+    order = sorted(range(len(pieces)), key=lambda at: (opens and at > 0, -worth[at], at))
+    return (yield from _fitting(content, [pieces[at] for at in order], room))
+
+
+def _pieces(content: str, most_code_chars: int) -> Steps[list[_Piece]]:
+    """The page's passages; one that is cut inside code that may stay whole, or behind a term, is joined to the next."""
+    fences = yield from _fences(content)
+    starts = [fence.start for fence in fences]
+
+    def fence_at(place: int) -> _Fence | None:
+        at = bisect_right(starts, place - 1) - 1
+        return fences[at] if at >= 0 and fences[at].start < place < fences[at].end else None
+
+    found: list[_Piece] = []
+    joins = False
+    cuts: list[Passage] = []
+    for passage in passage_steps(content, _PASSAGE_CHARS):
+        yield
+        cuts += () if passage is None else (passage,)
+    for each, following in pairwise([*cuts, Passage(len(content), len(content), ())]):
+        yield
+        piece = _Piece(each.start, each.end, each.headings)
+        if joins:
+            piece = replace(found.pop(), end=each.end)
+        fence = fence_at(following.start) if following.start < len(content) else None
+        joins = following.headings == each.headings and (
+            (fence is not None and fence.end - fence.start <= most_code_chars)
+            or (piece.end - piece.start < _JOINED_CHARS and _ends_in_term(content, piece))
+        )
+        if not joins:
+            piece = _with_fences(piece, fence_at(piece.start), fence)
+        found.append(piece)
+    return (yield from _with_terms(content, found))
+
+
+def _ends_in_term(content: str, piece: _Piece) -> bool:
+    last = content.rfind("\n\n", piece.start, piece.end)
+    start = piece.start if last < 0 else last + 2
+    return _TERM.fullmatch(content[start : piece.end]) is not None
+
+
+def _with_fences(piece: _Piece, first: _Fence | None, last: _Fence | None) -> _Piece:
+    before = f"{first.opening}\n" if first is not None else ""
+    return replace(piece, before=before, after=last.closing if last is not None else "")
+
+
+def _with_terms(content: str, pieces: list[_Piece]) -> Steps[list[_Piece]]:
+    """The pieces with the term that they continue at the end of their path."""
+    found: list[_Piece] = []
+    headings: tuple[str, ...] = ()
+    term = ""
+    for piece in pieces:
+        yield
+        if piece.headings != headings:
+            headings, term = piece.headings, ""
+        matches = list(_TERM.finditer(content[piece.start : piece.end]))
+        continues = term and not (matches and matches[0].start() == 0)
+        found.append(replace(piece, term=term) if continues else piece)
+        if matches:
+            term = ", ".join(shown_text(line) for line in matches[-1][0].split("\n"))
+    return found
+
+
+def _fences(content: str) -> Steps[list[_Fence]]:
+    if not may_hold_fence(content):
+        return []
+    found: list[_Fence] = []
+    reader = FenceReader()
+    start, opening, ending = 0, "", ""
+    for number, line in enumerate(lines_of(content), 1):
+        if number % _LINES_A_STEP == 0:
+            yield
+        was_open = reader.fence is not None
+        reader.read(line.text)
+        if was_open and reader.fence is None:
+            found.append(_Fence(start, line.stop, opening, ending))
+        elif not was_open and reader.fence is not None:
+            start, opening, ending = line.start, line.text, reader.closing
+    if reader.fence is not None:
+        found.append(_Fence(start, len(content) + 1, opening, ending))
+    return found
+
+
+def _fitting(content: str, ranked: list[_Piece], room: int) -> Steps[str]:
+    """The pieces, best first, that fit into `room`, written in page order."""
+    chosen: list[_Piece] = []
+    left = room
+    for piece in ranked:
+        size = piece.end - piece.start + len(piece.before) + len(piece.after) + len(GAP)
+        if size <= left:
+            left -= size
+            chosen.append(piece)
+    text = yield from _write(content, chosen)
+    cuts = 0
+    while len(text) > room and len(chosen) > 1:  # the ways to the sections take room as well
+        cuts += 1
+        del chosen[-1 if cuts < _SINGLE_CUTS else len(chosen) // 2 :]
+        text = yield from _write(content, chosen)
+    return text if 0 < len(text) <= room else _beginning(content, room)
+
+
+def _worth(content: str, pieces: list[_Piece], query: str) -> Steps[list[float]]:
+    bags = []
+    for piece in pieces:
+        bags.append(Counter(terms(plain_text(content[piece.start : piece.end]))))
+        yield
+    titles: dict[str, frozenset[str]] = {}
+    for title in {title for piece in pieces for title in piece.path}:
+        titles[title] = frozenset(terms(title))
+        yield
+    weights = {term: max(weight, _LEAST_RARITY) for term, weight in rarity(bags, set(terms(query))).items()}
+    own = scores(bags, weights)
+    yield
+    best: dict[tuple[str, ...], float] = {}
+    for piece, score in zip(pieces, own, strict=True):
+        best[piece.path] = max(score, best.get(piece.path, 0.0))
+    opened: set[tuple[str, ...]] = set()
+    worth = []
+    for piece, score in zip(pieces, own, strict=True):
+        yield
+        headings = [titles[title] for title in piece.path]
+        above = sum(weight for term, weight in weights.items() if any(term in heading for heading in headings))
+        nearest = sum(weight for term, weight in weights.items() if headings and term in headings[-1])
+        around = _SECTION if piece.path in opened else _SECTION + _OPENING
+        opened.add(piece.path)
+        section = around * best[piece.path] if headings else 0.0
+        worth.append(score + _HEADING * above + _LAST_HEADING * nearest + section)
+    return worth
+
+
+def _write(content: str, chosen: list[_Piece]) -> Steps[str]:
+    """The pieces in page order, each below the way to its section."""
+    pieces = sorted(chosen, key=lambda piece: piece.start)
+    parts: list[str] = []
+    last: _Piece | None = None
+    for piece in pieces:
+        yield
+        between = content[last.end : piece.start] if last is not None else ""
+        follows = last is not None and not _holds_text(between)
+        if last is not None:
+            parts.append(_seam(last, between, piece) if follows else GAP)
+        is_new = last is None or last.headings != piece.headings or (not follows and last.term != piece.term)
+        if piece.path and is_new:
+            parts.append(" > ".join(piece.headings if follows else piece.path) + "\n\n")
+        parts.append(f"{piece.before}{content[piece.start : piece.end]}{piece.after}")
+        last = piece
+    return "".join(parts)
+
+
+def _seam(last: _Piece, between: str, piece: _Piece) -> str:
+    """The separator of two consecutive pieces. It is the page's own white space where a paragraph or quotation
+    continues. It is a blank line where a heading stood between them, which the second piece's path repeats, or where a
+    code block was cut."""
+    is_cut = last.after or piece.before
+    return "\n\n" if is_cut or not between or "#" in between else between
+
+
+def _beginning(content: str, room: int) -> str:
+    return content[:room] + closing(content[:room])
+
+
+def _holds_text(between: str) -> bool:
+    """Whether there is anything but headings between two pieces."""
+    return any(line.strip(" >\t") and not line.startswith("#") for line in between.split("\n"))

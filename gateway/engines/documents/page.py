@@ -1,0 +1,184 @@
+"""Turns one fetched body into a page: title, content, links, images, and the metadata of its head.
+
+Runs in the parsing processes; plain data in, plain data out. It knows no network and no index.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from gateway.domain import Json
+from gateway.engines.answer.invisible import strip_invisible, visible
+from gateway.engines.answer.sections import Anchor
+from gateway.engines.answer.word_count import count_words
+from gateway.engines.content.prune import SHOWCASES, Content, main_content
+from gateway.engines.documents import simhash, sniff
+from gateway.engines.documents.anchors import anchors_of, mark_anchors
+from gateway.engines.documents.feeds import Feed, feed_links, feed_page, is_json_feed, read_json_feed, read_xml_feed
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.part import PartWish, part_of
+from gateway.engines.documents.pdf import PdfWish
+from gateway.engines.documents.reader import KINDS, page_range, read_document
+from gateway.engines.html.encoding import decode, text_only
+from gateway.engines.html.head import Head, images_of, links_of, read_head, title_from_url
+from gateway.engines.html.scripts import FEW_WORDS, EmbeddedState, read_signs
+from gateway.engines.html.tree import as_html, first_elements, holdable, is_xml, parse
+from gateway.engines.markdown.writer import Writer, WriterOptions
+
+MAX_TEXT_CHARS = 2_000_000
+"""Content of a page. Chosen: half cuts long books and specifications; double doubles the memory of a crawl's pages."""
+_NO_WORDS = 8
+"""A page that shows fewer words is read from the data of its scripts, if this has so many words. Chosen: a name and a
+slogan. At half, such a page hides its data; at double, data replaces short notices."""
+_THIN_CHARS = 200  # a text below this is next to nothing: a cookie notice, a slogan
+_SCRIPTED_CHARS = 300
+"""A page with scripts and less content than this is reported as one that needs JavaScript."""
+_DESCRIPTION_CHARS = 500
+"""Chosen: search engines show less than half of that."""
+
+
+def extract(body: bytes, options: ExtractOptions) -> Json:
+    """The page. Raises FetchFailed, EngineMissing.
+
+    `{kind, title, content, hash, simhash, invisible}`, for documents and pictures `scanned?`: the pages
+    without text, for documents `{left_out, missing_parts?, unread_pages?}` (engines.documents.reader.ReadDocument), for
+    feeds `links?` of their items, `{part?, sections?, lacks_section?}` as `engines.documents.part`
+    has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
+    needs_browser, page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that
+    were taken out (engines.answer.invisible); `styles_ignored`: the page hides most of its own text, which was read all
+    the same (engines.html.hidden). `content` is empty for a page without text; then `login` says whether it asks for a
+    password, `scripted` whether it needs JavaScript. `needs_browser`: scripts seem to draw more than was read. `hash`
+    and `simhash` are hexadecimal, see engines.documents.simhash;
+    `links` are `[url, anchor text, is in the main region]`.
+    """
+    content_type, body = sniff.unpacked(options.content_type, body)
+    options = replace(options, content_type=content_type)
+    kind = sniff.kind_of(content_type, body)
+    if kind == "html":
+        markup = text_only(decode(body, options.content_type))
+        return _html_page(as_html(markup) if is_xml(options.content_type) else markup, options)
+    if kind == "picture":
+        text = dict(options.page_texts).get(1)
+        page: Json = {"title": title_from_url(options.url), "kind": kind}
+        return _complete_page(text or "", options, page if text is not None else page | {"scanned": [1]})
+    if kind in KINDS:
+        return _document_page(kind, body, options)
+    if kind == "feed" or (kind == "json" and is_json_feed(options.content_type, body)):
+        feed = _read_feed(kind, body, options)
+        if feed is not None and feed.items:
+            return _feed_page(feed, options)
+        kind = "xml" if kind == "feed" else kind
+    title, text = sniff.read(kind, body, options.content_type, options.format == "text")
+    return _complete_page(text, options, {"title": title or title_from_url(options.url), "kind": kind})
+
+
+def _read_feed(kind: str, body: bytes, options: ExtractOptions) -> Feed | None:
+    text = text_only(decode(body, options.content_type))
+    return read_xml_feed(holdable(text), options.url) if kind == "feed" else read_json_feed(text, options.url)
+
+
+def _feed_page(feed: Feed, options: ExtractOptions) -> Json:
+    title, text = feed_page(feed, options.format == "text")
+    page: Json = {"title": title or title_from_url(options.url), "kind": "feed"}
+    if options.links:
+        page["links"] = feed_links(feed)
+    return _complete_page(text, options, page)
+
+
+def _document_page(kind: str, body: bytes, options: ExtractOptions) -> Json:
+    """A PDF or Office document; `scanned` are the numbers of pages without text. A fragment may name pages."""
+    pages = page_range(options.fragment)
+    document = read_document(kind, body, plain=options.format == "text", wish=PdfWish(pages, dict(options.page_texts)))
+    page: Json = {"title": document.title or title_from_url(options.url), "kind": kind}
+    page["left_out"] = document.left_out
+    if document.missing:
+        page["missing_parts"] = list(document.missing)
+    if document.scanned:
+        page["scanned"] = list(document.scanned)
+    if document.unread:
+        page["unread_pages"] = list(document.unread)
+    return _complete_page(document.text, replace(options, fragment="") if pages else options, page)
+
+
+def _html_page(markup: str, options: ExtractOptions) -> Json:
+    root = parse(markup)
+    if root is None:
+        return _complete_page("", options, {"title": title_from_url(options.url), "kind": "html"})
+    held = first_elements(root)
+    head = read_head(root, options.url)
+    scripted, signs = root.find(".//script") is not None, read_signs(root)
+    state = EmbeddedState(root)
+    login = root.find(".//input[@type='password']") is not None
+    page = _head_fields(head)
+    links = links_of(root, None, head, routes=options.routes) if options.links else []
+    if options.fragment or len(markup) > options.most_chars > 0:
+        mark_anchors(root)
+    content = main_content(root, head)
+    page["page_type"] = content.page_type
+    page["styles_ignored"] = content.styles_ignored
+    if options.images:
+        page["images"] = images_of(content.region, head)
+    if options.links:
+        page["links"] = _main_first(links, content.region, head, routes=options.routes)
+    text = text_of_content(content, head, options.format == "text")
+    if len(text) < _THIN_CHARS and len(described := state.described()) > 2 * _THIN_CHARS:
+        text = f"{text}\n\n{described}".strip()  # scripts draw the page, but its structured data has the text
+    if (words := count_words(text, FEW_WORDS)) < FEW_WORDS:
+        drawn = state.text()
+        if count_words(drawn, FEW_WORDS) >= (FEW_WORDS if words >= _NO_WORDS else _NO_WORDS):
+            text = drawn  # the text that scripts would draw stands in the page as data
+            content = replace(content, for_no_scripts=False)
+    for _, read in options.page_texts:
+        text = f"{text}\n\n{read}".strip()  # what OCR has read of a picture of the page
+    page["scripted"] = scripted and len(text) < _SCRIPTED_CHARS
+    page["needs_browser"] = signs.needs_browser("" if content.for_no_scripts else text)
+    page["login"] = login and not text
+    del held  # their objects are wanted no more
+    return _complete_page(text, options, page, lambda: anchors_of(content.region))
+
+
+def text_of_content(content: Content, head: Head, plain: bool) -> str:
+    """The region as Markdown or plain text. On pages of goods and teasers the pictures, whose descriptions repeat their
+    names, are left out; `images` lists them."""
+    return Writer(WriterOptions(head.base, plain, pictures=content.page_type not in SHOWCASES)).write(content.region)
+
+
+def _head_fields(head: Head) -> Json:
+    return {
+        "kind": "html",
+        "title": head.title,
+        "canonical": head.canonical,
+        "refresh": head.refresh,
+        "published": head.published,
+        "noindex": head.noindex,
+        "lang": head.lang,
+        "favicon": head.favicon,
+        "description": head.description[:_DESCRIPTION_CHARS],
+    }
+
+
+def _main_first(links: list[list[Any]], region: Any, head: Head, *, routes: bool) -> list[list[Any]]:
+    """The links of the content region, then the others, both in document order."""
+    main = {link[0] for link in links_of(region, region, head, routes=routes)}
+    flagged = [[url, anchor, url in main] for url, anchor, _ in links]
+    return sorted(flagged, key=lambda link: not link[2])
+
+
+def _complete_page(
+    text: str, options: ExtractOptions, page: Json, anchors: Callable[[], list[Anchor]] = lambda: []
+) -> Json:
+    text, removed = strip_invisible(_valid(text[:MAX_TEXT_CHARS]))
+    page["title"], in_title = strip_invisible(_valid(page["title"]))
+    page["invisible"] = removed + in_title
+    if "description" in page:
+        page["description"] = visible(page["description"])
+    page["content"] = text
+    page["hash"], near = simhash.both(text)
+    page["simhash"] = f"{near:016x}"
+    wish = PartWish(options.query or "", options.fragment, options.most_chars, options.most_sections)
+    return page | part_of(text, wish, anchors)
+
+
+def _valid(text: str) -> str:
+    """The text with lone surrogates replaced: JSON and PDF can contain them, UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode()

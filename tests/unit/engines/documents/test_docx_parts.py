@@ -1,0 +1,107 @@
+"""What python-docx leaves out of a .docx: insertions, controls, boxes, notes, numbers of lists, outline levels."""
+
+import io
+import zipfile
+from typing import Any
+
+import docx
+from docx.oxml import parse_xml
+
+from gateway.engines.documents.reader import read_document
+from gateway.engines.documents.word import W
+from tests.support.office_files import docx_file, saved
+
+SPACES = (
+    'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    ' xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    ' xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+)
+FOOTNOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes"
+
+
+def element(xml: str) -> Any:
+    return parse_xml(xml.replace(">", f" {SPACES}>", 1))
+
+
+def run(text: str, properties: str = "") -> str:
+    return f'<w:r>{properties}<w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def read(document: Any) -> str:
+    return read_document("docx", saved(document), plain=False).text
+
+
+def test_inserted_text_is_read_and_deleted_and_hidden_text_is_not() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("Deliver ")._p
+    paragraph.append(element(f"<w:ins>{run('forty')}</w:ins>"))
+    paragraph.append(element("<w:del><w:r><w:delText>thirty</w:delText></w:r></w:del>"))
+    paragraph.append(element(run(" secret", "<w:rPr><w:vanish/></w:rPr>")))
+    paragraph.append(element(f"<w:sdt><w:sdtContent>{run(' doors')}</w:sdtContent></w:sdt>"))
+    paragraph.append(element("<m:oMath><m:r><m:t>, x=2</m:t></m:r></m:oMath>"))
+    assert read(document) == "Deliver forty doors$, x=2$"
+
+
+def test_paragraphs_in_content_controls_and_text_boxes_are_read_once() -> None:
+    document = docx.Document()
+    box = f"<w:txbxContent><w:p>{run('In a box.')}</w:p></w:txbxContent>"
+    anchor = f"<mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback>"
+    document.add_paragraph("See the box.")._p.append(
+        element(f"<w:r><mc:AlternateContent>{anchor}</mc:AlternateContent></w:r>")
+    )
+    control = f"<w:sdt><w:sdtContent><w:p>{run('In a control.')}</w:p></w:sdtContent></w:sdt>"
+    document.element.body.insert(1, element(control))
+    assert read(document).split("\n\n") == ["See the box.", "In a box.", "In a control."]
+
+
+def test_a_text_box_in_a_cell_is_read_once_and_a_style_may_have_no_name() -> None:
+    document = docx.Document()
+    box = f"<w:txbxContent><w:p>{run('In a box.')}</w:p></w:txbxContent>"
+    anchor = f"<mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback>"
+    cell = document.add_table(1, 1).cell(0, 0).paragraphs[0]
+    cell._p.append(element(f"<w:r><mc:AlternateContent>{anchor}</mc:AlternateContent></w:r>"))
+    paragraph = document.add_paragraph("Below.", style="List Bullet")
+    name = paragraph.style.element.find(f"{W}name")
+    name.getparent().remove(name)
+    assert read(document).split("\n\n") == ["| In a box. |\n| --- |", "- Below."]
+
+
+def test_items_have_their_numbers_and_levels_and_headings_their_outline_level() -> None:
+    document = docx.Document()
+    document.add_paragraph("one", style="List Number")
+    document.add_paragraph("two", style="List Number")
+    document.add_paragraph("below", style="List Bullet 2")
+    heading = document.add_paragraph("Terms")
+    heading._p.get_or_add_pPr().append(element('<w:outlineLvl w:val="1"/>'.replace("/>", ">") + "</w:outlineLvl>"))
+    document.add_paragraph("no item", style="List Paragraph")
+    assert read(document) == "1. one\n2. two\n   - below\n\n## Terms\n\nno item"
+
+
+def test_footnotes_stand_at_the_end_behind_their_marks() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("A claim")
+    paragraph._p.append(element('<w:r><w:footnoteReference w:id="2"></w:footnoteReference></w:r>'))
+    paragraph.add_run(".")
+    notes = f'<w:footnotes {SPACES}><w:footnote w:id="2"><w:p>{run("Minutes, p. 17.")}</w:p></w:footnote></w:footnotes>'
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(saved(document))) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            content = old.read(name).decode("utf-8", "surrogateescape")
+            if name == "word/_rels/document.xml.rels":
+                link = f'<Relationship Id="rIdNotes" Type="{FOOTNOTES}" Target="footnotes.xml"/></Relationships>'
+                content = content.replace("</Relationships>", link)
+            new.writestr(name, content.encode("utf-8", "surrogateescape"))
+        new.writestr("word/footnotes.xml", notes)
+    text = read_document("docx", out.getvalue(), plain=False).text
+    assert text == "A claim[^1].\n\n[^1]: Minutes, p. 17."
+
+
+def test_styles_based_on_each_other_in_a_circle_end() -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(docx_file())) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "word/styles.xml":
+                content = content.replace(b'<w:basedOn w:val="Normal"/>', b'<w:basedOn w:val="Heading1"/>')
+            new.writestr(name, content)
+    assert "Goods" in read_document("docx", out.getvalue(), plain=False).text

@@ -1,0 +1,75 @@
+"""Jupyter notebooks are read as a person sees them: text, code in fences, and what the code printed."""
+
+import json
+from typing import Any
+
+import pytest
+
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.page import extract
+from gateway.engines.documents.sniff import kind_of, read
+
+KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+
+
+def notebook(*cells: dict[str, Any]) -> bytes:
+    return json.dumps({"cells": list(cells), "metadata": KERNEL, "nbformat": 4, "nbformat_minor": 5}, indent=1).encode()
+
+
+def code(source: str, *outputs: dict[str, Any]) -> dict[str, Any]:
+    return {"cell_type": "code", "execution_count": 1, "metadata": {}, "outputs": list(outputs), "source": source}
+
+
+@pytest.mark.parametrize("declared", ["application/json", "application/x-ipynb+json", "text/plain", ""])
+def test_cells_come_in_order_as_markdown(declared: str) -> None:
+    body = notebook(
+        {"cell_type": "markdown", "metadata": {}, "source": ["# Fitting a line\n", "\n", "Some *text*."]},
+        code("print(1)\nprint(2)", {"output_type": "stream", "name": "stdout", "text": ["1\n", "2\n"]}),
+        {"cell_type": "raw", "metadata": {}, "source": "as it is"},
+    )
+    page = extract(body, ExtractOptions("https://example.org/a.ipynb", content_type=declared))
+    assert page["title"] == "Fitting a line"
+    assert page["content"] == (
+        "# Fitting a line\n\nSome *text*.\n\n```python\nprint(1)\nprint(2)\n```\n\n"
+        "Output:\n\n```\n1\n2\n```\n\n```\nas it is\n```"
+    )
+
+
+def test_output_is_shown_as_a_terminal_shows_it_and_pictures_are_left_out_with_a_word() -> None:
+    stream = {"output_type": "stream", "name": "stdout"}
+    body = notebook(
+        code(
+            "fit()",
+            {**stream, "text": "epoch 1\repoch 2\n"},
+            {**stream, "text": "\x1b[31mdone\x1b[0m"},
+            {"output_type": "display_data", "metadata": {}, "data": {"image/png": "iVBO", "text/plain": "<Figure>"}},
+            {"output_type": "execute_result", "metadata": {}, "data": {"text/html": "<b>", "text/plain": ["a", "b"]}},
+            {"output_type": "error", "ename": "ValueError", "evalue": "bad", "traceback": ["\x1b[31m---"]},
+        ),
+        {"cell_type": "markdown", "metadata": {}, "source": "![plot](data:image/png;base64,AAAA) after"},
+    )
+    assert read("notebook", body, "", True)[1] == (
+        "fit()\n\nOutput:\n\nepoch 2\ndone\n\n[picture left out]\n\nOutput:\n\nab\n\nOutput:\n\nValueError: bad\n\n"
+        "![plot] (picture left out) after"
+    )
+
+
+def test_notebooks_of_the_third_format_are_read() -> None:
+    cells = [
+        {"cell_type": "heading", "level": 2, "source": "Part"},
+        {"cell_type": "code", "input": "1 + 1", "outputs": [{"output_type": "pyout", "text": "2"}]},
+    ]
+    body = json.dumps({"nbformat": 3, "metadata": {"name": "x"}, "worksheets": [{"cells": cells}]}).encode()
+    assert read("notebook", body, "", False) == ("Part", "## Part\n\n```\n1 + 1\n```\n\nOutput:\n\n```\n2\n```")
+
+
+@pytest.mark.parametrize("body", [b'{"nbformat": "4"}', b'{"nbformat": 4, "cells": 1}', b'{"a": "nbformat"}'])
+def test_json_that_is_no_notebook_stays_json(body: bytes) -> None:
+    kind = kind_of("application/json", body)
+    assert read(kind, body, "application/json", True)[1] == json.dumps(json.loads(body), indent=2)
+
+
+@pytest.mark.parametrize("value", [None, 1, "x", [], {}, [None], [{}], [{"cell_type": "code", "outputs": [1, {}]}]])
+def test_odd_cells_are_passed(value: object) -> None:
+    body = json.dumps({"nbformat": 4, "cells": value, "metadata": value}).encode()
+    read("notebook", body, "", False)

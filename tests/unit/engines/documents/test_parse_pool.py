@@ -1,0 +1,246 @@
+"""The pool of parse processes: one that dies fails its own job, and is replaced; all are dealt out by key."""
+
+import asyncio
+import io
+import os
+import resource
+import signal
+import time
+import zlib
+from asyncio.subprocess import Process
+from collections.abc import Callable
+from pathlib import Path
+
+import docx
+import pytest
+import uvloop
+
+from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.fetch.errors import FetchFailed
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.slow  # a parse process for each test
+
+OPTIONS = ExtractOptions(url="https://a.test/")
+PAGE = b"<html><body><p>A page with a sentence.</p></body></html>"
+
+
+async def _process_at_work(pool: ParsePool) -> Process:
+    """The process that reads a page now. Not an idle one: after a slow page, as on a busy machine, none is kept."""
+    await until(lambda: bool(pool._busy), 30)
+    return next(iter(pool._busy)).process
+
+
+async def test_processes_that_keep_dying_are_replaced_with_short_pauses() -> None:
+    pool = ParsePool(1)
+    try:
+        for death in range(1, 6):
+            reading = asyncio.create_task(pool.extract(PAGE, OPTIONS))
+            os.kill((await _process_at_work(pool)).pid, signal.SIGKILL)
+            with pytest.raises(FetchFailed, match="brought the parser down"):
+                await reading
+            assert (pool._restarts.wait_s > 0) == (death == 5)
+        assert (await pool.extract(PAGE, OPTIONS))["kind"] == "html"
+    finally:
+        await pool.close()
+
+
+@pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_an_idle_process_that_has_died_costs_no_page(make_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    async def read_behind_a_death() -> None:
+        pool = ParsePool(1)
+        try:
+            for _ in range(2):
+                assert (await pool.extract(PAGE, OPTIONS))["kind"] == "html"
+                (idle,) = pool._idle
+                os.kill(idle.process.pid, signal.SIGKILL)
+                await idle.process.wait()
+            assert (await pool.extract(PAGE, OPTIONS))["kind"] == "html"
+        finally:
+            await pool.close()
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        runner.run(asyncio.wait_for(read_behind_a_death(), 60))
+
+
+SLOW = (b"<html><body>" + b"<p>A page of very many paragraphs, each of which is looked at.</p>" * 85_000) + b"</body>"
+"""Takes seconds."""
+
+
+async def test_slow_pages_of_one_key_do_not_keep_another_key_waiting() -> None:
+    pool = ParsePool(2, job_limit_s=60)
+    order: list[str] = []
+
+    async def job(body: bytes, owner: str) -> None:
+        await pool.extract(body, OPTIONS, owner)
+        order.append(owner)
+
+    try:
+        flood = [asyncio.create_task(job(SLOW, "slow")) for _ in range(12)]
+        await until(lambda: pool._slots.waiting == 10, 10)
+        async with asyncio.timeout(60):
+            for _ in range(20):
+                await job(PAGE, "small")
+        assert order.index("small") <= 2 and order[-1] == "small", "at most the two pages being read come before it"
+        assert len(order) < 20 + 12, "the flood must still be running for this to say anything"
+        for task in flood:
+            task.cancel()
+        await asyncio.gather(*flood, return_exceptions=True)
+        assert len(pool._slots) == 0
+    finally:
+        await pool.close()
+
+
+async def test_a_key_that_is_alone_has_every_process() -> None:
+    pool = ParsePool(2, share=0.01)
+    try:
+        tasks = [asyncio.create_task(pool.extract(PAGE, OPTIONS, "one")) for _ in range(8)]
+        await until(lambda: len(pool._busy) == 2, 20)
+        async with asyncio.timeout(30):
+            pages = await asyncio.gather(*tasks)
+        assert {page["kind"] for page in pages} == {"html"}
+    finally:
+        await pool.close()
+
+
+async def test_a_process_that_read_a_slow_page_gives_way_and_is_replaced() -> None:
+    pool = ParsePool(1, job_limit_s=60)
+    try:
+        await pool.extract(PAGE, OPTIONS)
+        process = pool._idle[0].process
+        task = asyncio.create_task(pool.extract(SLOW, OPTIONS))
+        await until(lambda: os.getpriority(os.PRIO_PROCESS, process.pid) > 0, 30)
+        async with asyncio.timeout(60):
+            await task
+            await process.wait()
+        assert (await pool.extract(PAGE, OPTIONS))["kind"] == "html"
+    finally:
+        await pool.close()
+
+
+async def test_a_flood_goes_on_in_processes_of_low_priority_and_leaves_one_in_reserve_for_other_keys() -> None:
+    pool = ParsePool(1, job_limit_s=60)
+    try:
+        flood = [asyncio.create_task(pool.extract(SLOW, OPTIONS, "flood")) for _ in range(3)]
+        await until(lambda: bool(pool._idle) and any(each.is_slowed for each in pool._busy), 30)
+        reserve, slowed = pool._idle[0], next(iter(pool._busy))
+        await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED, timeout=60)
+        await until(lambda: pool._busy == {slowed}, 10)
+        assert pool._idle == [reserve], "the next page of the flood does not take it"
+        async with asyncio.timeout(60):
+            await pool.extract(PAGE, OPTIONS, "small")
+            assert reserve.jobs == 1
+            await asyncio.gather(*flood)
+            await slowed.process.wait()
+    finally:
+        await pool.close()
+
+
+async def test_a_page_that_waits_for_a_busy_machine_does_not_cost_its_process_the_priority() -> None:
+    pool = ParsePool(1)
+    try:
+        await pool.extract(PAGE, OPTIONS)
+        worker = pool._idle[0]
+        worker.process.send_signal(signal.SIGSTOP)
+        reading, end_s = asyncio.create_task(pool.extract(PAGE, OPTIONS)), time.monotonic() + 1.2
+        await until(lambda: time.monotonic() > end_s, 10)
+        worker.process.send_signal(signal.SIGCONT)
+        async with asyncio.timeout(30):
+            await reading
+        assert pool._idle == [worker] and not worker.is_slowed
+    finally:
+        await pool.close()
+
+
+async def test_a_process_in_reserve_has_imported_all_that_reads_pages() -> None:
+    pool = ParsePool(1, job_limit_s=60)
+    try:
+        async with asyncio.timeout(60):
+            flood = [asyncio.create_task(pool.extract(PAGE, OPTIONS, "flood")) for _ in range(2)]
+            await asyncio.gather(*flood)
+        await until(lambda: pool._warming is None, 30)
+        assert pool._idle and all(each.is_ready for each in pool._idle)
+    finally:
+        await pool.close()
+
+
+class _HastyPool(ParsePool):
+    def _cpu_limit_s(self, body: bytes) -> float:
+        return 0.02 if b"slow" in body[:100] else super()._cpu_limit_s(body)
+
+
+async def test_a_page_that_takes_too_much_cpu_time_is_given_up_and_the_next_one_is_read_at_once() -> None:
+    pool = _HastyPool(1)
+    slow = b"<html><body><p>slow" + b"<p>A page with a sentence." * 100_000
+    try:
+        for _ in range(6):
+            with pytest.raises(FetchFailed, match=r"takes longer than 0\.0 s to read"):
+                await pool.extract(slow, OPTIONS)
+            assert pool._restarts.wait_s == 0
+        assert (await pool.extract(PAGE, OPTIONS))["kind"] == "html"
+    finally:
+        await pool.close()
+
+
+def test_the_cpu_time_of_a_page_is_in_proportion_to_its_size() -> None:
+    pool = ParsePool(1)
+    assert pool._cpu_limit_s(PAGE) < 2.1
+    assert 4.5 < pool._cpu_limit_s(b" " * 5_000_000) <= 5.0
+    assert pool._cpu_limit_s(b"%PDF-1.7 " + b" " * 5_000_000) == 15
+
+
+def _pdf_of_words(count: int) -> bytes:
+    """A PDF of one page whose packed content shows a word so many times."""
+    content = zlib.compress(b"BT /F 9 Tf 9 TL 30 790 Td " + b"(words of a page) Tj T* " * count + b" ET")
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>"
+    objects = (
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        page,
+        b"<</Length %d/Filter/FlateDecode>>\nstream\n%s\nendstream" % (len(content), content),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    )
+    body = b"".join(b"%d 0 obj\n%s\nendobj\n" % (number, each) for number, each in enumerate(objects, 1))
+    return b"%PDF-1.7\n" + body + b"trailer\n<</Size 6/Root 1 0 R>>\nstartxref\n0\n%%EOF"
+
+
+async def test_a_pdf_that_takes_too_much_memory_is_given_up_and_the_next_page_is_read_at_once() -> None:
+    pool = ParsePool(1)
+    try:
+        for _ in range(2):
+            with pytest.raises(FetchFailed, match="needs more memory than one page may take") as failure:
+                await pool.extract(_pdf_of_words(2_000_000), OPTIONS)
+            assert failure.value.code == "too_large"
+            assert pool._restarts.wait_s == 0
+        assert (await pool.extract(_pdf_of_words(20), OPTIONS))["content"].count("words of a page") == 20
+    finally:
+        await pool.close()
+
+
+async def test_a_process_gives_back_what_a_large_page_took() -> None:
+    pool = ParsePool(1)
+    try:
+        await pool.extract(PAGE, OPTIONS)
+        (process,) = pool._idle
+        before = _resident_mb(process.process.pid)
+        await pool.extract(_long_docx(), OPTIONS)
+        assert pool._idle == [process]
+        await pool.extract(PAGE, OPTIONS)
+        assert _resident_mb(process.process.pid) < before + 16, (
+            "it has 29 MB more where nothing is given back, and its library takes 5"
+        )
+    finally:
+        await pool.close()
+
+
+def _long_docx() -> bytes:
+    document, out = docx.Document(), io.BytesIO()
+    for number in range(6_000):
+        document.add_paragraph(f"Paragraph {number} with ordinary words that make it a line or two long. " * 5)
+    document.save(out)
+    return out.getvalue()
+
+
+def _resident_mb(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize() / 1e6

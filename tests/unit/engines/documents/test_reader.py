@@ -1,0 +1,240 @@
+"""PDF and Office documents as Markdown: headings, lists, tables, pages; hostile and damaged ones are refused."""
+
+import io
+import random
+import zipfile
+
+import docx
+import openpyxl
+import pptx
+import pytest
+from PIL import Image
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
+
+from gateway.engines.documents.archive import MAX_ENTRIES
+from gateway.engines.documents.pdf import PdfWish
+from gateway.engines.documents.reader import archive_kind, page_range, read_document
+from gateway.engines.fetch.errors import FetchFailed
+from tests.support.office_files import docx_file, odt_file, pdf_file, pptx_file, saved, scanned_pdf, xlsx_file
+
+TABLE = [
+    (60.0, 700.0, 12.0, "Article"), (220.0, 700.0, 12.0, "Quantity"), (380.0, 700.0, 12.0, "Price"),
+    (60.0, 680.0, 12.0, "Copy paper"), (220.0, 680.0, 12.0, "10"), (380.0, 680.0, 12.0, "4.20"),
+    (60.0, 660.0, 12.0, "Ring binder"), (220.0, 660.0, 12.0, "6"), (380.0, 660.0, 12.0, "3.15"),
+    (60.0, 640.0, 12.0, "Pen"), (220.0, 640.0, 12.0, "2"), (380.0, 640.0, 12.0, "18.50"),
+]  # fmt: skip
+
+
+def picture() -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (40, 30), "white").save(out, "PNG")
+    return out.getvalue()
+
+
+def text(kind: str, body: bytes, *, plain: bool = False, pages: tuple[int, int] | None = None) -> str:
+    return read_document(kind, body, plain=plain, wish=PdfWish(pages)).text
+
+
+def test_a_docx_keeps_headings_lists_and_tables() -> None:
+    body = docx_file()
+    assert archive_kind(body) == "docx"
+    assert text("docx", body) == (
+        "# Harbour report\n\n# Goods\n\nThe crane is under repair.\n\n- rope\n- paint\n\n"
+        "| Article | Price |\n| --- | --- |\n| Rope\\|thin | 4.20 |"
+    )
+    assert "Article\tPrice" in text("docx", body, plain=True)
+
+
+def test_the_visible_sheets_of_an_xlsx_are_tables_of_their_values() -> None:
+    body = xlsx_file()
+    assert archive_kind(body) == "xlsx"
+    assert text("xlsx", body) == (
+        "## Stock\n\n| Article | Price | Sold |\n| --- | --- | --- |\n| Rope | 3.15 | TRUE |\n| Paint | 12 | FALSE |"
+    )
+
+
+def test_the_slides_of_a_pptx_are_marked_and_have_their_notes() -> None:
+    body = pptx_file()
+    assert archive_kind(body) == "pptx"
+    assert text("pptx", body) == ("<!-- slide 1 -->\n\n## Deliveries\n\n- rope\n- paint\n\nNotes: Mention the crane.")
+
+
+def test_an_odt_keeps_headings_lists_tables_and_spaces() -> None:
+    body = odt_file(
+        '<text:h text:outline-level="2">Goods</text:h>'
+        '<text:p>one<text:s text:c="2"/>two<text:line-break/>three</text:p>'
+        "<text:list><text:list-item><text:p>rope</text:p></text:list-item></text:list>"
+        '<table:table><table:table-row><table:table-cell table:number-columns-repeated="2"><text:p>a</text:p>'
+        "</table:table-cell></table:table-row></table:table>"
+    )
+    assert archive_kind(body) == "odt"
+    assert text("odt", body) == "## Goods\n\none  two\nthree\n\n- rope\n\n| a | a |\n| --- | --- |"
+
+
+def test_a_pdf_keeps_headings_tables_and_joins_lines_that_run_on() -> None:
+    body = pdf_file([[(60, 780, 24, "Harbour report"), (60, 740, 12, "All of it \\256 in one long sentence."), *TABLE]])
+    written = text("pdf", body)
+    assert written.startswith("# Harbour report\n\n")
+    assert "| Article | Quantity | Price |\n| --- | --- | --- |\n| Copy paper | 10 | 4.20 |" in written
+
+
+def test_pages_of_a_pdf_are_marked_and_can_be_chosen() -> None:
+    body = pdf_file([[(60, 780, 12, f"This is page {number} of the report")] for number in range(1, 6)])
+    assert text("pdf", body).count("<!-- page ") == 5
+    chosen = text("pdf", body, pages=(2, 3))
+    assert "page 2 of" in chosen and "page 3 of" in chosen and "page 1 of" not in chosen and "page 4 of" not in chosen
+    with pytest.raises(FetchFailed, match="has 5 pages"):
+        text("pdf", body, pages=(6, 7))
+    with pytest.raises(FetchFailed, match="has 5 pages"):
+        text("pdf", body, pages=(3, 2))
+
+
+def test_scanned_pages_are_named_and_get_the_text_that_ocr_read() -> None:
+    body = scanned_pdf(picture(), picture())
+    assert read_document("pdf", body, plain=False)[:3] == ("", "", (1, 2))
+    read = read_document("pdf", body, plain=False, wish=PdfWish(texts={2: "# Read"}))
+    assert read.scanned == (1,) and read.text == "<!-- page 1 -->\n\n<!-- page 2 -->\n\n# Read"
+
+
+def test_a_blank_page_is_no_scan() -> None:
+    body = pdf_file([[(60, 780, 12, "The first page")], [], [(60, 780, 12, "The last page")]])
+    assert not read_document("pdf", body, plain=False).scanned
+    with pytest.raises(FetchFailed, match="holds no text"):
+        text("pdf", pdf_file([[]]))
+
+
+def test_a_word_cut_by_a_line_s_end_is_put_together() -> None:
+    lines = [(60, 780, 12, "The harbour office explains the docu-"), (60, 765, 12, "ment to everybody who asks for it")]
+    assert "document to everybody" in text("pdf", pdf_file([lines]))
+
+
+def test_a_fragment_names_pages() -> None:
+    assert page_range("page=3-7") == (3, 7)
+    assert page_range("page=3") == (3, 3)
+    assert page_range("section") is None and page_range("page=-3") is None
+
+
+def archive(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in files.items():
+            made.writestr(name, content)
+    return out.getvalue()
+
+
+@pytest.mark.slow
+def test_an_archive_that_unpacks_to_too_much_is_refused() -> None:
+    bomb = archive({"word/document.xml": b"<a>" + b"x" * 20_000_000})
+    with pytest.raises(FetchFailed, match="unpacks to more") as refused:
+        text("docx", bomb)
+    assert refused.value.code == "too_large"
+    with pytest.raises(FetchFailed, match="unpacks to more"):
+        text("docx", archive({f"{number}.bin": b"" for number in range(MAX_ENTRIES + 1)}))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_an_archive_with_xml_entities_is_refused(encoding: str) -> None:
+    head = f"<!-- {'padding ' * 200_000} -->"
+    content = f'{head}<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'.encode(encoding)
+    with pytest.raises(FetchFailed, match="XML entities"):
+        text("docx", archive({"word/document.xml": content, "pad.bin": random.Random(1).randbytes(400_000)}))
+
+
+@pytest.mark.parametrize("kind", ["docx", "xlsx", "pptx", "odt", "pdf"])
+def test_a_damaged_document_is_refused_by_name(kind: str) -> None:
+    whole = {"docx": docx_file, "xlsx": xlsx_file, "pptx": pptx_file}.get(
+        kind, lambda: odt_file("<text:p>a</text:p>")
+    )()
+    with pytest.raises(FetchFailed, match="damaged"):
+        text(kind, whole[: len(whole) // 2])
+    with pytest.raises(FetchFailed, match="damaged"):
+        text(kind, b"%PDF-1.4 nothing" if kind == "pdf" else archive({"other.xml": b"<a/>"}))
+
+
+def test_another_archive_is_no_document() -> None:
+    assert archive_kind(archive({"readme.txt": b"hello"})) == ""
+    assert archive_kind(b"PK\x03\x04 nothing") == ""
+
+
+def test_merged_cells_have_their_text_in_their_first_place() -> None:
+    document = docx.Document()
+    table = document.add_table(4, 3)
+    for number, cell in enumerate(cell for row in table.rows for cell in row.cells):
+        cell.text = str(number)
+    table.cell(0, 0).merge(table.cell(0, 1)).text = "wide"
+    table.cell(1, 2).merge(table.cell(3, 2)).text = "high"
+    out = io.BytesIO()
+    document.save(out)
+    rows = [line.strip("| ").split(" | ") for line in text("docx", out.getvalue()).splitlines() if "---" not in line]
+    assert rows[0][0] == "wide" and [row[-1] for row in rows][:2] == ["2", "high"]
+    assert "high" not in str(rows[2:]) and rows[3][:2] == ["9", "10"]
+
+
+def test_a_cell_that_says_it_spans_a_billion_columns_takes_as_many_as_word_has() -> None:
+    body, wide = docx_file(), io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(body)) as old, zipfile.ZipFile(wide, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "word/document.xml":
+                data = data.replace(b"<w:tcPr>", b'<w:tcPr><w:gridSpan w:val="1000000000"/>')
+                assert b"gridSpan" in data
+            new.writestr(name, data)
+    assert "Rope" in text("docx", wide.getvalue())
+
+
+def test_an_xlsx_shows_percentages_as_such() -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["Roof", 0.125, 0.4])
+    book.active["B1"].number_format = "0.0%"
+    assert text("xlsx", saved(book), plain=True).splitlines()[-1] == "Roof\t12.5 %\t0.4"
+
+
+def test_a_pptx_s_hidden_slides_and_numbers_are_left_out_and_charts_are_tables() -> None:
+    deck = pptx.Presentation()
+    shown = deck.slides.add_slide(deck.slide_layouts[5])
+    shown.shapes.title.text = "Sales"
+    values = CategoryChartData()
+    values.categories = ["Q1", "Q2"]
+    values.add_series("North", (1.5, 2))
+    shown.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 900_000, 900_000, values)
+    hidden = deck.slides.add_slide(deck.slide_layouts[5])
+    hidden.shapes.title.text = "Hidden"
+    hidden._element.set("show", "0")
+    read = text("pptx", saved(deck))
+    assert read == "<!-- slide 1 -->\n\n## Sales\n\n|  | North |\n| --- | --- |\n| Q1 | 1.5 |\n| Q2 | 2 |"
+
+
+def test_an_odt_has_numbers_notes_and_boxes_and_no_deleted_text() -> None:
+    numbers = '<text:list-style style:name="L"><text:list-level-style-number text:level="1"/></text:list-style>'
+    note = (
+        "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Below.</text:p></text:note-body>"
+    )
+    items = "".join(f"<text:list-item><text:p>{item}</text:p></text:list-item>" for item in ("one", "two"))
+    body = odt_file(
+        f"{numbers}<text:tracked-changes><text:deletion><text:p>gone</text:p></text:deletion></text:tracked-changes>"
+        f"<text:p>A claim{note}</text:note> here.</text:p><text:list text:style-name='L'>{items}</text:list>"
+        "<text:p>Box:<draw:frame><draw:text-box><text:p>Boxed.</text:p></draw:text-box></draw:frame></text:p>"
+    )
+    assert text("odt", body).split("\n\n") == ["A claim[^1] here.", "1. one\n2. two", "Box:", "Boxed.", "[^1]: Below."]
+
+
+def test_text_boxes_in_text_boxes_of_an_odt_are_read_once_each() -> None:
+    body = "<text:p>0</text:p>"
+    for depth in range(1, 40):
+        body = f"<text:p>{depth}<draw:frame><draw:text-box>{body}</draw:text-box></draw:frame></text:p>"
+    assert text("odt", odt_file(body)).split("\n\n") == [str(depth) for depth in reversed(range(40))]
+
+
+@pytest.mark.parametrize(("form", "shown"), [("0.0%", "4.2 %"), ('0"%"', "0.042"), ("0\\%", "0.042")])
+def test_a_percent_sign_that_a_number_format_only_writes_multiplies_nothing(form: str, shown: str) -> None:
+    book = openpyxl.Workbook()
+    cell = book.active.cell(1, 1, 0.042)
+    cell.number_format = form
+    assert text("xlsx", saved(book)).split("\n")[-2] == f"| {shown} |"
+
+
+def test_the_wide_spaces_of_a_justified_line_are_no_columns() -> None:
+    row = [(60.0, 700.0, 12.0, "again"), (105.0, 700.0, 12.0, "with"), (143.0, 700.0, 12.0, "less")]
+    below = (60.0, 686.0, 12.0, "and then some more")
+    assert "again with less" in text("pdf", pdf_file([[*row, below]]))
