@@ -61,6 +61,11 @@ class Talk:
         self._new: list[Any] = []
         self._previous: str | None = None
         self.last = Turn(0, None)
+        self._key = server.key
+
+    def move_to(self, server: InProcessGateway, key: str) -> None:
+        """Go on with another gateway, or with another key."""
+        self._server, self._key = server, key
 
     async def say(self, text: str) -> Turn:
         """The answer to what a user says."""
@@ -96,7 +101,7 @@ class Talk:
         """The answer to a body."""
         async with (
             asyncio.timeout(LIMIT_S),
-            aiohttp.ClientSession(headers=self._server.headers) as session,
+            aiohttp.ClientSession(headers={"Authorization": f"Bearer {self._key}"}) as session,
             session.post(self._server.url + self._path, json=body) as answer,
         ):
             raw = await answer.read()

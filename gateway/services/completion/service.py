@@ -10,16 +10,18 @@ import hashlib
 import hmac
 import time
 import weakref
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
+from gateway.access.sealing import Sealer
 from gateway.domain import EventBatch, EventStream, Json, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.key_scrubber import scrub_keys
 from gateway.ports import ImageSource
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan, Target
-from gateway.services.completion.turns import Turn, TurnMemory
+from gateway.services.completion.turns import SealedStates, Turn, TurnMemory
 from gateway.wire.chat.answer import AnswerContext, normalise_answer
+from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.chat.request import image_parts, is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat.stream import ChatStream, require_json
 from gateway.wire.image_header import media_type
@@ -193,6 +195,8 @@ class CompletionService:
     def __init__(self, models: Sequence[ModelEntry], *, images: ImageSource | None, user_key: bytes) -> None:
         self._images = images
         self._memory = TurnMemory()
+        self.sealer: Callable[[], Sealer] | None = None
+        """Seals what clients carry; None: they carry nothing."""
         self.user_key = user_key
         self.models = tuple(models)
         self._by_name = {name: entry for entry in models for name in (entry.name, *entry.aliases)}
@@ -296,6 +300,10 @@ class CompletionService:
         options = attempt.target.options
         messages = turn.messages_for(attempt.maker, options.rules.thoughts)
         return to_upstream({**body, "messages": messages}, options, user=self.hashed_user(body, stats))
+
+    def carrier(self, owner: str, stats: RequestStats) -> Carrier:
+        """Hands the states of this request's answer to its client, the key `owner`, and reads those that it has."""
+        return SealedStates(self.sealer, owner, stats) if self.sealer is not None else NO_CARRIER
 
     def plan(self, name: str, maker: str = "") -> Plan:
         """The attempts for a model: its own upstreams, then those of its fallbacks. The upstream `maker` is asked

@@ -86,7 +86,7 @@ class HostedResponses:
         )
         hosted = {"mcp", search.tool["type"]} if search is not None else {"mcp"}
         try:
-            chat = to_chat({**body, "input": recent}, past, hosted)
+            chat = to_chat({**body, "input": recent}, past, hosted, self._search.carrier(context))
         except InvalidRequest:
             to_chat(body, earlier, hosted)  # names the item by its place in what the caller sent
             raise

@@ -91,7 +91,8 @@ class ResponsesHandler:
         if not native:
             refuse_unserved(approved_calls([*earlier, *body["input"]]), ())
         storing = self._storing(context, earlier)
-        chat = None if native else to_chat(body, earlier)
+        carrier = self._completions.carrier(context.caller.key_id, context.stats)
+        chat = None if native else to_chat(body, earlier, carrier=carrier)
         headers = _warning_headers(chat.dropped if chat is not None else [])
         stats, started_s = context.stats, time.perf_counter()
         stats.warnings += chat.warnings if chat is not None else []
@@ -102,12 +103,13 @@ class ResponsesHandler:
                 events = self._native.stream(body, earlier, stats, native_stream)
             else:
                 stream = ResponseStream(body, storing.put, chat.names)
+                stream.carrier = carrier
                 events = stream.run(self._completions.stream(chat.body, stats))
             return _streamed(stream, storing.stored(events), entry, stats, headers)
         if chat is None:
             response = await self._native.complete(body, earlier, stats)
         else:
-            response = from_chat(body, await self._completions.complete(chat.body, stats), chat.names)
+            response = from_chat(body, await self._completions.complete(chat.body, stats), chat.names, carrier)
         storing.put(response)
         await storing.finish()
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})
@@ -122,6 +124,7 @@ class ResponsesHandler:
         answer = self._hosted.answer(context, entry, earlier, wishes)
         headers = _warning_headers(answer.chat.dropped)
         stream = HostedStream(body, storing.put, answer.chat.names, model=entry.name, kinds=answer.kinds)
+        stream.carrier = self._completions.carrier(context.caller.key_id, context.stats)
         if body.get("stream"):
             return _streamed(stream, storing.stored(stream.run_hosted(answer.events)), entry, stats, headers)
         response = await stream.whole(answer.events)

@@ -32,6 +32,21 @@ _JOINED = ("text", "summary", "thinking", "data", "content", "signature")
 """Members of a piece of a list that later pieces of it go on, in streams."""
 
 
+class Carrier:
+    """How the states of a conversation's answers travel with its client. This one carries nothing."""
+
+    def sealed(self) -> str | None:
+        """The state of the answer so far, to be handed to the client; None where there is none."""
+        return None
+
+    def opened(self, token: Any) -> Json | None:
+        """The state that a client has handed back; None for anything else."""
+        return None
+
+
+NO_CARRIER = Carrier()
+
+
 def extras(message: Json) -> Json:
     """The members of a message or delta that are kept as they came."""
     return {name: value for name, value in message.items() if name not in _OF_MESSAGE}

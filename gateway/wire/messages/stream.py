@@ -18,6 +18,7 @@ from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import GatewayError, UpstreamError
 from gateway.wire import sse
 from gateway.wire.chat.calls import JsonEnd
+from gateway.wire.chat.kept import NO_CARRIER, Carrier, call_extras
 from gateway.wire.hosted_answer import CallPhase, ClientCall, HostedEvent, ReasoningPiece, TextPiece
 from gateway.wire.messages import object as objects
 from gateway.wire.messages.object import error_object, new_id
@@ -56,8 +57,9 @@ class Blocks:
     `broken_call`: the arguments of some call are not a JSON object; its `input` is empty then.
     """
 
-    def __init__(self, display: str | None) -> None:
+    def __init__(self, display: str | None, carrier: Carrier = NO_CARRIER) -> None:
         self._display = display
+        self._carrier = carrier
         self.is_whole = False
         self.content: list[Json] = []
         self.broken_call = False
@@ -157,7 +159,13 @@ class Blocks:
         if isinstance(key, int):
             self._arguments = JsonEnd(keeps_text=self.is_whole)
             name = (piece.get("function") or {}).get("name") or ""
-            block = {"type": "tool_use", "id": piece.get("id") or new_id("toolu"), "name": name, "input": {}}
+            block = {
+                **call_extras(piece),
+                "type": "tool_use",
+                "id": piece.get("id") or new_id("toolu"),
+                "name": name,
+                "input": {},
+            }
         elif key == "thinking":
             block = {"type": "thinking", "thinking": "", "signature": ""}
         else:
@@ -175,7 +183,7 @@ class Blocks:
         block = self.content[-1]
         if key == "thinking":
             block["thinking"] = "".join(self._text)
-            block["signature"] = new_id("sig")
+            block["signature"] = self._carrier.sealed() or new_id("sig")
             yield from self._delta({"type": "signature_delta", "signature": block["signature"]})
         elif isinstance(key, int):
             self._closed_calls.add(key)
@@ -229,11 +237,11 @@ class MessageStream:
     `message` is the message so far.
     """
 
-    def __init__(self, body: Json, input_tokens: int) -> None:
+    def __init__(self, body: Json, input_tokens: int, carrier: Carrier = NO_CARRIER) -> None:
         self._stops: list[str] = body.get("stop_sequences") or []
         self.message = objects.new_message(body["model"])
         self.message["usage"] |= {"input_tokens": input_tokens, "output_tokens": 1}
-        self.blocks = Blocks(thinking_display(body))
+        self.blocks = Blocks(thinking_display(body), carrier)
         self._is_open = False
         self._is_refused = False
         self._finish_reason: str | None = None

@@ -14,6 +14,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.key_scrubber import scrub_keys
+from gateway.wire.chat.kept import NO_CARRIER, STATE, Carrier
 from gateway.wire.chat.request import OpenCalls
 from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
 from gateway.wire.responses.tools import (
@@ -176,7 +177,7 @@ _SHOWN_CHARS = 80
 """An id or type in an error text is cut here: it comes from the caller and may be megabytes long."""
 
 LEFT_OUT = frozenset({
-    "reasoning", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
+    "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
     "mcp_list_tools", "mcp_call", "mcp_approval_request", "mcp_approval_response", "program", "program_output",
 })  # fmt: skip
 """Items of thoughts and of tools that a server has run: their results are in the answers that followed. Chat has no
@@ -191,13 +192,21 @@ REFUSED: Mapping[str, str] = {
 """Items without which the model would forget or miss something, and the error for each."""
 
 
+_OF_CALL_ITEM = frozenset((
+    "id", "type", "status", "call_id", "name", "namespace", "arguments", "input", "role", "content", "function",
+    "caller", "created_by", "async",
+))  # fmt: skip
+
+
 class MessageBuilder:
     """`where` arguments are an item's path in the request, for errors and warnings.
 
     `settings`: `{reasoning?, text?}` of the last items that change them.
     """
 
-    def __init__(self, names: ToolNames) -> None:
+    def __init__(self, names: ToolNames, carrier: Carrier = NO_CARRIER) -> None:
+        self._carrier = carrier
+        self._state: Json | None = None  # of the assistant's message that follows
         self._names = names
         self._system: list[str] = []
         self._messages: list[Json] = []
@@ -249,6 +258,16 @@ class MessageBuilder:
     def _add_nothing(self, item: Json, where: str) -> None:
         pass
 
+    def _add_reasoning(self, item: Json, where: str) -> None:
+        """What its upstream must get back; its text is in there, too."""
+        self._state = self._carrier.opened(item.get("encrypted_content")) or self._state
+
+    def _with_state(self, message: Json) -> Json:
+        """An assistant's message with the state of the reasoning before it."""
+        if self._state is not None:
+            message[STATE], self._state = self._state, None
+        return message
+
     def _refuse(self, item: Json, where: str) -> None:
         raise InvalidRequest(REFUSED[item["type"]], param=f"{where}.type")
 
@@ -286,7 +305,7 @@ class MessageBuilder:
         last = self._messages[-1] if self._messages else {}
         message = self._caller if self._open else last if last.get("role") == "assistant" else None
         if message is None:
-            self._messages.append({"role": "assistant", "content": text})
+            self._messages.append(self._with_state({"role": "assistant", "content": text}))
         elif text:
             self._further.setdefault(id(message), (message, []))[1].append(text)
 
@@ -310,7 +329,9 @@ class MessageBuilder:
         function = {"name": self._names.name_of(ref), "arguments": arguments_of(item, kind)}
         if not self._open:
             self._begin_calls()
-        self._caller.setdefault("tool_calls", []).append({"id": call_id, "type": "function", "function": function})
+        kept = {n: v for n, v in item.items() if n not in _OF_CALL_ITEM} if kind in ("function", "custom") else {}
+        call = {**kept, "id": call_id, "type": "function", "function": function}
+        self._caller.setdefault("tool_calls", []).append(call)
         self._calls.add(call_id, function["name"])
         self._open += 1
 
@@ -318,7 +339,7 @@ class MessageBuilder:
         """Makes the last message, if the assistant's, or a new one the message of the calls."""
         if not self._messages or self._messages[-1]["role"] != "assistant":
             self._messages.append({"role": "assistant", "content": None})
-        self._caller = self._messages[-1]
+        self._caller = self._with_state(self._messages[-1])
         self._caller["content"] = self._caller["content"] or None
 
     def _add_output(self, item: Json, where: str) -> None:
@@ -375,6 +396,7 @@ _ADDERS: Mapping[str, Callable[[MessageBuilder, Json, str], None]] = {
     **dict.fromkeys(KIND_OF_CALL, MessageBuilder._add_call),
     **dict.fromkeys(KIND_OF_OUTPUT, MessageBuilder._add_output),
     **dict.fromkeys(LEFT_OUT, MessageBuilder._add_nothing),
+    "reasoning": MessageBuilder._add_reasoning,
     **dict.fromkeys(REFUSED, MessageBuilder._refuse),
 }
 """What adds an item of each type. Not bound methods on the builder: it would refer to itself, and keep all texts of the
@@ -433,7 +455,9 @@ def refuse_unkept(body: Json) -> None:
         )
 
 
-def to_chat(body: Json, history: list[Json], hosted: Collection[str] = ()) -> ChatRequest:
+def to_chat(
+    body: Json, history: list[Json], hosted: Collection[str] = (), carrier: Carrier = NO_CARRIER
+) -> ChatRequest:
     """The chat request of a checked request.
 
     `history` are the items before those of `body["input"]`. `hosted`: types of tools that the caller of this function
@@ -445,7 +469,7 @@ def to_chat(body: Json, history: list[Json], hosted: Collection[str] = ()) -> Ch
     chat = {name: value for name, value in body.items() if name not in _NOT_CHAT and value is not None}
     items = input_items(body)
     offered = offered_tools(declared_tools(body, [*history, *items]), hosted)
-    messages = MessageBuilder(offered.names)
+    messages = MessageBuilder(offered.names, carrier)
     _add_instructions(messages, body.get("instructions"))
     for item in history:
         messages.add(item, "previous_response_id")
