@@ -1,6 +1,6 @@
 """Translates a stream of chat chunks into a stream of responses events.
 
-Source: OpenAI API reference (Responses streaming) and Open Responses 2026-04-24, read 2026-11-21. Knows no HTTP.
+Source: OpenAI API reference (Responses streaming) and Open Responses 2026-04-24, read 2026-11-21.
 
 Theory of operation. `run` reads normal chat chunks and keeps the response object of the stream up to date. At any time
 at most one message or reasoning item is open; function calls stay open beside each other until the end.
@@ -22,15 +22,90 @@ set when an event is encoded, after every middleware, so that events which a mid
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
+from typing import Any
 
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError
 from gateway.wire import sse
+from gateway.wire.chat.kept import NO_CARRIER, Carrier, call_extras
 from gateway.wire.openai_error import failure_code, responses_error_object
 from gateway.wire.responses import object as objects
-from gateway.wire.responses.calls import StreamedCall
-from gateway.wire.responses.sent_items import SentItems
-from gateway.wire.responses.tool_names import ToolNames
+from gateway.wire.responses.tools import StreamedCall, ToolNames, call_items
+from gateway.wire.untrusted_json import list_in
+
+# --- sent items ---
+# Keeps what has left of a stream's output items, as masked: a failed response tells its caller what it has got.
+#
+# Source: openai-python's types of response events (3.52), read 2026-11-22.
+
+_PART_FIELDS = {
+    "output_text": ("content", "output_text", "text"),
+    "refusal": ("content", "refusal", "refusal"),
+    "reasoning_text": ("content", "reasoning_text", "text"),
+    "reasoning_summary_text": ("summary", "summary_text", "text"),
+}
+"""By the name in the middle of a delta's type: the list of the item that it is for, the part's type, and its field."""
+_FAILED_KINDS = ("web_search_call", "mcp_call")
+"""Items that end as `failed` where others end as `incomplete`."""
+_Place = tuple[int, str, int]
+
+
+class SentItems:
+    """One stream. Call `note` with the data of every event in the order in which they are sent, then `at_failure`."""
+
+    def __init__(self) -> None:
+        self._items: dict[int, Json] = {}
+        self._done: set[int] = set()
+        self._texts: dict[_Place, list[str]] = {}
+        self._notes: dict[_Place, list[Any]] = {}
+
+    def note(self, data: Json) -> None:
+        """Remember an event, `{type, output_index, …}`; others than those of items are ignored."""
+        kind: str = data["type"]
+        if kind.endswith(".delta"):
+            if isinstance(data.get("delta"), str):
+                place = _place(data, kind[9:-6])
+                self._texts.setdefault(place, []).append(data["delta"])
+        elif kind == "response.output_text.annotation.added":
+            self._notes.setdefault(_place(data, "output_text"), []).append(data.get("annotation"))
+        elif kind in ("response.output_item.added", "response.output_item.done"):
+            index = data["output_index"]
+            self._items[index] = data["item"]
+            if kind.endswith("done"):
+                self._done.add(index)
+                for place in [each for each in self._texts if each[0] == index]:
+                    del self._texts[place]
+
+    def at_failure(self) -> list[Json]:
+        """The items in their order; those that were not finished have the text that was sent and say so."""
+        return [
+            item if index in self._done else self._unfinished(index, item)
+            for index, item in sorted(self._items.items())
+        ]
+
+    def _unfinished(self, index: int, item: Json) -> Json:
+        status = "failed" if item.get("type") in _FAILED_KINDS else "incomplete"
+        partial: Json = {**item, "status": status} if "status" in item else dict(item)
+        for place in sorted(each for each in self._texts if each[0] == index):
+            text, kind = "".join(self._texts[place]), place[1]
+            if kind in _PART_FIELDS:
+                name, part_type, field = _PART_FIELDS[kind]
+                part: Json = objects.text_part(text) if part_type == "output_text" else {"type": part_type, field: text}
+                if part_type == "output_text":
+                    part["annotations"] = self._notes.get(place, [])
+                partial[name] = [*(partial.get(name) or ()), part]
+            else:
+                for ending, field in (("_arguments", "arguments"), ("_input", "input")):
+                    if kind.endswith(ending):
+                        partial[field] = text
+        return partial
+
+
+def _place(data: Json, kind: str) -> _Place:
+    """`(output_index, kind, index of the part)`."""
+    part = data.get("summary_index") if "summary_index" in data else data.get("content_index")
+    index = data.get("output_index")
+    return (index if isinstance(index, int) else -1, kind, part if isinstance(part, int) else 0)
 
 
 class ResponseStream:
@@ -56,6 +131,7 @@ class ResponseStream:
         self._finish_reason: str | None = None
         self._usage: Json | None = None
         self.backend: Json | None = None
+        self.carrier = NO_CARRIER
         self._sent = SentItems()
         self._is_open = False
 
@@ -65,6 +141,11 @@ class ResponseStream:
             async for batch in chunks:
                 yield [event for chunk in sse.decoded(batch) for event in self._chunk_events(chunk)]
         yield list(self._ending())
+
+    def opening(self) -> list[Event]:
+        """The first events, where there was no chunk."""
+        self._is_open = True
+        return list(self._opening({}))
 
     def error_events(self, error: GatewayError) -> list[Event]:
         """`error`, then `response.failed` with what has left of the output, which is masked as it has left.
@@ -147,6 +228,8 @@ class ResponseStream:
         text["text"] = self._whole_text()
         yield self._event("response.reasoning_summary_text.done", {**part, "text": text["text"]})
         yield self._event("response.reasoning_summary_part.done", {**part, "part": dict(text)})
+        if (sealed := self.carrier.sealed()) is not None:
+            item["encrypted_content"] = sealed
         yield from self._close(item, status)
 
     def _text_events(self, text: str) -> Iterator[Event]:
@@ -193,6 +276,7 @@ class ResponseStream:
             yield from self._close_reasoning()
             yield from self._close_message()
             call = self._calls[index] = StreamedCall(self.names.ref_of(function.get("name") or ""), delta.get("id"))
+            call.item = {**call_extras(delta), **call.item}
             if not call.held:
                 yield from self._open(call.item)
         if arguments := function.get("arguments"):
@@ -254,3 +338,39 @@ class ResponseStream:
         final = {**self.response, "output": [self._copy(item) for item in self.response["output"]]}
         yield self._event(f"response.{status}", {"response": final})
         yield Event.from_bytes(sse.DONE)
+
+
+# --- whole answer ---
+# The response object of a whole chat answer.
+#
+# Source: OpenAI API reference (Responses) and the Open Responses specification 2026-04-24, read 2026-11-21.
+
+
+def from_chat(body: Json, answer: Json, names: ToolNames, carrier: Carrier = NO_CARRIER) -> Json:
+    """The response object for a request `body` and a normal `chat.completion`, of which the first choice is used.
+
+    `names` are those of the translated request (`request.to_chat`). A reasoning item carries what the upstream must get
+    back, and is there for that alone where the model has not shown its thoughts.
+    """
+    response = objects.new_response(body)
+    response["model"] = answer.get("model", response["model"])
+    choice: Json = (answer.get("choices") or [{}])[0]
+    message = choice.get("message") or {}
+    text, refusal = message.get("content") or "", message.get("refusal") or ""
+    calls = message.get("tool_calls") or []
+    output = response["output"]
+    sealed = carrier.sealed()
+    wants_sealed = "reasoning.encrypted_content" in list_in(body, "include")
+    if (reasoning := message.get("reasoning_content")) or (sealed and wants_sealed):
+        summary = [objects.summary_part(reasoning)] if reasoning else []
+        item = objects.reasoning_item(objects.new_id("rs"), "completed", summary)
+        output.append({**item, "encrypted_content": sealed} if sealed else item)
+    parts = [objects.text_part(text)] if text or not (refusal or calls) else []
+    parts += [objects.refusal_part(refusal)] if refusal else []
+    output += [objects.message_item(objects.new_id("msg"), "completed", [part]) for part in parts]
+    output += call_items(names, calls)
+    objects.finish(response, choice.get("finish_reason"), answer.get("usage"), choice.get("provider_specific_fields"))
+    for name in ("system_fingerprint", "service_tier"):
+        if answer.get(name) is not None:
+            response[name] = answer[name]
+    return response
