@@ -32,11 +32,11 @@ BUDGETS = {
     "runtime": 1340,
     "sanitize": 6137,
     "schemas": 247,
-    "services": 3342,
+    "services": 3244,
     "shared_state": 1101,
     "tests": 44130,
     "top": 710,
-    "web": 3347,
+    "web": 3289,
     "wire": 5727,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
