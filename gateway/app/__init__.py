@@ -53,6 +53,7 @@ from gateway.web.handlers.models import ModelsHandler
 from gateway.web.handlers.ops import OpsPages
 from gateway.web.handlers.responses import ResponsesHandler
 from gateway.web.in_flight import InFlight
+from gateway.web.masking_maps import MaskingMaps
 from gateway.web.request_log import Recorder
 from gateway.web.server.runner import CertificateWatch, application, same_application
 from gateway.web.state import SERVER_STATE, ServerState, client_address
@@ -99,6 +100,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     server = replace(
         _server_state(config, table, sanitizer, shared, metrics),
         budgets=budgets,
+        masking_maps=MaskingMaps(shared.responses, shared.sealer, config.shared.response_ttl_s),
         notes=lambda: [*shared.notes(), *filter(None, [deps.index.problem, certificate.problem()])],
     )
     app = application(server, config.server.max_body_bytes)

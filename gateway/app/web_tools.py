@@ -264,7 +264,7 @@ def _index(config: Config, backend: str) -> Index:
     if not url.startswith(("postgresql://", "postgres://")):
         raise InvalidRequest(f"index.postgres_url: {config.index.postgres_url} must hold a postgresql:// URL")
     # By name: without such an index, the import would only cost memory and time.
-    index: Index = importlib.import_module("gateway.engines.index.postgres.store").PostgresIndex(
+    index: Index = importlib.import_module("gateway.engines.index.postgres_index").PostgresIndex(
         url, max_pages=max_pages, ttl_days=ttl_days
     )
     return index

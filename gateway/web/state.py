@@ -17,6 +17,7 @@ from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.web.endpoints import EndpointTable
 from gateway.web.in_flight import InFlight
+from gateway.web.masking_maps import MaskingMaps
 from gateway.web.request_log import Recorder
 from gateway.wire.json_body import JsonLimits
 
@@ -78,7 +79,8 @@ def _random_bits() -> Callable[[int], int]:
 @dataclass(frozen=True, slots=True)
 class ServerState:
     """Made once by `app`. `allowed_origins`: pages that may call and read. `body_timeout_s`: time for one body.
-    `json_limits`: what a body may hold. `address_of`: a request's client. `budgets` None: keys have none. `notes`
+    `json_limits`: what a body may hold. `address_of`: a request's client. `budgets` None: keys have none.
+    `masking_maps`: what stored responses have beside them where values become placeholders. `notes`
     gives what the operator must mend in shared state and the index. `origin_is_checked`: the listener lets no page of
     another origin through (`own_host`).
 
@@ -95,6 +97,7 @@ class ServerState:
     metrics: Metrics
     recorder: Recorder
     budgets: Budgets | None = None
+    masking_maps: MaskingMaps | None = None
     notes: Callable[[], list[str]] = list
     allowed_origins: frozenset[str] = frozenset()
     origin_is_checked: bool = False

@@ -63,10 +63,11 @@ def join(answers: list[Json], images: list[Image], left: Sequence[str] = ()) -> 
 
 
 def reported(reports: list[Json], fields: Json, images: Sequence[Image], left: Sequence[str] = ()) -> Json:
-    """`{ocr, warnings?}` of the reports on the images, in order, `ocr` being `{low_confidence?, scripts?, warnings,
-    lines?}`; with several images each warning names its own, and the lines' `page` is its number among them. `fields`
-    may have warnings; `left` are more of them."""
+    """`{ocr, warnings?, uncertain?}` of the reports on the images, in order, `ocr` being `{low_confidence?, scripts?,
+    warnings, lines?}`; with several images each warning names its own, and the `page` of a line or of an uncertain word
+    is its number among them. `fields` may have warnings; `left` are more of them."""
     report: Json = {"warnings": list(left)}
+    uncertain: list[Json] = []
     for number, (one, image) in enumerate(zip(reports, images, strict=True), 1):
         where = f"page {image.page}: " if image.page else f"image {number}: " if len(reports) > 1 else ""
         report["warnings"] += [f"{where}{warning}" for warning in list_in(one, "warnings")]
@@ -77,8 +78,11 @@ def reported(reports: list[Json], fields: Json, images: Sequence[Image], left: S
             known += [script for script in one["scripts"] if script not in known]
         if isinstance(one.get("lines"), list):
             report.setdefault("lines", []).extend({**line, "page": number} for line in tables_in(one, "lines"))
+        pages = {"page": number} if len(reports) > 1 else {}
+        uncertain += [{**word, **pages} for word in tables_in(one, wire.UNCERTAIN)]
     warnings = [*(fields.get("warnings") or ()), *report["warnings"]]
-    return {wire.REPORT: report} | ({"warnings": warnings} if warnings else {})
+    told = {"warnings": warnings, wire.UNCERTAIN: uncertain[: wire.MAX_UNCERTAIN]}
+    return {wire.REPORT: report} | {name: each for name, each in told.items() if each}
 
 
 def worst(reasons: list[str | None]) -> str | None:
