@@ -32,12 +32,12 @@ BUDGETS = {
     "runtime": 1340,
     "sanitize": 6489,
     "schemas": 247,
-    "services": 3244,
+    "services": 3248,
     "shared_state": 1101,
     "tests": 44287,
     "top": 710,
-    "web": 3289,
-    "wire": 5727,
+    "web": 3422,
+    "wire": 5746,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
