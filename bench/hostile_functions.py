@@ -31,7 +31,7 @@ from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html import charset, dom, formulas, metadata, no_text, xhtml
+from gateway.engines.html import cleaning, encoding, head, tree
 from gateway.engines.index import query, rows, signals
 from gateway.engines.index.rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
@@ -73,7 +73,7 @@ def _word_pieces() -> Callable[[str], object]:
 
 
 def _parsed(make: Make, size: int) -> Any:
-    return dom.parse(make(size))
+    return tree.parse(make(size))
 
 
 def _trees() -> dict[str, Make]:
@@ -96,8 +96,8 @@ def _page(body: bytes) -> object:
     return extract(body, ExtractOptions(_URL, query="value of the text", links=True, images=True))
 
 
-def _head_of(root: Any) -> metadata.Head:
-    return metadata.read_head(root, _URL)
+def _head_of(root: Any) -> head.Head:
+    return head.read_head(root, _URL)
 
 
 def _written(root: Any, plain: bool = False) -> str:
@@ -105,7 +105,7 @@ def _written(root: Any, plain: bool = False) -> str:
 
 
 def _pruned(root: Any) -> None:
-    for step in (formulas.write_formulas, no_text.drop_code, dom.drop_furniture, dom.region_of):
+    for step in (cleaning.write_formulas, cleaning.drop_code, tree.drop_furniture, tree.region_of):
         step(root)
 
 
@@ -220,19 +220,19 @@ READERS: dict[str, Reader] = {
     "document of any XML": Reader(content.text_document, content.odd_documents(inputs.PAGES)),
     "hidden text of files": Reader(hostile_hidden.read, hostile_hidden.HIDDEN),
     "charset": Reader(content.encoded_text, _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
-    "charset of a header": Reader(lambda text: charset.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
-    "page sent as XML": Reader(xhtml.as_html, inputs.PAGES | inputs.TEXTS),
+    "charset of a header": Reader(lambda text: encoding.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
+    "page sent as XML": Reader(tree.as_html, inputs.PAGES | inputs.TEXTS),
     "head": Reader(_head_of, _trees(), _PAGE_SIZES),
     "structured data": Reader(content.structured, _structured_trees(), _PAGE_SIZES),
     "signs of scripts": Reader(content.signs, _trees(), _PAGE_SIZES),
     "data of scripts": Reader(content.state, inputs.TEXTS),
     "hidden parts": Reader(content.hidden, _trees(), _PAGE_SIZES),
-    "links": Reader(lambda root: metadata.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
+    "links": Reader(lambda root: head.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
     "pruning": Reader(_pruned, _trees(), _PAGE_SIZES),
     "blocks": Reader(content.comments, _trees(), _PAGE_SIZES),
     "markdown": Reader(_written, _trees(), _PAGE_SIZES),
     "plain text": Reader(partial(_written, plain=True), _trees(), _PAGE_SIZES),
-    "refresh": Reader(lambda text: metadata.refresh_target("1; url=" + text, _URL), inputs.TEXTS),
+    "refresh": Reader(lambda text: head.refresh_target("1; url=" + text, _URL), inputs.TEXTS),
     "fences": Reader(code_fences.closing, inputs.TEXTS),
     "excerpt": Reader(lambda text: excerpt.excerpt(text, "value of a text"), inputs.TEXTS),
     "passages": Reader(passages.passages, inputs.TEXTS),

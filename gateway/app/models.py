@@ -21,12 +21,10 @@ from gateway.engines.index.port import Index
 from gateway.engines.index.store import PageIndex
 from gateway.engines.index.vectors import PassageVectors
 from gateway.ports import CompletionUpstream, PagePictures
-from gateway.providers.embedded import OnDemandUpstream
-from gateway.providers.fan_out import FanOutUpstream
 from gateway.providers.local_embeddings import LocalEmbeddings
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.providers.prompted_tools import PromptedToolsUpstream
-from gateway.providers.queued import QueuedUpstream, queued_as_configured
+from gateway.providers.wrappers import FanOutUpstream, OnDemandUpstream, QueuedUpstream, queued_as_configured
 from gateway.sanitize.guardrail import Guardrail
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.services.completion.service import CompletionService, OwnModel

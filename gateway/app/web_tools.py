@@ -42,7 +42,7 @@ from gateway.engines.render.requests import Reach
 from gateway.errors import EngineMissing, InvalidRequest
 from gateway.mcp.tools import Searched, Tool, tool_table
 from gateway.ports import SearchProvider, WebEngine
-from gateway.providers.egress import DIRECT, egress_of
+from gateway.providers.http import DIRECT, egress_of
 from gateway.providers.mcp_client import McpClient, McpServerSettings
 from gateway.providers.search_table import REMOTE_PROVIDERS
 from gateway.providers.tavily import Tavily

@@ -26,11 +26,9 @@ from gateway.access.private_files import naming
 from gateway.cli.options import print_json_lines
 from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest
-from gateway.ocr.image.document_pages import open_document
-from gateway.ocr.image.overlay import draw_boxes
-from gateway.ocr.image.searchable_pdf import SearchablePdf
+from gateway.ocr.image.documents import SearchablePdf, draw_boxes, open_document
 from gateway.ocr.server.engine import OcrEngine
-from gateway.ocr.server.page_report import LOW_CONFIDENCE
+from gateway.ocr.server.report import LOW_CONFIDENCE
 from gateway.wire import ocr as wire
 
 MAX_DOCUMENT_BYTES = 200 * 1024 * 1024

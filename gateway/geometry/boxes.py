@@ -96,14 +96,12 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Region:
     """An area of the page and its kind: a label of the CDLA set (`text title figure figure_caption table table_caption
-    header footer reference equation`) or `code`; `score` 0..1; `pitch` of code's letters, in pixels; `edges`: the y of
-    the sides of a table's rows, where these are seen."""
+    header footer reference equation`) or `code`; `score` 0..1; `pitch` of code's letters, in pixels."""
 
     label: str
     rect: Rect
     score: float
     pitch: float = 0.0
-    edges: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +127,7 @@ class Table:
 @dataclass(slots=True)
 class PageBlock:
     """A block of the page in reading order: `label` is text, title, table, code, equation or image; `level` 1 to 6 for
-    titles; `table` for tables once read; `pitch` of code's letters, in pixels; `edges`: the y of the sides of a table's
-    rows, where these are seen."""
+    titles; `table` for tables once read; `pitch` of code's letters, in pixels."""
 
     label: str
     rect: Rect
@@ -138,7 +135,6 @@ class PageBlock:
     level: int = 0
     table: Table | None = None
     pitch: float = 0.0
-    edges: tuple[float, ...] = ()
 
 
 def no_such_pages(count: int) -> str:

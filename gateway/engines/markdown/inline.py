@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.fetch.urls import join
-from gateway.engines.markdown.block_names import BLOCKS
 
 _BREAK = "\ue000"
 """Marks a line break until blanks are collapsed; a private-use character, which pages hardly contain."""
@@ -198,3 +197,13 @@ def _is_power(element: Any, pieces: list[str]) -> bool:
 def _is_whole_link(image: Any) -> bool:
     link = image.getparent()
     return link.tag == "a" and len(link) == 1 and not f"{link.text or ''}{image.tail or ''}".strip()
+
+
+BLOCKS = frozenset(
+    {
+        "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dir", "div", "dl", "dt",
+        "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup",
+        "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody",
+        "td", "tfoot", "th", "thead", "tr", "ul", "caption", "listing", "xmp", "frameset", "noframes", "option",
+    }
+)  # fmt: skip

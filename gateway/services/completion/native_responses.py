@@ -110,8 +110,7 @@ class NativeResponses:
         return Plan([entry, *(other for other in others if _is_native(other))])
 
     def _sent(self, body: Json, earlier: list[Json], attempt: Attempt, stats: RequestStats) -> Json:
-        user = self._completions.hashed_user(body)
-        stats.user_hash = user or ""
+        user = self._completions.hashed_user(body, stats)
         return to_native(body, earlier, attempt.target.options, user)
 
     async def _inline_images(self, body: Json) -> None:

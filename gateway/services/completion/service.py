@@ -117,12 +117,13 @@ class CompletionService:
                         count_usage(state.usage, stats)
                 return
 
-    def hashed_user(self, body: Json) -> str | None:
-        """`user_` and 32 hex digits, an HMAC of the body's `user`; None when it has none."""
+    def hashed_user(self, body: Json, stats: RequestStats) -> str | None:
+        """`user_` and 32 hex digits, an HMAC of the body's `user`, noted for the log; None when it has none."""
         user = body.get("user")
         if not isinstance(user, str) or not user:
             return None
-        return "user_" + hmac.new(self.user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
+        stats.user_hash = "user_" + hmac.new(self.user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
+        return stats.user_hash
 
     async def inlined(self, urls: list[tuple[str, str]]) -> list[str]:
         """The images of `(url, path)` pairs as data URLs, in order. Raises InvalidRequest, `param` being the path."""
@@ -133,9 +134,7 @@ class CompletionService:
         return await inline_images(body, self._images)
 
     def _sent(self, body: Json, attempt: Attempt, stats: RequestStats) -> Json:
-        user = self.hashed_user(body)
-        stats.user_hash = user or ""
-        return to_upstream(body, attempt.target.options, user=user)
+        return to_upstream(body, attempt.target.options, user=self.hashed_user(body, stats))
 
     def plan(self, name: str) -> Plan:
         """The attempts for a model: its own upstreams, then those of its fallbacks. Raises ModelNotFound."""

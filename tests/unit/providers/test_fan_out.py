@@ -8,8 +8,8 @@ import pytest
 from gateway.config.settings import Upstream as UpstreamConfig
 from gateway.domain import RequestStats
 from gateway.errors import UpstreamError
-from gateway.providers.fan_out import FanOutUpstream
 from gateway.providers.openai_compat import OpenAICompatUpstream
+from gateway.providers.wrappers import FanOutUpstream
 from tests.support import upstream as up
 from tests.support.upstream import Upstream
 

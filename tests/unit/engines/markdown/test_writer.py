@@ -7,8 +7,8 @@ from gateway.engines.answer.tokens import bigrams, stem, terms
 from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.simhash import exact, near, simhash
-from gateway.engines.html.dom import parse
-from gateway.engines.markdown.block_names import BLOCKS
+from gateway.engines.html.tree import parse
+from gateway.engines.markdown.inline import BLOCKS
 from gateway.engines.markdown.writer import Writer, WriterOptions
 
 

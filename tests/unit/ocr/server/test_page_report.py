@@ -1,7 +1,7 @@
 """The report on a page: confidences, low confidence, warnings, scripts."""
 
 from gateway.geometry.boxes import Line, Rect
-from gateway.ocr.server.page_report import PageReport
+from gateway.ocr.server.report import PageReport
 
 
 def line(text: str, fit: float) -> Line:
