@@ -41,10 +41,9 @@ from gateway.mcp.arguments import Arguments
 from gateway.mcp.messages import Envelope, RpcFault, value_of
 from gateway.sanitize.scanner import Scanner, is_trivially_clean, plain_text_cut
 from gateway.sanitize.text import View
-from gateway.services.hosted_tools.citations import CitationFinder
-from gateway.services.hosted_tools.page_text import find_in
-from gateway.services.hosted_tools.sources import Sources
-from gateway.services.websearch import filters, result_budget
+from gateway.services.hosted_tools.citations import CitationFinder, Sources
+from gateway.services.hosted_tools.web_search import find_in
+from gateway.services.websearch import filters, results
 from gateway.wire import image_header, ocr, repaired_json, sse, text_slots, thinking
 from gateway.wire.json_body import BadJson, JsonBody, JsonLimits
 from gateway.wire.openai_error import error_object
@@ -151,7 +150,7 @@ def _argument_names(text: str) -> None:
 
 
 def _fitted(text: str) -> None:
-    result_budget.fit([{"raw_content": text} for _ in range(3)], max(300, len(text)))
+    results.fit([{"raw_content": text} for _ in range(3)], max(300, len(text)))
 
 
 def _cited(text: str) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Container
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from typing import cast
 
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret
 from gateway.config.settings import Config, Model, Upstream
@@ -18,8 +19,7 @@ from gateway.engines.embedding.model_file import is_installed
 from gateway.engines.embedding.process import EmbeddingProcess
 from gateway.engines.fetch.fetcher import Fetcher
 from gateway.engines.index.port import Index
-from gateway.engines.index.store import PageIndex
-from gateway.engines.index.vectors import PassageVectors
+from gateway.engines.index.vectors import PassageVectors, VectorStore
 from gateway.ports import CompletionUpstream, PagePictures
 from gateway.providers.local_embeddings import LocalEmbeddings
 from gateway.providers.openai_compat import OpenAICompatUpstream
@@ -28,8 +28,7 @@ from gateway.providers.wrappers import FanOutUpstream, OnDemandUpstream, QueuedU
 from gateway.sanitize.guardrail import Guardrail
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.services.completion.service import CompletionService, OwnModel
-from gateway.services.ocr.documents import DocumentLimits, Documents
-from gateway.services.ocr.images import ImageLoader, PixelWork
+from gateway.services.ocr.request import DocumentLimits, Documents, ImageLoader, PixelWork
 from gateway.services.ocr.service import OcrService
 from gateway.services.ocr.upstream import OcrAdapter
 from gateway.wire.chat.request import UpstreamOptions
@@ -47,14 +46,13 @@ def local_embedder(resources: AsyncExitStack) -> LocalEmbedder:
 def passage_vectors(
     config: Config, index: Index, embedder: LocalEmbedder, resources: AsyncExitStack
 ) -> PassageVectors | None:
-    """The vectors of the local index; None when it is not searched, or not by vectors, or is no SQLite file."""
+    """The vectors of the local index; None when it is not searched, or not by vectors."""
     is_searched = "local" in (config.search.provider, *config.search.fallback)
-    if not isinstance(index, PageIndex) or config.search.semantic == "off":
+    if config.search.semantic == "off" or not is_searched or not is_installed():
         return None
-    if not is_searched or not is_installed():
-        return None
-    vectors = PassageVectors(index, embedder.process)
-    index.on_stored = vectors.wake
+    store = cast(VectorStore, index)  # both implementations are
+    vectors = PassageVectors(store, embedder.process)
+    store.on_stored = vectors.wake
     resources.push_async_callback(vectors.close)
     return vectors
 
@@ -79,7 +77,7 @@ def completion_service(
             target = _embedded_target(kind, upstream, resources)
             length = settings.context_length or (CONTEXT_TOKENS if kind == "text" else 0)
             rows.append(ModelEntry(name, kind, (target,), free, settings.fallback, int(time.time()), length))
-    if EMBEDDING_MODEL not in configured and config.local_embedding.enabled:
+    if EMBEDDING_MODEL not in configured and config.local_embedding.enabled and is_installed():
         rows.append(_local_embeddings(config, embedder, configured))
     return CompletionService(rows, images=images, user_key=load_or_create_secret(config.state_dir / USER_HASH_KEY))
 

@@ -54,8 +54,7 @@ from gateway.services.hosted_tools.web_search import SearchSettings
 from gateway.services.ocr.service import OcrService, OwnOcr
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
 from gateway.web.handlers.file_parts import ReadText
-from gateway.web.handlers.hosted_mcp import HostedMcp, McpServerEntry
-from gateway.web.handlers.hosted_search import HostedSettings
+from gateway.web.handlers.hosted_search import HostedMcp, HostedSettings, McpServerEntry
 
 
 def page_renderer(config: Config, fetcher: Fetcher, slots: HostSlots, resources: AsyncExitStack) -> Renderer | None:
@@ -265,7 +264,7 @@ def _index(config: Config, backend: str) -> Index:
     if not url.startswith(("postgresql://", "postgres://")):
         raise InvalidRequest(f"index.postgres_url: {config.index.postgres_url} must hold a postgresql:// URL")
     # By name: without such an index, the import would only cost memory and time.
-    index: Index = importlib.import_module("gateway.engines.index.postgres.store").PostgresIndex(
+    index: Index = importlib.import_module("gateway.engines.index.postgres_index").PostgresIndex(
         url, max_pages=max_pages, ttl_days=ttl_days
     )
     return index

@@ -125,8 +125,11 @@ def run(data: bytes, options: OcrOptions, out: TextIO = sys.stdout, notes: TextI
                 continue
             if options.as_json:
                 print_json_lines([{"page": number, "text": text, "ocr": engine.report(details=True)}], out)
-            for warning in engine.report()["warnings"]:
+            report = engine.report()
+            for warning in report["warnings"]:
                 notes.write(f"page {number}: {warning}\n")
+            for word in report.get(wire.UNCERTAIN, ()):
+                notes.write(f"page {number}: uncertain: {word['text']} may be {' or '.join(word['alternatives'])}\n")
             if options.overlay is not None:
                 lines = engine.report(details=True)["lines"]
                 unsure = [line["box"] for line in lines if line["confidence"] < LOW_CONFIDENCE]

@@ -84,7 +84,7 @@ def _add_text_commands(parsers: Parsers) -> None:
         help="show what the sanitizer finds in a text",
     )
     clean.add_argument("file", metavar="FILE", nargs="?", default="-", help="default: -, standard input")
-    clean.add_argument("--profile", choices=("balanced", "strict"))
+    clean.add_argument("--profile", choices=("balanced", "strict", "reversible"))
     clean.add_argument("--check", action="store_true", help="exit with 1 if a value would be masked in a request")
     add_json_option(clean)
     clean.set_defaults(command=_sanitize)

@@ -380,7 +380,7 @@ ENTITIES = (
 
 @dataclass(frozen=True, slots=True)
 class SanitizeActions:
-    """For each direction, entity -> action (`block`, `redact`, `flag`, `off`); overrides the profile's."""
+    """For each direction, entity -> action (`block`, `redact`, `replace`, `flag`, `off`); overrides the profile's."""
 
     requests: Mapping[str, str] = field(default_factory=dict)
     responses: Mapping[str, str] = field(default_factory=dict)
@@ -397,7 +397,8 @@ class SanitizePattern:
 @dataclass(frozen=True, slots=True)
 class Sanitize:
     """What is inspected, and what is done with findings. `routes`: only the web tools by default, since masking a chat
-    changes what a model reads and writes, which an operator must want."""
+    changes what a model reads and writes, which an operator must want. `restore_tools`: the caller's tools in whose
+    arguments placeholders become values again, all of them or none."""
 
     requests: bool = True
     responses: bool = True
@@ -406,6 +407,7 @@ class Sanitize:
     actions: SanitizeActions = field(default_factory=SanitizeActions)
     patterns: tuple[SanitizePattern, ...] = ()
     allow_list: tuple[str, ...] = ()
+    restore_tools: bool | tuple[str, ...] = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,14 @@ from gateway.wire import repaired_json
 from gateway.wire.json_body import value_count
 from gateway.wire.retry_after import retry_after_s
 
+# How requests leave for one upstream, search provider or MCP server: through which proxy, and whom TLS trusts.
+#
+# The operator chooses both; no request and no variable of the environment does. For https the proxy is asked for a
+# tunnel (CONNECT, RFC 9110 section 9.3.6) and sees neither the key nor the request; for http it sees both. The
+# connection to the proxy itself is TLS where its address begins with https; the tunnel is TLS within TLS then, which
+# asyncio can since Python 3.11, and uvloop. The web fetcher uses none of this: it connects to addresses that it has
+# checked itself.
+
 
 @dataclass(frozen=True, slots=True)
 class Egress:

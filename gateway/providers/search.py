@@ -33,6 +33,11 @@ def alpha2(name: str | None) -> str | None:
     return codes[0] if codes else None
 
 
+# What a remote search provider found, in the one form that the web tools promise, whatever the provider sent.
+#
+# Adapters take fields as they are; here a field of another type becomes empty, an address that is no web address goes,
+# and a result without one goes with it. Pure; knows no provider.
+
 _WEB = re.compile(r"https?://[^\s/?#\\@\x00-\x1f\x7f]++([/?#][^\s\\\x00-\x1f\x7f]*+)?", re.IGNORECASE)
 _MAX_TITLE_CHARS = 1_000
 """Of a title, and of an image's description. Chosen: the budget of a result counts only texts; titles have at most a
@@ -334,6 +339,11 @@ def _retry_after_s(headers: Mapping[str, str]) -> float | None:
     reset = headers.get("X-RateLimit-Reset", "").partition(",")[0].strip()
     return float(reset) if reset.isdecimal() and len(reset) < 5 else None
 
+
+# What the adapters of remote search providers share: one site with one key, a probe, and queries with operators.
+#
+# An adapter names its `site` and its `probe_request`, and implements `_search`; `search` of ports.SearchProvider
+# puts what it found into the one form.
 
 PROBE_TIMEOUT_S = 5
 _PROBE_LIMIT_S = 10
