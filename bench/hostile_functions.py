@@ -19,7 +19,7 @@ from bench import hostile_hidden
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
 from gateway import schemas, trace
-from gateway.access.token_estimate import token_estimate
+from gateway.access.budgets import token_estimate
 from gateway.engines.answer import code_fences, excerpt, passages, tokens
 from gateway.engines.documents import simhash
 from gateway.engines.documents.feeds import read_sitemap

@@ -49,7 +49,7 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_SubParsersAction": "nor which of them holds the commands",
         "_choices_actions": "nor the help of each command",
     },
-    "cli.commands": {
+    "cli.main": {
         "_actions": "argparse tells the options of a parser in no public way",
         "_SubParsersAction": "nor which of them holds the commands",
     },
