@@ -27,7 +27,7 @@ from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.parse_worker import MAX_STACK_FRAMES
 from gateway.engines.documents.sniff import read
-from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
+from gateway.engines.embedding.worker import WordPiece, load_vocabulary
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
