@@ -23,10 +23,8 @@ from gateway.engines.crawl.page_loader import PageHelp, PageLoader
 from gateway.engines.crawl.relevance import Chooser
 from gateway.engines.crawl.site_folder import SiteFolder
 from gateway.engines.crawl.site_writer import SiteWriter
-from gateway.engines.documents.options import ExtractOptions
-from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool, shorten_in
 from gateway.engines.documents.pictures import PictureReader
-from gateway.engines.documents.shortening import shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots

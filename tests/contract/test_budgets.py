@@ -23,7 +23,7 @@ BUDGETS = {
     "config": 656,
     "console": 0,
     "embedded": 349,
-    "engines": 16912,
+    "engines": 16547,
     "geometry": 1180,
     "mcp": 1141,
     "ocr": 6855,

@@ -20,7 +20,7 @@ from gateway.engines.crawl.host_pauses import HostPauses
 from gateway.engines.crawl.page_loader import LoadedPage, PageLoader, empty_reason
 from gateway.engines.crawl.relevance import Interest
 from gateway.engines.documents import simhash as fingerprint
-from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.robots import ALLOW_ALL, Robots, RobotsCache
 from gateway.engines.fetch.urls import canonical, route_of

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from gateway.domain import ExtractRequest, Json
 from gateway.engines.crawl.page_loader import LoadedPage
-from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.urls import from_caller, parse_url
 

@@ -22,9 +22,8 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from gateway.domain import Json
-from gateway.engines.answer.foreign_stems import MARK
-from gateway.engines.answer.passages import Passage, each_passage
-from gateway.engines.answer.tokens import CJK, WORD, bigrams, fold, joined_name_parts
+from gateway.engines.answer.sections import Passage, each_passage
+from gateway.engines.answer.text import CJK, MARK, WORD, bigrams, fold, joined_name_parts
 from gateway.engines.embedding.embedder import DIMENSIONS, VECTOR
 from gateway.engines.index.candidates import Candidate, PageRow
 from gateway.engines.index.port import Turn

@@ -7,7 +7,7 @@ websearch-extract, which it recommends.
 from dataclasses import dataclass
 
 from gateway.domain import Json
-from gateway.engines.answer.shorten import shorten
+from gateway.engines.answer.excerpt import shorten
 
 MIN_SHARE_CHARS = 200
 """Least text of a page. Chosen: a short paragraph; at half a page's text says nothing, at double fewer pages of a large

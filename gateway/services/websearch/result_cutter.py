@@ -6,7 +6,7 @@ Naive form: `result_budget.fit`, which cuts to the same texts. Knows no process:
 from collections.abc import Awaitable, Callable
 
 from gateway.domain import Json
-from gateway.engines.answer.shorten import is_slow_to_cut, shorten
+from gateway.engines.answer.excerpt import is_slow_to_cut, shorten
 from gateway.services.websearch.result_budget import plan_cuts
 
 Shorten = Callable[[list[str], int, str], Awaitable[list[str]]]
