@@ -95,7 +95,9 @@ def web_fetcher(config: Config, docs_address: str) -> Fetcher:
     """The only client that opens URLs chosen by callers."""
     own = OwnListener(docs_address, reads_docs=config.reads_own_docs) if docs_address else None
     policy = AddressPolicy(config.web.allow_private, own)
-    return Fetcher(policy, config.web.user_agent, FetchLimits(max_bytes=config.web.max_page_bytes))
+    named = {each.host: {name: value.reveal() for name, value in each.headers.items()} for each in config.web.hosts}
+    limits = FetchLimits(max_bytes=config.web.max_page_bytes)
+    return Fetcher(policy, config.web.user_agent, limits, host_headers=named)
 
 
 def websearch_services(
