@@ -69,16 +69,23 @@ class _Findings:
         )
 
 
-def drop_hidden(root: Any) -> bool:
-    """Removes hidden elements and texts. True when what would hide too much of the page was ignored."""
-    body = root.find("body")
-    if body is None:
-        return False
+def styles_of(root: Any) -> Styles:
+    """The styles of a document, whose shadow trees are put in the place of what they hide."""
     trees = take_out(root)
     styles = Styles(root)
     for tree in trees:
         styles.read_sheets(tree.content, tree.host)
     put_in(trees)
+    return styles
+
+
+def drop_hidden(root: Any, known: Styles | None = None) -> bool:
+    """Removes hidden elements and texts. True when what would hide too much of the page was ignored. `known`: the
+    document's styles, if they were read before."""
+    body = root.find("body")
+    if body is None:
+        return False
+    styles = known or styles_of(root)
     found = _Search(root, styles).find()
     if not found.boxes and not found.texts:
         return styles.is_cut

@@ -10,6 +10,7 @@ from typing import Any
 
 from gateway.engines.fetch.urls import join
 from gateway.engines.html.head import PICTURES, picture_source
+from gateway.engines.html.tree import BLOCKS
 
 _BREAK = "\ufdd0"  # a line break, until blanks are collapsed; a code point that is no character of any text
 _OPEN = {"**": "\ufdd1", "*": "\ufdd3", "~~": "\ufdd5"}
@@ -317,13 +318,3 @@ def _is_power(element: Any, pieces: list[str]) -> bool:
 def _is_whole_link(image: Any) -> bool:
     link = image.getparent()
     return link.tag == "a" and len(link) == 1 and not f"{link.text or ''}{image.tail or ''}".strip()
-
-
-BLOCKS = frozenset(
-    {
-        "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dir", "div", "dl", "dt",
-        "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup",
-        "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody",
-        "td", "tfoot", "th", "thead", "tr", "ul", "caption", "listing", "xmp", "frameset", "noframes", "option",
-    }
-)  # fmt: skip

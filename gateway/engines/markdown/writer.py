@@ -12,8 +12,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.engines.html.tree import BLOCKS, PREFORMATTED
 from gateway.engines.markdown import tables
-from gateway.engines.markdown.inline import BLOCKS, MAX_DEPTH, Inline, InlineStyle, collapse
+from gateway.engines.markdown.inline import MAX_DEPTH, Inline, InlineStyle, collapse
 from gateway.engines.markdown.tables import code_text, language_of
 
 _LISTS = frozenset({"ul", "ol", "menu", "dir"})
@@ -93,7 +94,7 @@ class Writer:
         return text if self._plain else _BLOCK_START.sub(lambda mark: _guard(mark[0]), text)
 
     def _block(self, element: Any, tag: str, depth: int) -> list[str]:
-        if tag in ("pre", "listing", "xmp"):
+        if tag in PREFORMATTED:
             return self._code(element)
         if _HEADING.match(tag):
             return self._heading(element, int(tag[1]))
