@@ -3,6 +3,7 @@
 Runs in the parsing processes.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +14,7 @@ from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.models import BlockFeatures, BlockModel, Column, PageTypes, signals
 from gateway.engines.content.parts import in_comments, is_manual_link, own_text, parts_of
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.cleaning import drop_code, open_frames, write_formulas
+from gateway.engines.html.cleaning import drop_code, link_notes, open_frames, write_formulas
 from gateway.engines.html.head import PICTURES, Head, declares_article, declares_product
 from gateway.engines.html.hidden import drop_hidden, styles_of
 from gateway.engines.html.shapes import set_shapes
@@ -42,6 +43,7 @@ SHOWCASES = frozenset({"product", "listing", "collection"})
 """Types of pages that show goods or teasers, each with its name, picture and buttons. Measured on the development part
 of bench.extract: without the descriptions of pictures listing gains .024 of word F1, collection .019, product .009; the
 other types keep theirs."""
+_HEADING = re.compile(r"^h[1-6]$")
 _CELLS, _ITEMS = frozenset({"td", "th"}), frozenset({"li", "dt", "dd"})
 
 
@@ -59,7 +61,7 @@ class Content:
 @dataclass(frozen=True, slots=True)
 class PageMeasures:
     """A measured page: its blocks, their feature columns (none for a page with too many blocks), which blocks are
-    comments, the bits of page_parts of each, the words outside comments, the page's signals, the region from which it
+    comments, the bits of `parts` of each, the words outside comments, the page's signals, the region from which it
     was measured, whether it has scripts, whether it declares one product or an article, whether the rules of its
     `style` elements were ignored (see html.hidden), and whether it has only short texts for browsers without scripts
     (see html.no_text)."""
@@ -76,6 +78,7 @@ class PageMeasures:
     is_article: bool = False
     styles_ignored: bool = False
     for_no_scripts: bool = False
+    notes: Sequence[tuple[Any, Any]] = ()
 
     def evidence(self, types: dict[str, float]) -> PageEvidence:
         """Input of `select_blocks`. `types`: the probability of each page type."""
@@ -93,6 +96,7 @@ def measure_page(root: Any, head: Head) -> PageMeasures:
     set_shapes(root, styles)
     has_scripts = root.find(".//script") is not None
     for_no_scripts = drop_code(root)
+    notes = link_notes(root)
     scripted = has_scripts and not for_no_scripts  # scripts draw nothing of such a text
     region = region_of(root)
     head.semantic = region.semantic
@@ -116,6 +120,7 @@ def measure_page(root: Any, head: Head) -> PageMeasures:
         is_article=declares_article(head),
         styles_ignored=styles_ignored,
         for_no_scripts=for_no_scripts,
+        notes=notes,
     )
 
 
@@ -143,10 +148,23 @@ def prune_page(
         return Content(page.region, "", page.styles_ignored, page.for_no_scripts)
     kinds = types.probabilities(page.signals, head)
     keep = select_blocks(page.evidence(kinds), model.probabilities(page.columns))
+    _keep_notes(page, keep)
     body = root.find("body")
     body = root if body is None else body
     remove_others(body, [block for block, is_kept in zip(page.blocks, keep, strict=True) if is_kept])
     return Content(body, models.likeliest(kinds), page.styles_ignored, page.for_no_scripts)
+
+
+def _keep_notes(page: PageMeasures, keep: list[bool]) -> None:
+    """Keeps the notes of texts that are kept, and the heading above them; leaves those of others out."""
+    places = {block.element: at for at, block in enumerate(page.blocks)}
+    for box, mark in page.notes:
+        text = next((places[each] for each in mark.iterancestors() if each in places), None)
+        members = [places[each] for each in box.iter() if each in places]
+        for at in members:
+            keep[at] = text is not None and keep[text]
+        if members and keep[members[0]] and members[0] and _HEADING.match(page.blocks[members[0] - 1].element.tag):
+            keep[members[0] - 1] = True
 
 
 def remove_others(body: Any, content: Sequence[TextBlock]) -> None:

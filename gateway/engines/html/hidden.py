@@ -177,7 +177,7 @@ class _Search:
     def _judge(self, element: Any, found: _Findings) -> None:
         style = self._styles.of(element)
         own = self._styles.own(element)
-        if _hidden_by_attribute(element) and not self._is_displayed(element, style):
+        if _hidden_by_attribute(element) and not (self._is_displayed(element, style) or _is_only_form(element)):
             found.boxes[element] = False
         elif _hides_for_good(style):
             found.boxes[element] = not _hides_for_good(own)
@@ -405,6 +405,17 @@ def _hidden_by_attribute(element: Any) -> bool:
     if (value("aria-hidden") or "").strip().lower() == "true" or value("inert") is not None:
         return True
     return value("popover") is not None or (element.tag == "dialog" and value("open") is None)
+
+
+def _is_only_form(element: Any) -> bool:
+    """True for a `span` in a text that only `aria-hidden` hides, which the eye sees, and that has no other form for the
+    ear beside it: a formula drawn with letters."""
+    box = element.getparent()
+    if element.tag != "span" or box is None or box.tag != "span":
+        return False
+    if any(element.get(name) is not None for name in ("hidden", "inert", "popover", "style")):
+        return False
+    return text_size(box) == text_size(element) and not box.get("aria-label")
 
 
 def _is_at_most(value: float | None, bound: float) -> bool:

@@ -210,6 +210,8 @@ class Inline:
             pieces.append(_BREAK)
         elif tag in PICTURES:
             pieces.append(self._image(element))
+        elif tag == "note":
+            pieces.append(self._note(element))
         elif tag == "math":
             pieces.append(self._formula(element))
         elif depth > MAX_DEPTH:
@@ -279,6 +281,11 @@ class Inline:
             return None
         marks, text = re.match(r"(#{1,6} )?(.*)", block, re.DOTALL).groups("")  # type: ignore[union-attr]
         return f"{marks}[{text}]({target})"
+
+    def _note(self, element: Any) -> str:
+        """The mark of a footnote, or what stands before its text."""
+        mark = f"[{element.text}]" if self._plain else f"[^{element.text}]"
+        return mark if element.get("define") is None else f"{mark} " if self._plain else f"{mark}: "
 
     def _formula(self, element: Any) -> str:
         """TeX between dollar signs; its characters are no marks."""

@@ -20,7 +20,8 @@ from gateway.engines.markdown.tables import code_text, language_of
 _LISTS = frozenset({"ul", "ol", "menu", "dir"})
 _HEADING = re.compile(r"^h[1-6]$")
 _BLOCK_START = re.compile(
-    r"^(?:#{1,6}(?=\s|$)|[-+](?=\s|$)|>|\d{1,9}[.)](?=\s|$)|[=-]+(?= *$)|~~~|\[(?=[^\]]{1,999}\]:)|[-|:](?=[-|: ]+$))",
+    r"^(?:#{1,6}(?=\s|$)|[-+](?=\s|$)|>|\d{1,9}[.)](?=\s|$)|[=-]+(?= *$)|~~~|\[(?=[^\]^][^\]]{0,999}\]:)|"
+    r"[-|:](?=[-|: ]+$))",
     re.MULTILINE,
 )
 _CLOSING_SIGNS = re.compile(r"(?<= )(#+)$")
