@@ -23,7 +23,7 @@ BUDGETS = {
     "config": 677,
     "console": 0,
     "embedded": 367,
-    "engines": 16787,
+    "engines": 17353,
     "geometry": 1180,
     "mcp": 1171,
     "ocr": 6899,

@@ -363,6 +363,9 @@ def _is_opener(element: Any) -> bool:
         return False
     if element.tag in ("button", "summary"):
         return True
+    if element.tag == "label":  # of a check box, by whose state a style opens what follows
+        inputs = (*element.iter("input"), *element.itersiblings("input", preceding=True))
+        return any((each.get("type") or "").lower() in ("checkbox", "radio") for each in inputs)
     names = element.keys()
     return bool(names) and ("aria-expanded" in names or "onclick" in names or element.get("role") in ("button", "tab"))
 

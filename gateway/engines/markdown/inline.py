@@ -137,19 +137,15 @@ def _mark_pair(out: list[str], parts: list[str], pair: tuple[int, int]) -> None:
         closes = not _is_word(after[:1])
     if not core.strip() or core[:1].isspace() or core[-1:].isspace() or not (opens and closes):
         return
+    if not parts[start + 1] and parts[start:end].count(parts[start + 2]) > 1:
+        return
     last = next((at for at in range(start - 1, -1, -1) if out[at]), 0)
-    if last % 2 and parts[last] in _CLOSE.values():  # two runs of one sign would be read as one run
-        if mark == "~~" or _is_word(after[:1]):
-            return
-        mark = mark if out[last][-1] == "_" else mark.replace("*", "_")
-    elif mark == "*" and not _is_word(before[-1:]) and not _is_word(after[:1]):
-        beside = (
-            parts[start - 1] or start == 1,
-            parts[start + 1],
-            parts[end - 1],
-            parts[end + 1] or end + 2 == len(parts),
-        )
-        mark = mark if all(beside) else "_"  # beside other marks
+    if last % 2 and (parts[last] in _CLOSE.values() or _is_word(after[:1])):  # its marks and these would be one run
+        return
+    if not parts[end - 1 if end - 1 > start + 1 else start + 1] and _is_word(after[:1]):
+        return
+    if not parts[end + 1] and end + 2 < len(parts) and (_is_word(before[-1:]) or parts[end + 2] in _OPEN.values()):
+        return
     out[start], out[end] = lead + mark, mark + trail
     out[start + 1] = out[start + 1][len(lead) :]
     out[end - 1] = out[end - 1][: len(out[end - 1]) - len(trail)]
