@@ -27,7 +27,9 @@ def test_a_character_that_its_word_cannot_hold_is_settled_without_a_doubt(read: 
     assert settle(read, seconds(read, second)) == (settled, [])
 
 
-@pytest.mark.parametrize("read", ["5,50|", "1,50!", "v1beta1", "0x0f", "c0ffee", "b0b", "H2O", "A4", "| 5 |", "1|2", "l"])
+@pytest.mark.parametrize(
+    "read", ["5,50|", "1,50!", "v1beta1", "0x0f", "c0ffee", "b0b", "H2O", "A4", "| 5 |", "1|2", "l"]
+)
 def test_what_a_word_may_hold_stays_as_it_was_read(read: str) -> None:
     assert settle(read, seconds(read, "?")) == (read, [])
 
