@@ -1,6 +1,7 @@
 """Reversible masking over HTTP: what a model sees, what the caller gets back, what never leaves."""
 
 import asyncio
+import itertools
 from typing import Any
 
 import aiohttp
@@ -109,7 +110,7 @@ async def test_a_history_that_is_sent_again_keeps_its_placeholders(
         _, data, _ = await ask(server, messages=messages)
         messages.append(data["choices"][0]["message"])
     sent = [each.body["messages"] for each in upstream.seen]
-    for earlier, later in zip(sent, sent[1:], strict=False):
+    for earlier, later in itertools.pairwise(sent):
         assert later[: len(earlier)] == earlier
     assert MAIL not in str(sent) and messages[-1]["content"].endswith("user5@posthaus.org")
 
