@@ -25,7 +25,7 @@ from gateway.engines.fetch import robots
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.urls import canonical, join, parse_url
-from gateway.engines.html.charset import decode
+from gateway.engines.html.encoding import decode
 from gateway.errors import GatewayError, InvalidRequest, UpstreamError
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import orjson
 
 from bench import hostile_inputs as inputs
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.domain import Event, Json
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner

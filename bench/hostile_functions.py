@@ -31,21 +31,19 @@ from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html import charset, dom, formulas, metadata, no_text, xhtml
+from gateway.engines.html import cleaning, encoding, head, tree
 from gateway.engines.index import query, rows, signals
 from gateway.engines.index.rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
-from gateway.mcp.envelope import Envelope, value_of
-from gateway.mcp.messages import RpcFault
+from gateway.mcp.messages import Envelope, RpcFault, value_of
 from gateway.sanitize.scanner import Scanner, is_trivially_clean, plain_text_cut
 from gateway.sanitize.text import View
-from gateway.services.hosted_tools.citations import CitationFinder
-from gateway.services.hosted_tools.page_text import find_in
-from gateway.services.hosted_tools.sources import Sources
-from gateway.services.websearch import filters, result_budget
+from gateway.services.hosted_tools.citations import CitationFinder, Sources
+from gateway.services.hosted_tools.web_search import find_in
+from gateway.services.websearch import filters, results
 from gateway.wire import image_header, ocr, repaired_json, sse, text_slots, thinking
 from gateway.wire.json_body import BadJson, JsonBody, JsonLimits
 from gateway.wire.openai_error import error_object
@@ -74,7 +72,7 @@ def _word_pieces() -> Callable[[str], object]:
 
 
 def _parsed(make: Make, size: int) -> Any:
-    return dom.parse(make(size))
+    return tree.parse(make(size))
 
 
 def _trees() -> dict[str, Make]:
@@ -97,8 +95,8 @@ def _page(body: bytes) -> object:
     return extract(body, ExtractOptions(_URL, query="value of the text", links=True, images=True))
 
 
-def _head_of(root: Any) -> metadata.Head:
-    return metadata.read_head(root, _URL)
+def _head_of(root: Any) -> head.Head:
+    return head.read_head(root, _URL)
 
 
 def _written(root: Any, plain: bool = False) -> str:
@@ -106,7 +104,7 @@ def _written(root: Any, plain: bool = False) -> str:
 
 
 def _pruned(root: Any) -> None:
-    for step in (formulas.write_formulas, no_text.drop_code, dom.drop_furniture, dom.region_of):
+    for step in (cleaning.write_formulas, cleaning.drop_code, tree.drop_furniture, tree.region_of):
         step(root)
 
 
@@ -152,7 +150,7 @@ def _argument_names(text: str) -> None:
 
 
 def _fitted(text: str) -> None:
-    result_budget.fit([{"raw_content": text} for _ in range(3)], max(300, len(text)))
+    results.fit([{"raw_content": text} for _ in range(3)], max(300, len(text)))
 
 
 def _cited(text: str) -> None:
@@ -221,19 +219,19 @@ READERS: dict[str, Reader] = {
     "document of any XML": Reader(content.text_document, content.odd_documents(inputs.PAGES)),
     "hidden text of files": Reader(hostile_hidden.read, hostile_hidden.HIDDEN),
     "charset": Reader(content.encoded_text, _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
-    "charset of a header": Reader(lambda text: charset.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
-    "page sent as XML": Reader(xhtml.as_html, inputs.PAGES | inputs.TEXTS),
+    "charset of a header": Reader(lambda text: encoding.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
+    "page sent as XML": Reader(tree.as_html, inputs.PAGES | inputs.TEXTS),
     "head": Reader(_head_of, _trees(), _PAGE_SIZES),
     "structured data": Reader(content.structured, _structured_trees(), _PAGE_SIZES),
     "signs of scripts": Reader(content.signs, _trees(), _PAGE_SIZES),
     "data of scripts": Reader(content.state, inputs.TEXTS),
     "hidden parts": Reader(content.hidden, _trees(), _PAGE_SIZES),
-    "links": Reader(lambda root: metadata.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
+    "links": Reader(lambda root: head.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
     "pruning": Reader(_pruned, _trees(), _PAGE_SIZES),
     "blocks": Reader(content.comments, _trees(), _PAGE_SIZES),
     "markdown": Reader(_written, _trees(), _PAGE_SIZES),
     "plain text": Reader(partial(_written, plain=True), _trees(), _PAGE_SIZES),
-    "refresh": Reader(lambda text: metadata.refresh_target("1; url=" + text, _URL), inputs.TEXTS),
+    "refresh": Reader(lambda text: head.refresh_target("1; url=" + text, _URL), inputs.TEXTS),
     "fences": Reader(code_fences.closing, inputs.TEXTS),
     "excerpt": Reader(lambda text: excerpt.excerpt(text, "value of a text"), inputs.TEXTS),
     "passages": Reader(passages.passages, inputs.TEXTS),

@@ -142,7 +142,8 @@ EventStream: TypeAlias = AsyncGenerator[EventBatch, None]
 
 
 class SearchRequest(NamedTuple):
-    """Arguments of `websearch-search`, checked and with defaults; see schemas/tools/search.json.
+    """Arguments of `websearch-search`, checked and with defaults; see schemas/tools/search.json. One with a date has no
+    `time_range`: `mcp.tools.search_request` drops it.
 
     A tuple because it is the key of the search cache: made, hashed and compared in a third of a dataclass's time.
     """
@@ -164,12 +165,10 @@ class SearchRequest(NamedTuple):
     exact_match: bool = False
 
     def days(self) -> tuple[date | None, date | None]:
-        """First and last day of the results, in UTC, each None when open; explicit dates override `time_range`."""
-        if self.start_date or self.end_date:
-            return self.start_date, self.end_date
+        """First and last day of the results, in UTC, each None when open."""
         if self.time_range:
             return datetime.now(UTC).date() - timedelta(days=_DAYS[self.time_range]), None
-        return None, None
+        return self.start_date, self.end_date
 
 
 _DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}

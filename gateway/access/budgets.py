@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 from gateway.access.rate_limits import LimitState
 from gateway.access.token_estimate import token_estimate
 from gateway.access.usage import NANO, PriceList, UsageBook, UsageKey, Used
-from gateway.config.server_settings import Limits
+from gateway.config.settings import Limits
 from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import BudgetSpent, NoPrice
 from gateway.metrics import Metrics

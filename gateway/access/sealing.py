@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from gateway.access.private_files import locked, make_private_folder, write_private
 from gateway.errors import EngineMissing, InvalidRequest
-from gateway.shared_state.redis_connection import RedisConnection
+from gateway.shared_state.redis_state import RedisConnection
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM

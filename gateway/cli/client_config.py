@@ -17,8 +17,7 @@ from gateway.cli.client_check import CheckPlan, check
 from gateway.cli.terminal import BAD, GOOD, Paint
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
-from gateway.config.server_settings import Server
-from gateway.config.settings import Config
+from gateway.config.settings import Config, Server
 from gateway.domain import TEXT_MODEL
 from gateway.embedded.llm_server import CONTEXT_TOKENS
 from gateway.embedded.servers import dev_key_path

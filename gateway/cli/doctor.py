@@ -25,11 +25,9 @@ from gateway.cli.keys import registry_of
 from gateway.cli.service_environment import service_unit
 from gateway.cli.terminal import BAD, GOOD, Paint
 from gateway.cli.unit_files import SEARCH, UnitFile
-from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment
-from gateway.config.loader import load_config
-from gateway.config.settings import Config
-from gateway.config.web_settings import McpServer
+from gateway.config.loader import ConfigError, load_config
+from gateway.config.settings import Config, McpServer
 from gateway.domain import OCR_MODEL, TEXT_MODEL
 from gateway.errors import GatewayError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 from gateway.access.private_files import naming
-from gateway.app.reading import open_reader
+from gateway.app.web_tools import open_reader
 from gateway.cli.argument_types import Parsers, add_depth_option, add_state_options
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config

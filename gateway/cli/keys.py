@@ -21,8 +21,7 @@ from gateway.cli.argument_types import (
 )
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
-from gateway.config.server_settings import Access
-from gateway.config.settings import Config
+from gateway.config.settings import Access, Config
 from gateway.domain import KEY_LIMITS, SCOPES, is_scope
 
 _SCOPES_HELP = f"{', '.join(SCOPES)}, or mcp:LABEL for an MCP server; repeat for several"

@@ -13,8 +13,8 @@ import sys
 from gateway.cli.argument_types import EX_CONFIG, Command
 from gateway.cli.commands import parser
 from gateway.cli.terminal import BAD, Paint
-from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment, read_environment
+from gateway.config.loader import ConfigError
 from gateway.errors import EngineMissing, GatewayError
 
 EX_FAILED, EX_UNAVAILABLE, EX_PIPE = 1, 69, 141

@@ -16,10 +16,9 @@ from typing import TextIO
 from gateway.access.private_files import naming
 from gateway.cli.argument_types import print_json_lines
 from gateway.errors import InvalidRequest
-from gateway.ocr.image.document_pages import open_document
-from gateway.ocr.image.overlay import draw_boxes
+from gateway.ocr.image.documents import draw_boxes, open_document
 from gateway.ocr.server.engine import OcrEngine
-from gateway.ocr.server.page_report import LOW_CONFIDENCE
+from gateway.ocr.server.report import LOW_CONFIDENCE
 from gateway.wire import ocr as wire
 
 MAX_DOCUMENT_BYTES = 200 * 1024 * 1024
@@ -117,8 +116,11 @@ def run(data: bytes, options: OcrOptions, out: TextIO = sys.stdout, notes: TextI
                 continue
             if options.as_json:
                 print_json_lines([{"page": number, "text": text, "ocr": engine.report(details=True)}], out)
-            for warning in engine.report()["warnings"]:
+            report = engine.report()
+            for warning in report["warnings"]:
                 notes.write(f"page {number}: {warning}\n")
+            for word in report.get(wire.UNCERTAIN, ()):
+                notes.write(f"page {number}: uncertain: {word['text']} may be {' or '.join(word['alternatives'])}\n")
             if options.overlay is not None:
                 lines = engine.report(details=True)["lines"]
                 unsure = [line["box"] for line in lines if line["confidence"] < LOW_CONFIDENCE]

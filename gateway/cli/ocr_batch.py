@@ -18,8 +18,7 @@ from gateway.access.private_files import naming
 from gateway.cli.ocr import end_progress, show_progress
 from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest
-from gateway.ocr.image.document_pages import open_document
-from gateway.ocr.image.searchable_pdf import SearchablePdf
+from gateway.ocr.image.documents import SearchablePdf, open_document
 from gateway.wire import ocr as wire
 
 FORMATS = ("md", "txt", "json", "csv", "pdf")

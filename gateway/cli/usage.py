@@ -16,8 +16,8 @@ from gateway.config.settings import Config
 from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest, StateUnavailable
 from gateway.shared_state.port import StateDown
-from gateway.shared_state.redis_connection import RedisConnection
-from gateway.shared_state.state_file import STATE_FILE
+from gateway.shared_state.redis_state import RedisConnection
+from gateway.shared_state.sqlite_state import STATE_FILE
 
 _COLUMNS = ("requests", "input_tokens", "cached_tokens", "output_tokens", "tool_calls", "spend")
 

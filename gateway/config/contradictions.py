@@ -10,8 +10,7 @@ from pathlib import Path
 
 import re2
 
-from gateway.config.sanitize_settings import ENTITIES
-from gateway.config.settings import Config
+from gateway.config.settings import ENTITIES, Config
 from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OWN_TOOLS_LABEL, TEXT_MODEL, WEB_TOOLS
 
 _EMBEDDED_KINDS = {TEXT_MODEL: "text", OCR_MODEL: "ocr", EMBEDDING_MODEL: "embedding"}

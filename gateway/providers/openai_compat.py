@@ -11,11 +11,10 @@ from contextlib import aclosing
 
 import orjson
 
-from gateway.config.model_settings import Upstream
+from gateway.config.settings import Upstream
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
-from gateway.providers.egress import egress_of
-from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer
+from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer, egress_of
 from gateway.wire import sse
 from gateway.wire.openai_error import upstream_error
 

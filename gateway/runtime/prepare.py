@@ -20,10 +20,9 @@ from typing import TypeVar
 
 from gateway.access.keys import KeyFile, KeyRequest
 from gateway.access.private_files import USER_HASH_KEY, write_private
-from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment
-from gateway.config.server_settings import Access
-from gateway.config.settings import Config
+from gateway.config.loader import ConfigError
+from gateway.config.settings import Access, Config
 from gateway.domain import SCOPES
 from gateway.embedded.servers import dev_key_path
 from gateway.errors import GatewayError

@@ -39,8 +39,8 @@ from dataclasses import dataclass
 import uvloop
 
 from gateway import __version__, logs
-from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment
+from gateway.config.loader import ConfigError
 from gateway.config.settings import Config
 from gateway.embedded.servers import EmbeddedServers, dev_key_path
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamUnavailable

@@ -30,7 +30,7 @@ import uvloop
 
 from gateway import logs
 from gateway.app import build_app, build_ops_app
-from gateway.config.certificate import loaded
+from gateway.config.loader import loaded
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded, EmbeddedServers
 from gateway.errors import GatewayError

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
-from gateway.config import sanitize_settings as config
+from gateway.config import settings as config
 from gateway.domain import Json
 from gateway.errors import EngineMissing, GatewayError, ModelNotFound, UpstreamRefused
 from gateway.ports import ChatModel

@@ -15,11 +15,11 @@ from typing import Any
 
 import orjson
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, SanitizerFailed
 from gateway.resilience.fair_queue import FairQueue
-from gateway.resilience.wanted_work import in_thread
+from gateway.resilience.single_flight import in_thread
 from gateway.sanitize.guardrail import Guardrail, GuardrailFailed
 from gateway.sanitize.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
 from gateway.sanitize.restoring import Restorer

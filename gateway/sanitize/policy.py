@@ -17,7 +17,7 @@ for an entity's certain and likely findings alike.
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.sanitize.text import GRADED, RANK
 
 Action: TypeAlias = Literal["block", "redact", "replace", "flag", "off"]

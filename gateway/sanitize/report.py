@@ -5,7 +5,7 @@ Uses the detectors only, not the guardrail. Shows at most the first four charact
 
 from dataclasses import replace
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.domain import Json
 from gateway.sanitize.policy import ActionTable, actions
 from gateway.sanitize.restoring import Placeholders

@@ -5,7 +5,7 @@ import re
 
 from gateway.cli.commands import parser
 from gateway.config.environment import Environment
-from gateway.config.server_settings import Ops, Server
+from gateway.config.settings import Ops, Server
 from tests.support.paths import ROOT
 
 RECIPE = re.sub(r"\\\n", " ", (ROOT / "Containerfile").read_text())

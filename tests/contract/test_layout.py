@@ -25,12 +25,12 @@ LEVELS = [
     },
     {
         "config", "mcp", "wire.chat", "services.websearch", "engines.html", "engines.markdown",
-        "ocr.image", "ocr.text", "ocr.layout",
+        "ocr.image", "ocr.text",
     },
     {
         "access", "embedded", "providers", "wire.responses", "sanitize.guardrail",
         "sanitize.policy", "sanitize.scanner", "engines.content",
-        "wire.messages", "wire.embeddings", "ocr.scripts",
+        "wire.messages", "wire.embeddings", "ocr.scripts", "ocr.code",
     },
     {
         "engines.documents", "engines.render", "engines.embedding", "ocr.server", "sanitize.slot_mask",
@@ -52,7 +52,7 @@ ENTRY_POINTS = {"runtime", "cli"}  # the only importers of app, beside tests
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "base"}
 OPTIONAL = {
     "lxml", "lxml_html_clean", "selectolax", "trafilatura", "pypdfium2", "markdown_it", "xllamacpp",
-    "rapid_layout", "onnxruntime", "PIL", "cv2", "numpy", "redis", "psycopg", "tesserocr", "docx", "openpyxl", "pptx",
+    "onnxruntime", "PIL", "cv2", "numpy", "redis", "psycopg", "tesserocr", "docx", "openpyxl", "pptx",
     "cryptography",
 }  # fmt: skip
 

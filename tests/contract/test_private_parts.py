@@ -53,6 +53,10 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_actions": "argparse tells the options of a parser in no public way",
         "_SubParsersAction": "nor which of them holds the commands",
     },
+    "engines.documents.slides": {
+        "_tc": "the element of a table's cell, whose runs have links that no public name tells",
+        "_txBody": "the element of a shape's text, for the same reason",
+    },
     "metrics": {
         "_upper_bounds": "a histogram's bounds: many amounts are counted in one go",
         "_sum": "the same",
@@ -69,7 +73,7 @@ TOUCHES: dict[str, dict[str, str]] = {
 DOCUMENTED = {"_replace", "_asdict", "_fields", "_field_defaults", "_make", "_exit"}
 """Public in spite of the underscore: named tuples (docs.python.org, collections) and `os._exit`."""
 
-PINNED = ("aiohttp", "aiohttp-sse", "prometheus-client", "google-re2")
+PINNED = ("aiohttp", "aiohttp-sse", "prometheus-client", "google-re2", "python-pptx")
 
 
 def is_private(name: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from gateway.config.web_settings import Web
+from gateway.config.settings import Web
 from gateway.domain import Json, WebCall
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.page_loader import PageHelp, PageLoader

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.access.keys import KeyFile, KeyRequest, KeyStore
 from gateway.access.rate_limits import Limiter
-from gateway.config.server_settings import Limits
+from gateway.config.settings import Limits
 from gateway.domain import Caller
 from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.rows import IndexedPage

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from operator import or_
 from typing import Any
 
-from gateway.engines.html.dom import FURNITURE_ROLES
-from gateway.engines.markdown.block_names import BLOCKS
+from gateway.engines.html.tree import FURNITURE_ROLES
+from gateway.engines.markdown.inline import BLOCKS
 
 _REMEMBERED = 8_192
 """Classes and ids, and parts of them, whose categories a process remembers, a few MB. Chosen: a site repeats some

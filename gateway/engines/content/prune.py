@@ -8,18 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
-from gateway.engines.content import block_model, blocks, page_types
-from gateway.engines.content.block_features import BlockFeatures, Column
-from gateway.engines.content.block_model import BlockModel
+from gateway.engines.content import blocks, models
 from gateway.engines.content.blocks import WORD, TextBlock
-from gateway.engines.content.comment_sections import in_comments, own_text
-from gateway.engines.content.declared_kinds import declares_article, declares_product
-from gateway.engines.content.manual_links import is_manual_link
-from gateway.engines.content.page_features import signals
-from gateway.engines.content.page_parts import parts_of
-from gateway.engines.content.page_types import PageTypes
+from gateway.engines.content.models import BlockFeatures, BlockModel, Column, PageTypes, signals
+from gateway.engines.content.parts import in_comments, is_manual_link, own_text, parts_of
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.dom import (
+from gateway.engines.html.cleaning import drop_code, open_frames, write_formulas
+from gateway.engines.html.head import Head, declares_article, declares_product
+from gateway.engines.html.hidden import drop_hidden
+from gateway.engines.html.tree import (
     drop_furniture,
     raw_text,
     region_of,
@@ -27,12 +24,7 @@ from gateway.engines.html.dom import (
     remove_apart,
     values_of,
 )
-from gateway.engines.html.formulas import write_formulas
-from gateway.engines.html.hidden import drop_hidden
-from gateway.engines.html.inline_frames import open_frames
-from gateway.engines.html.metadata import Head
-from gateway.engines.html.no_text import drop_code
-from gateway.engines.markdown.block_names import BLOCKS
+from gateway.engines.markdown.inline import BLOCKS
 
 MAX_BLOCKS = 12_000
 """A page with more blocks is not measured and loses only marked furniture. Chosen: 12,000 blocks with 132 features
@@ -106,7 +98,7 @@ def measure_page(root: Any, head: Head) -> PageMeasures:
     if not found or len(found) > MAX_BLOCKS:
         measures = PageMeasures(found, [], [], [], 0, [], region.element, scripted, styles_ignored=styles_ignored)
         return replace(measures, for_no_scripts=for_no_scripts)
-    page_types.read_credit(found, head)
+    models.read_credit(found, head)
     features = BlockFeatures(found, region.element, head, head.base)
     columns = features.columns()
     comments = in_comments(found)
@@ -133,15 +125,15 @@ def _signals(features: BlockFeatures, comments: list[bool], own_words: int, head
 
 def main_content(root: Any, head: Head) -> Content:
     """Removes everything but the content from the document, in place."""
-    return prune_page(root, measure_page(root, head), head, (block_model.load(), page_types.load()))
+    return prune_page(root, measure_page(root, head), head, (models.load_model(), models.load_types()))
 
 
 def prune_page(
-    root: Any, page: PageMeasures, head: Head, models: tuple[BlockModel | None, PageTypes | None]
+    root: Any, page: PageMeasures, head: Head, trained: tuple[BlockModel | None, PageTypes | None]
 ) -> Content:
     """Removes everything but the content from a measured document. Without a model, or for a page that was not
     measured, removes only what the page marks as furniture."""
-    model, types = models
+    model, types = trained
     if model is None or types is None or not page.columns:
         drop_furniture(root)
         return Content(page.region, "", page.styles_ignored, page.for_no_scripts)
@@ -150,7 +142,7 @@ def prune_page(
     body = root.find("body")
     body = root if body is None else body
     remove_others(body, [block for block, is_kept in zip(page.blocks, keep, strict=True) if is_kept])
-    return Content(body, page_types.likeliest(kinds), page.styles_ignored, page.for_no_scripts)
+    return Content(body, models.likeliest(kinds), page.styles_ignored, page.for_no_scripts)
 
 
 def remove_others(body: Any, content: Sequence[TextBlock]) -> None:

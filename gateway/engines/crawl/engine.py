@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from gateway.config.web_settings import Web
+from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, ExtractRequest, Json, Progress, WebCall
 from gateway.engines.crawl.crawler import Crawler, CrawlOutcome, CrawlPlan
 from gateway.engines.crawl.frontier import Scope

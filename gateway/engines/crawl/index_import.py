@@ -6,7 +6,7 @@ The pages are shared by all keys. The addresses of a folder's files are file:// 
 import asyncio
 from pathlib import Path
 
-from gateway.config.web_settings import Web
+from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, Json, Progress
 from gateway.engines.crawl.crawler import Crawler, CrawlPlan
 from gateway.engines.crawl.engine import EngineDeps, indexed_page

@@ -25,7 +25,7 @@ from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetched, Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.urls import canonical, route_of
-from gateway.engines.html.metadata import refresh_target
+from gateway.engines.html.head import refresh_target
 from gateway.engines.render.renderer import Renderer
 from gateway.wire.retry_after import retry_after_s
 

@@ -19,14 +19,10 @@ from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.part import PartWish, part_of
 from gateway.engines.documents.pdf import PdfWish
 from gateway.engines.documents.reader import KINDS, page_range, read_document
-from gateway.engines.html.charset import decode
-from gateway.engines.html.dom import first_elements, parse
-from gateway.engines.html.embedded_state import EmbeddedState
-from gateway.engines.html.holdable import holdable
-from gateway.engines.html.metadata import Head, images_of, links_of, read_head, title_from_url
-from gateway.engines.html.script_signs import FEW_WORDS, read_signs
-from gateway.engines.html.text_check import text_only
-from gateway.engines.html.xhtml import as_html, is_xml
+from gateway.engines.html.encoding import decode, text_only
+from gateway.engines.html.head import Head, images_of, links_of, read_head, title_from_url
+from gateway.engines.html.scripts import FEW_WORDS, EmbeddedState, read_signs
+from gateway.engines.html.tree import as_html, first_elements, holdable, is_xml, parse
 from gateway.engines.markdown.writer import Writer, WriterOptions
 
 MAX_TEXT_CHARS = 2_000_000

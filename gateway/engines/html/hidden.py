@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.engines.answer.hidden_share import hides_too_much
-from gateway.engines.html.dom import remove_all, text_size
-from gateway.engines.html.shadow_trees import put_in, take_out
 from gateway.engines.html.styles import (
     TRANSPARENT,
     Colour,
@@ -26,6 +24,7 @@ from gateway.engines.html.styles import (
     pixels,
     same,
 )
+from gateway.engines.html.tree import put_in, remove_all, take_out, text_size
 
 _AWAY_PX = 900.0  # from the screen's edge; the usual ways to hide move by 999 pixels and more
 _TINY_PX = 1.0

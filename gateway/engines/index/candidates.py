@@ -32,7 +32,11 @@ class PageRow(NamedTuple):
 
 
 class IndexReader(Protocol):
-    """Reads of one search. Every method raises what the store's driver raises."""
+    """Reads of one search. Every method raises what the store's driver raises. `large`: passages from which not all
+    with a word can be ranked in time (`affordable_terms`), but as many as `row_budget`."""
+
+    large: int
+    row_budget: int
 
     def passage_total(self, limit: int) -> int:
         """How many passages there are, not counted past `limit`."""
@@ -103,9 +107,8 @@ _MAX_CANDIDATES = 300
 """Passages that are ranked. Chosen: a page of a manual has up to 100 passages with a common word, and ten pages are
 wanted; at half, long pages push others out; at double, finding their pages costs as much as the search."""
 
-ROW_BUDGET = 4_000
 _MAX_RECOUNTED = _MAX_GROUPED = 4
-"""Rows that BM25 may rank in a large index, words counted once more within the caller's pages, and words that groups
+"""Words counted once more within the caller's pages, and words that groups
 are made of. Chosen for 60 ms of CPU at the 95th percentile over 100,000 pages (`bench.index`); double misses that.
 Measured with every index taken for a large one, 125 questions over two sets of documentation: MRR@10 .702 without a
 budget, .697 with this one, .683 with 3,000 rows, .625 with 6,000 rows of the rarest words alone, as before."""
@@ -161,7 +164,7 @@ class PassageCounts:
         """Word to the number of passages with it, at most the row budget and one."""
         wanted = list(words)
         if missing := [word for word in wanted if word not in self._counts]:
-            self._counts.update(self._reader.counts(missing, ROW_BUDGET + 1))
+            self._counts.update(self._reader.counts(missing, self._reader.row_budget + 1))
         return {word: self._counts[word] for word in wanted}
 
 
@@ -198,10 +201,10 @@ def affordable_terms(
     are no such groups, the newest passages that have any word are ranked: only then the second value is above 0. A word
     that is common in all may be rare among the pages that may be found, so a few such words are counted there.
     """
-    asked, left = _with_affordable_stems(asked, counter)
+    asked, left = _with_affordable_stems(asked, counter, reader.row_budget)
     counts = counter.of(asked.words)
-    for word in [word for word in asked.words if counts[word] > ROW_BUDGET][:_MAX_RECOUNTED]:
-        counts[word] = reader.count_visible(query, QueryTerms((word,), ()), ROW_BUDGET + 1)
+    for word in [word for word in asked.words if counts[word] > reader.row_budget][:_MAX_RECOUNTED]:
+        counts[word] = reader.count_visible(query, QueryTerms((word,), ()), reader.row_budget + 1)
     rarest = sorted(asked.words, key=lambda word: counts[word])
     groups: list[tuple[str, ...]] = []
     while rarest and counts[rarest[0]] <= left:
@@ -221,16 +224,16 @@ def affordable_terms(
     if groups:
         return replace(asked, needed=tuple(groups)), 0
     common = QueryTerms(tuple(rarest[:_MAX_RECOUNTED]), asked.pairs)
-    return common, reader.newest_after(query, common, ROW_BUDGET)
+    return common, reader.newest_after(query, common, reader.row_budget)
 
 
-def _with_affordable_stems(asked: QueryTerms, counter: PassageCounts) -> tuple[QueryTerms, int]:
+def _with_affordable_stems(asked: QueryTerms, counter: PassageCounts, budget: int) -> tuple[QueryTerms, int]:
     """The terms with the rarest of their stems, those in at most half of the row budget's passages, and what is left of
     the budget."""
     counts = counter.of([pair for pair in asked.pairs if pair.endswith(MARK)])
-    left, dear = ROW_BUDGET, set[str]()
+    left, dear = budget, set[str]()
     for stem in sorted(counts, key=counts.__getitem__):
-        if left - counts[stem] < ROW_BUDGET // 2:
+        if left - counts[stem] < budget // 2:
             dear.add(stem)
         else:
             left -= counts[stem]

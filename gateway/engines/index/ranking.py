@@ -213,8 +213,6 @@ def in_order(scores: Sequence[float], speaks: Sequence[bool]) -> list[float]:
     return shown
 
 
-LARGE_INDEX = 40_000
-"""Passages from which an index is a large one, in which not all passages with a word can be ranked."""
 _MAX_NAMED_PAGES = 100
 """Pages whose address and title are read. Chosen: results are at most 20, from the best pages whose rank is lowered by
 at most a third; at half, many copies of one page under other owners could use them up."""
@@ -270,9 +268,9 @@ def _hits(
 ) -> list[IndexHit]:
     """The best pages for the terms `asked` of the query's text, which the caller gave as `pasted`."""
     asked = whole_names(reader, query, asked)
-    total = reader.passage_total(LARGE_INDEX + 1)
+    total = reader.passage_total(reader.large + 1)
     used, after_row = asked, 0
-    if asked.words and not query.phrases and total > LARGE_INDEX:
+    if asked.words and not query.phrases and total > reader.large:
         used, after_row = affordable_terms(reader, query, asked, counter)
     pages = _by_page(reader, ranked_passages(reader, query, used, after_row), query.text)
     weights = word_weights(counter, asked, total)
@@ -299,7 +297,7 @@ def _hits(
 def _best_possible(reader: IndexReader, asked: QueryTerms, counter: PassageCounts, missing: list[str]) -> float:
     """The score of a page, found by words, whose title has all words of the query but those that no page has: a bound
     that spares a search for most misspelt queries, since such a word weighs most."""
-    total = reader.passage_total(LARGE_INDEX + 1)
+    total = reader.passage_total(reader.large + 1)
     weights = word_weights(counter, asked, total)
     whole = sum(weights.values())
     held = 1 - sum(weights.get(term, 0.0) for word in missing for term in terms(word)) / whole if whole else 0.0

@@ -540,12 +540,17 @@ def unpacked(content: bytes) -> str:
         return ""
 
 
+LARGE_INDEX = 40_000
+"""Passages from which not all with a word are ranked."""
 _FTS5_WEIGHTS = ", ".join(map(str, WEIGHTS.values()))
 _DAY = "coalesce(published, date(fetched_at, 'unixepoch'))"
 
 
 class SqliteReader:
-    """Implements `reader.IndexReader` on a connection. Every method raises sqlite3.Error."""
+    """Implements `candidates.IndexReader` on a connection. Every method raises sqlite3.Error."""
+
+    large = LARGE_INDEX
+    row_budget = 4_000
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

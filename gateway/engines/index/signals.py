@@ -34,14 +34,13 @@ def idf(total: int, count: int) -> float:
     return weight if weight > 0 else _LEAST_IDF
 
 
-def norm_sql(length: str, mean: str) -> str:
-    """SQL for what a passage's length adds to a term's frequency in the divisor; both are SQL expressions above 0."""
-    return f"({K1} * ({1 - B} + {B} * {length} / {mean}))"
-
-
-def term_sql(weight: str, frequency: str, norm: str) -> str:
-    """SQL for one term's part of the score. f / (f + n) is written 1 - n / (f + n), in which f stands once."""
-    return f"{weight} * {K1 + 1} * (1 - {norm} / ({frequency} + {norm}))"
+def bm25(weights: Sequence[float], frequencies: Sequence[float], length: float) -> float:
+    """The score of a passage: the weight of each term, how often the passage has it (column weights added up), and the
+    passage's length as a multiple of the mean."""
+    norm = K1 * (1 - B + B * length)
+    return sum(
+        weight * count * (K1 + 1) / (count + norm) for weight, count in zip(weights, frequencies, strict=True) if count
+    )
 
 
 _RELEASE_NOTES = re.compile(

@@ -22,8 +22,7 @@ class EmbeddingService:
         Raises GatewayError: ModelNotFound, UpstreamError, also for an answer that does not fit the inputs.
         """
         plan = self._completions.plan(body["model"])
-        user = self._completions.hashed_user(body)
-        stats.user_hash = user or ""
+        user = self._completions.hashed_user(body, stats)
         count, estimate = wire.input_count(body), wire.token_estimate(body)
         while True:
             async with plan.attempt(stats) as attempt:

@@ -92,9 +92,7 @@ def domain_of(text: str) -> str:
 
 
 def _dates_done(request: SearchRequest, capabilities: frozenset[str]) -> bool:
-    if request.start_date or request.end_date:
-        return {"start_date", "end_date"} <= capabilities
-    return "time_range" in capabilities
+    return ({"time_range"} if request.time_range else {"start_date", "end_date"}) <= capabilities
 
 
 def _in_time(result: Json, start: date | None, end: date | None) -> bool:

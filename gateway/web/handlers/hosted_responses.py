@@ -11,13 +11,12 @@ from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.ports import ToolServer
 from gateway.services.completion.attempts import ModelEntry
+from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.mcp_tool import McpTool
-from gateway.services.hosted_tools.options import SearchOptions, of_tool, with_defaults
-from gateway.services.hosted_tools.sources import Sources
+from gateway.services.hosted_tools.web_search import SearchOptions, of_tool, with_defaults
 from gateway.web.context import RequestContext
-from gateway.web.handlers.hosted_mcp import HostedMcp, McpConversation
-from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
+from gateway.web.handlers.hosted_search import HostedMcp, HostedRequest, HostedSearch, McpConversation
 from gateway.wire.hosted_answer import HostedEvent
 from gateway.wire.responses.hosted_request import WEB_SEARCH, SearchWish, loop_body, search_wish
 from gateway.wire.responses.hosted_stream import HostedItems, WebSearchItems

@@ -11,13 +11,10 @@ from aiohttp import web
 from gateway import schemas
 from gateway.domain import EventStream, Json
 from gateway.services.completion.attempts import ModelEntry
-from gateway.services.completion.images import MAX_IMAGES
-from gateway.services.completion.service import CompletionService
-from gateway.services.completion.token_count import TokenCounter
+from gateway.services.completion.service import MAX_IMAGES, CompletionService, TokenCounter
+from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopRequest
-from gateway.services.hosted_tools.options import of_messages
-from gateway.services.hosted_tools.sources import Sources
-from gateway.services.hosted_tools.web_search import WebSearchTool
+from gateway.services.hosted_tools.web_search import WebSearchTool, of_messages
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.chat import require_kind, timing_headers, used_so_far
 from gateway.web.handlers.file_parts import FileParts

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.access.keys import KeyFile, KeyRequest
 from gateway.access.private_files import USER_HASH_KEY
-from gateway.config.config_error import ConfigError
+from gateway.config.loader import ConfigError
 from gateway.config.settings import Config
 from gateway.runtime.prepare import key_file
 

@@ -11,9 +11,8 @@ import aiohttp
 import pytest
 
 from gateway.access.keys import KeyFile, KeyRequest
-from gateway.config.certificate import LoadedTls
 from gateway.config.environment import Environment, read_environment, worker_environment
-from gateway.config.loader import load_config
+from gateway.config.loader import LoadedTls, load_config
 from gateway.embedded.servers import EmbeddedServers
 from gateway.runtime.fork_server import ForkServer
 from gateway.runtime.service import ServiceContext, Sockets

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from gateway.config import sanitize_settings as config
+from gateway.config import settings as config
 from gateway.domain import Json
 from gateway.errors import SanitizerFailed
 from gateway.sanitize.guardrail import Guardrail

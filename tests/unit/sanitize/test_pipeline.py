@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.config.sanitize_settings import Sanitize, SanitizeActions, SanitizePattern
+from gateway.config.settings import Sanitize, SanitizeActions, SanitizePattern
 from gateway.errors import SanitizerFailed
 from gateway.sanitize.pipeline import RequestWork, Sanitizer, Verdict
 from gateway.sanitize.policy import Direction

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.engines.content.block_model import BlockModel
-from gateway.engines.content.page_types import PageTypes
+from gateway.engines.content.models import BlockModel, PageTypes
 from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
 

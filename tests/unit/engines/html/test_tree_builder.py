@@ -9,7 +9,7 @@ import pytest
 
 from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
-from gateway.engines.html.dom import parse, text_of
+from gateway.engines.html.tree import parse, text_of
 from tests.support.cpu_time import takes_less
 
 # Markup -> the tree inside `body`: tag(children), text in quotes.

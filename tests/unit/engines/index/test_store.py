@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.engines.index.query import IndexQuery, owner_token
-from gateway.engines.index.ranking import LARGE_INDEX
-from gateway.engines.index.rows import IndexedPage
+from gateway.engines.index.rows import LARGE_INDEX, IndexedPage
 from gateway.engines.index.store import PageIndex
 
 ALL = ("key1", "")

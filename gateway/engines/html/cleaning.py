@@ -1,0 +1,339 @@
+"""Removes what is no text for readers from a document, and writes frames, drawings and formulas as text in their place.
+
+A frame's own document (`srcdoc`) stands where the frame is, a page of frames becomes a list of links, a drawing its
+labels, a formula one `math` element with its TeX. Texts for browsers without scripts stay where they are all there is.
+Runs in the parsing processes.
+"""
+
+import itertools
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from gateway.engines.html.hidden import drop_hidden
+from gateway.engines.html.tree import parse, remove_all, text_of, text_size
+
+_PARAGRAPHS = frozenset(
+    {"p", "div", "section", "article", "li", "dt", "dd", "td", "th", "blockquote", "center", "pre", "figcaption",
+     "h1", "h2", "h3", "h4", "h5", "h6"}
+)  # fmt: skip
+_NOTICE = re.compile(r"java\s?script|\bscripting\b|\benable (?:js|scripts)\b|\byour browser\b", re.IGNORECASE)
+_BESIDE_CHARS = 100
+"""Text beside a `noscript` up to which it is all there is. Chosen: a notice that the page loads. At half, such notices
+hide the text; at double, a short page gives way to the text for readers without scripts."""
+_DROPPED = (
+    "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
+    "select", "textarea", "input", "datalist", "link", "meta", "head", "title", "noembed",
+)  # fmt: skip
+_MARK_CLASSES = re.compile(r"headerlink|anchorjs|viewcode-link|mw-editsection|srclink|link-target")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt")
+_MARK_ELEMENTS = 8
+"""Most elements of a mark, itself included. Chosen: real ones have one to three (`<a><span>[edit]`)."""
+_MARKS = frozenset(
+    {"\u00b6", "#", "\u00a7", "\U0001f517", "\u2693", "[source]", "[src]", "[edit]", "[\u6e90\u4ee3\u7801]"}
+)
+_TASK_BOXES = 3
+"""Elements around a check box among which the item of its task is. Chosen: it may be inside a label in a paragraph. At
+half such tasks lose their marks, at double choices in forms of lists are tasks."""
+_FALLBACK_CHARS, _FALLBACK_SHARE = 400, 0.5
+"""A `noscript` with more characters than both (in all, and of the page's) is the page's content for browsers without
+scripts. At half, notices such as "enable JavaScript" count; at double (the whole page), none does. What an `object`
+shows in its own place is content from the share alone: browsers of today show it where a plug-in would have to run."""
+
+
+def drop_code(root: Any) -> bool:
+    """Removes elements without text for readers. Text for browsers without scripts, or without the program that an
+    `object` needs, stays if it is most of the page. True for a page that has nothing but short texts of the first kind:
+    a browser may show more."""
+    body = root.find("body")
+    if body is not None:
+        remove_all(list(body.iter("noframes")))  # of a frameset inline_frames has made a box
+        _keep_drawn_text(body)
+        for frame in list(body.iter("iframe")):
+            if len(frame):  # see inline_frames
+                frame.tag = "div"
+    fallback = [] if body is None else list(body.iter("noscript", "object"))
+    dropped = [element for element in root.iter(*_DROPPED) if element.tag not in ("noscript", "object")]
+    remove_all(element for element in dropped if element.tag != "input" or not _mark_task(element))
+    content, is_alone = _content_in_place(body, fallback) if fallback else (set(), False)
+    for element in content:
+        element.tag = "div"
+    remove_all(element for element in fallback if element not in content)
+    _drop_marks(root)
+    return is_alone
+
+
+def _mark_task(box: Any) -> bool:
+    """Makes a check box in a list that nobody can use the mark of a task, as GitHub writes it; else returns False."""
+    if box.get("disabled") is None or (box.get("type") or "").lower() != "checkbox":
+        return False
+    if not any(each.tag == "li" for each in itertools.islice(box.iterancestors(), _TASK_BOXES)):
+        return False
+    box.tag, box.text = "span", "[ ] " if box.get("checked") is None else "[x] "
+    return True
+
+
+def _content_in_place(body: Any, fallback: list[Any]) -> tuple[set[Any], bool]:
+    """The outermost of the elements that hold most of the page's text; or, where the page has next to nothing beside
+    short texts for browsers without scripts, these, and True."""
+    inside = set[Any]()
+    outermost = []
+    for each in fallback:
+        if each not in inside:
+            inside.update(each.iter("noscript", "object"))
+            outermost.append(each)
+    sizes = {each: text_size(each) for each in outermost}
+    notes = [each for each in outermost if each.tag == "noscript" and sizes[each]]
+    beside = text_size(body) - sum(sizes.values())
+    total = beside + sum(sizes[each] for each in notes)
+    least = {"object": _FALLBACK_SHARE * total, "noscript": max(_FALLBACK_CHARS, _FALLBACK_SHARE * total)}
+    content = {each for each in outermost if sizes[each] > least[each.tag]}
+    if content or beside > _BESIDE_CHARS:
+        return content, False
+    _drop_notices(notes)
+    sizes = {each: text_size(each) for each in notes}
+    return ({each for each in notes if sizes[each]}, True) if sum(sizes.values()) > beside else (set(), False)
+
+
+def _drop_notices(notes: list[Any]) -> None:
+    """Takes the paragraphs that ask for scripts out of texts for browsers without them: they are no answer."""
+    for note in notes:
+        paragraph: dict[Any, Any] = {}
+        pieces: dict[Any, list[str]] = {}
+        for element in note.iter():
+            outer = paragraph.get(element.getparent())
+            own = paragraph[element] = element if outer is None or element.tag in _PARAGRAPHS else outer
+            pieces.setdefault(own, []).append(element.text or "")
+            if outer is not None:
+                pieces[outer].append(element.tail or "")
+        texts = {own: "".join(found) for own, found in pieces.items()}
+        notices = {own for own, text in texts.items() if len(text) <= _FALLBACK_CHARS and _NOTICE.search(text)}
+        for element, own in paragraph.items():
+            if own in notices:
+                element.text = None
+            if paragraph.get(element.getparent()) in notices:
+                element.tail = None
+
+
+def _keep_drawn_text(body: Any) -> None:
+    """Replaces by elements of text what a browser shows of drawings (labels and foreign objects in an `svg`)."""
+    inner: set[Any] = set()
+    for drawing in list(body.iter("svg")):
+        if drawing in inner:
+            continue
+        inner.update(drawing.iter("svg"))
+        shown = [each for each in _drawn(drawing) if text_size(each)]
+        if shown:
+            drawing.clear(keep_tail=True)
+            drawing.tag = "div"
+            drawing.text = " ".join(text_of(each) for each in shown if each.tag == "text")
+            drawing.extend(each for each in shown if each.tag != "text")
+
+
+def _drawn(drawing: Any) -> Iterator[Any]:
+    """The outermost labels and foreign objects that a drawing shows, in document order; the latter become boxes."""
+    stack = [drawing]
+    while stack:
+        element = stack.pop()
+        if element.tag == "text":
+            yield element
+        elif element.tag == "foreignobject":
+            element.tag, element.tail = "div", None
+            yield element
+        elif element.tag not in ("defs", "symbol"):
+            stack += reversed(element)
+
+
+def _drop_marks(root: Any) -> None:
+    """Removes links that only serve the page: to a heading itself, to the source of what it names, to its editor."""
+    remove_all([mark for mark in root.iter("a", "span") if _MARK_CLASSES.search(mark.get("class") or "")])
+    inside: dict[Any, None] = {}  # in document order
+    for heading in root.iter(*_HEADINGS):
+        if heading not in inside:  # headings may be nested: each part of them is looked at once
+            inside |= dict.fromkeys(heading.iter("a", *_HEADINGS))
+    remove_all(link for link in inside if link.tag == "a" and _is_small(link) and text_of(link) in _MARKS)
+
+
+def _is_small(element: Any) -> bool:
+    """Whether an element holds so few others that it can be a mark: so no text is read more often than that, however
+    elements are nested."""
+    return sum(1 for _ in itertools.islice(element.iter(), _MARK_ELEMENTS + 1)) <= _MARK_ELEMENTS
+
+
+_MOST_FRAMES = 20
+"""Frames opened in one page. Chosen: examples of a tutorial. At half, long ones lose their last examples; at double a
+page made for it costs twice the time."""
+_MOST_CHARS = 200_000
+"""Markup of all these documents. Chosen: an article. At half it would be cut; at double a page made for it takes twice
+the time of an honest one."""
+_APART = ("script", "style", "link", "meta", "title", "noscript", "template", "iframe")
+"""What must not reach the page that a document is put into: its rules, and frames inside frames."""
+
+
+def open_frames(root: Any) -> None:
+    """Fills the frames of a document that was just parsed; what a frame holds for old browsers goes."""
+    _open_frameset(root)
+    left, opened = _MOST_CHARS, 0
+    for frame in list(root.iter("iframe")):
+        del frame[:]
+        frame.text = None
+        source = frame.get("srcdoc")
+        if source is None or opened == _MOST_FRAMES or len(source) > left:
+            continue
+        opened, left = opened + 1, left - len(source)
+        box = _document(source)
+        if box is not None:
+            frame.append(box)
+            _set_size(frame)
+
+
+def _open_frameset(root: Any) -> None:
+    """Makes the frameset of a document that was just parsed its body; nothing where it has none."""
+    top = root.find("frameset")
+    if top is None or root.find("body") is not None:
+        return
+    top.tag = "body"
+    for element in list(root.iter("frameset", "frame", "noframes")):
+        element.text, source = "", element.text or ""
+        if element.tag == "noframes":
+            inner = parse(source)  # browsers read it as text without marks
+            shown = None if inner is None else inner.find("body")
+            if shown is not None:
+                element.text = shown.text
+                element.extend(list(shown))
+        elif element.tag == "frame" and (address := element.get("src", "").strip()):
+            link = element.makeelement("a", {"href": address})
+            link.text = element.get("title") or element.get("name") or address
+            element.append(link)
+        element.attrib.clear()
+        element.tag = "div"
+
+
+def _document(source: str) -> Any:
+    """The body of the document as a box, without what it hides; None for an empty one, and for one that hides most of
+    itself: `hidden` then ignores its rules, as a page that is all hidden would be empty, which a frame may be."""
+    inner = parse(source)
+    if inner is None or drop_hidden(inner):
+        return None
+    remove_all(list(inner.iter(*_APART)))
+    body = inner.find("body")
+    if body is not None:
+        body.tag, body.tail = "div", None
+    return body
+
+
+def _set_size(frame: Any) -> None:
+    """Adds the frame's width, height and `overflow:hidden` to its style, by which `drop_hidden` finds hidden frames."""
+    sizes = [f"{side}:{size}px" for side in ("width", "height") if (size := frame.get(side, "")).isdecimal()]
+    frame.set("style", ";".join([*sizes, frame.get("style", ""), "overflow:hidden"]))
+
+
+_MAX_TEX_CHARS = 4_000
+"""Longest source of a formula. Chosen: long derivations have 2,000. At half these lose their source, at double a page
+made for it hides a text in one."""
+_MAX_UNSEEN_LETTERS = 8
+"""Letters of a source that the formula does not show. Chosen: names of fonts and spaces that are no commands. At half,
+sources with such names are not believed; at double, a short sentence passes for one."""
+_MAX_DEPTH = 40
+"""Nesting of MathML that is written; deeper elements are their text. Chosen: fractions in roots nest ten deep. At half
+nothing changes; double is near Python's limit of recursion where frames are many."""
+_COMMAND = re.compile(r"\\(?:begin|end)\s*\{[^{}]{0,30}\}|\\[A-Za-z]+")
+_STYLED = re.compile(r"\{?\\(?:display|text)style\s*(.*?)\}?", re.DOTALL)
+_NOT_LETTERS = re.compile(r"[\W_]+")
+_TWO = {"mfrac": r"\frac{{{0}}}{{{1}}}", "msup": "{0}^{{{1}}}", "msub": "{0}_{{{1}}}", "mroot": r"\sqrt[{1}]{{{0}}}",
+        "mover": "{0}^{{{1}}}", "munder": "{0}_{{{1}}}"}  # fmt: skip
+_THREE = frozenset({"msubsup", "munderover"})
+_SILENT = frozenset({"annotation", "annotation-xml", "mspace", "mphantom", "none", "mprescripts"})
+
+
+def write_formulas(root: Any) -> None:
+    """Gives each formula of the document its source as its only text, in place."""
+    inside: set[Any] = set()
+    for formula in list(root.iter("math")):
+        if formula not in inside:
+            inside.update(formula.iter("math"))
+            _write(formula)
+    if inside:
+        _drop_renderings(root)
+    for script in [each for each in root.iter("script") if (each.get("type") or "").lower().startswith("math/tex")]:
+        while (drawn := script.getprevious()) is not None and _is_drawn_by_script(drawn):
+            remove_all([drawn])
+        tex, is_block = (script.text or "").strip(), "display" in script.get("type")
+        _become(script, tex[:_MAX_TEX_CHARS], is_block=is_block)
+
+
+def _become(element: Any, tex: str, *, is_block: bool) -> None:
+    element.clear(keep_tail=True)
+    element.tag, element.text = "math", tex
+    if is_block:
+        element.set("display", "block")
+
+
+def _write(formula: Any) -> None:
+    shown = _linear(formula, 0).strip()
+    sources = [note.text or "" for note in formula.iter("annotation") if "tex" in (note.get("encoding") or "").lower()]
+    tex = next(filter(None, [*sources, formula.get("alttext") or ""]), "").strip()
+    match = _STYLED.fullmatch(tex)
+    own = match[1].strip() if match is not None else tex
+    image = _picture_of(formula, tex)
+    written = own if _is_shown(tex, shown) else shown
+    _become(formula, written, is_block=formula.get("display") == "block")
+    if image is not None:
+        _become(image, written, is_block=False)
+
+
+def _is_shown(tex: str, shown: str) -> bool:
+    """Whether the formula shows the letters of its source, but for its commands."""
+    if not tex or len(tex) > _MAX_TEX_CHARS:
+        return False
+    return (_letters(tex) - _letters(shown)).total() <= _MAX_UNSEEN_LETTERS
+
+
+def _letters(text: str) -> Counter[str]:
+    return Counter(_NOT_LETTERS.sub("", unicodedata.normalize("NFKC", _COMMAND.sub(" ", text))).lower())
+
+
+def _picture_of(formula: Any, tex: str) -> Any:
+    """The picture behind the box of a hidden formula, if it has the formula's source as its description."""
+    box = formula.getparent()
+    picture = None if box is None else box.getnext()
+    return picture if picture is not None and picture.tag == "img" and tex and picture.get("alt") == tex else None
+
+
+def _drop_renderings(root: Any) -> None:
+    """Removes what repeats a formula for the eye, beside its MathML for readers of the screen."""
+    drawn = [each for each in root.iter("span") if each.get("class") == "katex-html"]
+    remove_all([each for each in drawn if _holds_formula(each.getprevious())])
+
+
+def _holds_formula(element: Any) -> bool:
+    return element is not None and next(element.iter("math"), None) is not None
+
+
+def _is_drawn_by_script(element: Any) -> bool:
+    return isinstance(element.tag, str) and (element.get("class") or "").startswith("MathJax")
+
+
+def _linear(element: Any, depth: int) -> str:
+    """MathML as TeX, its names as they are."""
+    if not isinstance(element.tag, str) or element.tag in _SILENT:
+        return ""
+    if depth > _MAX_DEPTH:
+        return " ".join("".join(element.itertext()).split())
+    if not len(element):
+        text = " ".join((element.text or "").split())
+        return f" {text} " if element.tag == "mtext" else text
+    parts = [_linear(child, depth + 1) for child in element]
+    if element.tag in _TWO and len(parts) == 2:
+        return _TWO[element.tag].format(*parts)
+    if element.tag in _THREE and len(parts) == 3:
+        return f"{parts[0]}_{{{parts[1]}}}^{{{parts[2]}}}"
+    if element.tag == "msqrt":
+        return rf"\sqrt{{{''.join(parts)}}}"
+    if element.tag == "mtable":
+        return r" \\ ".join(parts)
+    if element.tag == "mtr":
+        return " & ".join(parts)
+    return f"({','.join(parts)})" if element.tag == "mfenced" else "".join(parts)
