@@ -2,15 +2,19 @@
 
 import asyncio
 import itertools
+import re
 from typing import Any
 
 import aiohttp
+import anthropic
+import openai
 import orjson
 import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ask, ask_stream, said, toml
 from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.hosted_search import respond, round_of, scene, search
 from tests.support.messages_route import MODEL, raw_stream
 from tests.support.upstream import Exchange, Upstream
 
@@ -194,3 +198,80 @@ async def test_a_stored_response_keeps_placeholders_and_its_next_turn_the_values
             assert (await stored.json())["output"][0]["content"][0]["text"] == f"You said: {SAID}"
         async with session.get(f"{server.url}/v1/responses/{first['id']}/input_items") as items:
             assert MAIL in await items.text()
+
+
+async def agent(exchange: Exchange) -> None:
+    """A model that sends a mail to whoever the last user names, then says so; it only knows what it was sent."""
+    body = exchange.seen.body
+    last = body["messages"][-1]
+    name = re.findall(r"\[EMAIL_\d+\]", str(body["messages"]))[-1]
+    if last["role"] == "tool":
+        await up.stream(*up.text_stream([f"Sent to {name[:4]}", name[4:], ", well."]))(exchange)
+        return
+    head = {"index": 0, "id": f"call_{len(body['messages'])}", "type": "function"}
+    parts = [up.chunk({"tool_calls": [{**head, "function": {"name": "send", "arguments": ""}}]})]
+    parts += [
+        up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": part}}]})
+        for part in ('{"to": "', name[:3], name[3:], '"}')
+    ]
+    await up.stream(*parts, up.chunk({}, "tool_calls"), b"data: [DONE]\n\n")(exchange)
+
+
+async def test_six_turns_with_tool_calls_by_the_official_client_of_openai(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    upstream.will(agent)
+    client = openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0)
+    messages: list[Any] = []
+    tools: Any = [{"type": "function", "function": {"name": "send", "parameters": {"type": "object"}}}]
+    for turn in range(6):
+        mail = f"user{turn}@posthaus.org"
+        messages.append({"role": "user", "content": f"write to {mail}"})
+        async with client.chat.completions.stream(model="SvcLLM", messages=messages, tools=tools) as stream:
+            message = (await stream.get_final_completion()).choices[0].message
+        assert message.tool_calls and orjson.loads(message.tool_calls[0].function.arguments) == {"to": mail}
+        messages.append(message.model_dump(exclude_none=True, exclude={"parsed"}))
+        messages.append({"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": f"sent to {mail}"})
+        async with client.chat.completions.stream(model="SvcLLM", messages=messages, tools=tools) as stream:
+            message = (await stream.get_final_completion()).choices[0].message
+        assert message.content == f"Sent to {mail}, well."
+        messages.append({"role": "assistant", "content": message.content})
+    await client.close()
+    assert "@posthaus.org" not in str([each.body for each in upstream.seen])
+
+
+async def test_six_turns_with_tool_calls_by_the_official_client_of_anthropic(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    upstream.will(agent)
+    client = anthropic.AsyncAnthropic(base_url=server.url, api_key=server.key, max_retries=0)
+    messages: list[Any] = []
+    for turn in range(6):
+        mail = f"user{turn}@posthaus.org"
+        messages.append({"role": "user", "content": f"write to {mail}"})
+        call: Any = None
+        for _ in range(2):
+            tools: Any = [TOOL]
+            async with client.messages.stream(**MODEL, messages=messages, tools=tools) as stream:
+                message = await stream.get_final_message()
+            messages.append({"role": "assistant", "content": [each.model_dump() for each in message.content]})
+            block: Any = message.content[-1]
+            if block.type == "tool_use":
+                call = block
+                assert call.input == {"to": mail}
+                result = {"type": "tool_result", "tool_use_id": call.id, "content": f"sent to {mail}"}
+                messages.append({"role": "user", "content": [result]})
+            else:
+                assert block.text == f"Sent to {mail}, well."
+    await client.close()
+    assert "@posthaus.org" not in str([each.body for each in upstream.seen])
+
+
+async def test_a_search_gets_the_placeholder_and_the_caller_the_value(start_gateway: StartGateway) -> None:
+    routes = "[sanitize]\nroutes = ['websearch', 'responses', 'chat']\nprofile = 'reversible'\n"
+    async with scene(start_gateway, routes) as found:
+        found.model.will(round_of(search("who is [EMAIL_1]")), round_of("I asked about [EMAIL_1]."))
+        response = await respond(found, input=f"Who is {MAIL}?")
+        assert found.provider.asked == ["who is [EMAIL_1]"]
+        assert MAIL not in str(found.sent)
+        assert response["output"][-1]["content"][0]["text"] == f"I asked about {MAIL}."

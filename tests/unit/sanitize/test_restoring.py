@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import orjson
 import pytest
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.domain import Event, Json
 from gateway.sanitize.policy import ActionTable, actions
 from gateway.sanitize.restoring import Placeholders, Restorer, addresses_of, asks_for_json
