@@ -1,6 +1,6 @@
 """Quality and speed of content extraction on labelled pages, beside trafilatura in the same run.
 
-`python -m bench.extract [--data DIR] [--cross-validate] [--no-rival] [--worst N] [--type T] [--depth D]`. Score: F1 of
+`python -m bench.extract [--data DIR] [--cross-validate] [--no-rival] [--worst N] [--type T] `. Score: F1 of
 the multisets of lower-cased words, Markdown marks taken off, averaged over the pages of each type, then over types.
 
 The shipped models were trained on all of these pages, so a plain run flatters them: it tells speed, and that what is
@@ -21,16 +21,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.labelled import DEPTHS, PARTS, Page, f1, is_held_out, read, words
+from bench.labelled import PARTS, Page, f1, is_held_out, read, words
 from gateway.engines.content import prune
-from gateway.engines.content.block_model import BlockModel
-from gateway.engines.content.page_types import PageTypes, likeliest
-from gateway.engines.content.structured_data import read_structured_data
-from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.content.models import BlockModel, PageTypes, likeliest
 from gateway.engines.documents.page import extract, text_of_content
-from gateway.engines.html.charset import decode
-from gateway.engines.html.dom import parse
-from gateway.engines.html.metadata import read_head
+from gateway.engines.documents.parse_pool import ExtractOptions
+from gateway.engines.html.encoding import decode
+from gateway.engines.html.head import read_head
+from gateway.engines.html.tree import parse
 
 FOLDS = 5
 Extractor = Callable[[bytes, str], str]
@@ -47,8 +45,8 @@ class Row(NamedTuple):
     judged: str
 
 
-def ours(depth: str) -> Extractor:
-    return lambda body, url: str(extract(body, ExtractOptions(url, "text/html", depth))["content"])
+def ours(body: bytes, url: str) -> str:
+    return str(extract(body, ExtractOptions(url, "text/html"))["content"])
 
 
 def rival(body: bytes, url: str) -> str:
@@ -83,7 +81,7 @@ def show(name: str, rows: Sequence[Row], note: str) -> None:
     print(f"{name:22s} all {sum(mean.values()) / len(mean):.3f} | {shown} | {note}", flush=True)
 
 
-def validated(pages: Sequence[Page], depth: str, deal: int) -> list[Row]:
+def validated(pages: Sequence[Page], deal: int) -> list[Row]:
     """Each page extracted with models that have not seen it. `deal` turns the folds. One process per core."""
     fork = multiprocessing.get_context("fork")  # which hands the parsed pages over as they are
     count = min(os.cpu_count() or 1, FOLDS)
@@ -91,7 +89,7 @@ def validated(pages: Sequence[Page], depth: str, deal: int) -> list[Row]:
     for first in range(count):
         here, there = fork.Pipe(duplex=False)
         folds = [dealt(pages, deal, fold) for fold in range(first, FOLDS, count)]
-        fork.Process(target=_folds, args=(pages, depth, folds, there), daemon=True).start()
+        fork.Process(target=_folds, args=(pages, folds, there), daemon=True).start()
         there.close()
         ends.append(here)
     return [row for end in ends for row in end.recv()]
@@ -108,27 +106,24 @@ def dealt(pages: Sequence[Page], deal: int, fold: int) -> list[bool]:
     return tested
 
 
-def _folds(pages: Sequence[Page], depth: str, folds: Sequence[Sequence[bool]], answer: Connection) -> None:
+def _folds(pages: Sequence[Page], folds: Sequence[Sequence[bool]], answer: Connection) -> None:
     from bench.train_blocks import block_data, type_data
 
     rows: list[Row] = []
     for tested in folds:
         known = [page for page, test in zip(pages, tested, strict=True) if not test]
         model, types = BlockModel(block_data(known)), PageTypes(type_data(known))
-        rows += _tested([page for page, test in zip(pages, tested, strict=True) if test], depth, model, types)
+        rows += _tested([page for page, test in zip(pages, tested, strict=True) if test], model, types)
     answer.send(rows)
 
 
-def _tested(pages: Sequence[Page], depth: str, model: BlockModel, types: PageTypes) -> Iterator[Row]:
+def _tested(pages: Sequence[Page], model: BlockModel, types: PageTypes) -> Iterator[Row]:
     for page in pages:
         root = parse(decode(page.body, "text/html"))
         head = read_head(root, page.url)
-        structured = read_structured_data(root, head)
-        found = prune.prune_page(root, prune.measure_page(root, head, depth), head, (model, types))
-        text = text_of_content(found, head, structured, plain=False)
-        yield scored(
-            page, text, likeliest(types.probabilities(page.measured["basic"].signals, head)) if page.size else ""
-        )
+        found = prune.prune_page(root, prune.measure_page(root, head), head, (model, types))
+        text = text_of_content(found, head, plain=False)
+        yield scored(page, text, likeliest(types.probabilities(page.measured.signals, head)) if page.size else "")
 
 
 def worst(rows: Sequence[Row], count: int) -> None:
@@ -147,51 +142,46 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--no-rival", action="store_true")
     parser.add_argument("--worst", type=int, default=0)
     parser.add_argument("--type", default="")
-    parser.add_argument("--depth", default="")
     options = parser.parse_args(argv)
     folder = options.data / "extract"
     if not folder.is_dir():
         print(f"extract: skipped, no data at {folder}")
         return 0
-    depths = [options.depth] if options.depth else list(DEPTHS)
     if options.held_out:
-        _held_out(folder, depths, options.worst)
+        _held_out(folder, options.worst)
         return 0
     if options.cross_validate:
-        _cross_validate(folder, depths, options)
+        _cross_validate(folder, options)
     pages = read(folder, only=options.type, part=options.part)
-    for depth in depths:
-        rows = run(f"{depth}, shipped", ours(depth), pages)
-        if not options.cross_validate:
-            worst(rows, options.worst)
+    rows = run("shipped", ours, pages)
+    if not options.cross_validate:
+        worst(rows, options.worst)
     print(f"  (the shipped models were trained on these {len(pages)} pages: see --cross-validate for unseen ones)")
     if not options.no_rival:
         run("trafilatura", rival, pages)
     return 0
 
 
-def _held_out(folder: Path, depths: Sequence[str], count: int) -> None:
+def _held_out(folder: Path, count: int) -> None:
     from bench.train_blocks import block_data, type_data
 
-    pages = read(folder, ("basic",))
+    pages = read(folder, measure=True)
     known = [page for page in pages if not is_held_out(page.number)]
     model, types = BlockModel(block_data(known)), PageTypes(type_data(known))
-    for depth in depths:
-        rows = list(_tested([page for page in pages if is_held_out(page.number)], depth, model, types))
-        show(f"{depth}, held out", rows, f"{len(rows)} pages; trained on the other {len(known)}")
-        worst(rows, count)
+    rows = list(_tested([page for page in pages if is_held_out(page.number)], model, types))
+    show("held out", rows, f"{len(rows)} pages; trained on the other {len(known)}")
+    worst(rows, count)
 
 
-def _cross_validate(folder: Path, depths: Sequence[str], options: argparse.Namespace) -> None:
-    pages = read(folder, ("basic",), part=options.part)
-    for depth in depths:
-        rows: list[Row] = []
-        for deal in range(options.deals):
-            rows += validated(pages, depth, deal)
-        rows = [row for row in rows if options.type in ("", row.kind)]
-        right = sum(row.judged == row.kind for row in rows) / len(rows)
-        show(f"{depth}, unseen pages", rows, f"type judged right {right:.0%}")
-        worst(rows, options.worst)
+def _cross_validate(folder: Path, options: argparse.Namespace) -> None:
+    pages = read(folder, part=options.part, measure=True)
+    rows: list[Row] = []
+    for deal in range(options.deals):
+        rows += validated(pages, deal)
+    rows = [row for row in rows if options.type in ("", row.kind)]
+    right = sum(row.judged == row.kind for row in rows) / len(rows)
+    show("unseen pages", rows, f"type judged right {right:.0%}")
+    worst(rows, options.worst)
 
 
 if __name__ == "__main__":

@@ -18,14 +18,14 @@ from typing import Literal
 import orjson
 from multidict import CIMultiDict
 
-from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.feeds import read_sitemap
 from gateway.engines.documents.page import extract
-from gateway.engines.documents.sitemap_xml import read_sitemap
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.fetch import robots
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.urls import canonical, join, parse_url
-from gateway.engines.html.charset import decode
+from gateway.engines.html.encoding import decode
 from gateway.errors import GatewayError, InvalidRequest, UpstreamError
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls

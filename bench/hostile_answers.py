@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 import orjson
 
 from bench import hostile_inputs as inputs
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.domain import Event, Json
-from gateway.sanitize.masking.policy import actions
-from gateway.sanitize.masking.slot_masker import SlotMasker
-from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.policy import actions
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.slot_mask import SlotMasker
 from gateway.texts import TextSlot
 from gateway.wire import ocr
 from gateway.wire.chat.hosted_answer import HostedChat

@@ -1,7 +1,6 @@
 """Functions of engines.content, html.hidden and documents on one page: rows of `hostile_functions`."""
 
 import io
-import itertools
 import json
 import re
 import zipfile
@@ -11,20 +10,14 @@ from html import escape
 from typing import Any
 
 from gateway.engines.content import blocks
-from gateway.engines.content.comment_sections import in_comments, own_text
-from gateway.engines.content.opinion import follow
-from gateway.engines.content.structured_data import read_structured_data
-from gateway.engines.content.structured_text import completed, with_things
-from gateway.engines.documents.contents_list import entries, without_leaders
+from gateway.engines.content.parts import in_comments, own_text
+from gateway.engines.documents.document_text import running_lines
+from gateway.engines.documents.pdf import entries, without_leaders
 from gateway.engines.documents.reader import read_document
-from gateway.engines.documents.running_lines import running_lines
-from gateway.engines.html import charset, legacy_charset
-from gateway.engines.html.embedded_state import EmbeddedState
+from gateway.engines.html import encoding
+from gateway.engines.html.cleaning import open_frames
 from gateway.engines.html.hidden import drop_hidden
-from gateway.engines.html.inline_frames import open_frames
-from gateway.engines.html.metadata import read_head
-from gateway.engines.html.script_signs import read_signs
-from gateway.engines.markdown.writer import WriterOptions
+from gateway.engines.html.scripts import EmbeddedState, read_signs
 
 _XML_ODD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that no document holds."""
@@ -50,17 +43,9 @@ def hidden(root: Any) -> bool:
     return drop_hidden(root)
 
 
-def opinion(root: Any) -> None:
-    """Follows a second opinion that has every other block of the page."""
-    found = blocks.collect(root)
-    pairs = {pair for block in found[::2] for pair in itertools.pairwise(block.words)}
-    follow(pairs, found, [0.5] * len(found), [True] * len(found))
-
-
 def structured(root: Any) -> str:
-    """What structured data adds to a short text, and to none."""
-    data = read_structured_data(root, read_head(root, "https://example.org/a/b"))
-    return completed("a text of 19.99", data, "product", plain=False) + with_things("", data, WriterOptions(""))
+    """What structured data says in sentences."""
+    return EmbeddedState(root).described()
 
 
 def signs(root: Any) -> object:
@@ -107,4 +92,4 @@ def _packed(make: Make, head: str, end: str, size: int) -> bytes:
 
 def encoded_text(body: bytes) -> tuple[str, str | None]:
     """A text in an encoding that has to be found, and what its letters say."""
-    return charset.decode(body, ""), legacy_charset.guess(body)
+    return encoding.decode(body, ""), encoding.guess(body)

@@ -15,40 +15,36 @@ import orjson
 from bench import hostile_answers as answers
 from bench import hostile_content as content
 from bench import hostile_formats as formats
-from bench import hostile_hidden, hostile_sheets
+from bench import hostile_hidden
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
-from bench.hostile_things import THINGS
 from gateway import schemas, trace
-from gateway.access.token_estimate import token_estimate
-from gateway.engines.answer import code_fences, excerpt, passages, tokens
+from gateway.access.budgets import token_estimate
+from gateway.engines.answer import excerpt, sections
+from gateway.engines.answer import text as words
 from gateway.engines.documents import simhash
-from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.feeds import read_sitemap
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.parse_worker import MAX_STACK_FRAMES
-from gateway.engines.documents.sitemap_xml import read_sitemap
 from gateway.engines.documents.sniff import read
-from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
+from gateway.engines.embedding.worker import WordPiece, load_vocabulary
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html import charset, dom, formulas, metadata, no_text, xhtml
-from gateway.engines.index import coverage, link_lists, messages, passage_rows, query
-from gateway.engines.index.vector_rows import passage_text
+from gateway.engines.html import cleaning, encoding, head, tree
+from gateway.engines.index import query, rows, signals
+from gateway.engines.index.rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
-from gateway.mcp.envelope import Envelope, value_of
-from gateway.mcp.messages import RpcFault
-from gateway.sanitize.scan.fallback_mask import mask_all_but_words
-from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut
-from gateway.sanitize.scan.scanner import Scanner
-from gateway.sanitize.text.folding import View
-from gateway.services.hosted_tools.citations import CitationFinder
-from gateway.services.hosted_tools.page_text import find_in
-from gateway.services.hosted_tools.sources import Sources
-from gateway.services.websearch import filters, result_budget
+from gateway.mcp.messages import Envelope, RpcFault, value_of
+from gateway.sanitize.scanner import Scanner, is_trivially_clean, plain_text_cut
+from gateway.sanitize.text import View
+from gateway.services.hosted_tools.citations import CitationFinder, Sources
+from gateway.services.hosted_tools.web_search import find_in
+from gateway.services.websearch import filters, results
 from gateway.wire import image_header, ocr, sse, text_walk, untrusted_json
 from gateway.wire.json_body import BadJson, JsonBody, JsonLimits
 from gateway.wire.openai_error import error_object
@@ -77,7 +73,7 @@ def _word_pieces() -> Callable[[str], object]:
 
 
 def _parsed(make: Make, size: int) -> Any:
-    return dom.parse(make(size))
+    return tree.parse(make(size))
 
 
 def _trees() -> dict[str, Make]:
@@ -85,7 +81,7 @@ def _trees() -> dict[str, Make]:
 
 
 def _structured_trees() -> dict[str, Make]:
-    return {name: partial(_parsed, make) for name, make in {**inputs.PAGES, **inputs.STRUCTURED, **THINGS}.items()}
+    return {name: partial(_parsed, make) for name, make in {**inputs.PAGES, **inputs.STRUCTURED}.items()}
 
 
 def _encoded(table: Mapping[str, Make], prefix: bytes = b"") -> dict[str, Make]:
@@ -100,8 +96,8 @@ def _page(body: bytes) -> object:
     return extract(body, ExtractOptions(_URL, query="value of the text", links=True, images=True))
 
 
-def _head_of(root: Any) -> metadata.Head:
-    return metadata.read_head(root, _URL)
+def _head_of(root: Any) -> head.Head:
+    return head.read_head(root, _URL)
 
 
 def _written(root: Any, plain: bool = False) -> str:
@@ -109,7 +105,7 @@ def _written(root: Any, plain: bool = False) -> str:
 
 
 def _pruned(root: Any) -> None:
-    for step in (formulas.write_formulas, no_text.drop_code, dom.drop_furniture, dom.region_of):
+    for step in (cleaning.write_formulas, cleaning.drop_code, tree.drop_furniture, tree.region_of):
         step(root)
 
 
@@ -155,7 +151,7 @@ def _argument_names(text: str) -> None:
 
 
 def _fitted(text: str) -> None:
-    result_budget.fit([{"raw_content": text} for _ in range(3)], max(300, len(text)))
+    results.fit([{"raw_content": text} for _ in range(3)], max(300, len(text)))
 
 
 def _cited(text: str) -> None:
@@ -181,10 +177,10 @@ def _urls(text: str) -> None:
 
 
 def _words_of(text: str) -> None:
-    passage_rows.search_row(passages.Passage(0, len(text), ()), text, passage_rows.PageText("", "", "", ""), "")
-    tokens.terms(text)
-    tokens.terms_among(text, {"cach", "index"})
-    coverage.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(messages.lasting_text(text)))
+    rows.search_row(sections.Passage(0, len(text), ()), text, rows.PageText("", "", "", ""), "")
+    words.terms(text)
+    words.terms_among(text, {"cach", "index"})
+    signals.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(signals.lasting_text(text)))
 
 
 _IMAGE_HEADS = {
@@ -215,7 +211,7 @@ READERS: dict[str, Reader] = {
     "whole answer with hosted tools": Reader(answers.hosted_chat, answers.HOSTED),
     "messages body": Reader(lambda body: answers.to_chat(body, 8), answers.REQUESTS, _QUICK_SIZES),
     "page": Reader(_page, _encoded(inputs.PAGES), (5_000, 10_000, 20_000)),
-    "page that fell": Reader(_page, _encoded({kind: pages.MORE_PAGES[kind] for kind in pages.FELL} | THINGS)),
+    "page that fell": Reader(_page, _encoded({kind: pages.MORE_PAGES[kind] for kind in pages.FELL})),
     "page of text": Reader(lambda text: read("markdown", text, "text/markdown", False), _encoded(inputs.TEXTS)),
     "page of xml": Reader(lambda text: read("xml", text, "", False), _encoded(inputs.PAGES | pages.MORE_DOCUMENTS)),
     "mail": Reader(formats.mail, formats.MAILS, _QUICK_SIZES),
@@ -224,29 +220,26 @@ READERS: dict[str, Reader] = {
     "document of any XML": Reader(content.text_document, content.odd_documents(inputs.PAGES)),
     "hidden text of files": Reader(hostile_hidden.read, hostile_hidden.HIDDEN),
     "charset": Reader(content.encoded_text, _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
-    "charset of a header": Reader(lambda text: charset.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
-    "page sent as XML": Reader(xhtml.as_html, inputs.PAGES | inputs.TEXTS),
+    "charset of a header": Reader(lambda text: encoding.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
+    "page sent as XML": Reader(tree.as_html, inputs.PAGES | inputs.TEXTS),
     "head": Reader(_head_of, _trees(), _PAGE_SIZES),
     "structured data": Reader(content.structured, _structured_trees(), _PAGE_SIZES),
     "signs of scripts": Reader(content.signs, _trees(), _PAGE_SIZES),
     "data of scripts": Reader(content.state, inputs.TEXTS),
     "hidden parts": Reader(content.hidden, _trees(), _PAGE_SIZES),
-    "style sheet": Reader(hostile_sheets.rules, hostile_sheets.SHEETS),
-    "second opinion": Reader(content.opinion, _trees(), _PAGE_SIZES),
-    "links": Reader(lambda root: metadata.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
+    "links": Reader(lambda root: head.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
     "pruning": Reader(_pruned, _trees(), _PAGE_SIZES),
     "blocks": Reader(content.comments, _trees(), _PAGE_SIZES),
     "markdown": Reader(_written, _trees(), _PAGE_SIZES),
     "plain text": Reader(partial(_written, plain=True), _trees(), _PAGE_SIZES),
-    "refresh": Reader(lambda text: metadata.refresh_target("1; url=" + text, _URL), inputs.TEXTS),
-    "fences": Reader(code_fences.closing, inputs.TEXTS),
+    "refresh": Reader(lambda text: head.refresh_target("1; url=" + text, _URL), inputs.TEXTS),
+    "fences": Reader(sections.closing, inputs.TEXTS),
     "excerpt": Reader(lambda text: excerpt.excerpt(text, "value of a text"), inputs.TEXTS),
-    "passages": Reader(passages.passages, inputs.TEXTS),
-    "links of a page": Reader(link_lists.link_share, inputs.TEXTS),
+    "passages": Reader(sections.passages, inputs.TEXTS),
     "contents list": Reader(content.contents, inputs.TEXTS),
     "word pieces": Reader(_word_pieces(), inputs.TEXTS),
     "text of a passage": Reader(lambda text: passage_text(text[:99], text, text), inputs.TEXTS),
-    "passages as plain text": Reader(passages.plain_text, inputs.TEXTS),
+    "passages as plain text": Reader(sections.plain_text, inputs.TEXTS),
     "words": Reader(_words_of, inputs.TEXTS),
     "likeness": Reader(simhash.simhash, inputs.TEXTS),
     "robots": Reader(_robots, inputs.ROBOTS),
@@ -271,7 +264,6 @@ READERS: dict[str, Reader] = {
     "folding": Reader(lambda text: View(text).folded, inputs.TEXTS),
     "detectors": Reader(_SCANNER.scan_uncached, _MIXED_TEXTS),
     "detectors on a url": Reader(lambda text: _SCANNER.scan_url("https://e/" + text), inputs.TEXTS),
-    "fallback mask": Reader(lambda text: list(mask_all_but_words(View(text))), inputs.TEXTS),
     "quick look": Reader(lambda text: (is_trivially_clean(text), plain_text_cut(text, 0)), inputs.TEXTS),
     "key scrubber": Reader(scrub_keys, inputs.TEXTS),
     "result budget": Reader(_fitted, inputs.TEXTS),

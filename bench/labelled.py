@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from gateway.engines.content.blocks import TextBlock
-from gateway.engines.content.prune import PageMeasures, measure_page
-from gateway.engines.html.charset import decode
-from gateway.engines.html.dom import parse
-from gateway.engines.html.metadata import Head, read_head
+from gateway.engines.content.prune import measure_page
+from gateway.engines.html.encoding import decode
+from gateway.engines.html.head import Head, read_head
+from gateway.engines.html.tree import parse
 
-DEPTHS = ("basic", "advanced")
 PARTS = ("all", "development", "held-out")
 _SHORT_WORDS = 4
 """Shorter blocks stand in nearly every text by chance (menus: "About"): only their place in the text tells."""
@@ -44,36 +43,33 @@ def f1(found: Counter[str], wanted: Counter[str]) -> tuple[float, float, float]:
 
 
 class Page:
-    """One labelled page, measured for some depths."""
+    """One labelled page. `measured` and `head` are None unless it is asked to be measured."""
 
-    def __init__(self, raw: dict[str, Any], folder: Path, depths: Sequence[str]) -> None:
+    def __init__(self, raw: dict[str, Any], folder: Path, *, measure: bool) -> None:
         self.number, self.kind = str(raw["id"]), str(raw["page_type"])
         self.url, self.text = str(raw["url"]), str(raw["main_content"])
         self.body = gzip.decompress((folder / f"{self.number}.html.gz").read_bytes())
         self.wanted = words(self.text)
-        self.heads: dict[str, Head] = {}
-        self.measured: dict[str, PageMeasures] = {}
-        for depth in depths:
-            self._measure(depth)
-        self.labels = _labels(self.measured[depths[0]].blocks, self.text) if depths else []
-        self.size = len(self.measured[depths[0]].blocks) if depths and self.measured[depths[0]].columns else 0
-
-    def _measure(self, depth: str) -> None:
-        root = parse(decode(self.body, "text/html"))
-        self.heads[depth] = read_head(root, self.url)
-        self.measured[depth] = measure_page(root, self.heads[depth], depth)
+        self.head: Head | None = None
+        self.measured: Any = None
+        if measure:
+            root = parse(decode(self.body, "text/html"))
+            self.head = read_head(root, self.url)
+            self.measured = measure_page(root, self.head)
+        self.labels = _labels(self.measured.blocks, self.text) if self.measured else []
+        self.size = len(self.measured.blocks) if self.measured and self.measured.columns else 0
 
 
 def is_held_out(number: str) -> bool:
     return hashlib.sha256(number.encode()).digest()[0] % 3 == 0
 
 
-def read(folder: Path, depths: Sequence[str] = (), only: str = "", part: str = "all") -> list[Page]:
+def read(folder: Path, only: str = "", part: str = "all", *, measure: bool = False) -> list[Page]:
     """The pages in the order of the file; `only` names one page type, `part` is one of PARTS."""
     rows = [json.loads(line) for line in (folder / "ground-truth.jsonl").read_text().splitlines()]
     wanted = {"all": (True, False), "development": (False,), "held-out": (True,)}[part]
     return [
-        Page(row, folder, depths)
+        Page(row, folder, measure=measure)
         for row in rows
         if only in ("", row["page_type"]) and is_held_out(str(row["id"])) in wanted
     ]

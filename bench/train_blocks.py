@@ -17,10 +17,8 @@ import orjson
 
 from bench.labelled import PARTS, Page, read
 from gateway.domain import Json
-from gateway.engines.content import block_model, page_types
-from gateway.engines.content.block_features import FEATURES
-from gateway.engines.content.page_features import SIGNALS
-from gateway.engines.content.page_types import TYPES
+from gateway.engines.content import models
+from gateway.engines.content.models import FEATURES, SIGNALS, TYPES
 
 _BINS = 32
 """Bins of a feature, so 31 edges at most: block_model allows 255. Chosen: quantiles of some ten thousand blocks."""
@@ -120,7 +118,7 @@ def block_data(made: Sequence[Page]) -> Json:
     pages = [page for page in made if page.size]
     booster = Booster(rounds=120, depth=5, rate=0.08)
     booster.fit(
-        np.concatenate([np.array(list(map(list, page.measured["basic"].columns))).T for page in pages]),
+        np.concatenate([np.array(list(map(list, page.measured.columns))).T for page in pages]),
         np.concatenate([np.array(page.labels) for page in pages]),
         np.concatenate([_weights(page) for page in pages]),
     )
@@ -129,14 +127,14 @@ def block_data(made: Sequence[Page]) -> Json:
 
 def _weights(page: Page) -> Any:
     """Every page weighs the same, whatever its length."""
-    roots = np.sqrt(np.array([len(block.words) for block in page.measured["basic"].blocks], dtype=float))
+    roots = np.sqrt(np.array([len(block.words) for block in page.measured.blocks], dtype=float))
     return roots / roots.sum()
 
 
 def type_data(made: Sequence[Page], steps: int = 600, pull: float = 0.05, rate: float = 0.1) -> Json:
     """The page type classifier trained on these pages, as stored: softmax regression with its weights held small."""
     pages = [page for page in made if page.size]
-    rows = np.array([page.measured["basic"].signals for page in pages])
+    rows = np.array([page.measured.signals for page in pages])
     truth = np.array([[float(page.kind == kind) for kind in TYPES] for page in pages])
     mean, scale = rows.mean(0), rows.std(0) + 1e-3
     scaled = np.c_[(rows - mean) / scale, np.ones(len(rows))]
@@ -161,10 +159,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("DATA_DIR", "../shared/data")))
     parser.add_argument("--part", choices=PARTS, default="all", help="of the pages, by a hash of their number")
     options = parser.parse_args(argv)
-    made = read(options.data / "extract", ("basic",), part=options.part)
+    made = read(options.data / "extract", part=options.part, measure=True)
     label = f"{len(made)} pages of WCXB ({options.part})"
-    _write(Path(block_model.__file__).with_name("blocks.json"), block_data(made), label)
-    _write(Path(page_types.__file__).with_name("page_types.json"), type_data(made), label)
+    _write(Path(models.__file__).with_name("blocks.json"), block_data(made), label)
+    _write(Path(models.__file__).with_name("page_types.json"), type_data(made), label)
     return 0
 
 

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import NamedTuple
 
-from gateway.config.server_settings import Limits
+from gateway.config.settings import Limits
 from gateway.domain import Caller
 from gateway.errors import RateLimited
 from gateway.shared_state.port import StateDown, Windows

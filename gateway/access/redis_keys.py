@@ -29,7 +29,7 @@ from gateway.access.keys import AuditLog, KeyRecord, KeyRegistry, KeyTable, firs
 from gateway.domain import Caller, Json
 from gateway.errors import EngineMissing, InvalidRequest, StateUnavailable, Unauthenticated
 from gateway.shared_state.port import StateDown
-from gateway.shared_state.redis_connection import RedisConnection
+from gateway.shared_state.redis_state import RedisConnection
 
 KEYS, VERSION, LOCK, AUDIT = "gateway:keys", "gateway:keys:version", "gateway:keys:lock", "gateway:keys:audit"
 """Names in Redis: records by id, the mark of the last change, the lock of those who change them, the audit log."""

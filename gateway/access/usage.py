@@ -33,11 +33,11 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from gateway.config.server_settings import Price
+from gateway.config.settings import Price
 from gateway.domain import Json
 from gateway.shared_state.port import StateDown
-from gateway.shared_state.redis_connection import RedisConnection
-from gateway.shared_state.state_file import StateFile
+from gateway.shared_state.redis_state import RedisConnection
+from gateway.shared_state.sqlite_state import StateFile
 
 NANO = 1_000_000_000
 """Parts of a unit of the currency. A token of a cheap model costs tens of them; sums below 9 million units are exact in

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from gateway.app.responses import ResponseParts
 from gateway.mcp.dialect import WebSearchDialect
 from gateway.web.endpoints import Check, Endpoint, EndpointTable, Handler
-from gateway.web.handlers.admin import MAX_PREVIEW_BYTES, AdminHandler
-from gateway.web.handlers.admin_keys import AdminKeysHandler
+from gateway.web.handlers.admin import MAX_PREVIEW_BYTES, AdminHandler, AdminKeysHandler
 from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.mcp import WebSearchHandler

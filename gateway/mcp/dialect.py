@@ -1,6 +1,6 @@
 """The web tools' `Dialect` (see `wire.dialect`): where bodies and answers hold text, and what errors look like.
 
-Works on the shapes of `messages`. Knows no method, no tool and no revision.
+Works on the shapes of `messages`.
 """
 
 from collections.abc import Iterable

@@ -19,16 +19,15 @@ import orjson
 
 from gateway.domain import Json
 from gateway.shared_state.port import StateDown
-from gateway.shared_state.redis_connection import RedisConnection
+from gateway.shared_state.redis_state import RedisConnection
 
 _MAX_BYTES = 4096
-"""Longest message. Chosen: the longest one in use has 200 bytes and a caller's id; longer ones are not sent."""
+"""Longest message."""
 
 _CHANNEL = "gateway:bus"
 _POLL_S = 1.0
 _PAUSE_S = 2.0
-"""How long one wait for a message of Redis lasts, and the pause after it has failed. Chosen: at half, an idle process
-wakes up twice as often; at double, messages are missed for 4 s after an outage."""
+"""How long one wait for a message of Redis lasts, and the pause after it has failed."""
 
 Listener = Callable[[Json], None]
 

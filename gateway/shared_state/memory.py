@@ -3,16 +3,14 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from gateway.resilience.bounded_cache import BoundedCache
-from gateway.resilience.shared_cache import SharedCache
+from gateway.resilience.bounded_cache import BoundedCache, SharedCache
 from gateway.shared_state.port import Amount, Entry, Reserved, Taken
 
 _MAX_NAMES = 100_000
-"""Windows and counters remembered. Chosen: more keys than any operator makes, times their limits; at half it would
-still not be reached, at double a flood of addresses with wrong keys could take twice the memory."""
+"""Windows and counters remembered."""
 
 _LONGEST_HOLD_S = 3600.0
-"""A window that nobody has touched for so long is forgotten. Chosen: sixty times the longest hold in use (a minute)."""
+"""A window that nobody has touched for so long is forgotten."""
 
 
 class MemoryWindows:

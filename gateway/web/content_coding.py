@@ -42,7 +42,7 @@ def coding_of(headers: Mapping[str, str]) -> str:
     return codings[0] if codings else ""
 
 
-def decoded(raw: bytes | bytearray, coding: str, max_bytes: int) -> Steps[bytes]:
+def uncoded(raw: bytes | bytearray, coding: str, max_bytes: int) -> Steps[bytes]:
     """The body that `raw` is in a coding of `coding_of`, in steps of some milliseconds.
 
     Raises PayloadTooLarge as soon as more than `max_bytes` come out, InvalidRequest where it is damaged or cut.

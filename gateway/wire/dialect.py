@@ -78,16 +78,28 @@ class Dialect(Protocol):
 # What the sanitizer did to a text, as callers see it: `{redacted: {entity: count}, flagged: {entity: count}}`.
 #
 # `redacted` counts the values that are missing from the text, masked or withheld with it; `flagged` those that stay.
-# `guardrail: "unavailable"` is added where the guardrail failed and the policy let the text pass. Never a value found.
+# Where values become placeholders, `replaced` counts those of the request, `restored` the placeholders that became
+# values again in the answer, `not_restored` those that did not. `guardrail: "unavailable"` is added where the guardrail
+# failed and the policy let the text pass. Never a value found.
 
 
-def report_of(counts: Mapping[str, int], flagged: Mapping[str, int], *, is_degraded: bool = False) -> Json:
-    """The report on one text. `counts`: all findings by entity; `flagged`: those of them that stay."""
-    redacted = {entity: number - flagged.get(entity, 0) for entity, number in counts.items()}
+def report_of(
+    counts: Mapping[str, int],
+    flagged: Mapping[str, int],
+    replaced: Mapping[str, int] | None = None,
+    *,
+    is_degraded: bool = False,
+) -> Json:
+    """The report on one text. `counts`: all findings by entity; `flagged`: those of them that stay; `replaced`: those
+    that became placeholders."""
+    replaced = replaced or {}
+    redacted = {entity: number - flagged.get(entity, 0) - replaced.get(entity, 0) for entity, number in counts.items()}
     report: Json = {
         "redacted": {entity: number for entity, number in sorted(redacted.items()) if number > 0},
         "flagged": dict(sorted(flagged.items())),
     }
+    if replaced:
+        report["replaced"] = dict(sorted(replaced.items()))
     if is_degraded:
         report["guardrail"] = "unavailable"
     return report
@@ -97,8 +109,9 @@ def merged_reports(reports: Iterable[Json]) -> Json:
     """One report on several texts together."""
     total: Json = {"redacted": {}, "flagged": {}}
     for report in reports:
-        for kind in ("redacted", "flagged"):
-            for entity, number in report[kind].items():
+        for kind in ("redacted", "flagged", "replaced", "restored", "not_restored"):
+            for entity, number in report.get(kind, {}).items():
+                total.setdefault(kind, {})
                 total[kind][entity] = total[kind].get(entity, 0) + number
         if "guardrail" in report:
             total["guardrail"] = report["guardrail"]

@@ -1,10 +1,13 @@
 """Embeddings requests towards an upstream, and its answers in the one form that clients are promised.
 
-Source: OpenAI API reference (Embeddings), read 2026-11-22. Knows no HTTP. Embeddings are handed on as they came: a list
-of numbers, or base64 of little-endian 32-bit floats, which is not decoded.
+Source: OpenAI API reference (Embeddings), read 2026-11-22. An embedding is a list of numbers, or base64 of
+little-endian 32-bit floats: whichever the caller has asked for, whatever the upstream sends.
 """
 
+import base64
 import re
+import sys
+from array import array
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,6 +21,7 @@ from gateway.wire.text_walk import answer_slots
 from gateway.wire.untrusted_json import count_in, list_in, table_in, utf8_size
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+_FLOAT_BYTES = 4
 _BYTES_PER_TOKEN = 4
 """For estimates where an upstream sends no counts: OpenAI's rule of thumb for English text, on UTF-8 bytes. At half or
 double, the estimate is off by that factor; it is marked as such."""
@@ -47,25 +51,29 @@ def token_estimate(body: Json) -> int:
     return max(1, round(size / _BYTES_PER_TOKEN) + sum(len(item) for item in items if not isinstance(item, str)))
 
 
-def checked_data(answer: Json, count: int) -> list[Json]:
-    """The items of an upstream's answer, `{object: "embedding", index, embedding}` in order of their indexes.
-    Raises UpstreamError unless there are `count`, each once, all of one length and one form.
+def checked_data(answer: Json, body: Json) -> list[Json]:
+    """The items of an upstream's answer to a request, `{object: "embedding", index, embedding}` in order of their
+    indexes, in the form that was asked for.
+
+    Raises UpstreamError unless there is one for each input, each once, all of one length, which is `dimensions` where
+    the request has it.
     """
+    count, in_base64, size = input_count(body), body.get("encoding_format") == "base64", body.get("dimensions")
     data = answer.get("data")
     if not isinstance(data, list) or len(data) != count:
         found = len(data) if isinstance(data, list) else 0
         raise UpstreamError(f"the upstream's answer has {found} embeddings for {count} inputs")
     items: list[Json | None] = [None] * count
-    form: Any = None
     for place, item in enumerate(data):
         index = item.get("index", place) if isinstance(item, dict) else None
         if type(index) is not int or not 0 <= index < count or items[index] is not None:
             raise UpstreamError("the upstream's answer has an embedding without its place")
-        embedding: Any = item["embedding"] if isinstance(item.get("embedding"), list | str) else ""
-        if not _is_embedding(embedding) or (form is not None and form != (type(embedding), len(embedding))):
-            raise UpstreamError("the upstream's answer has an embedding that is not valid")
-        form = (type(embedding), len(embedding))
-        items[index] = {"object": "embedding", "index": index, "embedding": embedding}
+        embedding = item.get("embedding") if isinstance(item, dict) else None
+        found = _dimensions(embedding)
+        size = found if size is None else size
+        if not found or found != size:
+            raise UpstreamError("the upstream's answer has an embedding that is not valid, or of another length")
+        items[index] = {"object": "embedding", "index": index, "embedding": _in_form(embedding, in_base64=in_base64)}
     return [item for item in items if item is not None]
 
 
@@ -84,10 +92,24 @@ def embeddings_object(data: list[Json], model: str, answer: Json, estimate: int)
     return {"object": "list", "data": data, "model": model, "usage": counts, "provider_specific_fields": fields}
 
 
-def _is_embedding(embedding: Any) -> bool:
-    if isinstance(embedding, str):
-        return len(embedding) % 4 == 0 and _BASE64.fullmatch(embedding) is not None
-    return bool(embedding) and set(map(type, embedding)) <= {float, int}
+def _dimensions(embedding: Any) -> int:
+    """How many numbers an embedding has; 0 for what is none."""
+    if isinstance(embedding, list):
+        return len(embedding) if set(map(type, embedding)) <= {float, int} else 0
+    if not isinstance(embedding, str) or len(embedding) % 4 or _BASE64.fullmatch(embedding) is None:
+        return 0
+    size = len(embedding) // 4 * 3 - embedding.count("=")
+    return size // _FLOAT_BYTES if size % _FLOAT_BYTES == 0 else 0
+
+
+def _in_form(embedding: Any, *, in_base64: bool) -> Any:
+    """A valid embedding as base64 or as numbers."""
+    if isinstance(embedding, str) == in_base64:
+        return embedding
+    numbers = array("f", base64.b64decode(embedding) if isinstance(embedding, str) else embedding)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return base64.b64encode(numbers.tobytes()).decode() if in_base64 else numbers.tolist()
 
 
 # --- dialect ---

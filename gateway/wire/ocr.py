@@ -36,6 +36,10 @@ MODES: tuple[PromptMode, ...] = (MARKDOWN, FREE, LOCATE, DESCRIBE, CUSTOM)
 REPORT = "ocr"
 """Field of a request with the wishes `{details: bool, pages: "3" or "3-7"}`, and of a choice with the report on the
 reading: `{low_confidence, scripts, warnings, lines?}` of the embedded engine, `{warnings}` of other servers."""
+UNCERTAIN = "uncertain"
+"""Field of `provider_specific_fields` with the words that may be read otherwise: `[{text, alternatives, box, page?}]`,
+`box` in thousandths of the image."""
+MAX_UNCERTAIN = 50  # words of one answer
 
 _SPECIAL = re.compile(r"<\|/?(?:ref|det|grounding)\|>")
 _SPECIAL_TOKENS = ("<|ref|>", "<|/ref|>", "<|det|>", "<|/det|>", "<|grounding|>", "<|/grounding|>")

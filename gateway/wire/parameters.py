@@ -11,7 +11,7 @@ each maker's reference as named beside its preset, read 2026-11-28. Knows no HTT
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.domain import Json
 
@@ -20,7 +20,7 @@ _LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_
 _NEVER_DROPPED = frozenset({
     "model", "messages", "input", "instructions", "stream", "tools", "tool_choice", "functions", "function_call",
     "response_format", "text", "n", "max_tool_calls", "max_output_tokens", "safety_identifier", "safety_settings",
-    "moderation", "guardrails", "encoding_format", "dimensions", *_LIMITS,
+    "moderation", "guardrails", "dimensions", *_LIMITS,
 })  # fmt: skip
 """Without these an answer would be another one than was asked, dearer, or unsafe: their refusal is the caller's."""
 _UNSUPPORTED = re.compile(
@@ -31,6 +31,7 @@ _UNSUPPORTED = re.compile(
 )
 """Words by which servers say that they do not have a parameter: OpenAI, Azure, vLLM and Mistral (pydantic), Gemini
 (protobuf), llama.cpp."""
+_WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r"['\"`]([A-Za-z_][A-Za-z0-9_.]{0,63})['\"`]")
 _NAMED = re.compile(
     r"(?i)\b(?:(?:parameter|field|argument|property|option|name)s?:? +|body\.)([a-z_][a-z0-9_]{1,63})\b"
@@ -147,24 +148,35 @@ PRESETS: Mapping[str, Rules] = {
 """The rules of each make of upstream. docs/backends.md shows them as a table."""
 
 
-def refused_parameter(names: Iterable[str], words: str, param: str | None) -> tuple[str, str | None] | None:
-    """`(name, other name or None)` of the parameter that an upstream does not have, by its refusal in `words`.
+class Refused(NamedTuple):
+    """A parameter that an upstream did not take. `other`: its other name, empty for none. `lasts`: it does not have the
+    parameter at all."""
+
+    name: str
+    other: str = ""
+    lasts: bool = True
+
+
+def refused_parameter(names: Iterable[str], words: str, param: str | None) -> Refused | None:
+    """The parameter that an upstream does not have, by its refusal in `words`; also a wish to think that it does not
+    understand.
 
     `names` are those that were sent, `param` the one that the refusal names. None where the refusal says something
     else, or where the request means another thing without it.
 
-        refused_parameter(["max_tokens"], "'max_tokens' is not supported", None)  # ("max_tokens", "max_completion_…")
+        refused_parameter(["max_tokens"], "'max_tokens' is not supported", None)  # Refused("max_tokens", "max_compl…")
     """
     if _UNSUPPORTED.search(words) is None:
-        return None
+        is_wish = "reasoning_effort" in names and "reasoning_effort" in (param, *_WORD.findall(words))
+        return Refused("reasoning_effort", lasts=False) if is_wish else None
     sent = set(names)
     told = [param or "", *_QUOTED.findall(words), *_NAMED.findall(words)]
     for each in told:
         name = each.removeprefix("body.").partition(".")[0].partition("[")[0]
         if name in sent:
             if other := _LIMITS.get(name):
-                return None if other in sent else (name, other)
-            return None if name in _NEVER_DROPPED else (name, None)
+                return None if other in sent else Refused(name, other)
+            return None if name in _NEVER_DROPPED else Refused(name)
     return None
 
 

@@ -5,6 +5,7 @@ of a room lowers its budget here; one that adds them says why it raises it.
 """
 
 import ast
+import functools
 import io
 import tokenize
 from pathlib import Path
@@ -14,28 +15,29 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1366,
-    "app": 831,
-    "bench": 9735,
-    "cli": 2326,
-    "config": 676,
+    "access": 1330,
+    "app": 847,
+    "bench": 8875,
+    "child": 432,
+    "cli": 2246,
+    "config": 682,
     "console": 0,
-    "embedded": 367,
-    "engines": 19736,
-    "geometry": 1180,
-    "mcp": 1171,
-    "ocr": 6899,
-    "providers": 1961,
-    "resilience": 509,
-    "runtime": 1429,
-    "sanitize": 7529,
-    "schemas": 426,
-    "services": 3563,
-    "shared_state": 1127,
-    "tests": 46499,
-    "top": 838,
-    "web": 3243,
-    "wire": 5969,
+    "embedded": 349,
+    "engines": 17135,
+    "geometry": 1033,
+    "mcp": 1141,
+    "ocr": 4801,
+    "providers": 1947,
+    "resilience": 436,
+    "runtime": 1340,
+    "sanitize": 6522,
+    "schemas": 238,
+    "services": 3388,
+    "shared_state": 1101,
+    "tests": 45286,
+    "top": 717,
+    "web": 3572,
+    "wire": 6384,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
@@ -66,6 +68,8 @@ def room_of(path: Path) -> str:
     return parts[1] if len(parts) > 2 else "top"
 
 
+@functools.cache
+@functools.cache
 def sums() -> dict[str, int]:
     """Lines of code by room, as they are."""
     found: dict[str, int] = {}

@@ -16,7 +16,7 @@ from bench.growth import SIZES, careful_look, grows, quick_look
 from bench.pattern_finder import AnyPattern, PatternCall, pattern_calls, patterns_of, reachable
 from bench.pattern_memory import MOST_BYTES_PER_CHAR, bytes_per_char, repeats_groups
 from bench.pattern_strings import texts
-from gateway.sanitize.detectors import iban, phone_plans, secret_tokens
+from gateway.sanitize.detectors import cards, phones, vendor_tokens
 from tests.support.cpu_time import takes_less
 
 MOST_S = 5e-6 * SIZES[-1]
@@ -25,17 +25,17 @@ this much; the slowest pattern of the product takes half of it."""
 
 
 def _phone_plans() -> Sequence[AnyPattern]:
-    plans = [phone_plans._plan(code, regions) for code, regions in phone_plans._REGIONS.items()]
-    numbers = [phone_plans._number_pattern(plan.code, region) for plan in plans[:12] for region in plan.regions[:2]]
+    plans = [phones._plan(code, regions) for code, regions in phones._regions().items()]
+    numbers = [phones._number_pattern(plan.code, region) for plan in plans[:12] for region in plan.regions[:2]]
     return [each for plan in plans for each in (plan.national_prefix, plan.leading_digits) if each] + numbers
 
 
 RUN_TIME: dict[str, Callable[[], Sequence[AnyPattern]]] = {
-    "gateway.sanitize.detectors.iban:_form": lambda: [form for each in iban._FORMS if (form := iban._form(each))],
-    "gateway.sanitize.detectors.phone_plans:_plan": _phone_plans,
-    "gateway.sanitize.detectors.phone_plans:_number_pattern": list,
-    "gateway.sanitize.detectors.secret_tokens:_compile": lambda: [
-        secret_tokens._compile(form) for form in ("gh[pousr]_[A-Za-z0-9]{36,}", "xox[abposr]-[0-9A-Za-z-]{10,}")
+    "gateway.sanitize.detectors.cards:_form": lambda: [form for each in cards._FORMS if (form := cards._form(each))],
+    "gateway.sanitize.detectors.phones:_plan": _phone_plans,
+    "gateway.sanitize.detectors.phones:_number_pattern": list,
+    "gateway.sanitize.detectors.vendor_tokens:_compile": lambda: [
+        vendor_tokens._compile(form) for form in ("gh[pousr]_[A-Za-z0-9]{36,}", "xox[abposr]-[0-9A-Za-z-]{10,}")
     ],
     "gateway.sanitize.pipeline:Sanitizer._apply": lambda: [
         re.compile(rf"(?<!\w){re.escape(value)}(?!\w)") for value in ("Jane Roe", "a a a a a a a a", "." * 100)

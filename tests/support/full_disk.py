@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
+from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 
 NOT_PERMITTED = 77
@@ -43,7 +43,7 @@ def pages(name: str, number: int, words: int) -> list[IndexedPage]:
 
 
 async def found(index: PageIndex, text: str) -> int:
-    return len(await index.search(IndexQuery(text, ("",), 50, feedback=False)))
+    return len(await index.search(IndexQuery(text, ("",), 50)))
 
 
 async def check(folder: Path) -> None:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
+from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 
 
@@ -12,6 +12,6 @@ async def found_names(folder: Path, pages: list[tuple[str, str]], query: str) ->
     index = PageIndex(folder / "i.db")
     try:
         await index.add([IndexedPage(f"https://a.test/{name}", name, text) for name, text in pages])
-        return [hit.url.rpartition("/")[2] for hit in await index.search(IndexQuery(query, ("",), feedback=False))]
+        return [hit.url.rpartition("/")[2] for hit in await index.search(IndexQuery(query, ("",)))]
     finally:
         await index.close()

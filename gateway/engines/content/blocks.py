@@ -6,13 +6,11 @@ Decides nothing: see `block_features` and `selection`.
 
 import functools
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from operator import or_
 from typing import Any
 
-from gateway.engines.html.dom import FURNITURE_ROLES
-from gateway.engines.markdown.block_names import BLOCKS
+from gateway.engines.html.tree import BLOCKS, FURNITURE_ROLES, PREFORMATTED
 
 _REMEMBERED = 8_192
 """Classes and ids, and parts of them, whose categories a process remembers, a few MB. Chosen: a site repeats some
@@ -108,11 +106,6 @@ class _Collector:
     def __init__(self) -> None:
         self._masks: dict[str, int] = {}
 
-    @property
-    def names(self) -> Collection[str]:
-        """The "class id" of the elements that were measured."""
-        return self._masks.keys()
-
     def collect(self, root: Any) -> list[TextBlock]:
         top = _Box(root, None, 0)
         top.tags = 0
@@ -126,7 +119,7 @@ class _Collector:
                 continue
             tag = node.tag
             in_link = in_link or tag in ("a", "button")
-            if tag in BLOCKS and node is not box.element:
+            if tag in BLOCKS and node is not box.element and box.element.tag not in PREFORMATTED:
                 box = _Box(node, box, box.depth + 1)
                 boxes.append(box)
             if text := node.text:
@@ -237,14 +230,7 @@ def is_running_text(block: TextBlock) -> bool:
 
 def collect(root: Any) -> list[TextBlock]:
     """The blocks that have words, in document order. `root`: an lxml element."""
-    return collect_named(root)[0]
-
-
-def collect_named(root: Any) -> tuple[list[TextBlock], Collection[str]]:
-    """The blocks as `collect` gives them, and the "class id" of each element that has one of them inside."""
-    collector = _Collector()
-    found = collector.collect(root)
-    return found, collector.names
+    return _Collector().collect(root)
 
 
 def _attribute_bits(element: Any) -> int:

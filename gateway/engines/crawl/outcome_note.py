@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from gateway.domain import CrawlRequest, Json
-from gateway.engines.answer.hidden_share import MAX_HIDDEN_SHARE
 from gateway.engines.crawl.crawler import CrawlOutcome
 
+_NAMED_PARTS = 5
 NO_MATCH = "No page read matches the instructions; use other words, or leave them out."
 
 
@@ -38,18 +38,20 @@ def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> s
 def describe_pages(pages: Iterable[Json]) -> str:
     """What was taken out of pages, or left in, because people cannot see it, and of what the end is missing; empty when
     there is nothing to say. `pages`: results of engines.documents.page, with `ended_early` if the site's answer did."""
-    invisible = shown = ended = left_out = kept = 0
+    invisible = shown = ended = left_out = 0
+    missing: list[str] = []
     for page in pages:
         left_out += page.get("left_out", 0)
-        kept += bool(page.get("shows_hidden"))
+        missing += page.get("missing_parts", ())
         invisible += page.get("invisible", 0)
         shown += bool(page.get("styles_ignored"))
         ended += bool(page.get("ended_early"))
     parts = [f"{invisible} invisible characters were taken out."] if invisible else []
     if left_out:
         parts.append(f"{left_out} characters of text that people do not see were left out of documents.")
-    if kept:
-        parts.append(f"{kept} of the documents seem to hide over {MAX_HIDDEN_SHARE:.0%} of their text; it is here.")
+    if missing:
+        named = ", ".join(missing[:_NAMED_PARTS]) + (", …" if len(missing) > _NAMED_PARTS else "")
+        parts.append(f"{len(missing)} parts of documents are missing or damaged ({named}); the rest is here.")
     if shown:
         parts.append(f"{shown} of the pages hide most of their text until a script runs; that text is here.")
     if ended:

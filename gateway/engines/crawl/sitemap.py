@@ -1,6 +1,6 @@
 """Finds the pages a site lists in its sitemaps, to complete a map.
 
-It follows sitemap indexes within limits and reads every file in a parsing process (engines.documents.sitemap_xml). It
+It follows sitemap indexes within limits and reads every file in a parsing process (engines.documents.feeds). It
 knows neither the crawl's scope nor the index. Format: sitemaps.org protocol 0.9, read 2026-11-21.
 """
 

@@ -4,6 +4,7 @@ Reads the directory first, then inflates the XML parts once, within the declared
 FetchFailed.
 """
 
+import contextlib
 import io
 import zipfile
 
@@ -45,7 +46,7 @@ def checked_archive(body: bytes) -> zipfile.ZipFile:
 def _refuse_entities(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
     """Raises FetchFailed for a document type declaration, the only place of entities: Office documents have none."""
     tail = b""
-    with archive.open(entry) as part:
+    with contextlib.suppress(zipfile.BadZipFile), archive.open(entry) as part:  # a damaged part costs only itself
         while piece := part.read(PIECE_BYTES):
             # UTF-16 has a zero byte beside each ASCII letter.
             window = (tail + piece).replace(b"\0", b"").upper()

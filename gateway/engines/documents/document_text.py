@@ -1,12 +1,12 @@
 """Writes what the readers of documents find as Markdown, or as plain text without its signs. Bounded in characters.
 
-It also decides which of the texts that people cannot see are left out, and counts them.
+It also counts hidden text that was left out, and drops lines that pages repeat at their heads and feet.
 """
 
+import re
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-
-from gateway.engines.answer.hidden_share import hides_too_much
-from gateway.engines.documents.running_lines import running_lines
+from urllib.parse import quote
 
 MAX_CHARS = 2_000_000
 """As much as a page may hold (engines.documents.page); a reader stops there."""
@@ -15,22 +15,37 @@ TITLE_WITHIN_CHARS = 600
 stand above it; at double the heading of a first section names a letter."""
 MAX_LEVEL = 6
 """Markdown (CommonMark) has six heading levels."""
+MAX_MISSING = 20
+"""Parts that are missing or damaged and named."""
+_WEB = re.compile(r"\s*(?:https?://|mailto:)[^\s]", re.IGNORECASE)
+_UNSAFE = re.compile(r"[\s<>()\\]")
+_BRACKETS = re.compile(r"[\[\]]")
+_EDGE_PARTS = 2
+"""Parts at the top and at the bottom of a page that are compared. Chosen: a title and a number, a name and a date."""
+_LEAST_PAGES = 3
+"""Chosen: two pages may begin alike by chance; at double, short chapters keep their names on every page."""
+_MOST_CHARS = 200
+"""Longest repeated line: a title, an author and a date in one."""
+_MOST_DIGITS = 5
+_OTHER_KINDS = ("|", "- ", "```", "<")
 
 
 class DocumentText:
-    """Collects the parts of a document in order. `is_full`: nothing more is taken. `keeps_unseen`: texts that only look
-    as if people could not see them are taken too."""
+    """Collects the parts of a document in order. `is_full`: nothing more is taken."""
 
-    def __init__(self, plain: bool, *, keeps_unseen: bool = False) -> None:
+    def __init__(self, plain: bool) -> None:
         self.is_plain = plain
-        self._keeps_unseen = keeps_unseen
         self.clear()
 
     def clear(self) -> None:
         """Forgets everything."""
         self._parts: list[str] = []
         self._marks: list[int] = []
-        self._chars = self._declared_chars = self._unseen_chars = 0
+        self._chars = 0
+        self.left_out = 0
+        """Characters of hidden text that were left out."""
+        self.missing: list[str] = []
+        """Names of parts that are missing or damaged."""
         self.first_heading = ""
         """A heading within the first TITLE_WITHIN_CHARS, or ""."""
         self.texts = 0
@@ -41,27 +56,27 @@ class DocumentText:
         """Whether MAX_CHARS have been reached."""
         return self._chars >= MAX_CHARS
 
-    @property
-    def left_out(self) -> int:
-        """Characters of hidden text that were left out."""
-        return self._declared_chars + self._unseen_chars
+    def leave_out(self, text: str) -> None:
+        """Counts a text that the document itself declares as hidden, which is not written."""
+        self.left_out += len(text.strip())
 
-    @property
-    def hides_too_much(self) -> bool:
-        """Whether so much was left out for its looks that the document must be read again with `keeps_unseen`."""
-        return hides_too_much(self._unseen_chars, self._chars + self._unseen_chars)
+    def miss(self, part: str) -> None:
+        """Notes a part of the document that is missing or damaged, by its name."""
+        if len(self.missing) < MAX_MISSING and part not in self.missing:
+            self.missing.append(part)
 
-    def leaves_out(self, text: str, *, is_declared: bool = False) -> bool:
-        """Whether a hidden text must be left out; it is counted then. `is_declared`: the document itself says that it
-        is hidden; otherwise its looks do, such as its colour or place."""
-        if self._keeps_unseen and not is_declared:
-            return False
-        count = len(text.strip())
-        if is_declared:
-            self._declared_chars += count
-        else:
-            self._unseen_chars += count
-        return True
+    def link(self, text: str, url: str) -> str:
+        """A text that leads to a web address: `[text](url)`. Only the text for other addresses and in plain texts."""
+        label = " ".join(text.split())
+        if self.is_plain or not label or not _WEB.match(url):
+            return text
+        target = _UNSAFE.sub(lambda match: quote(match[0]), url.strip())
+        return f"[{_BRACKETS.sub(_escaped, label)}]({target})"
+
+    def formula(self, tex: str, *, is_block: bool = False) -> str:
+        """A formula in TeX: `$x^2$`, `$$x^2$$` for one of its own line."""
+        marks = "" if self.is_plain else "$$" if is_block else "$"
+        return f"{marks}{tex}{marks}" if tex else ""
 
     def heading(self, level: int, text: str) -> None:
         """A heading of level 1 to 6; an empty one is left out."""
@@ -77,11 +92,17 @@ class DocumentText:
             self._add(text.strip())
 
     def items(self, items: list[tuple[int, str, str]]) -> None:
-        """Writes a list of `(depth, mark, text)`. Items of the least depth are not indented."""
-        top = min((depth for depth, _, _ in items), default=0)
-        lines = [
-            f"{'   ' * (depth - top)}{mark} {' '.join(text.split())}" for depth, mark, text in items if text.strip()
-        ]
+        """Writes a list of `(depth, mark, text)`; an item stands below the text of the one that it is part of."""
+        open_items: list[tuple[int, int]] = []  # depth and column of the text
+        lines = []
+        for depth, mark, text in items:
+            if not text.strip():
+                continue
+            while open_items and open_items[-1][0] >= depth:
+                open_items.pop()
+            indent = open_items[-1][1] if open_items else 0
+            open_items.append((depth, indent + len(mark) + 1))
+            lines.append(f"{' ' * indent}{mark} {' '.join(text.split())}")
         self.paragraph("\n".join(lines))
 
     def table(self, rows: list[list[str]]) -> None:
@@ -118,3 +139,43 @@ class DocumentText:
             self.texts += is_text
             self._parts.append(part)
             self._chars += len(part) + 2
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\{match[0]}"
+
+
+def running_lines(pages: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
+    """The places `(page, part)` of repeated lines, without the first place of each line, which is kept.
+
+    `pages` are the parts of each page. A line is repeated when at least _LEAST_PAGES pages have it at the same end,
+    unchanged or with a number before or after it that counts the pages.
+    """
+    seen: dict[tuple[str, str, int], dict[int, int]] = {}
+    for page, parts in enumerate(pages):
+        tops, bottoms = range(min(_EDGE_PARTS, len(parts))), range(max(0, len(parts) - _EDGE_PARTS), len(parts))
+        for end, places in (("top", tops), ("bottom", bottoms)):
+            for place in places:
+                for text, offset in _readings(parts[place], page):
+                    seen.setdefault((end, text, offset), {}).setdefault(page, place)
+    repeated: set[tuple[int, int]] = set()
+    for at in seen.values():
+        if len(at) >= _LEAST_PAGES:
+            repeated.update(list(at.items())[1:])
+    return sorted(repeated)
+
+
+def _readings(part: str, page: int) -> Iterator[tuple[str, int]]:
+    """What must be equal on other pages: the text; or the text without its first or last number, and the difference of
+    that number and the page's."""
+    if "\n" in part or len(part) > _MOST_CHARS or part.startswith(_OTHER_KINDS):
+        return
+    is_heading, text = part.startswith("#"), part.lstrip("# ")
+    yield f"same {text}", 0
+    first, _, after = text.partition(" ")
+    before, _, last = text.rpartition(" ")
+    for number, rest in ((first, after), (last, before)):
+        if is_heading and rest:
+            continue  # `Step 2` on the second slide
+        if len(number) <= _MOST_DIGITS and number.isascii() and number.isdecimal():
+            yield f"numbered {rest}", int(number) - page

@@ -1,50 +1,47 @@
 """Reads a mail or an archive of mails (mbox): who wrote when, the text decoded, attachments by their names.
 
-Runs in the parsing processes. Of a text in several forms the plain one is read, else the HTML. Sources: RFC 5322, RFC
-2045 to 2047, RFC 4155. Python's own parser is not used: its time grows with nested parts times lines.
+Runs in the parsing processes, by the standard library's `email`. Of a text in several forms the plain one is read, else
+the HTML. Sources: RFC 5322, RFC 2045 to 2047, RFC 4155.
 """
 
-import binascii
 import itertools
 import re
 from collections.abc import Iterator
+from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.header import decode_header
+from email.message import Message
+from email.parser import BytesHeaderParser
 from typing import NamedTuple
-from urllib.parse import unquote
 
-from gateway.engines.answer.code_fences import fenced
-from gateway.engines.documents.feed_page import written
-from gateway.engines.documents.feeds import FeedText
-from gateway.engines.html.charset import decode
+from gateway.engines.answer.sections import fenced
+from gateway.engines.documents.feeds import FeedText, written
+from gateway.engines.html.encoding import decode
 from gateway.engines.markdown.inline import Inline, InlineStyle
 
 _HEAD_BYTES = 65_536
-"""Head of a mail. Chosen: lists and filters add some thousand; what is longer is no mail."""
 _HEADER_CHARS = 1_000
-"""One header. Chosen: a subject and some addressees; the rest is cut."""
+"""Of one header; the rest is cut."""
 _MAX_MAILS, _MAX_PARTS, _MAX_DEPTH = 5_000, 200, 8
-"""Mails of an archive, parts of one and their nesting. Chosen: a busy month of a list has 3,000, a mail with a digest
-nests three deep. At half archives are cut; at double the time for a forged mail doubles."""
+"""Mails of an archive, parts of one and their nesting."""
+_MAX_BOUNDARIES = 1_000
+"""Places in a mail that state a boundary, above which it is read as text alone: the time of the standard library's
+parser grows with nested parts times lines."""
 _MAX_TEXT_CHARS = 2_000_000
 """Text after which no further mail is written: no page has more (`engines.documents.page`)."""
 _TYPES = frozenset({"message/rfc822", "application/mbox", "application/x-mbox", "message/global"})
 _MAYBE = frozenset({"", "text/plain", "application/octet-stream"})
-_FIELD = re.compile(rb"([!-9;-~]{1,80}):[ \t]?(.*)")
-_SURE = frozenset({"date", "message-id", "received", "mime-version"})
+_FIELD = re.compile(rb"([!-9;-~]{1,80}):[ \t]?")
+_SURE = ("date", "message-id", "received", "mime-version")
 _POSTMARK, _CLOCK, _POSTMARK_BYTES = b"From ", re.compile(rb"\d\d:\d\d"), 300
 """First line of each mail of an archive: sender and date (RFC 4155; git writes a commit for the sender)."""
-_BOUNDARY = re.compile(r'boundary\s{0,9}=\s{0,9}(?:"([^"]{1,100})"|([^\s;"]{1,100}))', re.IGNORECASE)
-_NAME = re.compile(r'name\*?\d?\*?=(?:"([^"]{1,200})"|([^\s;"]{1,200}))', re.IGNORECASE)
-_SHOWN = (("from", "From"), ("to", "To"), ("cc", "Cc"), ("date", "Date"))
-_CHARSETS = frozenset({"utf-8", "iso-8859-1", "us-ascii", ""})
-"""Of encoded names of attachments."""
+_SHOWN = ("From", "To", "Cc", "Date")
 _CODE = {"text/x-patch": "diff", "text/x-diff": "diff"}
-
-Headers = dict[str, str]
 
 
 class _Part(NamedTuple):
+    """A text of a mail, or an attachment, which has a name and no kind."""
+
     kind: str
     text: str
     name: str
@@ -59,8 +56,8 @@ def is_mail(content_type: str, body: bytes) -> bool:
         return False
     if not body.startswith(_POSTMARK) and not _FIELD.match(body[:100]):
         return False
-    names = _headers(body[:_HEAD_BYTES])[0].keys()
-    return "from" in names and "subject" in names and not _SURE.isdisjoint(names)
+    headers = BytesHeaderParser().parsebytes(body[:_HEAD_BYTES])
+    return "from" in headers and "subject" in headers and any(name in headers for name in _SURE)
 
 
 def read_mail(body: bytes, plain: bool) -> tuple[str, str]:
@@ -68,8 +65,8 @@ def read_mail(body: bytes, plain: bool) -> tuple[str, str]:
     mails = _mails(body)
     blocks: list[str] = []
     first, size = "", 0
-    for number, mail in enumerate(mails):
-        if number >= _MAX_MAILS or size > _MAX_TEXT_CHARS:
+    for mail in mails[:_MAX_MAILS]:
+        if size > _MAX_TEXT_CHARS:
             break
         subject, written_mail = _written_mail(mail, plain, 1 if len(mails) == 1 else 2)
         first = first or subject
@@ -97,60 +94,29 @@ def _is_start(body: bytes, at: int) -> bool:
     return is_first and _CLOCK.search(line) is not None and _FIELD.match(following) is not None
 
 
-def _headers(mail: bytes) -> tuple[Headers, int]:
-    """The headers by their names in lower case, the first of each, and where the text begins."""
-    found: dict[str, list[bytes]] = {}
-    at, name = 0, ""
-    head = mail[:_HEAD_BYTES]
-    while at < len(head):
-        end = head.find(b"\n", at)
-        end = len(head) if end < 0 else end
-        line = head[at:end].rstrip(b"\r")
-        if not line:
-            return _joined(found), end + 1
-        field = _FIELD.match(line)
-        if line[:1] in b" \t" and name:
-            found[name].append(line.strip())
-        elif field is not None:
-            name = field[1].decode("ascii").lower()
-            if name in found:
-                name = f"{name}, again"
-            found[name] = [field[2].strip()]
-        elif at or not line.startswith(_POSTMARK):
-            return _joined(found), at
-        at = end + 1
-    return _joined(found), at
-
-
-def _joined(found: dict[str, list[bytes]]) -> Headers:
-    return {name: b" ".join(lines)[:_HEADER_CHARS].decode("utf-8", "replace") for name, lines in found.items()}
-
-
-def _readable(value: str) -> str:
+def _header(mail: Message, name: str) -> str:
     """A header with its encoded words decoded (RFC 2047)."""
-    if "=?" not in value:
-        return " ".join(value.split())
     try:
-        pieces = decode_header(value)
+        pieces = decode_header(mail.get(name, ""))
     except (HeaderParseError, ValueError):
-        return value
+        pieces = [(str(mail.get(name, "")), None)]
     texts = [
         decode(piece, f"text/plain; charset={charset or 'utf-8'}") if isinstance(piece, bytes) else piece
         for piece, charset in pieces
     ]
-    return " ".join("".join(texts).split())
+    text = "".join(texts).encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # bytes that were not encoded
+    return " ".join(text.split())[:_HEADER_CHARS]
 
 
-def _written_mail(mail: bytes, plain: bool, level: int) -> tuple[str, str]:
-    headers, start = _headers(mail)
+def _written_mail(body: bytes, plain: bool, level: int) -> tuple[str, str]:
+    mail = message_from_bytes(body if body.count(b"boundary") <= _MAX_BOUNDARIES else body.replace(b"boundary", b""))
     inline = Inline(InlineStyle("", plain))
-    subject = _readable(headers.get("subject", ""))
-    lines = [(label, _readable(headers[name])) for name, label in _SHOWN if headers.get(name)]
+    subject = _header(mail, "Subject")
+    lines = [(label, text) for label in _SHOWN if (text := _header(mail, label))]
     shown = [f"{label}: {text}" if plain else f"**{label}:** {inline.escape(text)}" for label, text in lines]
     heading = subject if plain or not subject else f"{'#' * level} {inline.escape(subject)}"
     blocks = [heading, ("\n" if plain else "  \n").join(shown)]
-    parts = list(_parts(headers, mail[start:], 0, [_MAX_PARTS]))
-    for part in parts:
+    for part in itertools.islice(_parts(mail, 0), _MAX_PARTS):
         if part.kind == "text/html":
             blocks.append(written(FeedText(part.text, is_html=True), plain))
         elif part.kind in _CODE and not plain:
@@ -162,74 +128,38 @@ def _written_mail(mail: bytes, plain: bool, level: int) -> tuple[str, str]:
     return subject, "\n\n".join(block for block in blocks if block)
 
 
-def _parts(headers: Headers, body: bytes, depth: int, left: list[int]) -> Iterator[_Part]:
-    """The texts and attachments of a part; an attachment has no kind. `left`: how many parts may still be read."""
-    left[0] -= 1
-    if left[0] < 0 or depth > _MAX_DEPTH:
+def _parts(part: Message, depth: int) -> Iterator[_Part]:
+    """The texts and attachments of a part, in order."""
+    kind, payload = part.get_content_type(), part.get_payload()
+    inner = [each for each in payload if isinstance(each, Message)] if isinstance(payload, list) else None
+    is_file = part.get_content_disposition() == "attachment" and kind not in _CODE
+    if depth > _MAX_DEPTH:
         return
-    declared = headers.get("content-type", "text/plain")
-    kind = declared.partition(";")[0].strip().lower()
-    boundary = _BOUNDARY.search(declared) if kind.startswith("multipart/") else None
-    if boundary is not None:
-        inner = _pieces(body, (boundary[1] or boundary[2]).encode("utf-8", "replace"))
-        if kind == "multipart/alternative":
-            inner = [_chosen(inner)] if inner else []
-        for piece in inner:
-            part_headers, start = _headers(piece)
-            yield from _parts(part_headers, piece[start:], depth + 1, left)
-        return
-    disposition = headers.get("content-disposition", "")
-    name = _NAME.search(disposition) or _NAME.search(declared)
-    is_text = kind.startswith("text/") or kind == "" or kind.startswith("multipart/")
-    is_file = disposition.strip().lower().startswith("attachment") and kind not in _CODE
-    if kind == "message/rfc822" and not is_file:
-        inner_headers, start = _headers(body)
-        subject = _readable(inner_headers.get("subject", ""))
-        sender = _readable(inner_headers.get("from", ""))
-        yield _Part("text/plain", f"{sender}: {subject}".strip(": "), "")
-        yield from _parts(inner_headers, body[start:], depth + 1, left)
-    elif not is_text or is_file:
-        yield _Part("", "", _file_name(name[1] or name[2]) if name else kind)
+    if inner is not None and not is_file:
+        if kind == "message/rfc822" and inner:
+            sender, subject = _header(inner[0], "From"), _header(inner[0], "Subject")
+            yield _Part("text/plain", f"{sender}: {subject}".strip(": "), "")
+        for each in [_chosen(inner)] if kind == "multipart/alternative" and inner else inner:
+            yield from _parts(each, depth + 1)
+    elif is_file or not kind.startswith(("text/", "multipart/")):
+        yield _Part("", "", _file_name(part) or kind)
     else:
-        text = decode(_decoded(body, headers.get("content-transfer-encoding", "")), declared)
+        body = part.get_payload(decode=True)
+        declared = f"text/plain; charset={part.get_content_charset() or ''}"
+        text = decode(body if isinstance(body, bytes) else b"", declared)
         yield _Part(kind if kind in ("text/html", *_CODE) else "text/plain", text.replace("\r\n", "\n"), "")
 
 
-def _file_name(value: str) -> str:
+def _file_name(part: Message) -> str:
     """The name of an attachment, which may be encoded as RFC 2231 or, against the standard, RFC 2047 says."""
-    charset, marks, text = value.partition("''")
-    return unquote(text, charset or "utf-8", "replace") if marks and charset.lower() in _CHARSETS else _readable(value)
+    holder = Message()
+    holder["name"] = str(part.get_filename() or "")
+    return _header(holder, "name")
 
 
-def _pieces(body: bytes, boundary: bytes) -> list[bytes]:
-    """The parts between the lines of a boundary. Text before the first line and after the last one is left out."""
-    found: list[bytes] = []
-    line = b"\n--" + boundary
-    for piece in (b"\n" + body).split(line, _MAX_PARTS)[1:]:
-        if piece.startswith(b"--"):
-            break
-        if piece[:1].strip() and found:  # another boundary that begins as this one does
-            found[-1] += line + piece
-        else:
-            found.append(piece.partition(b"\n")[2])
-    return found
-
-
-def _chosen(pieces: list[bytes]) -> bytes:
+def _chosen(forms: list[Message]) -> Message:
     """Of several forms of a text the plain one that is not empty, else the one that is preferred, the last."""
-    for piece in pieces:
-        headers, start = _headers(piece)
-        if headers.get("content-type", "text/plain").lower().startswith("text/plain") and piece[start:].strip():
-            return piece
-    return pieces[-1]
-
-
-def _decoded(body: bytes, encoding: str) -> bytes:
-    try:
-        if encoding.strip().lower() == "base64":
-            return binascii.a2b_base64(body)
-        if encoding.strip().lower() == "quoted-printable":
-            return binascii.a2b_qp(body)
-    except binascii.Error:
-        return body
-    return body
+    for form in forms:
+        if form.get_content_type() == "text/plain" and str(form.get_payload()).strip():
+            return form
+    return forms[-1]

@@ -8,29 +8,20 @@ from dataclasses import replace
 from typing import Any
 
 from gateway.domain import Json
-from gateway.engines.answer.invisible import strip_invisible, visible
 from gateway.engines.answer.sections import Anchor
-from gateway.engines.answer.word_count import count_words
+from gateway.engines.answer.text import count_words, strip_invisible, visible
 from gateway.engines.content.prune import SHOWCASES, Content, main_content
-from gateway.engines.content.structured_data import StructuredData, read_structured_data
-from gateway.engines.content.structured_text import THIN_CHARS, completed, with_things
 from gateway.engines.documents import simhash, sniff
 from gateway.engines.documents.anchors import anchors_of, mark_anchors
-from gateway.engines.documents.feed_page import feed_links, feed_page
-from gateway.engines.documents.feeds import Feed, is_json_feed, read_json_feed
-from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.feeds import Feed, feed_links, feed_page, is_json_feed, read_json_feed, read_xml_feed
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.part import PartWish, part_of
 from gateway.engines.documents.pdf import PdfWish
 from gateway.engines.documents.reader import KINDS, page_range, read_document
-from gateway.engines.documents.xml_feed import read_xml_feed
-from gateway.engines.html.charset import decode
-from gateway.engines.html.dom import first_elements, parse
-from gateway.engines.html.embedded_state import EmbeddedState
-from gateway.engines.html.holdable import holdable
-from gateway.engines.html.metadata import Head, images_of, links_of, read_head, title_from_url
-from gateway.engines.html.script_signs import FEW_WORDS, read_signs
-from gateway.engines.html.text_check import text_only
-from gateway.engines.html.xhtml import as_html, is_xml
+from gateway.engines.html.encoding import decode, text_only
+from gateway.engines.html.head import Head, images_of, links_of, read_head, title_from_url
+from gateway.engines.html.scripts import FEW_WORDS, EmbeddedState, read_signs
+from gateway.engines.html.tree import as_html, first_elements, holdable, is_xml, parse
 from gateway.engines.markdown.writer import Writer, WriterOptions
 
 MAX_TEXT_CHARS = 2_000_000
@@ -38,6 +29,7 @@ MAX_TEXT_CHARS = 2_000_000
 _NO_WORDS = 8
 """A page that shows fewer words is read from the data of its scripts, if this has so many words. Chosen: a name and a
 slogan. At half, such a page hides its data; at double, data replaces short notices."""
+_THIN_CHARS = 200  # a text below this is next to nothing: a cookie notice, a slogan
 _SCRIPTED_CHARS = 300
 """A page with scripts and less content than this is reported as one that needs JavaScript."""
 _DESCRIPTION_CHARS = 500
@@ -48,11 +40,11 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
     """The page. Raises FetchFailed, EngineMissing.
 
     `{kind, title, content, hash, simhash, invisible}`, for documents and pictures `scanned?`: the pages
-    without text, for documents `{left_out, shows_hidden, unread_pages?}` (engines.documents.reader.ReadDocument), for
+    without text, for documents `{left_out, missing_parts?, unread_pages?}` (engines.documents.reader.ReadDocument), for
     feeds `links?` of their items, `{part?, sections?, lacks_section?}` as `engines.documents.part`
     has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
     needs_browser, page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that
-    were taken out (engines.answer.invisible); `styles_ignored`: the page hides most of its own text, which was read all
+    were taken out (engines.answer.text); `styles_ignored`: the page hides most of its own text, which was read all
     the same (engines.html.hidden). `content` is empty for a page without text; then `login` says whether it asks for a
     password, `scripted` whether it needs JavaScript. `needs_browser`: scripts seem to draw more than was read. `hash`
     and `simhash` are hexadecimal, see engines.documents.simhash;
@@ -97,7 +89,9 @@ def _document_page(kind: str, body: bytes, options: ExtractOptions) -> Json:
     pages = page_range(options.fragment)
     document = read_document(kind, body, plain=options.format == "text", wish=PdfWish(pages, dict(options.page_texts)))
     page: Json = {"title": document.title or title_from_url(options.url), "kind": kind}
-    page["left_out"], page["shows_hidden"] = document.left_out, document.shows_hidden
+    page["left_out"] = document.left_out
+    if document.missing:
+        page["missing_parts"] = list(document.missing)
     if document.scanned:
         page["scanned"] = list(document.scanned)
     if document.unread:
@@ -111,7 +105,6 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
         return _complete_page("", options, {"title": title_from_url(options.url), "kind": "html"})
     held = first_elements(root)
     head = read_head(root, options.url)
-    structured = read_structured_data(root, head)
     scripted, signs = root.find(".//script") is not None, read_signs(root)
     state = EmbeddedState(root)
     login = root.find(".//input[@type='password']") is not None
@@ -119,16 +112,16 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     links = links_of(root, None, head, routes=options.routes) if options.links else []
     if options.fragment or len(markup) > options.most_chars > 0:
         mark_anchors(root)
-    content = main_content(root, head, options.depth)
+    content = main_content(root, head)
     page["page_type"] = content.page_type
     page["styles_ignored"] = content.styles_ignored
     if options.images:
         page["images"] = images_of(content.region, head)
     if options.links:
         page["links"] = _main_first(links, content.region, head, routes=options.routes)
-    text = text_of_content(content, head, structured, options.format == "text")
-    if not structured.things and len(text) < THIN_CHARS and len(head.described) > 2 * THIN_CHARS:
-        text = f"{text}\n\n{head.described}".strip()  # scripts draw the page, but its structured data has the text
+    text = text_of_content(content, head, options.format == "text")
+    if len(text) < _THIN_CHARS and len(described := state.described()) > 2 * _THIN_CHARS:
+        text = f"{text}\n\n{described}".strip()  # scripts draw the page, but its structured data has the text
     if (words := count_words(text, FEW_WORDS)) < FEW_WORDS:
         drawn = state.text()
         if count_words(drawn, FEW_WORDS) >= (FEW_WORDS if words >= _NO_WORDS else _NO_WORDS):
@@ -143,12 +136,10 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     return _complete_page(text, options, page, lambda: anchors_of(content.region))
 
 
-def text_of_content(content: Content, head: Head, structured: StructuredData, plain: bool) -> str:
-    """The region as Markdown or plain text, with what structured data says beyond it. On pages of goods and teasers the
-    pictures, whose descriptions repeat their names, are left out; `images` lists them."""
-    options = WriterOptions(head.base, plain, pictures=content.page_type not in SHOWCASES)
-    text = completed(Writer(options).write(content.region), structured, content.page_type, plain)
-    return with_things(text, structured, options)
+def text_of_content(content: Content, head: Head, plain: bool) -> str:
+    """The region as Markdown or plain text. On pages of goods and teasers the pictures, whose descriptions repeat their
+    names, are left out; `images` lists them."""
+    return Writer(WriterOptions(head.base, plain, pictures=content.page_type not in SHOWCASES)).write(content.region)
 
 
 def _head_fields(head: Head) -> Json:

@@ -1,36 +1,41 @@
-"""The text layer of a PDF as Markdown: headings, columns in reading order, tables, ligatures as letters, page marks.
+"""The text layer of a PDF as Markdown: headings, columns in reading order, tables, links, contents lists, page marks.
 
-pypdfium2 gives each character's place; its lines go through the same layout as those of pictures (`ocr.layout`). Pages
-without text are named, so that OCR can read them. Sources: pypdfium2 5 and PDFium's fpdf_text.h, read 2026-11-22.
+`pdf_page` gives the lines of a page with their places; they go through the same layout as those of pictures
+(`gateway.geometry`). Pages without text are named, so that OCR can read them. Sources: pypdfium2 5, read 2026-11-22.
 """
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.engines.documents.contents_list import Item, entries, without_leaders
 from gateway.engines.documents.document_text import DocumentText
-from gateway.engines.documents.pdf_lines import SAME_LINE, page_lines
+from gateway.engines.documents.pdf_page import LINK_START, SAME_LINE, PdfPage, link_number, read_page
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.geometry.aligned_tables import aligned_tables
 from gateway.geometry.blocks import body_of, build_blocks, is_bold, paragraph
 from gateway.geometry.boxes import Line, PageBlock, Rect, Region, Table, Word, hull, no_such_pages
-from gateway.geometry.tables import column_table
+from gateway.geometry.tables import Grid, aligned_tables, build_table, column_table
 
 MAX_PAGES = 300
-"""Chosen: at half, theses and manuals are cut; at double, a document may run into a job's time limit, which loses all
-its pages."""
+"""Pages read in one call."""
 READ_CPU_S, READ_S = 9.0, 10.0
-REREAD_SHARE = 0.4
 """CPU seconds and seconds after which no other page is begun, so that the pages that were read are not lost with the
-job (parse_pool: 15 and 20 s), and the share of both for reading a document again with its hidden text. Chosen: 300 full
-pages take 6 to 16 s of CPU. At half, long reports need several calls; at double the job ends first."""
+job (parse_pool: 15 and 20 s). 300 full pages take 6 to 16 s of CPU."""
 MAX_HEAD_LINES = 3
 """Lines of one heading, as in blocks.MAX_TITLE_LINES."""
 MAX_HEADED_LINES = 1_000
-"""Lines of a page whose headings in bold are sought, each among all others. Chosen: a newspaper's page has 500. At
-half, some of these have no headings; at double, a page made for it takes four times as long (1.4 s)."""
+"""Lines of a page whose headings in bold are sought, each among all others."""
+IN_GRID = 0.5
+"""Share of a line inside the rules of a table from which it is part of it."""
+_LEADER = re.compile(r" ?(?:[.·…‥] ?+){8,}+")
+"""Chosen: people write up to six dots for a pause; the shortest rows in contents lists have some ten."""
+_PAGE_NUMBER = re.compile(r"(?:[0-9]{1,5}|[ivxlcIVXLC]{1,8})(?=\s|$)")
+_SECTION_NUMBER = re.compile(r"(?:[0-9A-Z]{1,3}\.){0,7}[0-9A-Z]{1,3}\.?(?=\s)")
+
+Item = tuple[int, str, str]
+"""(depth, mark, text), as `DocumentText.items` takes them."""
+_LINKED_WORD = re.compile(rf"{LINK_START}([^{LINK_START}]*?)([\U00100001-\U0010fffd])( ?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +52,10 @@ class PdfText:
 @dataclass(frozen=True, slots=True)
 class PdfWish:
     """`pages`: first and last to read, counted from 1, None for all; `texts`: what OCR has read of pages without text,
-    by their number; `share` of the usual time."""
+    by their number."""
 
     pages: tuple[int, int] | None = None
     texts: Mapping[int, str] = field(default_factory=dict)
-    share: float = 1.0
 
 
 NO_WISH = PdfWish()
@@ -70,16 +74,18 @@ def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wish: PdfWish = NO_WIS
             raise FetchFailed(no_such_pages(total), "unparsable")
         wanted = min(last, total)
         last = min(wanted, first + MAX_PAGES - 1)
-        scanned, end = [], _Deadline(wish.share)
+        scanned, end = [], _Deadline()
         for number in range(first, last + 1):
             if out.is_full or (number > first and end.is_over):
                 last = number - 1
                 break
             if total > 1:
                 out.mark(f"page {number}")
-            lines = page_lines(pdfium, document, number - 1, out.leaves_out)
-            if lines:
-                _write(lines, out)
+            page = _read_page(pdfium, document, number, out)
+            if page is None:
+                continue
+            if page.lines:
+                _write_page(page, out)
             elif number in wish.texts:
                 out.paragraph(wish.texts[number])
             elif _shows_something(document, number - 1):
@@ -94,11 +100,11 @@ def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wish: PdfWish = NO_WIS
 
 
 class _Deadline:
-    """`is_over`: the time for reading has been used up. `share` of the usual time."""
+    """`is_over`: the time for reading has been used up."""
 
-    def __init__(self, share: float) -> None:
-        self._cpu_s = time.process_time() + share * READ_CPU_S
-        self._s = time.monotonic() + share * READ_S
+    def __init__(self) -> None:
+        self._cpu_s = time.process_time() + READ_CPU_S
+        self._s = time.monotonic() + READ_S
 
     @property
     def is_over(self) -> bool:
@@ -123,24 +129,86 @@ def _shows_something(document: Any, index: int) -> bool:
         page.close()
 
 
-def _write(lines: list[Line], out: DocumentText) -> None:
-    tables = [Region("table", rect, 1.0) for rect in aligned_tables(lines)]
-    heads = [Region("title", rect, 1.0) for rect in _bold_heads(lines)]
-    contents: list[Item] = []
-    for block in build_blocks(lines, tables + heads):
-        listed = entries(" ".join(line.text for line in block.lines)) if block.label != "table" else None
-        if listed is not None:
-            contents += listed
-            continue
+def _read_page(pdfium: Any, document: Any, number: int, out: DocumentText) -> PdfPage | None:
+    """A page; None for a damaged one of several, which is noted."""
+    try:
+        return read_page(pdfium, document, number - 1, out.leave_out)
+    except pdfium.PdfiumError:
+        if len(document) == 1:
+            raise
+        out.miss(f"page {number}")
+        return None
+
+
+def _write_page(page: PdfPage, out: DocumentText) -> None:
+    """The text in the page's main direction, and then that in others."""
+    _Writer(page, out).write(page.lines, page.grids)
+    for lines in page.turned:
+        _Writer(page, out).write(lines, [])
+
+
+class _Writer:
+    """Writes the lines of one direction of a page."""
+
+    def __init__(self, page: PdfPage, out: DocumentText) -> None:
+        self._links = page.links
+        self._out = out
+
+    def write(self, lines: list[Line], grids: list[Grid]) -> None:
+        """Its headings, tables, contents lists and paragraphs in reading order."""
+        out, held = self._out, [(grid, table) for grid in grids if (table := _ruled(grid, lines)) is not None]
+        outside = [line for line in lines if not any(_is_in(line, grid) for grid, _ in held)]
+        tables = [Region("table", _extent(grid), 1.0) for grid, _ in held]
+        tables += [Region("table", rect, 1.0) for rect in aligned_tables(outside)]
+        heads = [Region("title", rect, 1.0) for rect in _bold_heads(outside)]
+        contents: list[Item] = []
+        for block in build_blocks(lines, tables + heads):
+            listed = entries(self._text(block.lines)) if block.label != "table" else None
+            if listed is not None:
+                contents += listed
+                continue
+            out.items(contents)
+            contents = []
+            if block.label == "title":
+                out.heading(block.level, without_leaders(self._text(block.lines)))
+            elif block.label == "table" and (table := _table_of(block, held)) is not None:
+                out.table([[self._with_links(cell) for cell in row] for row in _rows(table)])
+            else:
+                out.paragraph(self._with_links(without_hyphens(without_leaders(paragraph(block)))))
         out.items(contents)
-        contents = []
-        if block.label == "title":
-            out.heading(block.level, without_leaders(" ".join(line.text for line in block.lines)))
-        elif block.label == "table" and (table := _table_of(block)) is not None:
-            out.table(_rows(table))
-        else:
-            out.paragraph(_without_hyphens(without_leaders(paragraph(block))))
-    out.items(contents)
+
+    def _text(self, lines: list[Line]) -> str:
+        return self._with_links(" ".join(line.text for line in lines))
+
+    def _with_links(self, text: str) -> str:
+        """The text with its links written, each once, whatever words of it stand side by side."""
+        if LINK_START not in text:
+            return text
+        pieces, at = [], 0
+        words = list(_LINKED_WORD.finditer(text))
+        while words:
+            run = [words.pop(0)]
+            while words and words[0].start() == run[-1].end() and words[0][2] == run[0][2]:
+                run.append(words.pop(0))
+            label = without_hyphens("".join(f"{word[1]}{word[3]}" for word in run))
+            link = self._out.link(label.strip(), self._links[link_number(run[0][2])])
+            pieces += [text[at : run[0].start()], link, run[-1][3]]
+            at = run[-1].end()
+        return "".join([*pieces, text[at:]])
+
+
+def _extent(grid: Grid) -> Rect:
+    return Rect(grid.xs[0], grid.ys[0], grid.xs[-1], grid.ys[-1])
+
+
+def _is_in(line: Line, grid: Grid) -> bool:
+    return line.rect.share_in(_extent(grid)) > IN_GRID
+
+
+def _ruled(grid: Grid, lines: list[Line]) -> Table | None:
+    """The table of the lines inside drawn rules; None if they make none."""
+    inside = [line for line in lines if _is_in(line, grid)]
+    return build_table(grid, inside) if inside else None
 
 
 def _bold_heads(lines: list[Line]) -> list[Rect]:
@@ -177,8 +245,9 @@ def _is_below(line: Line, other: Line, gap: float) -> bool:
     return -height / 2 < other.rect.y1 - line.rect.y2 < gap * height and abs(other.rect.x1 - line.rect.x1) < height
 
 
-def _table_of(block: PageBlock) -> Table | None:
-    return column_table([Word(line.text, line.rect) for line in block.lines], None)
+def _table_of(block: PageBlock, held: list[tuple[Grid, Table]]) -> Table | None:
+    drawn = next((table for grid, table in held if block.rect.share_in(_extent(grid)) > IN_GRID), None)
+    return drawn or column_table([Word(line.text, line.rect) for line in block.lines], None)
 
 
 def _rows(table: Table) -> list[list[str]]:
@@ -188,7 +257,7 @@ def _rows(table: Table) -> list[list[str]]:
     return grid
 
 
-def _without_hyphens(text: str) -> str:
+def without_hyphens(text: str) -> str:
     """Words that a line's end has cut, put together: `docu- ment` after joining. A hyphen before a capital stays."""
     words = text.split(" ")
     joined: list[str] = []
@@ -204,3 +273,32 @@ def _without_hyphens(text: str) -> str:
         else:
             joined.append(word)
     return " ".join(joined)
+
+
+def entries(text: str) -> list[Item] | None:
+    """The entries of which a text wholly consists, as items of a list; None if it is another text.
+
+    An entry is one line or several, or shares its line with the next one. Its depth is that of its section number.
+    """
+    if _LEADER.search(text) is None:
+        return None
+    *titles, rest = _LEADER.split(" ".join(text.split()))
+    items: list[Item] = []
+    title, *others = titles
+    for after in (*others, rest):
+        number = _PAGE_NUMBER.match(after)
+        if number is None or not title.strip():
+            return None
+        items.append((_depth(title), "-", f"{title.strip()} … {number[0]}"))
+        title = after[number.end() :].strip()
+    return None if title else items
+
+
+def without_leaders(text: str) -> str:
+    """The text with an ellipsis in the place of each row of dots."""
+    return _LEADER.sub(" … ", text)
+
+
+def _depth(title: str) -> int:
+    number = _SECTION_NUMBER.match(title.lstrip())
+    return number[0].rstrip(".").count(".") if number else 0

@@ -9,13 +9,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gateway.domain import Json
-from gateway.engines.documents.options import ExtractOptions
-from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest
-from gateway.ocr.image.normalise import is_plain
 from gateway.ports import PagePicture, PictureOcr, PictureText
-from gateway.resilience.work_time import WorkTime
+from gateway.resilience.fair_queue import WorkTime
 from gateway.wire.image_header import ImageInfo
+
+PLAIN = ("image/png", "image/jpeg")
+
+
+def is_plain(info: ImageInfo) -> bool:
+    """Whether a picture may be sent to an OCR upstream as it is: PNG or JPEG, upright, opaque."""
+    return info.mime in PLAIN and info.orientation == 1 and not info.has_alpha
 
 
 class PooledPictures:
@@ -32,7 +37,7 @@ class PooledPictures:
 
 
 class PooledPixels:
-    """Implements services.ocr.images.PixelWork in the parsing processes."""
+    """Implements services.ocr.request.PixelWork in the parsing processes."""
 
     def __init__(self, pool: ParsePool) -> None:
         self._pool = pool

@@ -6,15 +6,13 @@ The libraries are those of the extra `office` and are imported here alone. Raise
 import io
 import re
 import zipfile
-from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from gateway.engines.documents.archive import checked_archive
 from gateway.engines.documents.document_text import DocumentText
-from gateway.engines.documents.epub import read_epub
-from gateway.engines.documents.odt import read_odt
-from gateway.engines.documents.pdf import NO_WISH, REREAD_SHARE, PdfWish, read_pdf
+from gateway.engines.documents.odt_epub import read_epub, read_odt
+from gateway.engines.documents.pdf import NO_WISH, PdfWish, read_pdf
 from gateway.engines.documents.repair import CONTENT_TYPES, repaired
 from gateway.engines.documents.sheets import read_xlsx
 from gateway.engines.documents.slides import read_pptx
@@ -36,14 +34,14 @@ _PAGES = re.compile(r"page=(\d{1,5})(?:-(\d{1,5}))?")
 class ReadDocument(NamedTuple):
     """`scanned`: numbers of the pages of a PDF that show something and hold no text. `unread`: its first and last page
     that were wanted and not read, as they would take too long. `left_out`: characters of hidden text that are not here;
-    `shows_hidden`: text that looks hidden is here, as it is much of the document."""
+    `missing`: names of parts that are missing or damaged."""
 
     title: str
     text: str
     scanned: tuple[int, ...] = ()
     unread: tuple[int, int] | None = None
     left_out: int = 0
-    shows_hidden: bool = False
+    missing: tuple[str, ...] = ()
 
 
 def archive_kind(body: bytes) -> str:
@@ -74,15 +72,12 @@ def page_range(fragment: str) -> tuple[int, int] | None:
 
 def read_document(kind: str, body: bytes, *, plain: bool, wish: PdfWish = NO_WISH) -> ReadDocument:
     """A body of one of the KINDS as Markdown, or without its signs if `plain`. `wish` is for a PDF. The text of a PDF
-    that has none is empty. Text that people cannot see is left out; what only looks so is kept if it is much."""
+    that has none is empty. Text that the document declares as hidden is left out."""
     out = DocumentText(plain)
     read = _read(kind, body, out, wish)
-    if out.hides_too_much:
-        out = DocumentText(plain, keeps_unseen=True)
-        read = _read(kind, body, out, replace(wish, share=REREAD_SHARE))._replace(shows_hidden=True)
     if not read.text and not read.scanned:
         raise FetchFailed(f"the {'PDF' if kind == 'pdf' else 'document'} holds no text", "unparsable")
-    return read._replace(left_out=out.left_out)
+    return read._replace(left_out=out.left_out, missing=tuple(out.missing))
 
 
 def _read(kind: str, body: bytes, out: DocumentText, wish: PdfWish) -> ReadDocument:
@@ -107,7 +102,7 @@ def _read(kind: str, body: bytes, out: DocumentText, wish: PdfWish) -> ReadDocum
 def _read_repaired(kind: str, archive: zipfile.ZipFile, out: DocumentText) -> str:
     """As `_read_archive`, of a document that its reader has refused. Raises FetchFailed as one that is damaged."""
     try:
-        body = repaired(_library("lxml.etree", "web"), archive)
+        body = repaired(_library("lxml.etree", "web"), archive, out.miss)
         return _read_archive(kind, body, checked_archive(body), out)
     except (EngineMissing, MemoryError, RecursionError):
         raise

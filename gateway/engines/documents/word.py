@@ -1,33 +1,63 @@
-"""Word documents (.docx) as Markdown, by python-docx (extra `office`). Knows no archive and no network.
+"""Word documents (.docx) as Markdown, by python-docx (extra `office`) and the elements of WordprocessingML.
 
-Source: python-docx 1.2, read 2026-11-22.
+Deleted text is left out, and text that a property or style declares as hidden. Sources: python-docx 1.2; ECMA-376,
+part 1, 17; read 2026-11-22.
 """
 
 import io
 import re
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from gateway.engines.documents.document_text import DocumentText
-from gateway.engines.documents.docx_looks import Looks, W
-from gateway.engines.documents.docx_parts import Numbering, Styles, Texts, boxes, content, paragraphs
-from gateway.engines.html.colours import Colour
+from gateway.engines.documents.equations import M, tex_of
 
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+R_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 MAX_SPAN = 63
 """Columns that one cell may span: the limit of a Word table. A file may state any number."""
-_AROUND = ("/header", "/footer")
-"""Ends of the kinds of relations to headers and footers."""
+MAX_STYLE_DEPTH = 10
+"""Styles that a style is based on, one on the other. A file may make a circle of them."""
+MAX_LIST_LEVEL = 8
+"""Word has nine levels of lists, from 0."""
 _HEADING = re.compile(r"heading (\d)$")
 _LIST = re.compile(r"list (bullet|number|continue)")
+_LINK_FIELD = re.compile(r'\s*HYPERLINK\s+"([^"]{1,2000})"', re.IGNORECASE)
+_OFF = ("0", "false", "off")
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_BOX = f"{W}txbxContent"
+_LEFT_OUT = frozenset((f"{W}del", f"{W}moveFrom", f"{W}pPr", f"{W}rPr", f"{W}sdtPr", _BOX, _FALLBACK))
+"""Deleted text and properties; text boxes are read apart, and their older form never."""
+_SIGNS = {f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
+_CONTAINERS = frozenset(f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"))
+_PICTURE_FONTS = {
+    "wingdings": {0x6F: "☐", 0x71: "☐", 0x78: "☒", 0xA8: "☐", 0xFB: "✗", 0xFC: "✓", 0xFD: "☒", 0xFE: "☑",
+                  0xE0: "→", 0xDF: "←", 0xE8: "→", 0xF0: "⇒", 0xA7: "▪", 0x6E: "■", 0x6C: "●"},
+    "wingdings 2": {0x4F: "✗", 0x50: "✓", 0x51: "☒", 0x52: "☑", 0x53: "☒", 0x54: "☒", 0xA3: "☐", 0x30: "☐"},
+    "symbol": dict(zip(
+        (*range(0x41, 0x5B), *range(0x61, 0x7B), 0xA3, 0xA5, 0xAE, 0xB1, 0xB3, 0xB4, 0xB7, 0xB9, 0xBB),
+        "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ≤∞→±≥×•≠≈", strict=True)),
+}  # fmt: skip
+"""What a character of a font of pictures shows (`w:sym`), by the last byte of its code."""
 
 
 def read_docx(docx: Any, body: bytes, out: DocumentText) -> str:
     """Writes a .docx; its title or "". `docx`: the module."""
     document = docx.Document(io.BytesIO(body))
     writer = _Docx(document, out, docx.oxml.parse_xml)
-    writer.write(content(document.element.body), writer.page)
+    writer.write(_content(document.element.body))
     writer.end()
     return str(document.core_properties.title or "")
+
+
+class _Style(NamedTuple):
+    """What a paragraph's style says: its name, its heading level or 0, its list ("" for none) and level in it."""
+
+    name: str = ""
+    level: int = 0
+    list_id: str = ""
+    depth: int = 0
 
 
 class _Docx:
@@ -37,26 +67,23 @@ class _Docx:
         self._out = out
         self._parts = {rel.reltype.rsplit("/", 1)[-1]: rel for rel in document.part.rels.values()}
         self._parse = parse
-        self._styles = Styles(document.styles.element)
-        self._numbering = Numbering(self._root("numbering"))
+        self._styles = _Styles(document.styles.element)
+        self._numbering = _Numbering(self._root("numbering"))
         self._waiting: list[tuple[int, str, str]] = []
-        rels = document.part.rels.values()
-        around = [rel.target_part for rel in rels if not rel.is_external and rel.reltype.endswith(_AROUND)]
-        behind = [part.element if hasattr(part, "element") else parse(part.blob) for part in around]
-        self._texts = Texts(Looks(document.styles.element, document.element.body, behind), out)
-        self.page = self._texts.looks.page
+        links = {key: rel.target_ref for key, rel in document.part.rels.items() if rel.is_external}
+        self._texts = _Texts(self._styles, links, out)
 
-    def write(self, parts: Iterable[Any], ground: Colour | None) -> None:
-        """Paragraphs and tables, as elements, that stand on a colour, None if it is not known."""
+    def write(self, parts: Iterable[Any]) -> None:
+        """Paragraphs and tables, as elements."""
         for part in parts:
             if self._out.is_full:
                 return
             if part.tag == f"{W}tbl":
                 self._end_list()
-                self._out.table(_docx_rows(part, self._texts, ground))
+                self._out.table(_rows(part, self._texts))
             else:
-                self._write_paragraph(part, ground)
-                self.write(boxes(part), None)
+                self._write_paragraph(part)
+                self.write(_boxes(part))
 
     def end(self) -> None:
         """The last list, and the notes."""
@@ -65,26 +92,30 @@ class _Docx:
         for kind in ("footnotes", "endnotes") if self._texts.notes else ():
             root = self._root(kind)
             for note in root if root is not None else ():
-                pieces = [self._texts.of(part, self.page, with_notes=False) for part in content(note)]
+                pieces = [self._texts.of(part, with_notes=False) for part in _content(note)]
                 texts[f"{kind[0]}{note.get(f'{W}id')}"] = " ".join(pieces)
         for number, name in enumerate(self._texts.notes, 1):
             if text := texts.get(name, "").strip():
                 self._out.paragraph(f"[^{number}]: {text}")
 
     def _root(self, kind: str) -> Any:
-        """The root element of a part of the package; None where there is none."""
+        """The root element of a part of the package; None where there is none or it cannot be read."""
         rel = self._parts.get(kind)
         if rel is None or rel.is_external:
             return None
         part = rel.target_part
-        return part.element if hasattr(part, "element") else self._parse(part.blob)
+        try:
+            return part.element if hasattr(part, "element") else self._parse(part.blob)
+        except (SyntaxError, ValueError):  # lxml's XMLSyntaxError is a SyntaxError
+            self._out.miss(kind)
+            return None
 
     def _end_list(self) -> None:
         self._out.items(self._waiting)
         self._waiting = []
 
-    def _write_paragraph(self, paragraph: Any, ground: Colour | None) -> None:
-        style, text = self._styles.of(paragraph), self._texts.of(paragraph, ground)
+    def _write_paragraph(self, paragraph: Any) -> None:
+        style, text = self._styles.of(paragraph), self._texts.of(paragraph)
         name = style.name.casefold()
         level = style.level or (int(heading[1]) if (heading := _HEADING.match(name)) else 0)
         listed = style.list_id not in ("", "0") or bool(_LIST.match(name))
@@ -95,17 +126,41 @@ class _Docx:
             else:
                 self._out.paragraph(text)
         elif text.strip():
-            mark = self._numbering.mark(style.list_id, style.depth) if style.list_id else _mark_of(name)
+            named_mark = "1." if "number" in name else "-"
+            mark = self._numbering.mark(style.list_id, style.depth) if style.list_id else named_mark
             named_depth = int(name[-1]) - 1 if _LIST.match(name) and name[-1].isdecimal() else 0
             self._waiting.append((max(named_depth, style.depth), mark, text))
 
 
-def _mark_of(name: str) -> str:
-    """The mark of an item whose list only its style's name tells."""
-    return "1." if "number" in name else "-"
+def _content(parent: Any) -> Iterator[Any]:
+    """The paragraphs and tables of a body in order, those in content controls and insertions too."""
+    for child in parent:
+        if child.tag in (f"{W}p", f"{W}tbl"):
+            yield child
+        elif child.tag in _CONTAINERS:
+            yield from _content(child)
 
 
-def _docx_rows(table: Any, texts: Texts, ground: Colour | None) -> list[list[str]]:
+def _boxes(element: Any) -> Iterator[Any]:
+    """The paragraphs and tables of the text boxes anchored in a paragraph; those of boxes inside them are left to
+    these."""
+    for child in element:
+        if child.tag == _BOX:
+            yield from _content(child)
+        elif child.tag != _FALLBACK:
+            yield from _boxes(child)
+
+
+def _paragraphs(part: Any) -> Iterator[Any]:
+    """A paragraph, or those of a table, each with those of its text boxes."""
+    if part.tag == f"{W}p":
+        yield part
+    for child in part:
+        if child.tag != _FALLBACK:
+            yield from _paragraphs(child)
+
+
+def _rows(table: Any, texts: "_Texts") -> list[list[str]]:
     """The texts of a table's rows but for deleted ones; a merged cell's text is in its first place."""
     rows = []
     for row in table.tr_lst:
@@ -113,14 +168,229 @@ def _docx_rows(table: Any, texts: Texts, ground: Colour | None) -> list[list[str
             continue
         cells: list[str] = []
         for cell in row.tc_lst:
-            is_below = cell.vMerge == "continue"
-            under = texts.looks.of_cell(cell, table, ground)
-            inner = (
-                (paragraph, under if paragraph is part else None)
-                for part in content(cell)
-                for paragraph in paragraphs(part)
-            )
-            cells.append("" if is_below else "\n".join(texts.of(*each) for each in inner))
+            inner = (paragraph for part in _content(cell) for paragraph in _paragraphs(part))
+            cells.append("" if cell.vMerge == "continue" else "\n".join(map(texts.of, inner)))
             cells += [""] * (min(cell.grid_span, MAX_SPAN) - 1)
         rows.append(cells)
     return rows
+
+
+@dataclass(slots=True)
+class _Field:
+    """A field that has begun: its code, and where its result begins among the pieces (None before that)."""
+
+    code: str = ""
+    start: int | None = None
+
+
+@dataclass(slots=True)
+class _Run:
+    """The text of a paragraph as far as it was read."""
+
+    notes: list[str] | None
+    pieces: list[str] = field(default_factory=list)
+    fields: list[_Field] = field(default_factory=list)
+
+    @property
+    def is_in_code(self) -> bool:
+        """Whether what comes is the code of a field, which nobody sees."""
+        return bool(self.fields) and self.fields[-1].start is None
+
+
+class _Texts:
+    """The visible texts of paragraphs. `notes`: ids of the foot- and endnotes that they name, in order. `links`:
+    addresses by the ids of their relations."""
+
+    def __init__(self, styles: "_Styles", links: dict[str, str], out: DocumentText) -> None:
+        self.notes: list[str] = []
+        self._styles = styles
+        self._links = links
+        self._out = out
+
+    def of(self, paragraph: Any, *, with_notes: bool = True) -> str:
+        """The visible text of a paragraph, with marks of its notes."""
+        run = _Run(self.notes if with_notes else None)
+        self._read(paragraph, self._styles.hides(paragraph, "pPr", "pStyle", otherwise=False), run)
+        return "".join(run.pieces)
+
+    def _read(self, element: Any, is_hidden: bool, run: _Run) -> None:
+        for child in element:
+            tag = child.tag
+            if tag in _LEFT_OUT or not isinstance(tag, str):
+                continue
+            if tag == f"{W}r":
+                hides = self._styles.hides(child, "rPr", "rStyle", otherwise=is_hidden)
+                if hides:
+                    self._out.leave_out("".join(each.text or "" for each in child.iter(f"{W}t")))
+                else:
+                    self._read(child, is_hidden, run)
+            elif tag == f"{W}hyperlink" or tag == f"{W}fldSimple":
+                self._read_link(child, is_hidden, run)
+            elif tag in (f"{M}oMath", f"{M}oMathPara"):
+                run.pieces.append(self._out.formula(tex_of(child), is_block=tag == f"{M}oMathPara"))
+            elif tag == f"{W}fldChar":
+                self._read_field(child, run)
+            elif tag == f"{W}instrText":
+                if run.is_in_code:
+                    run.fields[-1].code += child.text or ""
+            elif not run.is_in_code:
+                self._read_piece(child, is_hidden, run)
+
+    def _read_piece(self, child: Any, is_hidden: bool, run: _Run) -> None:
+        tag = child.tag
+        if tag == f"{W}t":
+            run.pieces.append(child.text or "")
+        elif tag in _SIGNS:
+            run.pieces.append("" if child.get(f"{W}type") in ("page", "column") else _SIGNS[tag])
+        elif tag == f"{W}sym":
+            run.pieces.append(_symbol(child))
+        elif tag in (f"{W}footnoteReference", f"{W}endnoteReference"):
+            if run.notes is not None:
+                run.notes.append(f"{tag[len(W)]}{child.get(f'{W}id')}")
+                run.pieces.append(f"[^{len(run.notes)}]")
+        else:
+            self._read(child, is_hidden, run)
+
+    def _read_link(self, link: Any, is_hidden: bool, run: _Run) -> None:
+        start = len(run.pieces)
+        self._read(link, is_hidden, run)
+        code = _LINK_FIELD.match(link.get(f"{W}instr") or "")
+        url = code[1] if code else self._links.get(link.get(R_ID), "")
+        if url:
+            run.pieces[start:] = [self._out.link("".join(run.pieces[start:]), url)]
+
+    def _read_field(self, sign: Any, run: _Run) -> None:
+        """The begin, the separator or the end of a field: `HYPERLINK "https://…"` makes its result a link."""
+        kind = sign.get(f"{W}fldCharType")
+        if kind == "begin":
+            if (box := sign.find(f"{W}ffData/{W}checkBox")) is not None and not run.is_in_code:
+                run.pieces.append(_checkbox(box))
+            run.fields.append(_Field())
+        elif kind == "separate" and run.fields:
+            run.fields[-1].start = len(run.pieces)
+        elif kind == "end" and run.fields:
+            ended = run.fields.pop()
+            match = _LINK_FIELD.match(ended.code)
+            if match and ended.start is not None:
+                run.pieces[ended.start :] = [self._out.link("".join(run.pieces[ended.start :]), match[1])]
+
+
+def _symbol(element: Any) -> str:
+    """The character that a `w:sym` shows; "" for one of a font that is not known here."""
+    code = element.get(f"{W}char") or ""
+    try:
+        number = int(code[:6], 16)
+    except ValueError:
+        return ""
+    font = (element.get(f"{W}font") or "").casefold()
+    shown = _PICTURE_FONTS.get(font, {}).get(number & 0xFF)
+    is_private = 0xE000 <= number <= 0xF8FF
+    return shown or ("" if is_private or not chr(min(number, 0x10FFFF)).isprintable() else chr(number))
+
+
+def _checkbox(box: Any) -> str:
+    state = box.find(f"{W}checked")
+    state = box.find(f"{W}default") if state is None else state
+    return "☒" if state is not None and state.get(f"{W}val") not in _OFF else "☐"
+
+
+class _Styles:
+    """Styles of a document by their ids, each looked up once. `root`: the element `w:styles`."""
+
+    def __init__(self, root: Any) -> None:
+        self._elements = {style.get(f"{W}styleId"): style for style in root.findall(f"{W}style")}
+        self._known: dict[str | None, _Style] = {}
+        self._hiding: dict[str | None, bool | None] = {}
+
+    def of(self, paragraph: Any) -> _Style:
+        """A paragraph's style, with what the paragraph says itself."""
+        named = paragraph.find(f"{W}pPr/{W}pStyle")
+        style = self._named(named.get(f"{W}val") if named is not None else None)
+        own = _list_and_level(paragraph)
+        return style._replace(**own) if own else style
+
+    def hides(self, element: Any, properties: str, style: str, *, otherwise: bool) -> bool:
+        """Whether a run or paragraph, or its style, declares its text as hidden (`w:vanish`)."""
+        stated = element.find(f"{W}{properties}")
+        if stated is None:
+            return otherwise
+        own = _vanishes(stated) if properties == "rPr" else None
+        named = stated.find(f"{W}{style}")
+        if own is None and named is not None:
+            own = self._style_hides(named.get(f"{W}val"))
+        return otherwise if own is None else own
+
+    def _style_hides(self, style_id: str | None) -> bool | None:
+        if style_id not in self._hiding:
+            stated = (_vanishes(style.find(f"{W}rPr")) for style in self._chain(style_id))
+            self._hiding[style_id] = next((each for each in stated if each is not None), None)
+        return self._hiding[style_id]
+
+    def _named(self, style_id: str | None) -> _Style:
+        if style_id not in self._known:
+            found: dict[str, Any] = {}
+            chain = self._chain(style_id)
+            for element in chain:
+                found = {**_list_and_level(element), **found}
+            name = chain[0].find(f"{W}name") if chain else None
+            self._known[style_id] = _Style(name.get(f"{W}val", "") if name is not None else "", **found)
+        return self._known[style_id]
+
+    def _chain(self, style_id: str | None) -> list[Any]:
+        """A style and those that it is based on."""
+        chain: list[Any] = []
+        while style_id in self._elements and len(chain) < MAX_STYLE_DEPTH:
+            chain.append(self._elements[style_id])
+            base = chain[-1].find(f"{W}basedOn")
+            style_id = base.get(f"{W}val") if base is not None else None
+        return chain
+
+
+def _vanishes(properties: Any) -> bool | None:
+    vanish = properties.find(f"{W}vanish") if properties is not None else None
+    return None if vanish is None else vanish.get(f"{W}val") not in _OFF
+
+
+def _list_and_level(element: Any) -> dict[str, Any]:
+    """What the `w:pPr` of a paragraph or style says of its level and list."""
+    found: dict[str, Any] = {}
+    level = element.find(f"{W}pPr/{W}outlineLvl")
+    if level is not None:
+        number = _number(level.get(f"{W}val"), MAX_LIST_LEVEL + 1)
+        found["level"] = number + 1 if number < MAX_LIST_LEVEL + 1 else 0
+    for name, key in (("numId", "list_id"), ("ilvl", "depth")):
+        value = element.find(f"{W}pPr/{W}numPr/{W}{name}")
+        if value is not None:
+            found[key] = value.get(f"{W}val", "") if key == "list_id" else _number(value.get(f"{W}val"), MAX_LIST_LEVEL)
+    return found
+
+
+def _number(text: str | None, most: int) -> int:
+    return min(int(text), most) if text and text.isdecimal() else most
+
+
+class _Numbering:
+    """The marks of list items. `root`: the element `w:numbering`, None without."""
+
+    def __init__(self, root: Any) -> None:
+        self._bullets: set[tuple[str, int]] = set()
+        self._known: set[str] = set()
+        self._counts: dict[str, list[int]] = {}
+        kinds = {a.get(f"{W}abstractNumId"): a for a in root.findall(f"{W}abstractNum")} if root is not None else {}
+        for number in root.findall(f"{W}num") if root is not None else ():
+            name, kind = number.get(f"{W}numId"), number.find(f"{W}abstractNumId")
+            abstract = kinds.get(kind.get(f"{W}val")) if kind is not None else None
+            self._known.add(name)
+            for level in abstract.findall(f"{W}lvl") if abstract is not None else ():
+                form = level.find(f"{W}numFmt")
+                if form is not None and form.get(f"{W}val") in ("bullet", "none"):
+                    self._bullets.add((name, _number(level.get(f"{W}ilvl"), MAX_LIST_LEVEL)))
+
+    def mark(self, list_id: str, depth: int) -> str:
+        """The mark of the next item of a list: `-`, or its number."""
+        if (list_id, depth) in self._bullets or list_id not in self._known:
+            return "-"
+        counts = self._counts.setdefault(list_id, [0] * (MAX_LIST_LEVEL + 1))
+        counts[depth] += 1
+        counts[depth + 1 :] = [0] * (MAX_LIST_LEVEL - depth)
+        return f"{counts[depth]}."

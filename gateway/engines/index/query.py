@@ -6,12 +6,21 @@ FTS5's syntax never sees a caller's text: each word is quoted. Knows no ranking.
 import re
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
+from importlib import resources
 
-from gateway.engines.answer.foreign_stems import query_stems
-from gateway.engines.answer.passages import Passage
-from gateway.engines.answer.stop_words import foreign_stop_words
-from gateway.engines.answer.tokens import CJK, STOP_WORDS, WORD, bigrams, fold, name_parts
-from gateway.engines.index.known_words import is_known
+import gateway.engines.embedding
+from gateway.engines.answer.sections import Passage
+from gateway.engines.answer.text import (
+    CJK,
+    STOP_WORDS,
+    WORD,
+    bigrams,
+    fold,
+    foreign_stop_words,
+    name_parts,
+    query_stems,
+)
 
 _MOST_WORDS = 32
 """Words of a query that are looked up. Chosen: questions have up to 20; at half, long ones lose words, and each further
@@ -29,8 +38,8 @@ _ELIDED = re.compile(r"^(?:[a-z]|qu|dell?|nell?|all?|sull?|un)'(?=\w{3})")
 class IndexQuery:
     """`owners` are those whose pages may be found. Dates bound the publication date, or the fetch date without one.
 
-    `phrases` must all occur as they stand. Pages fetched before `not_before` (Unix time) have expired. `feedback` adds
-    words of the best passages to a query that is long enough for it; `passages` is how many of each page are wanted.
+    `phrases` must all occur as they stand. Pages fetched before `not_before` (Unix time) have expired.
+    `passages` is how many of each page are wanted.
     `near` are passages whose vectors are near the query's, with cosines, nearest first, of whatever owner.
     """
 
@@ -42,7 +51,6 @@ class IndexQuery:
     exclude_domains: tuple[str, ...] = ()
     start: date | None = None
     end: date | None = None
-    feedback: bool = True
     not_before: float = 0.0
     passages: int = 1
     near: tuple[tuple[int, float], ...] = ()
@@ -203,3 +211,31 @@ def _suffixes(domains: tuple[str, ...]) -> list[str]:
         escaped = domain.replace("!", "!!").replace("%", "!%").replace("_", "!_")
         out += [domain, f"%.{escaped}"]
     return out
+
+
+_ENDINGS = ("ing", "ers", "ed", "es", "er", "ly", "s", "d")
+"""Endings of words whose base alone may be in the vocabulary (`staffing`, `rebooted`)."""
+_LEAST_BASE_CHARS = 4
+"""Shortest base, its silent e included (`gluing`). Chosen: of shorter ones the vocabulary has every group of letters,
+so any slip would be a word."""
+
+
+@cache
+def _lines() -> bytes:
+    """The vocabulary, one entry a line, the first and the last one included in newlines."""
+    return b"\n" + resources.files(gateway.engines.embedding).joinpath("vocabulary.txt").read_bytes() + b"\n"
+
+
+def is_known(word: str) -> bool:
+    """Whether a word in lower case, or what it is an inflection of, is in the vocabulary. 10 µs for each form."""
+    lines = _lines()
+    return any(b"\n%b\n" % form.encode() in lines for form in _forms(word))
+
+
+def _forms(word: str) -> list[str]:
+    forms = [word]
+    for ending in _ENDINGS:
+        base = word.removesuffix(ending)
+        if len(word) > len(base) >= _LEAST_BASE_CHARS - 1:
+            forms += [base, f"{base}e", base[:-1] if base[-1] == base[-2] else base]
+    return [form for form in dict.fromkeys(forms) if len(form) >= _LEAST_BASE_CHARS]

@@ -8,13 +8,12 @@ import sqlite3
 from collections.abc import Sequence
 
 from gateway.domain import Json, SearchRequest, WebCall
-from gateway.engines.answer.code_fences import closing
 from gateway.engines.answer.excerpt import best_within
-from gateway.engines.answer.passages import MOST_CHARS, Passage, open_fences
+from gateway.engines.answer.sections import MOST_CHARS, Passage, closing, open_fences
 from gateway.engines.index.port import Index
 from gateway.engines.index.query import IndexHit, IndexQuery, is_english
-from gateway.engines.index.schema import SHARED
-from gateway.engines.index.score import FITTING_SCORE
+from gateway.engines.index.ranking import FITTING_SCORE
+from gateway.engines.index.rows import SHARED
 from gateway.engines.index.spelling import corrected
 from gateway.engines.index.vectors import PassageVectors
 from gateway.errors import UpstreamUnavailable
@@ -80,7 +79,6 @@ class LocalSearch:
             exclude_domains=request.exclude_domains,
             start=start,
             end=end,
-            feedback=request.search_depth in ("basic", "advanced"),
             passages=_PASSAGES if request.search_depth in _LONG_DEPTHS else 1,
             near=await self._near(request, call),
         )

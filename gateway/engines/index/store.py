@@ -2,16 +2,18 @@
 
 One thread writes and two read, each with its own connection; the event loop never waits for the disk. When the disk is
 full pages are not stored and `problem` says so; a damaged file is moved aside and an empty one takes its place. Knows
-no ranking (engines.index.query) and no schema (engines.index.schema).
+no ranking (engines.index.query) and no schema (engines.index.rows).
 
 The writer works in turns of a few milliseconds, so that a long page or a long batch keeps nobody waiting: each turn
-takes steps of one call's work (`engines.index.page_rows`), then the call queues for its next one. Upkeep (merging,
+takes steps of one call's work (`engines.index.rows`), then the call queues for its next one. Upkeep (merging,
 deleting, cutting pages of an older version) takes its turns between. A further thread copies the log into the file
-(`engines.index.log_copier`).
+(`engines.index.store`).
 """
 
 import asyncio
 import contextlib
+import fcntl
+import shutil
 import sqlite3
 import threading
 import time
@@ -20,28 +22,211 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeAlias, TypeVar
 
 from gateway.domain import Json
-from gateway.engines.index.disk_room import bytes_on_disk, describe, need_room, truncate_log
-from gateway.engines.index.log_copier import LogCopier
-from gateway.engines.index.page_rows import (
-    IndexedPage,
-    cut_steps,
-    drop_steps,
-    old_pages,
-    page_counts,
-    pages_at,
-    some_pages,
-    store_steps,
-)
 from gateway.engines.index.port import Turn
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import run
-from gateway.engines.index.schema import DamagedIndex, is_damage, open_database, set_aside
-from gateway.engines.index.sqlite_reader import SqliteReader
-from gateway.engines.index.turn import Steps, take_turn
-from gateway.engines.index.upkeep import bound_merges, upkeep_steps
+from gateway.engines.index.rows import (
+    DamagedIndex,
+    IndexedPage,
+    PassageText,
+    SqliteReader,
+    adopt_model,
+    cut_steps,
+    delete_steps,
+    drop_steps,
+    is_damage,
+    old_pages,
+    open_database,
+    page_counts,
+    pages_at,
+    set_aside,
+    some_pages,
+    store_steps,
+    store_vectors,
+    transaction,
+    unembedded,
+)
+
+Steps: TypeAlias = Callable[[sqlite3.Connection], Iterator[None]]
+"""Work of the writer in steps of a millisecond or two, between which it may do other work."""
+_TURN_S = 0.002
+"""How long one turn of the writer takes steps. Chosen: with the last step about 4 ms (8 ms were a small call's whole
+time before); at half, long pages change threads twice as often, at double everybody else waits twice as long."""
+
+
+def take_turn(steps: Iterator[None]) -> bool:
+    """Takes steps for about _TURN_S; whether any are left."""
+    end_s = time.perf_counter() + _TURN_S
+    while time.perf_counter() < end_s:
+        try:
+            next(steps)
+        except StopIteration:
+            return False
+    return True
+
+
+_FULL_BYTES = 1_000_000
+"""Free bytes of a disk that counts as full when SQLite's error is unclear: less than one long page needs."""
+_COPY_S, _ASK_AGAIN_S = 2.0, 0.01
+"""Longest wait for another copy of the log, and between two tries. Chosen: a copy of 32 MB takes .2 s; at half a slow
+disk is called full, at double the writer waits longer for readers that hold the log."""
+_DATABASE_PAGE_BYTES = 4096
+"""SQLite's default page size."""
+
+
+def need_room(connection: sqlite3.Connection, folder: Path, reserve_bytes: int) -> None:
+    """Raises OSError when less than `reserve_bytes` of the disk are free, counting the file's own free pages."""
+    if not _has_room(connection, folder, reserve_bytes):
+        truncate_log(connection)
+        if not _has_room(connection, folder, reserve_bytes):
+            raise OSError("disk full")
+
+
+def _has_room(connection: sqlite3.Connection, folder: Path, reserve_bytes: int) -> bool:
+    unused: int = connection.execute("PRAGMA freelist_count").fetchone()[0] * _DATABASE_PAGE_BYTES
+    return shutil.disk_usage(folder).free + unused >= reserve_bytes
+
+
+def truncate_log(connection: sqlite3.Connection) -> None:
+    """Copies the log into the file and truncates it; on a full disk a large log would make every later write fail.
+
+    Waits for another copy under way (`log_copier`): SQLite refuses two at once without waiting.
+    """
+    until = time.monotonic() + _COPY_S
+    with contextlib.suppress(sqlite3.Error):
+        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] and time.monotonic() < until:
+            time.sleep(_ASK_AGAIN_S)
+
+
+def describe(error: Exception, folder: Path) -> str:
+    """What an error of SQLite or of the system says, as the end of a sentence."""
+    text = str(error)
+    if "full" in text:
+        return "the disk is full"
+    if "readonly" in text or isinstance(error, PermissionError):
+        return "the index file cannot be written"
+    with contextlib.suppress(OSError):  # SQLite reports a full disk with several errors
+        if shutil.disk_usage(folder).free < _FULL_BYTES:
+            return "the disk is full"
+    return "the index file cannot be used"
+
+
+def bytes_on_disk(path: Path) -> int:
+    """Size of a database: its file, and the log of what was written and is not yet in it. 0 where there is none."""
+    size = 0
+    for file in (path, path.with_name(f"{path.name}-wal")):
+        with contextlib.suppress(OSError):
+            size += file.stat().st_size
+    return size
+
+
+_COPY_EVERY = 100
+"""Turns of the writer that wrote something, between two copies. Measured: a turn writes 100 to 200 KB of log; at half
+the disk is waited for twice as often, at double readers search twice as much log."""
+_LONG_LOG_PAGES = 8_000
+"""Pages of a log that the writer itself copies to its end, right after the thread copied most of it: only then does the
+log begin anew while writes go on. Chosen: 32 MB, which a flood writes in some seconds; at double the log takes twice
+the disk."""
+
+
+class LogCopier:
+    """`connection` gives the connection of the thread that calls it."""
+
+    def __init__(self, connection: Callable[[], sqlite3.Connection]) -> None:
+        self._connection = connection
+        self._thread = ThreadPoolExecutor(1, "index-log")
+        self._log_pages: Future[int] = Future()
+        self._log_pages.set_result(0)
+        self._until_copy = _COPY_EVERY
+        self._changes = 0
+
+    def after_turn(self, writer: sqlite3.Connection) -> None:
+        """Have the log copied when it is time. Called in the writer's thread after each of its turns."""
+        changes = writer.total_changes
+        if changes == self._changes:
+            return
+        self._changes = changes
+        self._until_copy -= 1
+        if not self._log_pages.done():
+            return
+        if self._log_pages.result() > _LONG_LOG_PAGES:
+            self._copy()
+            self._log_pages = Future()
+            self._log_pages.set_result(0)
+        elif self._until_copy <= 0:
+            self._until_copy = _COPY_EVERY
+            self._log_pages = self._thread.submit(self._copy)
+
+    def close(self) -> None:
+        """Waits for a copy under way."""
+        self._thread.shutdown(wait=True)
+
+    def _copy(self) -> int:
+        """Copies what no reader still needs; how many pages the log has, 0 after a failure."""
+        try:
+            return int(self._connection().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1])
+        except (DamagedIndex, sqlite3.Error, OSError):
+            return 0  # the next write meets the same, and tells it
+
+
+_MERGED_LEAVES = 16
+"""Leaf pages (4 KB) that one step of a merge writes. Measured: 1 ms; with twice as many small writes wait twice as
+long, with half as many merges fall behind a steady flow of pages sooner."""
+_CRISIS_SEGMENTS = 64
+"""Segments of one level at which FTS5 merges them at once after all. Chosen: at its own 16 a flood of pages comes there
+between two steps of this module; at double a search during such a flood reads twice as many segments."""
+_VACUUMED_PAGES = 64
+"""Free pages of the file returned to the disk in one step. Chosen: about a millisecond; at half twice as many steps."""
+
+
+def bound_merges(connection: sqlite3.Connection) -> None:
+    """Switch FTS5's own merges off, once for a file. A disk that is full or read-only keeps them."""
+    sql = "SELECT v FROM passage_search_config WHERE k = 'automerge'"
+    if connection.execute(sql).fetchone() == (0,):
+        return
+    with contextlib.suppress(sqlite3.OperationalError), transaction(connection):
+        for name, value in (("automerge", 0), ("crisismerge", _CRISIS_SEGMENTS)):
+            connection.execute("INSERT INTO passage_search (passage_search, rank) VALUES (?, ?)", (name, value))
+
+
+def upkeep_steps(connection: sqlite3.Connection) -> Iterator[None]:
+    """Merge what is to be merged and delete what is gone, in steps of a millisecond or two. Raises sqlite3.Error."""
+    yield from _merge_steps(connection)
+    gone = False
+    for _ in delete_steps(connection):
+        gone = True
+        yield
+    if gone:
+        yield from _merge_steps(connection)
+        yield from _vacuum_steps(connection)
+
+
+def _merge_steps(connection: sqlite3.Connection) -> Iterator[None]:
+    while True:
+        before = connection.total_changes
+        with transaction(connection):
+            connection.execute(
+                "INSERT INTO passage_search (passage_search, rank) VALUES ('merge', ?)", (_MERGED_LEAVES,)
+            )
+        if connection.total_changes - before < 2:  # as sqlite.org/fts5.html says of a merge with nothing to do
+            return
+        yield
+
+
+def _vacuum_steps(connection: sqlite3.Connection) -> Iterator[None]:
+    """Return free pages of the file to the disk; a file of an old version keeps them."""
+    free = connection.execute("PRAGMA freelist_count").fetchone()[0]
+    while free:
+        connection.execute(f"PRAGMA incremental_vacuum({_VACUUMED_PAGES})").fetchall()
+        yield
+        now_free = connection.execute("PRAGMA freelist_count").fetchone()[0]
+        if now_free >= free:
+            return
+        free = now_free
+
 
 T = TypeVar("T")
 _SWEEP_EVERY = 500
@@ -87,6 +272,7 @@ class PageIndex:
         self._upkeep.set_result(None)
         self.problem: str | None = None
         self.on_stored: Callable[[], None] | None = None
+        self._vectors_lock: IO[str] | None = None
 
     @property
     def path(self) -> Path:
@@ -104,9 +290,11 @@ class PageIndex:
         for connection in self._connections:
             connection.close()
         self._connections.clear()
+        if self._vectors_lock is not None:
+            self._vectors_lock.close()
 
     async def add(self, pages: Sequence[IndexedPage], turn: Turn = nullcontext) -> str | None:
-        """See Index; the turns are dealt out by `engines.index.write_turns`."""
+        """See Index; the turns are dealt out by `engines.index.port`."""
         if not pages:
             return None
         rows = list(pages)
@@ -152,6 +340,46 @@ class PageIndex:
         """Runs `work`, which makes its own transaction, in the writer's thread. Raises sqlite3.Error, OSError."""
         await self._on(self._writer, self._need_room)
         return await self._on(self._writer, work)
+
+    @property
+    def vectors_file(self) -> Path | None:
+        """See VectorStore."""
+        return self._path
+
+    def may_hold_pages(self) -> bool:
+        """See VectorStore."""
+        with contextlib.suppress(OSError):
+            return self._path.stat().st_size > 0
+        return False
+
+    async def claim_vectors(self) -> bool:
+        """See VectorStore. A lock file beside the index is held until it is closed."""
+        if self._vectors_lock is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            lock = self._path.with_name(self._path.name + ".vectors-lock").open("w")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.close()
+                return False
+            self._vectors_lock = lock
+        return True
+
+    async def adopt_vectors(self, version: str) -> bool:
+        """See VectorStore."""
+        return await self.write(lambda connection: adopt_model(connection, version))
+
+    async def unembedded(self, count: int) -> list[PassageText]:
+        """See VectorStore."""
+        return await self.read(lambda connection: unembedded(connection, count))
+
+    async def store_vectors(self, rows: Sequence[tuple[PassageText, bytes | None]]) -> None:
+        """See VectorStore."""
+        await self.write(lambda connection: store_vectors(connection, rows))
+
+    async def nearest(self, vector: Sequence[float], owners: Sequence[str], count: int) -> list[tuple[int, float]]:
+        """See VectorStore. The embedding process finds them in the file."""
+        raise NotImplementedError
 
     async def stats(self) -> Json:
         """See Index; `vectors` as `vector_counts` says, once there are any."""

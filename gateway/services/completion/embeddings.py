@@ -22,15 +22,14 @@ class EmbeddingService:
         Raises GatewayError: ModelNotFound, UpstreamError, also for an answer that does not fit the inputs.
         """
         plan = self._completions.plan(body["model"])
-        user = self._completions.hashed_user(body)
-        stats.user_hash = user or ""
-        count, estimate = wire.input_count(body), wire.token_estimate(body)
+        user = self._completions.hashed_user(body, stats)
+        estimate = wire.token_estimate(body)
         while True:
             async with plan.attempt(stats) as attempt:
                 target = attempt.target
                 sent = wire.to_upstream(body, target.options, user=user)
                 answer = await target.upstream.complete(sent, stats, route=_ROUTE)
-                data = wire.checked_data(answer, count)
+                data = wire.checked_data(answer, body)
                 break
         result = wire.embeddings_object(data, attempt.entry.name, answer, estimate)
         result["provider_specific_fields"] |= {

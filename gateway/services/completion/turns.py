@@ -5,13 +5,16 @@ lost with it. Entries belong to the API key. Knows no HTTP and no field.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import orjson
 
-from gateway.domain import Json
-from gateway.resilience.shared_cache import SharedCache
-from gateway.wire.chat.kept import STATE, CallIds, StateSoFar, given_back, prints_of, with_own_ids
+from gateway.access.sealing import SEALED, Sealer, SealRefused
+from gateway.domain import Json, RequestStats
+from gateway.errors import EngineMissing
+from gateway.resilience.bounded_cache import SharedCache
+from gateway.wire.chat.kept import STATE, CallIds, Carrier, StateSoFar, given_back, prints_of, with_own_ids
 
 _MAX_ENTRIES = 20_000
 _MAX_BYTES = 32 * 1024 * 1024
@@ -19,6 +22,7 @@ _BYTES_PER_KEY = 8 * 1024 * 1024
 _TTL_S = 3600.0
 _AMBIGUOUS = b""
 """In place of a state: calls that are alike have different ones."""
+_PURPOSE, _MAX_CARRIED_BYTES = "thinking", 512 * 1024
 _PLAIN = frozenset(("role", "content"))
 
 
@@ -54,6 +58,33 @@ class TurnMemory:
         self._states.put(key, value, weight=len(value) + len(key[1]))
 
 
+class SealedStates(Carrier):
+    """Seals states for one API key. `sealer` raises EngineMissing where nothing can be sealed: then nothing is."""
+
+    def __init__(self, sealer: Callable[[], Sealer], owner: str, stats: RequestStats) -> None:
+        self._sealer, self._owner, self._stats = sealer, owner, stats
+
+    def sealed(self) -> str | None:
+        """See Carrier. A state that is too long to be carried is not."""
+        state = self._stats.made.value if self._stats.made is not None else None
+        if state is None or len(data := orjson.dumps(state)) > _MAX_CARRIED_BYTES:
+            return None
+        try:
+            return self._sealer().seal(data, purpose=_PURPOSE, owner=self._owner)
+        except EngineMissing:
+            return None
+
+    def opened(self, token: Any) -> Json | None:
+        """See Carrier. What another service has sealed says nothing here."""
+        if not isinstance(token, str) or not token.startswith(SEALED):
+            return None
+        try:
+            state = orjson.loads(self._sealer().open(token, purpose=_PURPOSE, owner=self._owner))
+        except (EngineMissing, SealRefused):
+            return None
+        return state if isinstance(state, dict) and isinstance(state.get("by"), str) else None
+
+
 class Turn:
     """One request's conversation. `maker`: the upstream that made the newest message with a state, empty for none.
     `ids`: makes those of the answer's calls unique."""
@@ -84,6 +115,7 @@ class Turn:
             sent[index] = given_back(sent[index], state, upstream, form)
         return with_own_ids(sent)
 
-    def remember(self, made: StateSoFar) -> None:
-        """The answer is over."""
-        self._memory.put(self._owner, self._messages[-1] if self._messages else None, made)
+    def remember(self, made: Iterable[StateSoFar]) -> None:
+        """The answer is over; `made` are the states of its choices."""
+        for state in made:
+            self._memory.put(self._owner, self._messages[-1] if self._messages else None, state)

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from gateway import logs
-from gateway.config.server_settings import BackgroundLimits
+from gateway.config.settings import BackgroundLimits
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import (
     GatewayError,

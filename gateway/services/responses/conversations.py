@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from gateway.config.server_settings import ConversationLimits
+from gateway.config.settings import ConversationLimits
 from gateway.domain import Json
 from gateway.errors import InvalidRequest, NotFound, RateLimited, StateUnavailable
 from gateway.services.responses.listing import with_ids

@@ -15,7 +15,7 @@ from gateway.errors import Forbidden, InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.loop import LoopRequest
-from gateway.services.hosted_tools.options import of_chat
+from gateway.services.hosted_tools.web_search import of_chat
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch

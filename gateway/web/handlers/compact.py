@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from gateway import schemas
-from gateway.access.token_estimate import token_estimate
+from gateway.access.budgets import token_estimate
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.service import CompletionService

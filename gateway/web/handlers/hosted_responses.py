@@ -11,14 +11,13 @@ from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.ports import ToolServer
 from gateway.services.completion.attempts import ModelEntry
+from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.mcp_tool import McpTool
-from gateway.services.hosted_tools.options import SearchOptions, of_tool, with_defaults
-from gateway.services.hosted_tools.sources import Sources
 from gateway.services.hosted_tools.tool_search import ToolSearch
+from gateway.services.hosted_tools.web_search import SearchOptions, of_tool, with_defaults
 from gateway.web.context import RequestContext
-from gateway.web.handlers.hosted_mcp import HostedMcp, McpConversation
-from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
+from gateway.web.handlers.hosted_search import HostedMcp, HostedRequest, HostedSearch, McpConversation
 from gateway.wire.hosted_answer import HostedEvent
 from gateway.wire.responses.hosted_stream import HostedItems, ToolSearchItems, WebSearchItems
 from gateway.wire.responses.mcp import (
@@ -95,7 +94,8 @@ class HostedResponses:
         if wishes.finds_tools:
             hosted.add("tool_search")
         try:
-            chat = to_chat({**body, "input": recent}, past, hosted, first=first)
+            carrier = self._search.carrier(context)
+            chat = to_chat({**body, "input": recent}, past, hosted, carrier, first=first)
         except InvalidRequest:
             to_chat(body, earlier, hosted, first=first)  # names the item by its place in what the caller sent
             raise

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from gateway import schemas
-from gateway.access.token_estimate import token_estimate
+from gateway.access.budgets import token_estimate
 from gateway.domain import EventStream, Json
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses, is_native
@@ -213,6 +213,7 @@ class ResponsesHandler:
 
     def _translate_to_chat(self, turn: _Turn) -> None:
         body, continued, put = turn.body, turn.continued, turn.storing.put
+        carrier = self._completions.carrier(turn.context.caller.key_id, turn.context.stats)
         if turn.wishes is not None:
             assert self._hosted is not None
             hosted = turn.hosted = self._hosted.answer(
@@ -222,12 +223,12 @@ class ResponsesHandler:
             if turn.stream is None:
                 turn.stream = HostedStream(body, put, model=turn.entry.name, kinds=hosted.kinds)
         else:
-            turn.chat = to_chat(body, continued.earlier, first=continued.first)
+            turn.chat = to_chat(body, continued.earlier, carrier=carrier, first=continued.first)
             turn.context.stats.warnings += turn.chat.warnings
             names = turn.chat.names
             if turn.stream is None:
                 turn.stream = ResponseStream(body, put)
-        turn.stream.names = names
+        turn.stream.names, turn.stream.carrier = names, carrier
 
     def _events(self, turn: _Turn) -> EventStream:
         """The events of a response; the upstream is called at the first one."""
@@ -273,7 +274,7 @@ class ResponsesHandler:
                     response = await turn.out.whole_items(lambda: self._items(turn))
                 elif turn.chat is not None:
                     answer = await self._completions.complete(turn.chat.body, stats)
-                    response = from_chat(body, answer, turn.chat.names)
+                    response = from_chat(body, answer, turn.chat.names, turn.out.carrier)
                     with_items(response, turn.out.before)
                 else:
                     response = await self._native.complete(body, turn.continued.earlier, stats)

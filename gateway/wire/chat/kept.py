@@ -32,6 +32,21 @@ _JOINED = ("text", "summary", "thinking", "data", "content", "signature")
 """Members of a piece of a list that later pieces of it go on, in streams."""
 
 
+class Carrier:
+    """How the states of a conversation's answers travel with its client. This one carries nothing."""
+
+    def sealed(self) -> str | None:
+        """The state of the answer so far, to be handed to the client; None where there is none."""
+        return None
+
+    def opened(self, token: Any) -> Json | None:
+        """The state that a client has handed back; None for anything else."""
+        return None
+
+
+NO_CARRIER = Carrier()
+
+
 def extras(message: Json) -> Json:
     """The members of a message or delta that are kept as they came."""
     return {name: value for name, value in message.items() if name not in _OF_MESSAGE}
@@ -206,15 +221,13 @@ def _same(item: Json, last: Json) -> bool:
     return all(item.get(name, last.get(name)) == last.get(name) for name in ("index", "type", "id"))
 
 
-# --- call ids ---
-# The ids of calls: each unique for the client in its whole conversation, and the upstream's own on the way back.
-#
+# --- ids of calls ---
 # Some servers give several calls one id, and some models number the calls of each turn anew (Kimi K3): a client would
 # put a result to the wrong call. Some upstreams must get their ids back as they were (Kimi K2). So a repeated id gets a
-# mark and a number, which are taken off again.
+# mark and a number on the way out, which are taken off on the way back.
 #
-#     ids = CallIds([{"role": "assistant", "tool_calls": [{"id": "list_dir:0", …}]}])
-#     ids.unique("list_dir:0")  # "list_dir:0_again_2"
+#     CallIds([{"role": "assistant", "tool_calls": [{"id": "list_dir:0", …}]}]).unique("list_dir:0")
+#     # "list_dir:0_again_2"
 
 _MARK = "_again_"
 _MARKED = re.compile(rf"(.+){_MARK}[0-9]{{1,6}}", re.DOTALL)

@@ -32,20 +32,19 @@ from gateway.errors import UpstreamError
 from gateway.texts import TextSlot, drop_logprobs
 from gateway.wire import sse
 from gateway.wire.chat.answer import (
-    MATCHED_STOP,
-    MAX_CALLS,
     MAX_CHOICES,
-    TOO_MANY_CALLS,
+    OF_ANSWER,
+    OF_CHOICE,
     AnswerContext,
-    arguments_text,
     finish_reason,
-    joined_text,
     new_id,
     normalise_usage,
+    others,
 )
-from gateway.wire.ocr import REPORT
-from gateway.wire.openai_error import error_in_stream
-from gateway.wire.untrusted_json import mended_json, words_of
+from gateway.wire.chat.calls import CallDeltas
+from gateway.wire.chat.kept import StateSoFar, extras, split_parts, thoughts_of
+from gateway.wire.openai_error import error_in_answer
+from gateway.wire.untrusted_json import mended_json
 
 # --- chunk decoding ---
 # Decodes the chunks of a streamed chat answer. Knows the shape of a chunk, not what it means.
@@ -57,12 +56,12 @@ def decode_chunk(data: bytes) -> Json:
         chunk = mended_json(data)
     except orjson.JSONDecodeError:
         raise UpstreamError("the upstream sent a chunk that is not JSON") from None
+    if (error := error_in_answer(chunk)) is not None:
+        raise error
     if not isinstance(chunk, dict) or not isinstance(chunk.get("choices") or [], list):
         raise UpstreamError("the upstream sent a chunk that is not valid")
     if len(chunk.get("choices") or ()) > MAX_CHOICES:
         raise UpstreamError("the upstream sent too many choices")
-    if chunk.get("error"):
-        raise error_in_stream(chunk)
     return chunk
 
 
@@ -179,125 +178,6 @@ def split_around_content(data: bytes) -> tuple[bytes, bytes] | None:
     return before, after
 
 
-# --- tool call deltas ---
-# Repairs streamed tool calls: each call's index, id, type and name are sent once, and then argument text alone.
-#
-# Clients concatenate the deltas they receive, so that a repeated name or id would come out doubled. The deltas of a
-# call wait until its name is known. Knows one choice of one stream. Source: OpenAI API reference and the deltas of
-# vLLM, Ollama, llama.cpp (facts read 2026-11-21).
-
-
-class _Call:
-    """One tool call. `announced`: its first delta was sent. `waiting`: argument text that came before its name."""
-
-    __slots__ = ("announced", "call_id", "name", "waiting")
-
-    def __init__(self, call_id: str) -> None:
-        self.call_id = call_id
-        self.name = ""
-        self.announced = False
-        self.waiting: list[str] = []
-
-
-class CallDeltas:
-    """The tool calls of one choice. Call `take` for every delta that has calls, and `flush` once at the choice's end.
-
-    `legacy`: the caller declared `functions`; deltas are `{function_call}` and hold the first call only.
-    """
-
-    def __init__(self) -> None:
-        self._calls: list[_Call] = []
-        self._by_index: dict[int, int] = {}
-
-    @property
-    def any(self) -> bool:
-        """Whether the choice has made a tool call."""
-        return bool(self._calls)
-
-    def take(self, incoming: list[Any], *, legacy: bool) -> list[Json]:
-        """Our deltas for the `tool_calls` of one of theirs: `{tool_calls: [{index, id?, type?, function}]}` each.
-
-        `function` is `{name, arguments: ""}` in a call's first delta and `{arguments}` in the others. Raises
-        UpstreamError for a call that is not an object, and for more than MAX_CALLS.
-        """
-        deltas: list[Json] = []
-        for position, each in enumerate(incoming):
-            if not isinstance(each, dict):
-                raise UpstreamError("the upstream sent a tool call that is not valid")
-            deltas += self._call_deltas(each, position, len(incoming), legacy)
-        return deltas
-
-    def flush(self, *, legacy: bool) -> list[Json]:
-        """The deltas of calls whose name never came, sent with an empty name at the choice's end."""
-        deltas: list[Json] = []
-        for number, call in enumerate(self._calls):
-            if not call.announced:
-                deltas += self._announce(number, call, legacy)
-        return deltas
-
-    def _call_deltas(self, incoming: Json, position: int, count: int, legacy: bool) -> list[Json]:
-        inner = incoming.get("function")
-        function: Json = inner if isinstance(inner, dict) else incoming
-        identity = incoming.get("id") if isinstance(incoming.get("id"), str) else ""
-        number = self._call_number(incoming, identity or "", words_of(function.get("name") or ""), position, count)
-        call = self._calls[number]
-        name = function.get("name")
-        if isinstance(name, str) and name and not call.name:
-            call.name = name
-        arguments = function.get("arguments")
-        text = arguments_text(arguments) if arguments is not None else ""
-        if not call.announced:
-            if text:
-                call.waiting.append(text)
-            return self._announce(number, call, legacy) if call.name else []
-        return [delta] if text and (delta := _delta(number, {"arguments": text}, legacy)) else []
-
-    def _call_number(self, incoming: Json, identity: str, name: str, position: int, count: int) -> int:
-        """Which call a delta belongs to: by its index; without one, a new id or a second name starts a new call."""
-        index = incoming.get("index")
-        if isinstance(index, int):
-            if index not in self._by_index:
-                self._by_index[index] = self._add_call(identity)
-            known = self._by_index[index]
-            call = self._calls[known]
-            if identity and call.call_id and identity != call.call_id and name and call.announced:
-                self._by_index[index] = known = self._add_call(identity)  # this upstream sends index 0 for every call
-            elif identity and not call.call_id:
-                call.call_id = identity
-            return known
-        for number, call in enumerate(self._calls):
-            if identity and call.call_id == identity:
-                return number
-        if not self._calls or (identity and self._calls[-1].call_id) or (name and self._calls[-1].name):
-            return self._add_call(identity)
-        return len(self._calls) - 1 if count == 1 else min(position, len(self._calls) - 1)
-
-    def _add_call(self, identity: str) -> int:
-        if len(self._calls) >= MAX_CALLS:
-            raise UpstreamError(TOO_MANY_CALLS)
-        self._calls.append(_Call(identity))
-        return len(self._calls) - 1
-
-    def _announce(self, number: int, call: _Call, legacy: bool) -> list[Json]:
-        call.announced = True
-        call.call_id = call.call_id or new_id("call_")
-        first: Json = {"name": call.name, "arguments": ""}
-        deltas = [_delta(number, first, legacy, call.call_id)]
-        if call.waiting:
-            deltas.append(_delta(number, {"arguments": "".join(call.waiting)}, legacy))
-            call.waiting.clear()
-        return [delta for delta in deltas if delta]
-
-
-def _delta(number: int, function: Json, legacy: bool, identity: str = "") -> Json:
-    if legacy:
-        return {"function_call": function} if number == 0 else {}
-    call: Json = {"index": number}
-    if identity:
-        call |= {"id": identity, "type": "function"}
-    return {"tool_calls": [{**call, "function": function}]}
-
-
 _MAX_LEARNT = 8
 """Patterns that a stream may learn before any chunk was relayed; every four relayed chunks allow one more. Chosen: at
 half, an answer with eight choices could not learn a pattern for each; at double, an upstream whose chunks all differ
@@ -314,15 +194,16 @@ _AROUND_CHARS = 24
 
 class _Choice:
     """What is known of one choice. `text` is kept only where JSON will be checked.
-    `matched` is the stop sequence that ended it, under the upstream's name for it, and the report of an OCR engine."""
+    `others`: its members that no event has had yet, as the upstream sent them."""
 
-    __slots__ = ("calls", "finish", "matched", "started", "text")
+    __slots__ = ("calls", "finish", "others", "started", "state", "text")
 
-    def __init__(self) -> None:
+    def __init__(self, context: AnswerContext, state: StateSoFar) -> None:
         self.started = False
         self.finish: str | None = None
-        self.matched: Json = {}
-        self.calls = CallDeltas()
+        self.others: Json = {}
+        self.state = state
+        self.calls = CallDeltas(context.ids, state, legacy=context.legacy)
         self.text: list[str] = []
 
 
@@ -339,7 +220,9 @@ class ChatStream:
         self._created = 0
         self._fingerprint: Any = context.fingerprint
         self._choices: dict[int, _Choice] = {}
-        self._usage: Any = None
+        self._usage: Json = {}
+        self._others: Json = {}
+        """Members of chunks that no event has had yet, as the upstream sent them."""
         self._characters = self._other_characters = 0
         """Of the choices' texts so far; of reasoning, refusals and calls."""
         self._patterns: list[ChunkPattern[_Choice]] = []
@@ -398,9 +281,10 @@ class ChatStream:
             self.done = True
             return
         chunk = decode_chunk(data)
-        if self._usage is None or chunk.get("usage"):
-            self._usage = chunk.get("usage") or self._usage
+        if isinstance(chunk.get("usage"), dict):
+            self._usage |= others(chunk["usage"], frozenset())
         self._identify(chunk)
+        self._others |= others(chunk, OF_ANSWER)
         for position, choice in enumerate(chunk.get("choices") or ()):
             if not isinstance(choice, dict):
                 raise UpstreamError("the upstream sent a chunk that is not valid")
@@ -434,7 +318,7 @@ class ChatStream:
         if estimated:
             fields["usage_estimated"] = True
         ending = {"index": index, "delta": {}, "logprobs": None, "finish_reason": choice.finish}
-        return Event.from_data(self._envelope([{**ending, **choice.matched, "provider_specific_fields": fields}]))
+        return Event.from_data(self._envelope([{**choice.others, **ending, "provider_specific_fields": fields}]))
 
     def _identify(self, chunk: Json) -> None:
         if not self._id and isinstance(chunk.get("id"), str):
@@ -454,53 +338,61 @@ class ChatStream:
         chunk["choices"] = choices
         if self._context.include_usage:
             chunk["usage"] = None
+        if self._others:
+            chunk |= self._others
+            self._others = {}
         return chunk
 
     def _choice_events(self, incoming: Json, position: int, data: bytes) -> Iterator[Event]:
         index = incoming["index"] if isinstance(incoming.get("index"), int) else position
         if index not in self._choices and len(self._choices) >= MAX_CHOICES:
             raise UpstreamError("the upstream sent too many choices")
-        choice = self._choices.setdefault(index, _Choice())
+        choice = self._choices.get(index)
+        if choice is None:
+            choice = self._choices[index] = _Choice(self._context, self._context.state_of(index))
         delta = incoming.get("delta") or incoming.get("message")  # `message`: a whole answer instead of a stream
         deltas = self._deltas(choice, delta if isinstance(delta, dict) else {})
+        choice.others |= others(incoming, OF_CHOICE)
         if incoming.get("finish_reason"):
             reason = finish_reason(incoming["finish_reason"], has_calls=choice.calls.any, legacy=self._context.legacy)
             if reason is None:
                 raise UpstreamError("the upstream failed while it was answering")
             choice.finish = reason
-            choice.matched = {name: incoming[name] for name in MATCHED_STOP if isinstance(incoming.get(name), str)}
-            if isinstance(incoming.get(REPORT), dict):
-                choice.matched[REPORT] = incoming[REPORT]
-            deltas += choice.calls.flush(legacy=self._context.legacy)
+            deltas += choice.calls.flush()
         elif choice.finish:
             choice.finish = finish_reason(choice.finish, has_calls=choice.calls.any, legacy=self._context.legacy)
         if not choice.started and (deltas or choice.finish or delta is not None):
             choice.started = True
             yield self._event(index, {"role": "assistant", "content": ""}, None)
         logprobs = incoming.get("logprobs")
-        is_text = len(deltas) == 1 and list(deltas[0]) == ["content"]
-        learns = is_text and not choice.finish and not self._keep_text
-        for delta in deltas:
-            if "content" not in delta:
-                self._other_characters += _cost_of(delta)
-            event = self._event(index, delta, logprobs)
+        learns = len(deltas) == 1 and list(deltas[0]) == ["content"] and not choice.finish and not self._keep_text
+        for each in deltas:
+            if "content" not in each:
+                self._other_characters += _cost_of(each)
+            event = self._event(index, each, logprobs, choice)
             if learns:
                 self._learn_pattern(choice, index, data, event.data or {})
             yield event
 
-    def _event(self, index: int, delta: Json, logprobs: Any) -> Event:
+    def _event(self, index: int, delta: Json, logprobs: Any, choice: _Choice | None = None) -> Event:
         ending = {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": None}
+        if choice is not None and choice.others and not choice.finish:
+            ending, choice.others = {**choice.others, **ending}, {}
         return Event.from_data(self._envelope([ending]))
 
     def _deltas(self, choice: _Choice, delta: Json) -> list[Json]:
-        """The delta split into deltas of one field each: reasoning, text, refusal, calls. Empty fields are dropped."""
+        """The delta split into deltas of one field each: thoughts, text, refusal, what is kept as it came, calls. Empty
+        fields are dropped."""
         deltas: list[Json] = []
-        reasoning = delta.get("reasoning_content") or delta.get("reasoning")
-        if isinstance(reasoning, str) and reasoning:
-            deltas.append({"reasoning_content": reasoning})
-        content = delta.get("content")
+        name, thoughts = thoughts_of(delta)
+        content, parts = delta.get("content"), list[Json]()
+        if name:
+            choice.state.think(name, thoughts)
         if isinstance(content, list):
-            content = joined_text(content)
+            content, inner, parts = split_parts(content)
+            thoughts = thoughts or inner
+        if thoughts:
+            deltas.append({"reasoning_content": thoughts})
         if isinstance(content, str) and content:
             self._characters += len(content)
             if self._keep_text:
@@ -508,11 +400,15 @@ class ChatStream:
             deltas.append({"content": content})
         if isinstance(delta.get("refusal"), str) and delta["refusal"]:
             deltas.append({"refusal": delta["refusal"]})
+        kept = {key: value for key, value in extras(delta).items() if value is not None}
+        if kept or parts:
+            choice.state.take(kept, parts)
+            deltas += [kept] if kept else []
         calls = delta.get("tool_calls")
         if not calls and isinstance(delta.get("function_call"), dict):
             calls = [{"index": 0, "function": delta["function_call"]}]
         if isinstance(calls, list):
-            deltas += choice.calls.take(calls, legacy=self._context.legacy)
+            deltas += choice.calls.take(calls)
         return deltas
 
     def _learn_pattern(self, choice: _Choice, index: int, data: bytes, ours: Json) -> None:
@@ -527,12 +423,14 @@ class ChatStream:
 
 
 def _cost_of(delta: Json) -> int:
-    """What a delta of one field counts as: the characters of its text, and those around it."""
+    """What a delta counts as: the characters of its text, and those around it."""
     name, value = next(iter(delta.items()))
-    if isinstance(value, str):
+    if isinstance(value, str) and len(delta) == 1:
         return _AROUND_CHARS + len(value)
-    calls = value if name == "tool_calls" else (value,)
-    return _AROUND_CHARS + sum(len(each.get("function", each).get("arguments") or "") for each in calls)
+    if name in ("tool_calls", "function_call"):
+        calls = value if name == "tool_calls" else (value,)
+        return _AROUND_CHARS + sum(len(each.get("function", each).get("arguments") or "") for each in calls)
+    return _AROUND_CHARS + len(orjson.dumps(delta, default=str))
 
 
 def require_json(text: str) -> None:

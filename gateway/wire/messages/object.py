@@ -13,7 +13,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import GatewayError
-from gateway.wire.chat.answer import MATCHED_STOP
+from gateway.wire.chat.answer import MATCHED_STOP, other_counts
 from gateway.wire.untrusted_json import count_in, table_in, utf8_size
 
 _REASONS = {
@@ -50,13 +50,16 @@ def new_message(model: str) -> Json:
 def usage_object(usage: Json | None) -> Json:
     """`{input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens}` of a chat usage.
 
-    As in this API, `input_tokens` leaves out those that were read from a cache.
+    As in this API, `input_tokens` leaves out those that were read from a cache or written to one. What else the
+    upstream counts is kept.
     """
-    prompt = count_in(usage, "prompt_tokens")
-    cached = min(prompt, count_in(table_in(usage, "prompt_tokens_details"), "cached_tokens"))
+    prompt, details = count_in(usage, "prompt_tokens"), table_in(usage, "prompt_tokens_details")
+    cached = min(prompt, count_in(details, "cached_tokens"))
+    written = min(prompt - cached, count_in(details, "cache_write_tokens"))
     return {
-        "input_tokens": prompt - cached,
-        "cache_creation_input_tokens": 0,
+        **other_counts(usage),
+        "input_tokens": prompt - cached - written,
+        "cache_creation_input_tokens": written,
         "cache_read_input_tokens": cached,
         "output_tokens": count_in(usage, "completion_tokens"),
     }

@@ -12,6 +12,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.wire.chat.kept import NO_CARRIER, STATE, Carrier
 from gateway.wire.messages.object import NO_THREADS
 from gateway.wire.messages.tools import chat_tool, forced_kind, offered_tools, set_choice
 from gateway.wire.untrusted_json import table_in
@@ -127,8 +128,11 @@ def _unsupported(block: Json, where: str, allowed: str) -> InvalidRequest:
 # role, `tool` apart, never follow each other; system texts are one message at the front, as many templates want it.
 
 _LEFT_OUT = "[an earlier image is left out]"
-_THOUGHTS = ("thinking", "redacted_thinking", "compaction", "fallback")
+_THOUGHTS = ("compaction", "fallback")
 """Blocks of an assistant that chat has no place for: the model does without them."""
+_SEALED = {"thinking": "signature", "redacted_thinking": "data"}
+"""Blocks in which clients carry what the upstream must get back, and the field that has it."""
+_OF_CALL_BLOCK = frozenset(("type", "id", "name", "input", "cache_control", "caller", "function"))
 
 
 class Conversation:
@@ -138,7 +142,9 @@ class Conversation:
     messages add or remove, in order. `recalled`: see `request.to_chat`.
     """
 
-    def __init__(self, recalled: Mapping[str, Json]) -> None:
+    def __init__(self, recalled: Mapping[str, Json], carrier: Carrier = NO_CARRIER) -> None:
+        self._carrier = carrier
+        self._state: Json | None = None  # of the assistant's message that follows
         self._recalled = recalled
         self._system: list[str] = []
         self._messages: list[Json] = []
@@ -194,12 +200,14 @@ class Conversation:
                 texts.append(block.get("text") or "")
             elif kind == "tool_use":
                 arguments = orjson.dumps(block.get("input") or {}).decode()
-                calls.append(_call(block["id"], block["name"], arguments))
+                calls.append({**_kept(block), **_call(block["id"], block["name"], arguments)})
                 self._open_calls[block["id"]] = f"{where}.content[{index}]"
             elif kind == "server_tool_use" and (known := self._recalled.get(str(block.get("id")))) is not None:
                 self._write("".join(texts), [_call(block["id"], known["name"], known["arguments"])])
                 self._messages.append({"role": "tool", "tool_call_id": block["id"], "content": known["output"]})
                 texts = []
+            elif kind in _SEALED:
+                self._state = self._carrier.opened(block.get(_SEALED[kind])) or self._state
             elif kind not in _THOUGHTS and not kind.endswith(("_tool_use", "_tool_result")):  # of the server's own
                 at = f"{where}.content[{index}]"
                 raise InvalidRequest(f"{at}: a block of type '{kind[:40]}' is not an assistant's", param=at)
@@ -218,6 +226,8 @@ class Conversation:
         else:
             message = {"role": "assistant", "content": text or None}
             self._messages.append(message)
+        if self._state is not None:
+            message[STATE], self._state = self._state, None
         if calls:
             message.setdefault("tool_calls", []).extend(calls)
 
@@ -296,6 +306,11 @@ def _are_texts(parts: list[Json]) -> bool:
     return all(part["type"] == "text" for part in parts)
 
 
+def _kept(block: Json) -> Json:
+    """The members of a call's block that only its upstream understands."""
+    return {name: value for name, value in block.items() if name not in _OF_CALL_BLOCK}
+
+
 def _call(call_id: str, name: str, arguments: str) -> Json:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
@@ -338,17 +353,19 @@ _NOT_HERE = {
 _CODES = {"thread": NO_THREADS}
 
 
-def to_chat(body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING) -> Json:
+def to_chat(
+    body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING, carrier: Carrier = NO_CARRIER
+) -> Json:
     """The chat body of a checked messages body. Raises InvalidRequest, the message naming the block.
 
     `metadata.user_id` becomes `user`, which goes on as a keyed hash. Hosted tools are left out of the tools and of the
     choice: see `search.web_wish`. `recalled`: what the server's calls of the history gave the model, `{name, arguments,
-    output}` by the id of their block; calls without are left out.
+    output}` by the id of their block; calls without are left out. `carrier` opens what thinking blocks hold.
     """
     for name, reason in _NOT_HERE.items():
         if body.get(name):
             raise InvalidRequest(f"{name}: {reason}", param=name, code=_CODES.get(name))
-    conversation = _conversation(body, Conversation(recalled))
+    conversation = _conversation(body, Conversation(recalled, carrier))
     chat: Json = {"model": body["model"], "messages": conversation.finished(max_images)}
     chat |= {name: body[name] for name in _SAME if body.get(name) is not None}
     if (limit := body.get("max_tokens")) is not None:
@@ -398,7 +415,9 @@ def _set_output(chat: Json, body: Json) -> None:
     """`reasoning_effort` and `response_format`, from `output_config` (and `output_format`, its older name)."""
     config = body.get("output_config") or {}
     effort = config.get("effort")
-    if effort is not None and (body.get("thinking") or {}).get("type") != "disabled":
+    if (body.get("thinking") or {}).get("type") == "disabled":
+        chat["reasoning_effort"] = "none"  # in the upstream's own words: `wire.parameters`
+    elif effort is not None:
         if effort not in _EFFORTS:
             raise InvalidRequest(f"output_config.effort: must be {', '.join(_EFFORTS)}", param="output_config.effort")
         chat["reasoning_effort"] = _EFFORTS[effort]

@@ -17,64 +17,13 @@ import orjson
 from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import GatewayError, UpstreamError
 from gateway.wire import sse
+from gateway.wire.chat.calls import JsonEnd
+from gateway.wire.chat.kept import NO_CARRIER, Carrier, call_extras
 from gateway.wire.hosted_answer import CallPhase, ClientCall, HostedEvent, ReasoningPiece, TextPiece
 from gateway.wire.messages import object as objects
 from gateway.wire.messages.object import error_object, new_id
 from gateway.wire.messages.request import thinking_display
 from gateway.wire.messages.tools import call_blocks, citations_of
-
-# --- json end ---
-# Finds out whether pieces of text are a complete JSON object so far, in time linear in the text.
-#
-# Naive form: decode the joined text after every piece.
-
-_MARKS = re.compile(r'["\\{}\[\]]')
-
-
-class JsonEnd:
-    """The text of one call's arguments."""
-
-    def __init__(self, *, keeps_text: bool = True) -> None:
-        self._kept: list[str] | None = [] if keeps_text else None
-        self._unread: list[str] = []
-        self._depth = 0
-        self._in_string = False
-        self._escaped = False
-        self._ended = False
-
-    def add(self, piece: str) -> None:
-        """Add a piece; the next `is_complete` reads it."""
-        self._unread.append(piece)
-        if self._kept is not None:
-            self._kept.append(piece)
-
-    def text(self) -> str:
-        """Everything so far, where it is kept."""
-        return "".join(self._kept or ())
-
-    def is_complete(self) -> bool:
-        """Whether the first bracket has been closed again. False for an empty text."""
-        for piece in self._unread:
-            self._read_piece(piece)
-        self._unread.clear()
-        return self._ended
-
-    def _read_piece(self, piece: str) -> None:
-        skip = 0 if self._escaped and piece else -1  # the place of a letter behind a backslash
-        self._escaped = self._escaped and not piece
-        for mark in _MARKS.finditer(piece):
-            at, letter = mark.start(), mark[0]
-            if at == skip:
-                continue
-            if letter == "\\":
-                if self._in_string:
-                    skip, self._escaped = at + 1, at + 1 == len(piece)
-            elif letter == '"':
-                self._in_string = not self._in_string
-            elif not self._in_string:
-                self._depth += 1 if letter in "{[" else -1
-                self._ended = self._ended or self._depth <= 0
-
 
 # --- blocks ---
 # The content blocks of an answer under construction, and the stream events of each step.
@@ -108,8 +57,9 @@ class Blocks:
     `broken_call`: the arguments of some call are not a JSON object; its `input` is empty then.
     """
 
-    def __init__(self, display: str | None) -> None:
+    def __init__(self, display: str | None, carrier: Carrier = NO_CARRIER) -> None:
         self._display = display
+        self._carrier = carrier
         self.is_whole = False
         self.content: list[Json] = []
         self.broken_call = False
@@ -209,7 +159,13 @@ class Blocks:
         if isinstance(key, int):
             self._arguments = JsonEnd(keeps_text=self.is_whole)
             name = (piece.get("function") or {}).get("name") or ""
-            block = {"type": "tool_use", "id": piece.get("id") or new_id("toolu"), "name": name, "input": {}}
+            block = {
+                **call_extras(piece),
+                "type": "tool_use",
+                "id": piece.get("id") or new_id("toolu"),
+                "name": name,
+                "input": {},
+            }
         elif key == "thinking":
             block = {"type": "thinking", "thinking": "", "signature": ""}
         else:
@@ -227,7 +183,7 @@ class Blocks:
         block = self.content[-1]
         if key == "thinking":
             block["thinking"] = "".join(self._text)
-            block["signature"] = new_id("sig")
+            block["signature"] = self._carrier.sealed() or new_id("sig")
             yield from self._delta({"type": "signature_delta", "signature": block["signature"]})
         elif isinstance(key, int):
             self._closed_calls.add(key)
@@ -281,11 +237,11 @@ class MessageStream:
     `message` is the message so far.
     """
 
-    def __init__(self, body: Json, input_tokens: int) -> None:
+    def __init__(self, body: Json, input_tokens: int, carrier: Carrier = NO_CARRIER) -> None:
         self._stops: list[str] = body.get("stop_sequences") or []
         self.message = objects.new_message(body["model"])
         self.message["usage"] |= {"input_tokens": input_tokens, "output_tokens": 1}
-        self.blocks = Blocks(thinking_display(body))
+        self.blocks = Blocks(thinking_display(body), carrier)
         self._is_open = False
         self._is_refused = False
         self._finish_reason: str | None = None

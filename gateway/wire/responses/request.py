@@ -14,6 +14,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.key_scrubber import scrub_keys
+from gateway.wire.chat.kept import NO_CARRIER, STATE, Carrier
 from gateway.wire.chat.request import OpenCalls
 from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
 from gateway.wire.responses.tools import (
@@ -36,7 +37,7 @@ from gateway.wire.untrusted_json import list_in, table_in, tables_in
 # with every turn. Source: OpenAI API reference (Responses), read 2026-11-22.
 
 TEXT_PARTS = ("input_text", "output_text", "text")
-IMAGE_PARTS = ("input_image", "image_url", "computer_screenshot")
+IMAGE_PARTS = ("input_image", "image_url", "computer_screenshot", "image")
 _NOTED = ("input_file", "input_audio", *IMAGE_PARTS)
 """Parts that become a note where they cannot be sent."""
 
@@ -83,6 +84,24 @@ def output_content(parts: list[Any], where: str, warn: Warn) -> tuple[str, list[
     return "\n".join(texts), images
 
 
+def parts_in_text(value: Any) -> list[Json] | None:
+    """The parts that a text is, if it is the JSON of a list of texts and pictures with a picture among them: Codex
+    sends the outputs of some tools so. None for any other text, which is a text.
+
+        parts_in_text('[{"type": "input_image", "image_url": "data:image/png;base64,iVBO"}]')  # the list
+        parts_in_text('[{"type": "row"}]')  # None
+    """
+    if not isinstance(value, str) or not value.startswith("["):
+        return None
+    try:
+        parts = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return None
+    if not all(isinstance(part, dict) and part.get("type") in (*TEXT_PARTS, *IMAGE_PARTS) for part in parts):
+        return None
+    return parts if any(_image(part) is not None for part in parts) else None
+
+
 def _text_or_note(part: Json, where: str, warn: Warn) -> str:
     kind = part["type"]
     if kind in TEXT_PARTS:
@@ -123,6 +142,9 @@ def _user_part(part: Json, where: str, warn: Warn) -> Json:
 
 def _image(part: Json) -> Json | None:
     """A chat part of an image; None for one without a URL (a stored file)."""
+    if part.get("type") == "image" and isinstance(part.get("data"), str):  # as MCP has it
+        data_url = f"data:{part.get('mimeType') or 'image/png'};base64,{part['data']}"
+        return {"type": "image_url", "image_url": {"url": data_url}}
     image = part.get("image_url")
     url = image.get("url") if isinstance(image, dict) else image
     if not isinstance(url, str):
@@ -156,7 +178,7 @@ _SHOWN_CHARS = 80
 """An id or type in an error text is cut here: it comes from the caller and may be megabytes long."""
 
 LEFT_OUT = frozenset({
-    "reasoning", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
+    "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
     "mcp_list_tools", "mcp_call", "mcp_approval_request", "mcp_approval_response", "program", "program_output",
 })  # fmt: skip
 """Items of thoughts and of tools that a server has run: their results are in the answers that followed. Chat has no
@@ -166,13 +188,21 @@ REFUSED = ("compaction", "compaction_summary", "compaction_trigger")
 """Items that were opened, or led to an answer of their own, before the conversation is translated."""
 
 
+_OF_CALL_ITEM = frozenset((
+    "id", "type", "status", "call_id", "name", "namespace", "arguments", "input", "role", "content", "function",
+    "caller", "created_by", "async",
+))  # fmt: skip
+
+
 class MessageBuilder:
     """`where` arguments are an item's path in the request, for errors and warnings.
 
     `settings`: `{reasoning?, text?}` of the last items that change them.
     """
 
-    def __init__(self, names: ToolNames) -> None:
+    def __init__(self, names: ToolNames, carrier: Carrier = NO_CARRIER) -> None:
+        self._carrier = carrier
+        self._state: Json | None = None  # of the assistant's message that follows
         self._names = names
         self._system: list[str] = []
         self._messages: list[Json] = []
@@ -224,6 +254,16 @@ class MessageBuilder:
     def _add_nothing(self, item: Json, where: str) -> None:
         pass
 
+    def _add_reasoning(self, item: Json, where: str) -> None:
+        """What its upstream must get back; its text is in there, too."""
+        self._state = self._carrier.opened(item.get("encrypted_content")) or self._state
+
+    def _with_state(self, message: Json) -> Json:
+        """An assistant's message with the state of the reasoning before it."""
+        if self._state is not None:
+            message[STATE], self._state = self._state, None
+        return message
+
     def _refuse(self, item: Json, where: str) -> None:
         raise InvalidRequest(f"an item of type '{item['type']}' cannot stand here", param=f"{where}.type")
 
@@ -261,7 +301,7 @@ class MessageBuilder:
         last = self._messages[-1] if self._messages else {}
         message = self._caller if self._open else last if last.get("role") == "assistant" else None
         if message is None:
-            self._messages.append({"role": "assistant", "content": text})
+            self._messages.append(self._with_state({"role": "assistant", "content": text}))
         elif text:
             self._further.setdefault(id(message), (message, []))[1].append(text)
 
@@ -285,7 +325,9 @@ class MessageBuilder:
         function = {"name": self._names.name_of(ref), "arguments": arguments_of(item, kind)}
         if not self._open:
             self._begin_calls()
-        self._caller.setdefault("tool_calls", []).append({"id": call_id, "type": "function", "function": function})
+        kept = {n: v for n, v in item.items() if n not in _OF_CALL_ITEM} if kind in ("function", "custom") else {}
+        call = {**kept, "id": call_id, "type": "function", "function": function}
+        self._caller.setdefault("tool_calls", []).append(call)
         self._calls.add(call_id, function["name"])
         self._open += 1
 
@@ -293,7 +335,7 @@ class MessageBuilder:
         """Makes the last message, if the assistant's, or a new one the message of the calls."""
         if not self._messages or self._messages[-1]["role"] != "assistant":
             self._messages.append({"role": "assistant", "content": None})
-        self._caller = self._messages[-1]
+        self._caller = self._with_state(self._messages[-1])
         self._caller["content"] = self._caller["content"] or None
 
     def _add_output(self, item: Json, where: str) -> None:
@@ -317,6 +359,7 @@ class MessageBuilder:
             return f"tools that can be called now: {', '.join(names) or 'none'}", []
         if isinstance(value, dict) and value.get("type"):
             value = [value]
+        value = parts_in_text(value) or value
         if isinstance(value, list) and all(isinstance(part, dict) and part.get("type") for part in value):
             return output_content(value, f"{where}.output", self._warn)
         if isinstance(value, str):
@@ -349,6 +392,7 @@ _ADDERS: Mapping[str, Callable[[MessageBuilder, Json, str], None]] = {
     **dict.fromkeys(KIND_OF_CALL, MessageBuilder._add_call),
     **dict.fromkeys(KIND_OF_OUTPUT, MessageBuilder._add_output),
     **dict.fromkeys(LEFT_OUT, MessageBuilder._add_nothing),
+    "reasoning": MessageBuilder._add_reasoning,
     **dict.fromkeys(REFUSED, MessageBuilder._refuse),
 }
 """What adds an item of each type. Not bound methods on the builder: it would refer to itself, and keep all texts of the
@@ -401,7 +445,14 @@ def refuse_unkept(body: Json) -> None:
         raise InvalidRequest("a response is one answer; leave n out, or use /v1/chat/completions", param="n")
 
 
-def to_chat(body: Json, history: list[Json], hosted: Collection[str] = (), *, first: int = 0) -> ChatRequest:
+def to_chat(
+    body: Json,
+    history: list[Json],
+    hosted: Collection[str] = (),
+    carrier: Carrier = NO_CARRIER,
+    *,
+    first: int = 0,
+) -> ChatRequest:
     """The chat request of a checked request.
 
     `history` are the items before those of `body["input"]`. `hosted`: types of tools that the caller of this function
@@ -414,7 +465,7 @@ def to_chat(body: Json, history: list[Json], hosted: Collection[str] = (), *, fi
     chat = {name: value for name, value in body.items() if name not in _NOT_CHAT and value is not None}
     items = input_items(body)
     offered = offered_tools(declared_tools(body, [*history, *items]), hosted)
-    messages = MessageBuilder(offered.names)
+    messages = MessageBuilder(offered.names, carrier)
     _add_instructions(messages, body.get("instructions"))
     for item in history:
         messages.add(item, "previous_response_id")

@@ -27,9 +27,11 @@ from typing import Any
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError
 from gateway.wire import sse
+from gateway.wire.chat.kept import NO_CARRIER, Carrier, call_extras
 from gateway.wire.openai_error import failure_code, responses_error_object
 from gateway.wire.responses import object as objects
 from gateway.wire.responses.tools import StreamedCall, ToolNames, call_items
+from gateway.wire.untrusted_json import list_in
 
 # --- sent items ---
 # Keeps what has left of a stream's output items, as masked: a failed response tells its caller what it has got.
@@ -133,6 +135,7 @@ class ResponseStream:
         self._finish_reason: str | None = None
         self._usage: Json | None = None
         self.backend: Json | None = None
+        self.carrier = NO_CARRIER
         self._sent = SentItems()
         self._is_open = self._is_created = False
         self.before = objects.Before()
@@ -143,6 +146,11 @@ class ResponseStream:
             async for batch in chunks:
                 yield [event for chunk in sse.decoded(batch) for event in self._chunk_events(chunk)]
         yield list(self._ending())
+
+    def opening(self) -> list[Event]:
+        """The first events, where there was no chunk."""
+        self._is_open = True
+        return list(self._opening({}))
 
     def begin_with(self, items: list[Json], usage: Json) -> None:
         """Put items before the answer: they are complete. `usage`: chat's usage of making them, which is added."""
@@ -263,6 +271,8 @@ class ResponseStream:
         text["text"] = self._whole_text()
         yield self._event("response.reasoning_summary_text.done", {**part, "text": text["text"]})
         yield self._event("response.reasoning_summary_part.done", {**part, "part": dict(text)})
+        if (sealed := self.carrier.sealed()) is not None:
+            item["encrypted_content"] = sealed
         yield from self._close(item, status)
 
     def _text_events(self, text: str) -> Iterator[Event]:
@@ -309,6 +319,7 @@ class ResponseStream:
             yield from self._close_reasoning()
             yield from self._close_message()
             call = self._calls[index] = StreamedCall(self.names.ref_of(function.get("name") or ""), delta.get("id"))
+            call.item = {**call_extras(delta), **call.item}
             if not call.held:
                 yield from self._open(call.item)
         if arguments := function.get("arguments"):
@@ -384,10 +395,11 @@ class ResponseStream:
 # Source: OpenAI API reference (Responses) and the Open Responses specification 2026-04-24, read 2026-11-21.
 
 
-def from_chat(body: Json, answer: Json, names: ToolNames) -> Json:
+def from_chat(body: Json, answer: Json, names: ToolNames, carrier: Carrier = NO_CARRIER) -> Json:
     """The response object for a request `body` and a normal `chat.completion`, of which the first choice is used.
 
-    `names` are those of the translated request (`request.to_chat`).
+    `names` are those of the translated request (`request.to_chat`). A reasoning item carries what the upstream must get
+    back, and is there for that alone where the model has not shown its thoughts.
     """
     response = objects.new_response(body)
     response["model"] = answer.get("model", response["model"])
@@ -396,8 +408,12 @@ def from_chat(body: Json, answer: Json, names: ToolNames) -> Json:
     text, refusal = message.get("content") or "", message.get("refusal") or ""
     calls = message.get("tool_calls") or []
     output = response["output"]
-    if reasoning := message.get("reasoning_content"):
-        output.append(objects.reasoning_item(objects.new_id("rs"), "completed", [objects.summary_part(reasoning)]))
+    sealed = carrier.sealed()
+    wants_sealed = "reasoning.encrypted_content" in list_in(body, "include")
+    if (reasoning := message.get("reasoning_content")) or (sealed and wants_sealed):
+        summary = [objects.summary_part(reasoning)] if reasoning else []
+        item = objects.reasoning_item(objects.new_id("rs"), "completed", summary)
+        output.append({**item, "encrypted_content": sealed} if sealed else item)
     parts = [objects.text_part(text)] if text or not (refusal or calls) else []
     parts += [objects.refusal_part(refusal)] if refusal else []
     output += [objects.message_item(objects.new_id("msg"), "completed", [part]) for part in parts]

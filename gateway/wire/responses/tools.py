@@ -16,6 +16,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.wire.chat.kept import call_extras
 from gateway.wire.responses.object import call_item, new_id
 from gateway.wire.untrusted_json import table_in
 
@@ -501,6 +502,7 @@ def call_items(names: ToolNames, calls: list[Json]) -> list[Json]:
 def _item(names: ToolNames, call: Json) -> Json:
     function = call.get("function") or {}
     streamed = StreamedCall(names.ref_of(function.get("name") or ""), call.get("id"))
+    streamed.item = {**call_extras(call), **streamed.item}
     streamed.take(function.get("arguments") or "")
     streamed.end()
     streamed.item["status"] = "completed"

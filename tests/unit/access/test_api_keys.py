@@ -14,7 +14,7 @@ from gateway.access.keys import KeyFile, KeyRequest, KeyStore
 from gateway.access.private_files import load_or_create_secret
 from gateway.domain import SCOPES
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
-from gateway.runtime.key_file import ensure_dev_key
+from gateway.runtime.prepare import ensure_dev_key
 
 REQUEST = KeyRequest(name="reader", scopes=("chat",), per_minute=5)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.access.rate_limits import BadKeyLimiter, Limiter
-from gateway.config.server_settings import Limits
+from gateway.config.settings import Limits
 from gateway.domain import Caller
 from gateway.errors import RateLimited
 from gateway.shared_state.memory import MemoryWindows

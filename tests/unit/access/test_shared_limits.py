@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from gateway.access.rate_limits import Limiter, LimitState
-from gateway.config.server_settings import Limits
+from gateway.config.settings import Limits
 from gateway.domain import Caller
 from gateway.errors import InvalidRequest, RateLimited
 from gateway.shared_state.fallback import FallbackWindows
-from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
-from gateway.shared_state.redis_state import RedisWindows
+from gateway.shared_state.redis_state import RedisConnection, RedisTimes, RedisWindows
 from tests.support.logged import collect_events
 from tests.support.redis_server import RedisServer, running_redis
 

@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from gateway.access.keys import KeyFile
-from gateway.shared_state.state_file import STATE_FILE
+from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.used import use
 

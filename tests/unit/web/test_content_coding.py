@@ -8,7 +8,7 @@ import pytest
 
 from gateway.errors import InvalidRequest, PayloadTooLarge, UnsupportedMediaType
 from gateway.resilience.slices import all_steps
-from gateway.web.content_coding import coding_of, decoded
+from gateway.web.content_coding import coding_of, uncoded
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -28,20 +28,20 @@ BOMBS = {"gzip": gzip.compress(_ZEROS), "deflate": zlib.compress(_ZEROS), "zstd"
 
 @pytest.mark.parametrize("coding", CODED)
 def test_a_body_is_decoded_and_a_damaged_or_cut_one_refused(coding: str) -> None:
-    assert all_steps(decoded(CODED[coding], coding, len(BODY))) == BODY
+    assert all_steps(uncoded(CODED[coding], coding, len(BODY))) == BODY
     for wrong in (b"no such coding", b"", CODED[coding][:-9]):
         with pytest.raises(InvalidRequest, match=f"not valid {coding}") as failure:
-            all_steps(decoded(wrong, coding, len(BODY)))
+            all_steps(uncoded(wrong, coding, len(BODY)))
         assert failure.value.status == 400
 
 
 def test_deflate_is_taken_bare_too() -> None:
-    assert all_steps(decoded(_BARE.compress(BODY) + _BARE.flush(), "deflate", len(BODY))) == BODY
+    assert all_steps(uncoded(_BARE.compress(BODY) + _BARE.flush(), "deflate", len(BODY))) == BODY
 
 
 @pytest.mark.parametrize("coding", CODED)
 def test_a_body_that_is_too_long_when_it_is_decoded_is_refused_before_it_is_whole(coding: str) -> None:
-    steps = decoded(BOMBS[coding], coding, 4_000_000)
+    steps = uncoded(BOMBS[coding], coding, 4_000_000)
     with pytest.raises(PayloadTooLarge, match=r"server\.max_body_bytes"):
         for number, _ in enumerate(steps):
             assert number < 5, "at most some steps of a megabyte or two"

@@ -8,7 +8,7 @@ import pytest
 from gateway.access.usage import PriceList, UsageBook, read_usage
 from gateway.domain import RequestStats
 from gateway.metrics import Metrics
-from gateway.shared_state.state_file import StateFile
+from gateway.shared_state.sqlite_state import StateFile
 from gateway.web.request_log import Finished, Recorder
 
 

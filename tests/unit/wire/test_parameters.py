@@ -41,10 +41,10 @@ def test_an_effort_reaches_an_upstream_that_has_another_field_for_it() -> None:
 @pytest.mark.parametrize(
     ("words", "param", "found"),
     [
-        ("Unsupported parameter: 'seed' is not supported with this model.", "seed", ("seed", None)),
-        ("Unrecognized request argument supplied: `seed`", None, ("seed", None)),
-        ("body.seed: Extra inputs are not permitted", None, ("seed", None)),
-        ('Invalid JSON payload: Unknown name "seed": Cannot find field.', None, ("seed", None)),
+        ("Unsupported parameter: 'seed' is not supported with this model.", "seed", ("seed", "")),
+        ("Unrecognized request argument supplied: `seed`", None, ("seed", "")),
+        ("body.seed: Extra inputs are not permitted", None, ("seed", "")),
+        ('Invalid JSON payload: Unknown name "seed": Cannot find field.', None, ("seed", "")),
         ("'max_tokens' is not supported; use 'max_completion_tokens'", None, ("max_tokens", "max_completion_tokens")),
         ("seed must be at most 100", "seed", None),
         ("Invalid value for 'seed'", "seed", None),
@@ -55,7 +55,12 @@ def test_an_effort_reaches_an_upstream_that_has_another_field_for_it() -> None:
 )
 def test_a_parameter_is_refused_where_the_words_say_that_it_is_not_known(words: str, param: Any, found: Any) -> None:
     names = ["messages", "seed", "max_tokens", "tools", "response_format"]
-    assert refused_parameter(names, words, param) == found
+    assert refused_parameter(names, words, param) == (found and (*found, True))
+
+
+def test_an_effort_that_is_not_understood_is_left_out_once() -> None:
+    words = "body.reasoning_effort: Input should be 'low', 'medium' or 'high'"
+    assert refused_parameter(["reasoning_effort"], words, None) == ("reasoning_effort", "", False)
 
 
 def test_a_limit_that_was_sent_under_both_names_is_not_tried_again() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.scanner import Scanner
 from gateway.texts import GroupSlot, TextSlot
 from gateway.wire import field_rules as rules
 from gateway.wire.chat.dialect import ChatDialect

@@ -4,13 +4,9 @@ from typing import Any
 
 import pytest
 
-from gateway.engines.content import blocks
-from gateway.engines.content.block_model import BlockModel
-from gateway.engines.content.page_types import TYPES, PageTypes
-from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.content.models import BlockModel, PageTypes
 from gateway.engines.documents.page import extract
-from gateway.engines.html.dom import parse
+from gateway.engines.documents.parse_pool import ExtractOptions
 
 _SENTENCES = (
     "The river had risen through the night and nobody in the village had slept for more than an hour.",
@@ -158,19 +154,6 @@ def test_models_trained_on_other_measures_are_refused() -> None:
         PageTypes({"signals": ["other"], "mean": [], "scale": [], "weights": {}})
 
 
-@pytest.mark.parametrize(("doubted", "stays"), [("Both can be changed while it runs.", True), ("Save now", False)])
-def test_a_sentence_between_two_kept_neighbours_stays_and_a_label_goes(doubted: str, stays: bool) -> None:
-    text = "The option sets how often the database writes its log file to the disk. " * 30
-    root = parse(
-        "<title>Options</title><dl class=options>"
-        f"<dt>one</dt><dd>{text}</dd><p>{doubted}</p><dt>two</dt><dd>{text}</dd></dl>"
-    )
-    found = blocks.collect(root.find("body"))
-    page = PageEvidence(found, [False] * len(found), [0] * len(found), 900, dict.fromkeys(TYPES, 0.1))
-    keep = select_blocks(page, [0.25 if block.text == doubted else 0.9 for block in found])
-    assert (doubted in [block.text for block, is_kept in zip(found, keep, strict=True) if is_kept]) is stays
-
-
 _SCRIPT = '<script>document.write("menu")</script>' * 40
 
 
@@ -206,43 +189,6 @@ def test_what_an_object_shows_in_its_place_is_read_where_it_is_the_page(depth: s
     beside = f'<html><body><h1>Village</h1>{paragraphs()}<object data="bees.swf"><p>{text}</p></object></body></html>'
     assert text in extract(plain.encode(), ExtractOptions("http://bees.test/", depth=depth))["content"]
     assert text not in extract(beside.encode(), ExtractOptions("http://bees.test/", depth=depth))["content"]
-
-
-def test_a_price_in_a_list_loses_the_labels_for_screen_readers() -> None:
-    card = (
-        "<li class='grid__item'><h3 class='card__heading'><a href='/p/{0}'>Brass lamp number {0}</a></h3>"
-        "<div class='price'><span class='visually-hidden'>Regular price</span><span>$4{0}.00</span></div></li>"
-    )
-    body = "".join(card.format(at) for at in range(8))
-    page = f"{_MENU}<main><h1>Lamps</h1><ul class='product-grid'>{body}</ul></main>"
-    found = extract(page.encode(), ExtractOptions("https://shop.test/collections/lamps"))["content"]
-    assert "$45.00" in found
-    assert "Regular price" not in found
-
-
-def test_choices_and_prices_side_by_side_are_words_of_their_own() -> None:
-    card = (
-        "<li class='card'><h3><a href='/p/{0}'>Brass lamp number {0}</a></h3><div class='colours'><a>White</a>"
-        "<a>Black</a></div><div class='price'><span>$4{0}.00</span><span>-20%</span><span>$3{0}</span><span>.60</span>"
-        "</div><div class='sizes'><label>Small<span class='sr-only'>Variant sold out or unavailable</span></label>"
-        "<label>Large</label></div></li>"
-    )
-    body = "".join(card.format(at) for at in range(8))
-    page = f"{_MENU}<main><h1>Lamps</h1><ul class='product-grid'>{body}</ul></main>"
-    found = extract(page.encode(), ExtractOptions("https://shop.test/collections/lamps"))["content"]
-    assert "White Black" in found
-    assert "$45.00 -20%" in found
-    assert "$35.60" in found
-    assert "Small Large" in found
-
-
-def test_the_price_below_a_repeated_title_is_kept() -> None:
-    title = "<h1>Speckled mug</h1><a href='/m'><h2>Speckled mug</h2></a>"
-    page = (
-        "<meta property='og:type' content='product'><main>"
-        f"{title}<div class='price'><div><span>$34.00</span></div></div>{paragraphs()}</main>"
-    )
-    assert "$34.00" in extract(page.encode(), ExtractOptions("https://shop.test/m"))["content"]
 
 
 @pytest.mark.parametrize(

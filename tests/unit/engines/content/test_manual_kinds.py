@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 
 _TEXT = "The class keeps the decomposition of a matrix, so that systems of equations are solved with it again."
 _MANUAL = '<meta name="generator" content="DocBook XSL">'
@@ -29,23 +29,6 @@ def test_the_title_of_a_chapter_is_kept_above_its_contents_in_any_script(title: 
     )
     text = read(f'{navigation}<h1><a id="t"/>{title}</h1><div><p><b>目次</b></p><dl>{contents}</dl></div>{texts}')
     assert text.startswith(f"# {title}\n\n")
-
-
-def test_terms_and_code_of_symbols_alone_are_kept_with_their_text() -> None:
-    terms = (
-        "<dl><dt><p><code>//</code></p></dt><dd><p>Divide two numbers and return the truncated integer result.</p></dd>"
-        "<dt><code>==</code></dt><dt><code>!=</code></dt><dd><p>Compare two objects for equality or not.</p></dd></dl>"
-    )
-    code = '<div class="highlight"><div><pre>{{ "{{" }}</pre></div></div>'
-    text = read(f"<h1>Operators</h1><p>{_TEXT}</p>{terms}<p>{_TEXT}</p>{code}<p>{_TEXT}</p>")
-    assert "`//`\n\nDivide two numbers" in text
-    assert "`==`\n\n`!=`\n\nCompare two" in text
-    assert f'```\n{{{{ "{{{{" }}}}\n```\n\n{_TEXT}' in text
-
-
-def test_symbols_beside_no_content_go() -> None:
-    menu = '<nav class="menu"><dl><dt>»</dt><dd><a href="/a">Next</a></dd></dl><pre>|</pre></nav>'
-    assert read(f"{menu}<h1>Operators</h1><p>{_TEXT}</p><p>{_TEXT}</p>") == f"# Operators\n\n{_TEXT}\n\n{_TEXT}"
 
 
 @pytest.mark.parametrize(
@@ -92,61 +75,6 @@ def test_what_a_page_says_that_it_was_generated_by_makes_it_documentation() -> N
     assert "`visible`\n\n*Type:* `gboolean`\n\nWhether the widget" in text
 
 
-_ROW = '<div class="tabbed-labels"><label for="a">pip</label><label for="b">conda</label></div>'
-_CODE = '<div class="{}"><div class="highlight"><pre><code>{} install widget</code></pre></div></div>'
-_TABS = {
-    "MkDocs": (
-        f'<div class="tabbed-set"><input type="radio" id="a"><input type="radio" id="b">{_ROW}<div class="tabbed-">'
-        f"{_CODE.format('tabbed-block', 'pip')}{_CODE.format('tabbed-block', 'conda')}</div></div>"
-    ),
-    "ARIA": (
-        '<div><ul role="tablist"><li role="tab">pip</li><li role="tab">conda</li></ul><div><div role="tabpanel"><pre>'
-        'pip install widget</pre></div><div role="tabpanel"><pre>conda install widget</pre></div></div></div>'
-    ),
-    "VitePress": (
-        '<div class="vp-code-group"><div class="tabs"><input type="radio" id="a"><label for="a">pip</label><input '
-        'type="radio" id="b"><label for="b">conda</label></div><div class="blocks"><div class="language-sh active">'
-        '<span class="lang">sh</span><pre>pip install widget</pre></div>'
-        '<div class="language-sh"><span class="lang">sh</span><pre>conda install widget</pre></div></div></div>'
-    ),
-}
-
-
-@pytest.mark.parametrize("tabs", _TABS.values(), ids=list(_TABS))
-def test_the_label_of_a_tab_stands_before_its_code(tabs: str) -> None:
-    text = read(f"<h1>Install</h1><p>{_TEXT}</p>{tabs}<p>{_TEXT}</p>").replace("```sh", "```")
-    samples = "**pip**\n\n```\npip install widget\n```\n\n**conda**\n\n```\nconda install widget\n```"
-    assert text == f"# Install\n\n{_TEXT}\n\n{samples}\n\n{_TEXT}"
-
-
-def test_a_list_of_contents_before_as_many_sections_is_no_row_of_tabs() -> None:
-    contents = '<ul class="table-of-contents"><li><a href="#a">First</a></li><li><a href="#b">Second</a></li></ul>'
-    sections = "".join(f'<div class="section"><p>{_TEXT}</p><pre>code {at}</pre></div>' for at in range(2))
-    assert "**First**" not in read(f"<h1>Install</h1>{contents}{sections}")
-
-
-def test_the_numbered_lines_of_a_file_are_code() -> None:
-    lines = "".join(
-        f'<div class="pre"><a id="l{at}" href="#l{at}" class="linenr">  {at}</a> {text}</div>\n'
-        for at, text in enumerate(("def f():", "&nbsp;&nbsp;&nbsp;&nbsp;return&nbsp;1", "", "print(f())"), 1)
-    )
-    text = read(f'<div class="page_body">{lines}</div>', "")
-    assert text == "```\ndef f():\n    return 1\n\nprint(f())\n```"
-
-
-def test_a_description_is_not_preceded_by_its_first_sentence() -> None:
-    members = "".join(
-        f'<li><h4>def m{at}</h4><p class="shortcomment">Gets the <code>n</code><sup>th</sup> element of list {at}.</p>'
-        f'<div class="fullcomment"><div><p>Gets the <code>n</code><sup>th</sup> element of list {at}. Begins at 0.</p>'
-        "</div></div></li>"
-        for at in range(4)
-    )
-    choice = '<div id="mbrsel"><div id="order"><span>Ordering</span><ol><li>Alphabetic</li></ol></div></div>'
-    text = read(f"<h1>List</h1><p>{_TEXT}</p>{choice}<ol>{members}</ol>")
-    assert text.count("element of list 2") == 1
-    assert "Alphabetic" not in text
-
-
 def test_a_table_headed_by_cells_of_such_a_class_is_kept_and_the_next_one_with_its_heading() -> None:
     def table(name: str) -> str:
         rows = "".join(
@@ -169,16 +97,6 @@ def test_a_table_headed_by_cells_of_such_a_class_is_kept_and_the_next_one_with_i
         assert (
             f'### {name}\n\n| Unit symbol | Description | Prefix |\n| --- | --- | --- |\n| "{name}0" | Unit 0 |' in text
         )
-
-
-def test_a_note_in_the_middle_of_a_sentence_is_in_parentheses() -> None:
-    note = (
-        '<span class="ltx_note ltx_role_footnote"><sup class="ltx_note_mark">1</sup><span class="ltx_note_outer"><span '
-        'class="ltx_note_content"><sup class="ltx_note_mark">1</sup><span class="ltx_tag ltx_tag_note">1</span>All of '
-        "them are <em>finite</em>.</span></span></span>"
-    )
-    text = read(f'<h1>Graphs</h1><p class="ltx_p">Let it be a graph{note} with an adjacency matrix.</p><p>{_TEXT}</p>')
-    assert "a graph (All of them are *finite*.) with an adjacency" in text
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,8 @@
 """What is read of pages of a few sentences: all that their text goes on with."""
 
-import pytest
-
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 
-_NAMES = [
-    "Mosterhamn",
-    "Bremnes",
-    "Rubbestad",
-    "Svortland",
-    "Fitjar",
-    "Stord",
-    "Leirvik",
-    "Sagvag",
-    "Huglo",
-    "Skanevik",
-    "Etne",
-    "Olen",
-]
 _FACTS = {"Country": "Norway", "County": "Vestland", "Area": "34 km²", "Population": "412", "Time zone": "UTC+01:00"}
 _ROWS = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in _FACTS.items())
 _BOX = f'<table class="infobox"><tr><th colspan=2>Harlow</th></tr>{_ROWS}</table>'
@@ -32,16 +16,6 @@ def content_of(body: str) -> str:
 
 def links(names: list[str]) -> str:
     return "<ul>" + "".join(f'<li><a href="/wiki/{name}">{name}</a></li>' for name in names) + "</ul>"
-
-
-@pytest.mark.parametrize("heading", ["Places", "Villages", "See also"])
-@pytest.mark.parametrize("box", ["", "<div id=content class=mw-body><div class=mw-parser-output>"])
-def test_a_list_of_links_under_a_heading_beside_the_text_is_part_of_it(heading: str, box: str) -> None:
-    menu = "<div id=mw-navigation><ul><li><a href=/>Main page</a></li></ul></div>" if box else ""
-    body = f"{box}<h1>Harlow</h1>{_BOX}{_TEXT}<h2>{heading}</h2>{links(_NAMES)}{'</div></div>' if box else ''}{menu}"
-    text = content_of(body + ("<script src=/load.php></script>" if box else ""))
-    assert f"## {heading}" in text and "412" in text
-    assert [name for name in _NAMES if name not in text] == []
 
 
 def test_lists_in_boxes_of_their_own_and_before_the_text_are_menus() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.engines.documents.contents_list import entries, without_leaders
+from gateway.engines.documents.pdf import entries, without_leaders
 from gateway.engines.documents.reader import read_document
 from tests.support.office_files import pdf_file
 
@@ -38,4 +38,4 @@ def test_the_contents_of_a_pdf_are_a_list() -> None:
     shown = [(60, 780, 24, "Contents")]
     shown += [(60, 740 - 15 * at, 11, line) for at, line in enumerate(lines)]
     written = read_document("pdf", pdf_file([shown]), plain=False).text
-    assert written == "# Contents\n\n- 2 Harbours … 5\n   - 2.1 Piers … 6\n   - 2.2 Cranes … 8"
+    assert written == "# Contents\n\n- 2 Harbours … 5\n  - 2.1 Piers … 6\n  - 2.2 Cranes … 8"

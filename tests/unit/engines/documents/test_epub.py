@@ -2,9 +2,9 @@
 
 import pytest
 
-from gateway.engines.documents import epub
-from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents import odt_epub
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.reader import archive_kind, read_document
 from gateway.engines.documents.sniff import kind_of
 from gateway.engines.fetch.errors import FetchFailed
@@ -50,8 +50,8 @@ def test_a_damaged_book_and_an_endless_chapter_are_refused(monkeypatch: pytest.M
     body = epub_file(*CHAPTERS)
     with pytest.raises(FetchFailed, match="damaged"):
         read_document("epub", epub_file(*CHAPTERS, more={"META-INF/container.xml": "<a"}), plain=False)
-    monkeypatch.setattr(epub, "MAX_CHAPTER_BYTES", 10)
-    with pytest.raises(FetchFailed, match="larger than 10 bytes"):
+    monkeypatch.setattr(odt_epub, "MAX_CHAPTER_BYTES", 10)
+    with pytest.raises(FetchFailed, match="no text"):
         read_document("epub", body, plain=False)
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from gateway.engines.documents.document_text import running_lines
 from gateway.engines.documents.reader import read_document
-from gateway.engines.documents.running_lines import running_lines
 from tests.support.office_files import pdf_file
 
 BODY = ["The tide rises.", "Then it falls.", "Ships wait for it."]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.domain import CrawlRequest
-from gateway.engines.documents.sitemap_xml import MAX_LOCATIONS, read_sitemap
+from gateway.engines.documents.feeds import MAX_LOCATIONS, read_sitemap
 from tests.support.websites import Site, engine, page, serving
 
 SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from gateway.engines.index.fusion import RankedPage, fused, near_share
-from gateway.engines.index.page_rows import IndexedPage
+from gateway.engines.index.candidates import Candidate, RankedPage
 from gateway.engines.index.query import IndexHit, IndexQuery
-from gateway.engines.index.reader import Candidate
-from gateway.engines.index.score import FITTING_SCORE
+from gateway.engines.index.ranking import FITTING_SCORE, fused, near_share
+from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 
 SECTION = "Nothing of the query is said in this section, which is about something else altogether. " * 12
@@ -108,9 +107,3 @@ async def test_a_lower_page_with_the_words_keeps_the_answer_from_being_called_un
     pages["words"] = ["The zebra crossing of Quagga street."]
     found = await hits(tmp_path, "permit for a zebra crossing at Quagga street", pages, near)
     assert found[0].title == "near1" and found[0].score > FITTING_SCORE
-
-
-async def test_a_list_of_links_that_vectors_alone_find_ranks_below_a_page_that_says_something(tmp_path: Path) -> None:
-    links = "\n".join(f"- [A chapter about something else, number {n}](https://a.test/{n})" for n in range(40))
-    pages = {"list": [links], "page": [SECTION]}
-    assert await ranked(tmp_path, "unknown paraphrase", pages, {"list": [0.55], "page": [0.45]}) == ["page", "list"]

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.index import disk_room
-from gateway.engines.index.disk_room import need_room
-from gateway.engines.index.page_rows import IndexedPage
-from gateway.engines.index.schema import open_database, transaction
-from gateway.engines.index.store import PageIndex
+from gateway.engines.index import store
+from gateway.engines.index.rows import IndexedPage, open_database, transaction
+from gateway.engines.index.store import PageIndex, need_room
 
 _LOG_BYTES = 64_000_000
 """Twice the log that the writer copies itself."""
@@ -69,7 +67,7 @@ class RefusedCopies:
 def test_before_a_disk_counts_as_full_the_log_is_copied_once_no_other_copy_is_under_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusals: float, left: int
 ) -> None:
-    monkeypatch.setattr(disk_room, "_COPY_S", 0.2)
+    monkeypatch.setattr(store, "_COPY_S", 0.2)
     connection = open_database(tmp_path / "i.db")
     with transaction(connection):
         connection.execute("INSERT INTO passages (page, first, last, headings) VALUES (1, 0, 1, '')")

@@ -1,17 +1,14 @@
-"""Ranking: what the feedback pass adds up is what one query would give; words, names and kinds of pages in a query."""
+"""Ranking: large indexes, words, names and kinds of pages in a query."""
 
 from pathlib import Path
 
 import pytest
 
-from gateway.engines.index import candidates, ranking
+from gateway.engines.index import ranking
 from gateway.engines.index.candidates import ranked_passages
-from gateway.engines.index.messages import is_message, lasting_text
-from gateway.engines.index.page_priors import page_prior
-from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, QueryTerms, query_terms
-from gateway.engines.index.schema import open_database
-from gateway.engines.index.sqlite_reader import SqliteReader
+from gateway.engines.index.rows import IndexedPage, SqliteReader, open_database
+from gateway.engines.index.signals import is_message, lasting_text, page_prior
 from gateway.engines.index.store import PageIndex
 from tests.support.searched import found_names
 
@@ -231,16 +228,16 @@ _COMMON_PAGES = [
 async def test_a_large_index_ranks_old_pages_that_hold_two_common_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
-    monkeypatch.setattr(ranking, "MAX_PASSAGES", 10)
-    monkeypatch.setattr(candidates, "ROW_BUDGET", 10)
+    monkeypatch.setattr(SqliteReader, "large", 10)
+    monkeypatch.setattr(SqliteReader, "row_budget", 10)
     assert (await found_names(tmp_path, _COMMON_PAGES, query))[0] == "both"
 
 
 async def test_a_large_index_finds_pages_by_chinese_pairs_beside_common_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranking, "MAX_PASSAGES", 10)
-    monkeypatch.setattr(candidates, "ROW_BUDGET", 10)
+    monkeypatch.setattr(SqliteReader, "large", 10)
+    monkeypatch.setattr(SqliteReader, "row_budget", 10)
     pages = [("chinese", "教程 for everybody"), *_COMMON_PAGES]
     assert "chinese" in await found_names(tmp_path, pages, "amber tide 教程")
 

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, owner_token
-from gateway.engines.index.schema import STEPS, VERSION, set_aside, transaction, upgrade
+from gateway.engines.index.rows import STEPS, VERSION, IndexedPage, set_aside, transaction, upgrade
 from gateway.engines.index.store import PageIndex
 from tests.support.full_disk import NOT_PERMITTED
 from tests.support.paths import ROOT
@@ -54,7 +53,7 @@ def shape(path: Path) -> tuple[int, list[str]]:
 
 
 async def found(index: PageIndex, text: str) -> list[str]:
-    return [hit.url for hit in await index.search(IndexQuery(text, ("",), 50, feedback=False))]
+    return [hit.url for hit in await index.search(IndexQuery(text, ("",), 50))]
 
 
 async def test_a_file_of_the_first_shape_is_upgraded_in_place_and_keeps_its_pages(tmp_path: Path) -> None:
@@ -136,7 +135,7 @@ async def test_a_truncated_file_is_begun_anew(tmp_path: Path) -> None:
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from gateway.engines.index.page_rows import IndexedPage
+from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 async def main():
     index = PageIndex(Path(sys.argv[1]))

@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 
 from gateway.domain import SearchRequest, WebCall
-from gateway.engines.index.known_words import is_known
-from gateway.engines.index.page_rows import IndexedPage
-from gateway.engines.index.query import IndexQuery
+from gateway.engines.index.query import IndexQuery, is_known
+from gateway.engines.index.rows import IndexedPage, SqliteReader
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.spelling import slips
-from gateway.engines.index.sqlite_reader import SqliteReader
 from gateway.engines.index.store import PageIndex
 
 TEXTS = {

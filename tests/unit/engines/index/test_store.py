@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.index.feedback import MAX_PASSAGES
-from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, owner_token
+from gateway.engines.index.rows import LARGE_INDEX, IndexedPage
 from gateway.engines.index.store import PageIndex
 
 ALL = ("key1", "")
@@ -145,7 +144,7 @@ async def test_removing_takes_one_page_or_all_below_a_folder(tmp_path: Path) -> 
 async def test_a_key_finds_its_few_old_pages_among_very_many_of_others(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "i.db")
     await index.add([stored("a.test/mine", TEXT, "few")])
-    crowd(tmp_path / "i.db", MAX_PASSAGES + 1)
+    crowd(tmp_path / "i.db", LARGE_INDEX + 1)
     assert await found(index, "words everybody uses", owners=("few", "")) == ["a.test/mine"]
     assert len(await found(index, "words everybody uses", owners=("many", ""))) == 10
     await index.close()

@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.index.page_rows import IndexedPage, store_steps
+from gateway.engines.index.port import WriteTurns
 from gateway.engines.index.query import IndexQuery
-from gateway.engines.index.schema import open_database
-from gateway.engines.index.store import PageIndex
-from gateway.engines.index.upkeep import bound_merges, upkeep_steps
-from gateway.engines.index.write_turns import WriteTurns
+from gateway.engines.index.rows import IndexedPage, open_database, store_steps
+from gateway.engines.index.store import PageIndex, bound_merges, upkeep_steps
 
 
 def pages(owner: str, count: int, chars: int) -> list[IndexedPage]:

@@ -1,0 +1,298 @@
+"""OpenDocument texts (.odt) and books (.epub) as Markdown, by lxml.
+
+Of an .odt, text that the document declares as hidden is left out, as are collapsed rows. The chapters of a book are
+XHTML, read as pages are, in the order of its spine. Sources: OpenDocument 1.3 (OASIS), EPUB 3.3 (W3C); read 2026-11-22.
+"""
+
+import posixpath
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from gateway.engines.documents.document_text import DocumentText
+from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.html.cleaning import drop_code, write_formulas
+from gateway.engines.html.encoding import decode, text_only
+from gateway.engines.html.hidden import drop_hidden
+from gateway.engines.html.tree import as_html, parse
+from gateway.engines.markdown.writer import Writer, WriterOptions
+
+_URN = "{urn:oasis:names:tc:opendocument:xmlns:"
+TEXT, TABLE, _STYLE, _DRAW = (f"{_URN}{name}:1.0}}" for name in ("text", "table", "style", "drawing"))
+_FORM = f"{_URN}form:1.0}}"
+_XLINK = "{http://www.w3.org/1999/xlink}href"
+_MATHML = "{http://www.w3.org/1998/Math/MathML}math"
+_TITLE = "{http://purl.org/dc/elements/1.1/}title"
+_TEXT_BOX = f"{_DRAW}text-box"
+_DISPLAY = f"{TEXT}display"
+_HIDING = frozenset(f"{TEXT}{name}" for name in ("section", "p", "h", "span", "hidden-text", "hidden-paragraph"))
+_STYLED = {f"{TEXT}p": "paragraph", f"{TEXT}h": "paragraph", f"{TEXT}span": "text"}
+_SECTIONS = frozenset(f"{TEXT}{name}" for name in ("section", "index-body", "table-of-content"))
+MAX_STYLE_DEPTH = 10
+"""Styles that a style is based on, one on the other. A file may make a circle of them."""
+MAX_REPEATED = 50
+"""Repetitions of one cell or blank that are written: a file may state any number."""
+CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+_CHAPTERS = ("application/xhtml+xml", "text/html")
+MAX_CHAPTER_BYTES = 5_242_880
+"""As much as a fetched page may have; a longer chapter is noted as missing."""
+
+
+def read_odt(etree: Any, archive: zipfile.ZipFile, out: DocumentText) -> str:
+    """Writes an .odt; its title or "". `etree`: lxml's module."""
+    try:
+        root = _root(etree, archive, "content.xml")
+    except etree.XMLSyntaxError:
+        out.miss("the end of content.xml")
+        root = _root(etree, archive, "content.xml", recover=True)
+    others = {name: _part(etree, archive, name, out) for name in ("styles.xml", "meta.xml")}
+    _drop_hidden(root, [each for each in (root, others["styles.xml"]) if each is not None], out)
+    body = root.find(f".//{_URN}office:1.0}}text")
+    writer = _Odt(etree, archive, root, out)
+    writer.write(body if body is not None else root)
+    writer.write_notes()
+    head = others["meta.xml"]
+    title = head.find(f".//{_TITLE}") if head is not None else None
+    return (title.text or "") if title is not None else ""
+
+
+def _root(etree: Any, archive: zipfile.ZipFile, name: str, *, recover: bool = False) -> Any:
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=recover)
+    return etree.fromstring(archive.read(name), parser)
+
+
+def _part(etree: Any, archive: zipfile.ZipFile, name: str, out: DocumentText) -> Any:
+    """The root of a part without which a document can be read; None where there is none, or a damaged one."""
+    if name not in archive.NameToInfo:
+        return None
+    try:
+        return _root(etree, archive, name)
+    except (zipfile.BadZipFile, etree.XMLSyntaxError):
+        out.miss(name)
+        return None
+
+
+def _drop_hidden(root: Any, styled: list[Any], out: DocumentText) -> None:
+    """Takes out what the document declares as hidden; what follows it stays. `styled`: the roots with styles."""
+    styles = {
+        (each.get(f"{_STYLE}family"), each.get(f"{_STYLE}name")): each
+        for part in styled
+        for each in part.iter(f"{_STYLE}style")
+    }
+    for part in list(root.iter(*_HIDING, f"{TABLE}table-row")):
+        hidden = part if part.get(f"{TABLE}visibility") in ("collapse", "filter") else _declared(part, styles)
+        if hidden is not None:
+            out.leave_out("".join(hidden.itertext()))
+            hidden.clear(keep_tail=True)
+
+
+def _declared(part: Any, styles: dict[tuple[str, str], Any]) -> Any:
+    """The element that the document itself hides: this one, the paragraph that this field hides, or None."""
+    is_hidden = part.get(f"{TEXT}is-hidden") == "true" or part.get(_DISPLAY) == "none"
+    if part.tag == f"{TEXT}hidden-paragraph":
+        paragraph = part.getparent()
+        return paragraph if is_hidden and paragraph is not None and paragraph.tag in _HIDING else None
+    family = _STYLED.get(part.tag)
+    return part if is_hidden or (family and _style_hides(family, part, styles)) else None
+
+
+def _style_hides(family: str, part: Any, styles: dict[tuple[str, str], Any]) -> bool:
+    name = part.get(f"{TEXT}style-name")
+    for _ in range(MAX_STYLE_DEPTH):
+        style = styles.get((family, name))
+        if style is None:
+            return False
+        properties = style.find(f"{_STYLE}text-properties")
+        if properties is not None and (stated := properties.get(_DISPLAY)) is not None:
+            return bool(stated == "none")
+        name = style.get(f"{_STYLE}parent-style-name")
+    return False
+
+
+class _Odt:
+    """Writes the parts of an .odt in order."""
+
+    def __init__(self, etree: Any, archive: zipfile.ZipFile, root: Any, out: DocumentText) -> None:
+        self._etree = etree
+        self._archive = archive
+        self._out = out
+        self._root = root
+        self._notes = {note: number for number, note in enumerate(root.iter(f"{TEXT}note"), 1)}
+        self._controls = {each.get(f"{_FORM}id"): each for each in root.iter() if str(each.tag).startswith(_FORM)}
+        self._numbered = {
+            (style.get(f"{_STYLE}name"), int(each.get(f"{TEXT}level", "1")) - 1)
+            for style in root.iter(f"{TEXT}list-style")
+            for each in style.findall(f"{TEXT}list-level-style-number")
+            if each.get(f"{TEXT}level", "1").isdecimal()
+        }
+
+    def write(self, parent: Any) -> None:
+        """What is directly inside an element."""
+        for part in parent:
+            if self._out.is_full:
+                return
+            if part.tag == f"{TEXT}h":
+                level = part.get(f"{TEXT}outline-level", "1")
+                self._out.heading(int(level) if level.isdigit() else 1, self._text(part))
+            elif part.tag == f"{TEXT}p":
+                self._out.paragraph(self._text(part))
+                for box in _boxes(part):
+                    self.write(box)
+            elif part.tag == f"{TEXT}list":
+                self._out.items(self._items(part, 0, part.get(f"{TEXT}style-name")))
+            elif part.tag == f"{TABLE}table":
+                self._out.table(self._rows(part))
+            elif part.tag in _SECTIONS:
+                self.write(part)
+
+    def write_notes(self) -> None:
+        """The foot- and endnotes."""
+        for number, note in enumerate(self._root.iter(f"{TEXT}note-body"), 1):
+            self._out.paragraph(f"[^{number}]: {' '.join(self._text(note).split())}")
+
+    def _items(self, part: Any, depth: int, style: str | None) -> list[tuple[int, str, str]]:
+        items: list[tuple[int, str, str]] = []
+        for number, item in enumerate(part.findall(f"{TEXT}list-item"), 1):
+            mark = f"{number}." if (style, depth) in self._numbered else "-"
+            for child in item:
+                if child.tag == f"{TEXT}list":
+                    items += self._items(child, depth + 1, child.get(f"{TEXT}style-name", style))
+                else:
+                    items.append((depth, mark, self._text(child)))
+        return items
+
+    def _rows(self, table: Any) -> list[list[str]]:
+        """The texts of a table's rows; cells that a merged one covers are empty."""
+        rows = []
+        for row in table.iter(f"{TABLE}table-row"):
+            texts: list[str] = []
+            for cell in row:
+                if cell.tag in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
+                    text = self._text(cell) if cell.tag == f"{TABLE}table-cell" else ""
+                    texts += [text] * _count(cell.get(f"{TABLE}number-columns-repeated"))
+            rows.append(texts)
+        return rows
+
+    def _text(self, part: Any) -> str:
+        """The text of an element: `s` are spaces, `tab` and `line-break` what they say; of notes the mark, by their
+        number. Comments and text boxes are left out."""
+        pieces = [part.text or ""]
+        for child in part:
+            if isinstance(child.tag, str):
+                pieces.append(self._piece(child))
+            pieces.append(child.tail or "")
+        return "".join(pieces)
+
+    def _piece(self, child: Any) -> str:
+        tag = child.tag
+        if tag == f"{TEXT}s":
+            return " " * _count(child.get(f"{TEXT}c"))
+        if tag in (f"{TEXT}tab", f"{TEXT}line-break"):
+            return "\t" if tag == f"{TEXT}tab" else "\n"
+        if tag == f"{TEXT}note":
+            return f"[^{self._notes[child]}]" if child in self._notes else ""
+        if tag == f"{TEXT}a":
+            return self._out.link(self._text(child), child.get(_XLINK, ""))
+        if tag == f"{_DRAW}object":
+            return self._formula(child)
+        if tag == f"{_DRAW}control":
+            return self._control(child)
+        if tag == _TEXT_BOX or tag.endswith("}annotation"):
+            return ""
+        return self._text(child) + ("\n" if tag == f"{TEXT}p" else "")
+
+    def _formula(self, held: Any) -> str:
+        """The TeX of an embedded formula, which is MathML inside the element or in a part of its own."""
+        formula = held.find(_MATHML)
+        name = posixpath.normpath(f"{held.get(_XLINK, '')}/content.xml")
+        if formula is None and name in self._archive.NameToInfo:
+            formula = _part(self._etree, self._archive, name, self._out)
+        if formula is None or formula.tag != _MATHML:
+            return ""
+        for each in formula.iter():
+            if isinstance(each.tag, str):
+                each.tag = each.tag.rpartition("}")[2]
+        holder = self._etree.Element("div")
+        holder.append(formula)
+        write_formulas(holder)
+        return self._out.formula("".join(holder.itertext()).strip())
+
+    def _control(self, drawn: Any) -> str:
+        """What a field of a form shows: a box, or its text."""
+        control = self._controls.get(drawn.get(f"{_DRAW}control"))
+        if control is None:
+            return ""
+        if control.tag in (f"{_FORM}checkbox", f"{_FORM}radio"):
+            state = control.get(f"{_FORM}current-state") or control.get(f"{_FORM}state", "")
+            is_on = state == "checked" or control.get(f"{_FORM}current-selected") == "true"
+            return f"{'☒' if is_on else '☐'} {control.get(f'{_FORM}label', '')}".rstrip()
+        return str(control.get(f"{_FORM}current-value") or control.get(f"{_FORM}value") or "")
+
+
+def _count(text: str | None) -> int:
+    return min(MAX_REPEATED, int(text)) if text and text.isdigit() else 1
+
+
+def _boxes(part: Any) -> Iterator[Any]:
+    """The text boxes anchored in a paragraph; those of boxes inside them are left to these."""
+    for child in part:
+        if child.tag == _TEXT_BOX:
+            yield child
+        else:
+            yield from _boxes(child)
+
+
+def read_epub(etree: Any, archive: zipfile.ZipFile, out: DocumentText) -> str:
+    """Writes the chapters; the title or "". A chapter that is missing, damaged or too long is noted. Raises
+    FetchFailed, KeyError, XMLSyntaxError."""
+    path = _root(etree, archive, CONTAINER).find(".//{*}rootfile").get("full-path")
+    package = _root(etree, archive, path)
+    items = {item.get("id"): item for item in package.iter("{*}item")}
+    locked = _locked(etree, archive)
+    read: set[str] = set()
+    for reference in package.iter("{*}itemref"):
+        item = items.get(reference.get("idref"))
+        if item is None or item.get("media-type") not in _CHAPTERS or "nav" in (item.get("properties") or "").split():
+            continue
+        if out.is_full:
+            break
+        address = unquote(item.get("href", "")).partition("#")[0]
+        name = posixpath.normpath(posixpath.join(posixpath.dirname(path), address))
+        if name in locked:
+            raise FetchFailed("the book is protected against copying", "unparsable")
+        if name not in read:  # several references to places in one file are one chapter
+            read.add(name)
+            _write_chapter(archive, name, out)
+    return package.findtext(f".//{_TITLE}") or ""
+
+
+def _locked(etree: Any, archive: zipfile.ZipFile) -> set[str]:
+    """The files that are encrypted, fonts mostly."""
+    if _ENCRYPTION not in archive.NameToInfo:
+        return set()
+    references = _root(etree, archive, _ENCRYPTION).iter("{*}CipherReference")
+    return {unquote(reference.get("URI", "")) for reference in references}
+
+
+def _write_chapter(archive: zipfile.ZipFile, name: str, out: DocumentText) -> None:
+    """A chapter; links to files of the book are plain text, since nobody could follow them."""
+    try:
+        if archive.getinfo(name).file_size > MAX_CHAPTER_BYTES:
+            out.miss(name)
+            return
+        markup = archive.read(name)
+    except (KeyError, zipfile.BadZipFile, NotImplementedError, OSError, EOFError):
+        out.miss(name)
+        return
+    root = parse(as_html(text_only(decode(markup, "application/xhtml+xml"))))
+    body = root.find("body") if root is not None else None
+    if root is None or body is None:
+        return
+    drop_hidden(root)
+    drop_code(root)
+    for link in body.iter("a"):
+        if not (link.get("href") or "").startswith(("http://", "https://")):
+            link.attrib.pop("href", None)
+    out.paragraph(Writer(WriterOptions("", out.is_plain, pictures=False)).write(body))

@@ -1,0 +1,164 @@
+"""Links, equations, ticked boxes and values of Office documents and PDFs are in their text."""
+
+import io
+import zipfile
+from typing import Any
+
+import docx
+import openpyxl
+import pptx
+import pytest
+from docx.oxml import parse_xml
+
+from gateway.engines.documents.equations import M, tex_of
+from gateway.engines.documents.reader import read_document
+from tests.support.office_files import odt_file, pdf_file, saved
+from tests.support.pdfs import drawn_pdf
+
+URL = "https://example.org/rooms"
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def read(kind: str, body: bytes) -> str:
+    return read_document(kind, body, plain=False).text
+
+
+def test_a_field_with_an_address_is_a_link() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("See ")
+    for xml in (
+        '<w:fldChar w:fldCharType="begin"/>',
+        f'<w:instrText> HYPERLINK "{URL}" </w:instrText>',
+        '<w:fldChar w:fldCharType="separate"/>',
+        "<w:t>the rooms</w:t>",
+        '<w:fldChar w:fldCharType="end"/>',
+        '<w:t xml:space="preserve"> today.</w:t>',
+    ):
+        paragraph._p.append(parse_xml(f"<w:r {W}>{xml}</w:r>"))
+    assert read("docx", saved(document)) == f"See [the rooms]({URL}) today."
+
+
+def test_links_of_odt_and_slides_and_cells_are_written() -> None:
+    link = f'<text:a xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="{URL}">the rooms</text:a>'
+    assert read("odt", odt_file(f"<text:p>See {link}.</text:p>")) == f"See [the rooms]({URL})."
+    deck = pptx.Presentation()
+    frame = deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_textbox(0, 0, 4_000_000, 500_000).text_frame
+    run = frame.paragraphs[0].add_run()
+    run.text, run.hyperlink.address = "the rooms", URL
+    assert f"[the rooms]({URL})" in read("pptx", saved(deck))
+    book = openpyxl.Workbook()
+    book.active["A1"], book.active["A2"] = "Page", "the rooms"
+    book.active["A2"].hyperlink = URL
+    assert f"| [the rooms]({URL}) |" in read("xlsx", saved(book))
+
+
+@pytest.mark.parametrize(
+    ("xml", "tex"),
+    [
+        ("<f><num><r><t>z</t></r></num><den><r><t>n</t></r></den></f>", r"\frac{z}{n}"),
+        ("<sSubSup><e><r><t>x</t></r></e><sub><r><t>i</t></r></sub><sup><r><t>2</t></r></sup></sSubSup>", "x_{i}^{2}"),
+        ("<rad><deg><r><t>3</t></r></deg><e><r><t>y</t></r></e></rad>", r"\sqrt[3]{y}"),
+        ('<nary><naryPr><chr val="∑"/></naryPr><sub><r><t>k</t></r></sub><e><r><t>a</t></r></e></nary>', r"\sum_{k} a"),
+        ('<d><dPr><begChr val="["/><endChr val="]"/></dPr><e><r><t>b</t></r></e></d>', "[b]"),
+        ("<m><mr><e><r><t>1</t></r></e><e><r><t>0</t></r></e></mr></m>", r"\begin{matrix}1 & 0\end{matrix}"),
+        ('<acc><accPr><chr val="&#x304;"/></accPr><e><r><t>v</t></r></e></acc>', r"\bar{v}"),
+    ],
+)
+def test_an_equation_is_tex(xml: str, tex: str) -> None:
+    whole = f'<oMath xmlns="{M[1:-1]}">{xml}</oMath>'.replace(" val=", ' m:val="').replace('""', '"')
+    assert tex_of(parse_xml(whole.replace("<oMath ", f'<oMath xmlns:m="{M[1:-1]}" '))) == tex
+
+
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [
+        ('#,##0.00 "€"', "1,234.50 €"),
+        ("[$$-409]#,##0.00", "$1,234.50"),
+        ("#,##0.00\\ [$kr-41D]", "1,234.50 kr"),
+        ('"CHF" 0.0', "CHF 1234.5"),
+        ("0.00", "1234.5"),
+    ],
+)
+def test_an_amount_has_the_currency_of_its_format(form: str, shown: str) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["Price", 1234.5])
+    book.active["B1"].number_format = form
+    assert f"| Price | {shown} |" in read("xlsx", saved(book))
+
+
+def test_a_formula_without_a_value_is_shown() -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["Sum", "=A2+A3"])
+    assert "| Sum | =A2+A3 |" in read("xlsx", saved(book))
+
+
+def _without(body: bytes, name: str, content: bytes | None) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(body)) as old, zipfile.ZipFile(out, "w") as new:
+        for each in old.namelist():
+            if each != name:
+                new.writestr(each, old.read(each))
+            elif content is not None:
+                new.writestr(each, content)
+    return out.getvalue()
+
+
+def two_sheets() -> bytes:
+    book = openpyxl.Workbook()
+    book.active.append(["first sheet"])
+    book.create_sheet("Second").append(["second sheet"])
+    return saved(book)
+
+
+def two_slides() -> bytes:
+    deck = pptx.Presentation()
+    for text in ("first slide", "second slide"):
+        slide = deck.slides.add_slide(deck.slide_layouts[6])
+        slide.shapes.add_textbox(0, 0, 4_000_000, 500_000).text_frame.text = text
+    return saved(deck)
+
+
+@pytest.mark.parametrize("content", [None, b"<worksheet><sheetData><row>", b"\x00\x01"])
+@pytest.mark.parametrize(
+    ("kind", "body", "part", "kept"),
+    [
+        ("xlsx", two_sheets(), "xl/worksheets/sheet1.xml", "second sheet"),
+        ("pptx", two_slides(), "ppt/slides/slide1.xml", "second slide"),
+    ],
+)
+def test_a_damaged_or_missing_part_costs_only_itself(
+    kind: str, body: bytes, part: str, kept: str, content: bytes | None
+) -> None:
+    found = read_document(kind, _without(body, part, content), plain=False)
+    assert kept in found.text and found.missing
+
+
+def _turned(matrix: str, *lines: tuple[int, int, str]) -> str:
+    return "".join(f"BT /F 12 Tf {matrix} {x} {y} Tm ({text}) Tj ET\n" for x, y, text in lines)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "places"),
+    [
+        ("0 1 -1 0", ((200, 100), (220, 100))),
+        ("0 -1 1 0", ((220, 700), (200, 700))),
+        ("-1 0 0 -1", ((500, 100), (500, 120))),
+    ],
+)
+def test_text_that_is_turned_is_read_in_its_own_direction(matrix: str, places: Any) -> None:
+    texts = ("The guild of the watchmakers", "issued this letter in May")
+    content = _turned(matrix, *((x, y, text) for (x, y), text in zip(places, texts, strict=True)))
+    assert read("pdf", drawn_pdf(content)).split() == " ".join(texts).split()
+
+
+def test_drawn_rules_make_a_table_of_wrapped_cells() -> None:
+    lines = "".join(f"{x} 600 m {x} 700 l S\n" for x in (50, 200, 400))
+    lines += "".join(f"50 {y} m 400 {y} l S\n" for y in (600, 640, 680, 700))
+    texts = [(55, 685, "Room"), (205, 685, "Clock"), (55, 662, "North"), (205, 662, "a clock that"),
+             (205, 648, "strikes twice"), (55, 622, "South"), (205, 622, "none")]  # fmt: skip
+    content = lines + "".join(f"BT /F 11 Tf {x} {y} Td ({text}) Tj ET\n" for x, y, text in texts)
+    assert "| North | a clock that strikes twice |" in read("pdf", drawn_pdf(content))
+
+
+def test_a_pdf_without_forms_has_no_fields() -> None:
+    assert read("pdf", pdf_file([[(60, 700, 12, "Plain text of a page.")]])) == "Plain text of a page."
