@@ -3,14 +3,13 @@
 `python -m bench.overhead [--rounds N] [--tree NAME=FOLDER ...]`. Both stand before the same fast upstream; the gateway
 runs its default configuration (keys, limits, validation, log line, metrics). A `--tree` is another version of the
 package, measured in the same rounds. CPU is read from the kernel for each server's own process
-tree, so the load generator does not count. nginx is measured beside them where it is installed.
+tree, so the load generator does not count.
 """
 
 import argparse
 import asyncio
 import contextlib
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -52,27 +51,6 @@ def gateway(folder: Path, upstream_url: str, more_config: str = "", tree: str = 
     folder.mkdir(exist_ok=True)
     with gateway_serving(folder, settings, "chat responses", tree=tree) as served:
         yield served
-
-
-@contextlib.contextmanager
-def nginx(folder: Path, upstream_port: int) -> Iterator[tuple[int, int] | None]:
-    binary = shutil.which("nginx")
-    if binary is None:
-        print("nginx is not installed: not measured beside")
-        yield None
-        return
-    port = free_port()
-    conf = folder / "nginx.conf"
-    conf.write_text(
-        f"worker_processes 1; daemon off; pid {folder}/nginx.pid; error_log /dev/null; events {{}}\n"
-        f"http {{ access_log off; client_max_body_size 64m; client_body_buffer_size 1m;\n"
-        f"client_body_temp_path {folder};\n"
-        f"upstream u {{ server 127.0.0.1:{upstream_port}; keepalive 32; }}\n"
-        f"server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://u; proxy_http_version 1.1; "
-        'proxy_set_header Connection ""; } } }\n'
-    )
-    with running([binary, "-c", str(conf), "-p", str(folder)], port) as pid:
-        yield pid, port
 
 
 def measure(pid: int, port: int, request: bytes, total: int) -> tuple[float, Outcome]:
@@ -143,15 +121,13 @@ def main(argv: list[str] | None = None) -> None:
         servers = {_BARE: (stack.enter_context(running(bare_command, bare_port)), bare_port, key)}
         for its_name, tree in {"gateway": "", **trees}.items():
             servers[its_name] = stack.enter_context(gateway(folder / its_name, upstream_url, tree=tree))
-        if (proxy := stack.enter_context(nginx(folder, upstream_port))) is not None:
-            servers["nginx"] = (*proxy, key)
         print(f"idle memory: gateway {pss_mib(servers['gateway'][0]):.0f} MiB PSS")
         all_figures = {}
         for case, (path, body, total) in CASES.items():
             figures: dict[str, list[tuple[float, Outcome]]] = {server: [] for server in servers}
             for number in range(rounds + 1):
                 for server, (pid, port, its_key) in servers.items():
-                    is_own = server not in (_BARE, "nginx")
+                    is_own = server != _BARE
                     request = (
                         request_bytes(path, its_key, body) if is_own else request_bytes(CHAT, its_key, _as_chat(body))
                     )
