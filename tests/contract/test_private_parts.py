@@ -74,7 +74,7 @@ TOUCHES: dict[str, dict[str, str]] = {
 DOCUMENTED = {"_replace", "_asdict", "_fields", "_field_defaults", "_make", "_exit"}
 """Public in spite of the underscore: named tuples (docs.python.org, collections) and `os._exit`."""
 
-PINNED = ("aiohttp", "aiohttp-sse", "prometheus-client", "google-re2", "python-pptx")
+PINNED = ("aiohttp", "aiohttp-sse", "prometheus-client", "google-re2")
 
 
 def is_private(name: str) -> bool:

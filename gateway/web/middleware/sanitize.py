@@ -20,7 +20,7 @@ from gateway.sanitize.restoring import Placeholders, Restorer, addresses_of, ask
 from gateway.texts import TextSlot, TextUnit
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.replies import EventReply, JsonReply
-from gateway.wire.sanitizer_report import merged_reports, report_of
+from gateway.wire.dialect import merged_reports, report_of
 
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 """`unavailable` when the guardrail failed and the policy let the text go on. For a stream: on its request alone."""
@@ -167,8 +167,7 @@ def _in_order(units: Iterable[TextUnit], placeholders: Placeholders | None) -> I
     first, so that a history which grows keeps its numbers. The dialects give it last."""
     if placeholders is None:
         return units
-    *messages, rest = [*units] or [TextUnit([])]
-    return [rest, *messages]
+    return sorted(units, key=lambda unit: not (isinstance(unit.whole, dict) and "role" not in unit.whole))
 
 
 def _require_maps(context: RequestContext) -> None:
