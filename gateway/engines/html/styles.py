@@ -97,6 +97,8 @@ class _Step(NamedTuple):
     tag: str
     ids: tuple[str, ...]
     classes: tuple[str, ...]
+    keys: tuple[str, ...]
+    """What the element must have, as `tag`, `.class` and `#id`."""
 
 
 class _Rule(NamedTuple):
@@ -159,8 +161,6 @@ class Styles:
         steps = _steps_of(selector)
         if not steps:
             return
-        last = steps[-1]
-        key = next(iter([*(f"#{name}" for name in last.ids), *(f".{name}" for name in last.classes), last.tag]))
         rank = (
             sum(len(step.ids) for step in steps),
             sum(len(step.classes) for step in steps),
@@ -168,29 +168,43 @@ class Styles:
             self._order,
         )
         rule = _Rule(rank, declared)
-        known: dict[tuple[Any, int], bool] = {}
-        for element in index.get(key, ()):
-            if self._matches(element, steps, len(steps) - 1, known):
-                self._rules.setdefault(element, []).append(rule)
+        for element in self._matched(steps, index):
+            self._rules.setdefault(element, []).append(rule)
 
-    def _matches(self, element: Any, steps: list[_Step], at: int, known: dict[tuple[Any, int], bool]) -> bool:
-        if not _fits(element, steps[at]):
-            return False
-        if at == 0:
-            return True
-        found = known.get((element, at))
-        if found is None:
-            found = False
-            for box in element.iterancestors():
-                self._looks -= 1
-                if self._looks < 0:
-                    self.is_cut = True
-                    break
-                found = self._matches(box, steps, at - 1, known)
-                if found or steps[at].is_child:
-                    break
-            known[element, at] = found
+    def _matched(self, steps: list[_Step], index: dict[str, list[Any]]) -> list[Any]:
+        """The elements that a selector matches: those of each step that are inside those of the step before."""
+        if any(key not in index for step in steps for key in step.keys):
+            return []  # most rules of a page speak of what it does not have
+        found: list[Any] = []
+        for at, step in enumerate(steps):
+            fitting = min((index[key] for key in step.keys), key=len)
+            if len(step.keys) > 1:
+                fitting = [each for each in fitting if _fits(each, step)]
+            if at:
+                above, known = set(found), dict[Any, bool]()
+                fitting = [each for each in fitting if self._is_inside(each, above, known, step.is_child)]
+            found = fitting
+            if not found:
+                break
         return found
+
+    def _is_inside(self, element: Any, above: set[Any], known: dict[Any, bool], is_child: bool) -> bool:
+        """Whether the parent of an element, or any element around it, is among those above."""
+        box = element.getparent()
+        if is_child:
+            return box in above
+        path: list[Any] = []
+        found = False
+        while box is not None:
+            if box in above or box in known:
+                found = box in above or known[box]
+                break
+            path.append(box)
+            box = box.getparent()
+        self._looks -= len(path)
+        self.is_cut = self.is_cut or self._looks < 0
+        known.update(dict.fromkeys(path, found))
+        return found and not self.is_cut
 
 
 def _is_screen_sheet(sheet: Any) -> bool:
@@ -231,7 +245,8 @@ def _steps_of(selector: str) -> list[_Step]:
         parts = [(sign, _ESCAPE.sub(_unescaped, name)) for sign, name in _PART.findall(match[2])]
         tag = next((name.lower() for sign, name in parts if not sign), "*")
         ids, classes = (tuple(name for sign, name in parts if sign == wanted) for wanted in "#.")
-        steps.append(_Step(bool(match[1]), tag, ids, classes))
+        keys = (*(f"#{name}" for name in ids), *(f".{name}" for name in classes))
+        steps.append(_Step(bool(match[1]), tag, ids, classes, (*keys, tag) if tag != "*" or not keys else keys))
         at = match.end()
     return steps
 
