@@ -34,6 +34,7 @@ _NAME = r"(?:[\w-]|[^\x00-\x7f]|\\[0-9a-fA-F]{1,6}\s?|\\[^\n0-9a-fA-F])++"
 _STEP = re.compile(rf"\s*+(>?)\s*+((?:\*|{_NAME})?(?:[.#]{_NAME})*)")
 _PART = re.compile(rf"([.#]?)({_NAME}|\*)")
 _MAX_STEPS = 6
+_FEW = 8  # elements whose descendants are gone through at once
 _VARIABLE = re.compile(r"var\(\s*(--[\w-]{1,60})\s*(?:,([^()]{0,200}))?\)")
 _LENGTH = re.compile(r"([+-]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(?:e[+-]?\d)?)([a-z%]{0,5})")
 _CALC = re.compile(r"calc\(([^()]*)\)")
@@ -181,18 +182,26 @@ class Styles:
             if len(step.keys) > 1:
                 fitting = [each for each in fitting if _fits(each, step)]
             if at:
-                above, known = set(found), dict[Any, bool]()
-                fitting = [each for each in fitting if self._is_inside(each, above, known, step.is_child)]
+                fitting = self._inside(fitting, found, step)
             found = fitting
             if not found:
                 break
         return found
 
-    def _is_inside(self, element: Any, above: set[Any], known: dict[Any, bool], is_child: bool) -> bool:
-        """Whether the parent of an element, or any element around it, is among those above."""
+    def _inside(self, fitting: list[Any], around: list[Any], step: _Step) -> list[Any]:
+        """Those of some elements whose parent, or any element around it, is among others."""
+        above = set(around)
+        if step.is_child:
+            return [each for each in fitting if each.getparent() in above]
+        if len(above) <= _FEW < len(fitting):
+            tags = () if step.tag == "*" else (step.tag,)
+            below = {each for box in above for each in box.iterdescendants(*tags)}
+            return [each for each in fitting if each in below]
+        known: dict[Any, bool] = {}
+        return [each for each in fitting if self._is_inside(each, above, known)]
+
+    def _is_inside(self, element: Any, above: set[Any], known: dict[Any, bool]) -> bool:
         box = element.getparent()
-        if is_child:
-            return box in above
         path: list[Any] = []
         found = False
         while box is not None:
@@ -242,7 +251,9 @@ def _steps_of(selector: str) -> list[_Step]:
         match = _STEP.match(selector, at)
         if match is None or not match[2] or (not steps and match[1]) or len(steps) == _MAX_STEPS:
             return []
-        parts = [(sign, _ESCAPE.sub(_unescaped, name)) for sign, name in _PART.findall(match[2])]
+        parts = _PART.findall(match[2])
+        if "\\" in match[2]:
+            parts = [(sign, _ESCAPE.sub(_unescaped, name)) for sign, name in parts]
         tag = next((name.lower() for sign, name in parts if not sign), "*")
         ids, classes = (tuple(name for sign, name in parts if sign == wanted) for wanted in "#.")
         keys = (*(f"#{name}" for name in ids), *(f".{name}" for name in classes))
@@ -305,8 +316,12 @@ def _declared(text: str) -> _Declared:
     found: _Declared = {}
     custom: dict[str, str] = {}
     for declaration in _split(_NOISE.sub(_without_noise, text)):
-        name, _, value = _ESCAPE.sub(_unescaped, declaration).partition(":")
+        if "\\" in declaration:
+            declaration = _ESCAPE.sub(_unescaped, declaration)
+        name, _, value = declaration.partition(":")
         name = name.strip()
+        if name not in _KNOWN and name.lower() not in _KNOWN and not name.startswith("--"):
+            continue
         value, bang, word = value.rpartition("!")
         if bang and word.strip().lower() != "important":
             continue
@@ -315,8 +330,6 @@ def _declared(text: str) -> _Declared:
             custom[name] = value
             continue
         name = name.lower()
-        if name not in _KNOWN:
-            continue
         if "var(" in value:
             value = _VARIABLE.sub(lambda each: custom.get(each[1], each[2] or "var()"), value)
             if "var(" in value:
