@@ -15,8 +15,8 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1332,
-    "app": 845,
+    "access": 1333,
+    "app": 849,
     "bench": 8876,
     "child": 432,
     "cli": 2317,
@@ -27,17 +27,17 @@ BUDGETS = {
     "geometry": 1028,
     "mcp": 1141,
     "ocr": 4660,
-    "providers": 1871,
+    "providers": 1947,
     "resilience": 436,
     "runtime": 1340,
     "sanitize": 6137,
     "schemas": 247,
-    "services": 3430,
+    "services": 3388,
     "shared_state": 1101,
     "tests": 44130,
-    "top": 715,
-    "web": 3561,
-    "wire": 6160,
+    "top": 717,
+    "web": 3573,
+    "wire": 6384,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
