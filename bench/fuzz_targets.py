@@ -19,8 +19,8 @@ import orjson
 from multidict import CIMultiDict
 
 from gateway.engines.documents.feeds import read_sitemap
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.fetch import robots
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge
 from gateway.engines.fetch.errors import FetchFailed

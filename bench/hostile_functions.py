@@ -19,15 +19,16 @@ from bench import hostile_hidden
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
 from gateway import schemas, trace
-from gateway.access.token_estimate import token_estimate
-from gateway.engines.answer import code_fences, excerpt, passages, tokens
+from gateway.access.budgets import token_estimate
+from gateway.engines.answer import excerpt, sections
+from gateway.engines.answer import text as words
 from gateway.engines.documents import simhash
 from gateway.engines.documents.feeds import read_sitemap
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.parse_worker import MAX_STACK_FRAMES
 from gateway.engines.documents.sniff import read
-from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
+from gateway.engines.embedding.worker import WordPiece, load_vocabulary
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
@@ -176,9 +177,9 @@ def _urls(text: str) -> None:
 
 
 def _words_of(text: str) -> None:
-    rows.search_row(passages.Passage(0, len(text), ()), text, rows.PageText("", "", "", ""), "")
-    tokens.terms(text)
-    tokens.terms_among(text, {"cach", "index"})
+    rows.search_row(sections.Passage(0, len(text), ()), text, rows.PageText("", "", "", ""), "")
+    words.terms(text)
+    words.terms_among(text, {"cach", "index"})
     signals.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(signals.lasting_text(text)))
 
 
@@ -232,13 +233,13 @@ READERS: dict[str, Reader] = {
     "markdown": Reader(_written, _trees(), _PAGE_SIZES),
     "plain text": Reader(partial(_written, plain=True), _trees(), _PAGE_SIZES),
     "refresh": Reader(lambda text: head.refresh_target("1; url=" + text, _URL), inputs.TEXTS),
-    "fences": Reader(code_fences.closing, inputs.TEXTS),
+    "fences": Reader(sections.closing, inputs.TEXTS),
     "excerpt": Reader(lambda text: excerpt.excerpt(text, "value of a text"), inputs.TEXTS),
-    "passages": Reader(passages.passages, inputs.TEXTS),
+    "passages": Reader(sections.passages, inputs.TEXTS),
     "contents list": Reader(content.contents, inputs.TEXTS),
     "word pieces": Reader(_word_pieces(), inputs.TEXTS),
     "text of a passage": Reader(lambda text: passage_text(text[:99], text, text), inputs.TEXTS),
-    "passages as plain text": Reader(passages.plain_text, inputs.TEXTS),
+    "passages as plain text": Reader(sections.plain_text, inputs.TEXTS),
     "words": Reader(_words_of, inputs.TEXTS),
     "likeness": Reader(simhash.simhash, inputs.TEXTS),
     "robots": Reader(_robots, inputs.ROBOTS),

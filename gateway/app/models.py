@@ -14,9 +14,7 @@ from gateway.config.settings import Config, Model, Upstream
 from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
 from gateway.embedded.llm_server import CONTEXT_TOKENS
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
-from gateway.engines.embedding.embedder import LocalEmbedder
-from gateway.engines.embedding.model_file import is_installed
-from gateway.engines.embedding.process import EmbeddingProcess
+from gateway.engines.embedding.embedder import EmbeddingProcess, LocalEmbedder, is_installed
 from gateway.engines.fetch.fetcher import Fetcher
 from gateway.engines.index.port import Index
 from gateway.engines.index.vectors import PassageVectors, VectorStore

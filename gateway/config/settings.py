@@ -297,6 +297,14 @@ class IndexStore:
 
 
 @dataclass(frozen=True, slots=True)
+class WebHost:
+    """A host, or `host:port`, whose pages are asked for with `headers` of the operator's, such as a cookie."""
+
+    host: str
+    headers: Mapping[str, Secret] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Web:
     """The embedded web engine and its index.
 
@@ -319,6 +327,7 @@ class Web:
     index_scope: str = "key"
     index_max_pages: int = 200_000
     index_ttl_days: int = 90
+    hosts: tuple[WebHost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

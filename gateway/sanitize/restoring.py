@@ -35,9 +35,13 @@ _TYPED = re.compile(_ENTITY + r"[ \t`*]{0,3}\\{0,4}\]")
 _SEPARATORS = re.compile(r"\\{0,4}[ _-]")
 _BARE = re.compile(r"(?<![\w\[])[A-Z][A-Z0-9_]{1,39}_[0-9]{1,6}(?![\w\]])")
 _ADDRESS = re.compile(r"(?i)https?:(?:\\?/){2}[^\s\"'<>`]+")
-_ADDRESS_BEFORE = re.compile(r"(?i)(?:https?:|(?<![\w:]))(?:\\?/){2}[^\s\"'<>`]*\Z")
+_ADDRESS_BEGINS = re.compile(r"(?i)(?:https?:|(?<![\w:/\\]))(?:\\?/){2}")
+_BLANK = re.compile(r"[\s\"'<>`]")
+_REST_OF_ADDRESS = re.compile(r"[^\s\"'<>`]{0,2048}")
+_CLOSING = {'"': '"', "'": "'", "<": ">"}
 _TRAILING = ".,;:!?)]}\\*"
-_ADDRESS_REACH_CHARS = 2_048
+ADDRESS_REACH_CHARS = 2_048
+"""How far an address reaches back from a placeholder in it; a longer one counts as an address without a beginning."""
 _JSON_BEGINS = re.compile(r"\s*(?:```(?:json)?\s*)?(?:\{|\[\s*(?:[\"{\[\]\d-]|true|false|null|\Z))")
 _OWN_ROLES = frozenset(("user", "system", "developer"))
 _OWN_PARTS = frozenset(("text", "input_text"))
@@ -113,12 +117,12 @@ class Restorer:
     _tool_names: dict[Any, str] = field(default_factory=dict)
 
     def edits(
-        self, text: str, start: int, end: int, *, tool: str | None = None, as_json: bool = False
+        self, text: str, start: int, end: int, *, tool: str | None = None, as_json: bool = False, past: str = ""
     ) -> Iterator[tuple[int, int, str]]:
         """(start, end, value) of each placeholder of ours that begins in text[start:end] and becomes its value.
 
         `tool`: the name of the tool whose arguments the text is, None for running text. `as_json`: the value is
-        written as part of a JSON string.
+        written as part of a JSON string. `past`: what stood before the text.
         """
         if not self._may_have(text, start):
             return
@@ -130,7 +134,7 @@ class Restorer:
             if value is None:
                 continue
             entity = name.rpartition("_")[0]
-            if not (self._may_restore(tool) if tool is not None else self._is_free(text, match)):
+            if not (self._may_restore(tool) if tool is not None else self._is_free(text, match, past)):
                 self.left[entity] += 1
                 continue
             self.restored[entity] += 1
@@ -215,18 +219,27 @@ class Restorer:
     def _may_restore(self, tool: str) -> bool:
         return self.tools if isinstance(self.tools, bool) else tool in self.tools
 
-    def _is_free(self, text: str, match: re.Match[str]) -> bool:
-        """Whether a placeholder in running text stands in no http(s) address but one that the caller wrote."""
-        low = max(0, match.start() - _ADDRESS_REACH_CHARS)
-        before = _ADDRESS_BEFORE.search(text, low, match.start())
-        if before is None:
+    def _is_free(self, text: str, match: re.Match[str], past: str) -> bool:
+        """Whether a placeholder in running text stands in no http(s) address but one that the caller wrote.
+
+        An address ends at a blank or mark, or where the quotation or bracket ends in which it begins: HTML and Markdown
+        allow blanks there, `<img src="https://… [EMAIL_1]">`.
+        """
+        before = (past + text[: match.start()])[-ADDRESS_REACH_CHARS:]
+        begins = [*_ADDRESS_BEGINS.finditer(before)]
+        if not begins:
+            return len(before) < ADDRESS_REACH_CHARS or _BLANK.search(before) is not None
+        start, opening = begins[-1].start(), before[begins[-1].start() - 1 : begins[-1].start()]
+        inside = before[start:]
+        closing = _CLOSING.get(opening)
+        if _BLANK.search(inside) is not None and (closing is None or closing in inside):
             return True
-        authority = before.group().replace("\\", "").partition("//")[2]
-        rest = text[match.end() : match.end() + _ADDRESS_REACH_CHARS]
-        if not any(mark in authority for mark in "/?#") and "@" in re.split(r"[\s\"'<>`/?#]", rest, maxsplit=1)[0]:
+        authority = inside.replace("\\", "").partition("//")[2]
+        rest = _REST_OF_ADDRESS.match(text, match.end())
+        behind = rest.group() if rest else ""
+        if not any(mark in authority for mark in "/?#") and "@" in re.split(r"[/?#]", behind, maxsplit=1)[0]:
             return True  # the user or password of an address
-        address = re.compile(r"[^\s\"'<>`]*").match(text, match.end())
-        whole = text[before.start() : address.end() if address else match.end()]
+        whole = inside + match.group() + behind
         known = _PLACEHOLDER.sub(lambda each: self.placeholders.value_of(_name_of(each)) or each.group(), whole)
         return known.rstrip(_TRAILING).replace("\\/", "/") in self.addresses
 

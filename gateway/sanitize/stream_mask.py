@@ -52,7 +52,7 @@ from typing import TypeAlias, TypeVar
 from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
 from gateway.sanitize.policy import Action, ActionTable
-from gateway.sanitize.restoring import Restorer
+from gateway.sanitize.restoring import ADDRESS_REACH_CHARS, Restorer
 from gateway.sanitize.scanner import Scanner, plain_text_cut
 from gateway.sanitize.slot_mask import IN_THREAD_CHARS, SlotMasker, weight_of
 from gateway.sanitize.text import (
@@ -215,6 +215,7 @@ class Channel:
     masks: deque[tuple[int, int, str]] = field(default_factory=deque)
     name: Hashable = None
     is_json: bool | None = None
+    past: str | None = None
 
     @property
     def length(self) -> int:
@@ -288,6 +289,8 @@ class Channel:
             self.track_quotes(cut)
         self.final = self.base + cut
         if cut > 2 * _CONTEXT_CHARS:
+            if self.past is not None:
+                self.past = (self.past + self.buffer[: cut - _CONTEXT_CHARS])[-ADDRESS_REACH_CHARS:]
             self.buffer = self.buffer[cut - _CONTEXT_CHARS :]
             self.base += cut - _CONTEXT_CHARS
 
@@ -671,11 +674,12 @@ class ChannelScan:
         restorer, text = self._restorer, channel.buffer
         if restorer is None:
             return deque()
+        channel.past = channel.past or ""
         if channel.is_json is None:
             channel.is_json = channel.form == "json" or restorer.reads_as_json(text)
         tool = restorer.tool_of_channel(channel.name, channel.form)
         restorer.count_bare(text, start, cut)
-        edits = restorer.edits(text, start, cut, tool=tool, as_json=channel.is_json)
+        edits = restorer.edits(text, start, cut, tool=tool, as_json=channel.is_json, past=channel.past)
         return deque(
             each for each in edits if not any(found.start < each[1] and each[0] < found.end for found in findings)
         )

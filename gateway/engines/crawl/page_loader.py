@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 from gateway.domain import Json
 from gateway.engines.crawl.host_pauses import MAX_WAIT_S, HostPauses
 from gateway.engines.crawl.page_rendering import PageRendering
-from gateway.engines.documents.options import ExtractOptions
-from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.engines.documents.pictures import PictureReader
 from gateway.engines.fetch.decompress import decoder_for
 from gateway.engines.fetch.errors import FetchFailed

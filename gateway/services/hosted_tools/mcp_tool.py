@@ -25,7 +25,7 @@ from typing import ClassVar
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.answer.invisible import strip_invisible, strip_steps
+from gateway.engines.answer.text import strip_invisible, strip_steps
 from gateway.errors import GatewayError
 from gateway.mcp.tools import Tool
 from gateway.ports import ToolServer

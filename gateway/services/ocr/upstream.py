@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from gateway.domain import Json, RequestStats
-from gateway.engines.answer.invisible import visible
+from gateway.engines.answer.text import visible
 from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
 from gateway.wire.ocr import LoopGuard, cut_loop

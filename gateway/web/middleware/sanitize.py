@@ -167,8 +167,7 @@ def _in_order(units: Iterable[TextUnit], placeholders: Placeholders | None) -> I
     first, so that a history which grows keeps its numbers. The dialects give it last."""
     if placeholders is None:
         return units
-    *messages, rest = [*units] or [TextUnit([])]
-    return [rest, *messages]
+    return sorted(units, key=lambda unit: not (isinstance(unit.whole, dict) and "role" not in unit.whole))
 
 
 def _require_maps(context: RequestContext) -> None:
