@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Container
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import cast
 
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret
@@ -26,11 +26,11 @@ from gateway.providers.wrappers import FanOutUpstream, OnDemandUpstream, QueuedU
 from gateway.sanitize.guardrail import Guardrail
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.services.completion.service import CompletionService, OwnModel
-from gateway.services.ocr.documents import DocumentLimits, Documents
-from gateway.services.ocr.images import ImageLoader, PixelWork
+from gateway.services.ocr.request import DocumentLimits, Documents, ImageLoader, PixelWork
 from gateway.services.ocr.service import OcrService
 from gateway.services.ocr.upstream import OcrAdapter
 from gateway.wire.chat.request import UpstreamOptions
+from gateway.wire.parameters import rules_of
 
 _WORKER = (sys.executable, "-m", "gateway.engines.index.vector_worker")
 
@@ -121,7 +121,13 @@ def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
             queued = FanOutUpstream(PromptedToolsUpstream(queued))
         upstream = OcrAdapter(queued, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else queued
         options = UpstreamOptions(
-            settings.model, settings.extra_body, settings.json_object, has_tools, accepts_files=settings.accepts_files
+            settings.model,
+            settings.extra_body,
+            settings.json_object,
+            has_tools,
+            accepts_files=settings.accepts_files,
+            rules=rules_of(asdict(settings.parameters)),
+            one_system=settings.one_system_message,
         )
         is_native, wait_s = settings.responses == "native", settings.first_event_wait_s
         targets.append(Target(upstream, options, settings.weight, is_native, wait_s))

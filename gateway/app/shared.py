@@ -16,15 +16,14 @@ from gateway.config.settings import Config
 from gateway.errors import ModelNotFound
 from gateway.services.completion.response_store import MAX_STORED_BYTES
 from gateway.services.completion.service import CompletionService
-from gateway.services.websearch.cache import MAX_CACHE_BYTES
+from gateway.services.websearch.results import MAX_CACHE_BYTES
 from gateway.shared_state.bus import Bus, RedisBus, WorkerBus
 from gateway.shared_state.fallback import FallbackCounters, FallbackEntries, FallbackWindows
 from gateway.shared_state.memory import MemoryEntries, MemoryWindows
 from gateway.shared_state.port import Entries, Windows
 from gateway.shared_state.redis_state import RedisConnection, RedisCounters, RedisEntries, RedisTimes, RedisWindows
 from gateway.shared_state.sqlite_state import STATE_FILE, SqliteCounters, SqliteEntries, SqliteWindows, StateFile
-from gateway.web.history import History
-from gateway.web.request_records import RequestRecords
+from gateway.web.request_log import History, RequestRecords
 
 _AWAY = (
     "Redis cannot be reached: limits are divided by shared.machines, and each machine finds its own stored responses"

@@ -52,8 +52,7 @@ from gateway.services.hosted_tools.web_search import SearchSettings
 from gateway.services.ocr.service import OcrService, OwnOcr
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
 from gateway.web.handlers.file_parts import ReadText
-from gateway.web.handlers.hosted_mcp import HostedMcp, McpServerEntry
-from gateway.web.handlers.hosted_search import HostedSettings
+from gateway.web.handlers.hosted_search import HostedMcp, HostedSettings, McpServerEntry
 
 
 def page_renderer(config: Config, fetcher: Fetcher, slots: HostSlots, resources: AsyncExitStack) -> Renderer | None:

@@ -23,7 +23,7 @@ from gateway import schemas
 from gateway.config.contradictions import contradictions
 from gateway.config.environment import Environment, credential_variable
 from gateway.config.settings import Config, Secret, Tls
-from gateway.schemas.messages import Problem
+from gateway.schemas.violations import Problem
 
 
 class ConfigError(Exception):
@@ -188,7 +188,8 @@ class _Loader:
 
     def _value(self, hint: Any, value: Any, path: str) -> Any:
         if get_origin(hint) is UnionType:
-            hint = next(option for option in get_args(hint) if option is not type(None))
+            options = [option for option in get_args(hint) if option is not type(None)]
+            hint = bool if bool in options and isinstance(value, bool) else next(o for o in options if o is not bool)
         if hint is Secret:
             return self._secret(str(value["credential"]), path)
         if is_dataclass(hint):

@@ -22,9 +22,8 @@ from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, Upstrea
 from gateway.key_scrubber import scrub_keys
 from gateway.providers.http import DIRECT, Egress, decoded_answer
 from gateway.resilience.slices import in_slices
-from gateway.wire.repaired_json import without_lone_surrogates
-from gateway.wire.retry_after import retry_after_s
-from gateway.wire.untrusted_json import MOST_RESULTS, tables_in
+from gateway.wire.openai_error import retry_after_s
+from gateway.wire.untrusted_json import MOST_RESULTS, tables_in, without_lone_surrogates
 
 
 def alpha2(name: str | None) -> str | None:
@@ -32,6 +31,11 @@ def alpha2(name: str | None) -> str | None:
     codes: list[str] = schemas.load("country")["x-codes"].get(name, [])
     return codes[0] if codes else None
 
+
+# What a remote search provider found, in the one form that the web tools promise, whatever the provider sent.
+#
+# Adapters take fields as they are; here a field of another type becomes empty, an address that is no web address goes,
+# and a result without one goes with it. Pure; knows no provider.
 
 _WEB = re.compile(r"https?://[^\s/?#\\@\x00-\x1f\x7f]++([/?#][^\s\\\x00-\x1f\x7f]*+)?", re.IGNORECASE)
 _MAX_TITLE_CHARS = 1_000
@@ -334,6 +338,11 @@ def _retry_after_s(headers: Mapping[str, str]) -> float | None:
     reset = headers.get("X-RateLimit-Reset", "").partition(",")[0].strip()
     return float(reset) if reset.isdecimal() and len(reset) < 5 else None
 
+
+# What the adapters of remote search providers share: one site with one key, a probe, and queries with operators.
+#
+# An adapter names its `site` and its `probe_request`, and implements `_search`; `search` of ports.SearchProvider
+# puts what it found into the one form.
 
 PROBE_TIMEOUT_S = 5
 _PROBE_LIMIT_S = 10

@@ -24,8 +24,7 @@ from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.in_flight import InFlight
 from gateway.web.listen_socket import bind
 from gateway.web.request_log import Recorder
-from gateway.web.server.chain import application
-from gateway.web.server.runner import Listener
+from gateway.web.server.runner import Listener, application
 from gateway.web.state import ServerState
 from tests.support.web_tools import RecordingTools
 

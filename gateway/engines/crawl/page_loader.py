@@ -26,7 +26,7 @@ from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.urls import canonical, route_of
 from gateway.engines.html.head import refresh_target
 from gateway.engines.render.renderer import Renderer
-from gateway.wire.retry_after import retry_after_s
+from gateway.wire.openai_error import retry_after_s
 
 MAX_REFRESHES = 3
 """Refreshes followed for one page. Chosen: one or two are honest (a splash page, a language choice), more are a

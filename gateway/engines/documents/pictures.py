@@ -37,7 +37,7 @@ class PooledPictures:
 
 
 class PooledPixels:
-    """Implements services.ocr.images.PixelWork in the parsing processes."""
+    """Implements services.ocr.request.PixelWork in the parsing processes."""
 
     def __init__(self, pool: ParsePool) -> None:
         self._pool = pool

@@ -53,6 +53,9 @@ _BINARY = re.compile(
 )
 
 
+PICTURES = ("img", "amp-img", "amp-anim")
+
+
 @dataclass(slots=True)
 class Head:
     """A page's metadata. `base`: the address against which relative links are resolved; `refresh`: target of a
@@ -250,10 +253,10 @@ def images_of(region: Any, head: Head) -> list[dict[str, str]]:
     found: dict[str, str] = {}
     if head.image:
         found[head.image] = head.meta.get("og:image:alt", "")
-    for element in region.iter("img"):
+    for element in region.iter(*PICTURES):
         if _tiny(element.get("width")) or _tiny(element.get("height")):
             continue
-        target = join(head.base, _source(element))
+        target = join(head.base, picture_source(element) or "about:blank")
         if target is not None and not target.lower().endswith((".svg", ".ico")):
             found[target] = found.get(target) or " ".join((element.get("alt") or element.get("title") or "").split())
         if len(found) >= _MAX_IMAGES:
@@ -265,15 +268,17 @@ def _tiny(value: str | None) -> bool:
     return value is not None and value.isdecimal() and len(value) < 5 and int(value) < _TINY_PX
 
 
-def _source(image: Any) -> str:
-    for name in ("data-src", "data-original", "data-lazy-src"):
-        if image.get(name) and not image.get(name).startswith("data:"):
-            return str(image.get(name))
-    source = image.get("src") or ""
-    if (not source or source.startswith("data:")) and (image.get("srcset") or image.get("data-srcset")):
-        listed = [each.split() for each in (image.get("srcset") or image.get("data-srcset")).split(",")]
-        source = next((words[0] for words in reversed(listed) if words), source)
-    return source if not source.startswith("data:") else "about:blank"
+def picture_source(image: Any) -> str:
+    """The address of a picture: what lazy pages note beside a placeholder, `src`, `srcset`, or a `source` around it."""
+    lazy = [value for name, value in image.items() if name.startswith("data-") and name.endswith(("src", "original"))]
+    around = image.getparent()
+    sources = list(around.iterchildren("source")) if around is not None and around.tag == "picture" else []
+    sets = [each.get(name) for each in (image, *sources) for name in ("srcset", "data-srcset", "data-lazy-srcset")]
+    largest = [listed.split(",")[-1].split() for listed in sets if listed]
+    for address in (*lazy, image.get("src"), *(words[0] for words in largest if words)):
+        if address and not address.lower().startswith(("data:", "about:")):
+            return str(address)
+    return ""
 
 
 _PRODUCTS = frozenset({"Product", "ProductGroup"})

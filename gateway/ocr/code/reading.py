@@ -18,12 +18,13 @@ from statistics import median
 from typing import Any
 from unicodedata import east_asian_width
 
-from gateway.geometry.boxes import Line, PageBlock, Rect, hull
+from gateway.geometry.boxes import Line, PageBlock, Rect, Uncertain, hull
 from gateway.geometry.reading_order import panel_of, rows_of
 from gateway.ocr.code.cells import CellGrid, cell_grid, signs_of, without_sides
 from gateway.ocr.code.shapes import Place, Read, Shapes, known_shapes, read_shapes, shapes_of, told_apart
 from gateway.ocr.extras import vision
 from gateway.ocr.image.ink import any_colour
+from gateway.ocr.text.doubts import settle
 
 # Costs of a character in a cell of unknown shape, in one of another character, of a known cell that was not read, of
 # an unknown one that was not, and of a character without a cell. A character left out and one too many cost more
@@ -438,7 +439,7 @@ def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
     ]
     for runs, pieces in zip(rows, texts, strict=True):
         without_specks(runs, pieces)
-    lines = (_line(grid, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
+    lines = (_line(grid, shapes, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
     return [*(line for line in lines if line is not None), *grid.others]
 
 
@@ -579,7 +580,15 @@ def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, 
     return run.spaced
 
 
-def _line(grid: CellGrid, number: int, runs: list[Run], texts: list[str]) -> Line | None:
+def _second(shapes: Shapes, row: int, column: int, character: str) -> str:
+    """What the shape of a cell was read as most often beside `character`."""
+    if column >= shapes.of_cell.shape[1] or shapes.of_cell[row, column] < 0:
+        return ""
+    votes = shapes.votes[shapes.of_cell[row, column]].most_common(2)
+    return next((read for read, _ in votes if read != character), "")
+
+
+def _line(grid: CellGrid, shapes: Shapes, number: int, runs: list[Run], texts: list[str]) -> Line | None:
     """A row as one line with its spaces; None where nothing is known of its ink."""
     text, letters = "", list[float]()
     for run, piece in zip(runs, texts, strict=False):
@@ -592,6 +601,7 @@ def _line(grid: CellGrid, number: int, runs: list[Run], texts: list[str]) -> Lin
     if not text:
         return None
     letters = [grid.x_of(first + place) for place in range(len(text))]
+    text, unsure = settle(text, [_second(shapes, number, first + n, character) for n, character in enumerate(text)])
     members = [line for line in grid.members[number] if line.text]
     left, right = grid.x_of(first) - grid.pitch / 2, grid.x_of(first + len(text)) - grid.pitch / 2
     if members:
@@ -599,7 +609,11 @@ def _line(grid: CellGrid, number: int, runs: list[Run], texts: list[str]) -> Lin
         letters_read = max(1, sum(len(line.text) for line in members))
         score = sum(line.score * len(line.text) for line in members) / letters_read
         fit = sum(line.fit * len(line.text) for line in members) / letters_read
-        return replace(members[0], rect=rect, text=text, letters=tuple(letters), score=score, fit=fit, words=())
+        doubts = tuple(Uncertain(doubt.text, (doubt.other,), rect) for doubt in unsure)
+        doubts += tuple(doubt for line in members for doubt in line.doubts if doubt.text in text.split())
+        return replace(
+            members[0], rect=rect, text=text, letters=tuple(letters), score=score, fit=fit, words=(), doubts=doubts
+        )
     height = grid.middles[1] - grid.middles[0]
     middle = grid.middles[number]
     rect = Rect(left, middle - height / 2, right, middle + height / 2)

@@ -117,17 +117,16 @@ def _share(difference: Any, size: tuple[int, int]) -> Any:
 
 # DeepSeek-OCR's coordinates run from 0 to 999 each way (wire.ocr).
 COORDINATE_MAX = 999
-# A larger tilt is a misreading of slanted decoration. photographs are held within it.
-MAX_SKEW_DEG = 25.0
-# The skew is the median of the longest lines, of at least three and at most 40, that are six times as long as high:
-# a descender at one end tilts the box of a short line. More than 40 change the median no longer.
-MIN_SKEW_LINES = 3
-MIN_SKEW_ASPECT = 6
-MAX_SKEW_LINES = 40
-# So many of these lines must be within this angle of the median: else the page is curved or has no one direction.
-AGREEING_DEG, AGREEING_SHARE = 1.0, 0.6
-# A skew that moves the end of the text by less, in line heights, is left alone: it mixes no rows, and turning blurs.
-MATTERING_HEIGHTS = 0.5
+MIN_TILT_LINES = 3
+# Reaches and steps of the search in degrees, each around the best of the one before.
+TILT_STEPS = ((6.0, 0.5), (0.5, 0.1), (0.1, 0.02))
+LINE_PX = 12  # height to which lines are reduced for the search: letters keep their rows
+MIN_INK_STEP = 12  # levels below the mean around that are ink
+MAX_INK_POINTS = 40_000
+# Rows must be so much sharper along the tilt than level ones.
+MIN_TILT_GAIN = 1.1
+# A tilt that moves the end of the text by less, in line heights, is left alone: it mixes no rows, and turning blurs.
+MATTERING_HEIGHTS = 0.3
 # A line this much higher than wide runs up or down; a page does when such lines have this much more area than wide
 # ones.
 TALL_RATIO, TALL_AREA = 1.5, 2
@@ -201,43 +200,49 @@ def mostly_tall(lines: list[Line]) -> bool:
     return tall > TALL_AREA * wide
 
 
-def skew_of(lines: list[Line]) -> float:
-    """The page's skew in degrees (positive: lines fall to the right), by its longest lines.
-
-    0 when it is too small to matter, too large to believe, or the lines disagree.
-    """
-    angles = []
-    for line in lines:
-        (x1, y1), (x2, y2), (x3, y3), (x4, y4) = line.quad
-        length = math.dist(line.quad[0], line.quad[1])
-        if length > MIN_SKEW_ASPECT * math.dist(line.quad[0], line.quad[3]):
-            angles.append((length, math.degrees(math.atan2((y2 + y3) - (y1 + y4), (x2 + x3) - (x1 + x4)))))
-    if len(angles) < MIN_SKEW_LINES:
-        return 0.0
-    longest = sorted(angles, reverse=True)[:MAX_SKEW_LINES]
-    angle = median(value for _, value in longest)
-    agreeing = sum(abs(value - angle) < AGREEING_DEG for _, value in longest)
-    span = max(line.rect.x2 for line in lines) - min(line.rect.x1 for line in lines)
-    moved = abs(math.tan(math.radians(angle))) * span
-    matters = moved > MATTERING_HEIGHTS * median(min(line.rect.height, line.rect.width) for line in lines)
-    return angle if matters and abs(angle) <= MAX_SKEW_DEG and agreeing >= AGREEING_SHARE * len(longest) else 0.0
-
-
 def tilt_of(pixels: Any, lines: list[Line]) -> float:
-    """The page's skew (`skew_of`), 0 where its rows would be less sharp without: the boxes of lines of code all lean
-    one way, as they begin with a quotation mark and end with a comma. `pixels`: BGR."""
-    angle_deg = skew_of(lines)
-    if not angle_deg:
-        return 0.0
-    cv2, _ = vision()
-    gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
-    return angle_deg if _sharpness(_turned(gray, angle_deg)) > _sharpness(gray) else 0.0
-
-
-def _sharpness(gray: Any) -> float:
-    """How much rows of pixels differ from their neighbours, as a whole."""
+    """The page's tilt in degrees, positive where lines fall to the right: the direction in which the ink of its lines
+    gathers in the sharpest rows. 0 when it moves the end of no line by much. `pixels`: BGR, dark ink."""
     _, numpy = vision()
-    return float(numpy.square(numpy.diff(gray.mean(axis=1, dtype=numpy.float64))).sum())
+    xs, ys = _ink_of_lines(pixels, lines)
+    if not len(xs):
+        return 0.0
+    level_rows = _sharpness(xs, ys, 0.0)
+    boxes = median(math.degrees(math.atan2(b[1] - a[1], b[0] - a[0])) for a, b, *_ in (line.quad for line in lines))
+    best = max((0.0, boxes), key=lambda start: _sharpness(xs, ys, start))
+    for reach, step in TILT_STEPS:
+        angles = best + numpy.arange(-reach, reach + step / 2, step)
+        best = float(max(angles.tolist(), key=lambda angle: _sharpness(xs, ys, angle)))
+    moved_heights = abs(math.tan(math.radians(best))) * float(xs.max() - xs.min()) / LINE_PX
+    is_clear = _sharpness(xs, ys, best) > MIN_TILT_GAIN * level_rows
+    return best if is_clear and moved_heights > MATTERING_HEIGHTS else 0.0
+
+
+def _ink_of_lines(pixels: Any, lines: list[Line]) -> tuple[Any, Any]:
+    """The x and y of the ink inside the boxes of lines, on a page reduced so that lines are LINE_PX high."""
+    cv2, numpy = vision()
+    if len(lines) < MIN_TILT_LINES:
+        return numpy.zeros(0), numpy.zeros(0)
+    height = median(min(math.dist(line.quad[0], line.quad[3]), line.rect.height) for line in lines)
+    scale = min(1.0, LINE_PX / max(1.0, height))
+    gray = cv2.resize(cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY), None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    window = 2 * LINE_PX + 1
+    ink = cv2.adaptiveThreshold(gray, 1, cv2.ADAPTIVE_THRESH_MEAN_C, cv2.THRESH_BINARY_INV, window, MIN_INK_STEP)
+    mask = numpy.zeros_like(ink)
+    for line in lines:
+        cv2.fillConvexPoly(mask, (numpy.float32(line.quad) * scale).astype(numpy.int32), 1)
+    ys, xs = numpy.nonzero(ink & mask)
+    every = 1 + len(xs) // MAX_INK_POINTS
+    ratio = LINE_PX / max(1.0, height * scale)
+    return xs[::every] * ratio, ys[::every] * ratio
+
+
+def _sharpness(xs: Any, ys: Any, angle_deg: float) -> float:
+    """How much rows of points along a direction differ from their neighbours, as a whole."""
+    _, numpy = vision()
+    rows = (ys - xs * math.tan(math.radians(angle_deg))).round().astype(numpy.int64)
+    counts = numpy.bincount(rows - rows.min()).astype(numpy.float64)
+    return float(numpy.square(numpy.diff(counts)).sum())
 
 
 def _turned(pixels: Any, angle_deg: float) -> Any:

@@ -8,11 +8,13 @@ import html
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from gateway.domain import Json
 from gateway.geometry.blocks import block_rows, paragraph
 from gateway.geometry.boxes import Line, PageBlock, Table
 from gateway.ocr.code.reading import code_text
+from gateway.wire.ocr import MAX_UNCERTAIN, UNCERTAIN
 
 # Share of the letters from which a script is named.
 SCRIPT_SHARE = 0.1
@@ -225,8 +227,9 @@ class PageReport:
         self.warn(warning)
 
     def fields(self, *, details: bool) -> Json:
-        """`{low_confidence, scripts: [name], warnings: [sentence]}`, with `details` also
-        `lines: [{text, box, confidence, page, block}]`; pages and blocks are counted from 1."""
+        """`{low_confidence, scripts: [name], warnings: [sentence], uncertain?: [{text, alternatives, box}]}`, with
+        `details` also `lines: [{text, box, confidence, page, block}]`; pages and blocks are counted from 1.
+        `uncertain`: the words that may be read otherwise, at most MAX_UNCERTAIN."""
         lines = [line for block in self._blocks for line in block]
         warnings = [*self._quality_warnings(lines), *self._warnings]
         scripts = scripts_of(" ".join(line.text for line in lines))
@@ -235,6 +238,16 @@ class PageReport:
             "scripts": [*scripts, *(name for name in dict.fromkeys(self._unreadable) if name not in scripts)],
             "warnings": warnings,
         }
+        doubts = [(doubt, line) for line in lines for doubt in line.doubts][:MAX_UNCERTAIN]
+        if doubts:
+            fields[UNCERTAIN] = [
+                {
+                    "text": doubt.text,
+                    "alternatives": list(doubt.alternatives),
+                    "box": list(self._box(replace(line, rect=doubt.rect))),
+                }
+                for doubt, line in doubts
+            ]
         if details:
             fields["lines"] = [
                 {

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gateway.errors import EngineMissing
-from gateway.geometry.boxes import Line, Rect, Word
+from gateway.geometry.boxes import Line, Rect, Uncertain, Word
 from gateway.ocr.extras import MISSING, onnxruntime, vision
+from gateway.ocr.text.doubts import LOOK_ALIKES, WORD, Doubt, settle
 
 # Keys and values of onnxruntime's session and run options (its header files onnxruntime_*_config_keys.h).
 NO_SPINNING = ("session.intra_op.allow_spinning", "0")
@@ -218,13 +219,16 @@ class LineReading(NamedTuple):
     `losses` measure how badly the text explains the picture. In each column the probabilities of no character, of the
     character before and of the next one are added. Loss n is the sum of the negative logarithms of these between
     character n - 1 and character n; there is one more than there are characters. Unlike the score, losses show where a
-    character or a space may be missing.
+    character or a space may be missing. `seconds`: the network's second choice of each character that has look-alikes,
+    "" of others. `doubts`: words of which two readings differ.
     """
 
     text: str
     score: float
     centers: tuple[float, ...]
     losses: tuple[float, ...]
+    seconds: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def fit(self) -> float:
@@ -283,9 +287,19 @@ def decode(probabilities: Any, characters: Sequence[str], used: float) -> LineRe
     begun = numpy.cumsum(begins)
     loss = -numpy.log(numpy.clip(_explained_by(probabilities, labels, begun), MIN_PROBABILITY, 1.0))
     losses = numpy.bincount(begun, weights=loss, minlength=len(labels) + 1)
-    return LineReading(
-        text, float(probabilities[columns, labels].mean()), tuple(centers.tolist()), tuple(losses.tolist())
+    score = float(probabilities[columns, labels].mean())
+    seconds = tuple(
+        _second(probabilities[column], label, characters) if characters[label] in LOOK_ALIKES else ""
+        for column, label in zip(columns.tolist(), labels.tolist(), strict=True)
     )
+    return LineReading(text, score, tuple(centers.tolist()), tuple(losses.tolist()), seconds)
+
+
+def _second(probabilities: Any, label: int, characters: Sequence[str]) -> str:
+    """The likeliest character of a column beside the one that was chosen."""
+    others = probabilities.copy()
+    others[[0, label]] = 0
+    return characters[int(others.argmax())]
 
 
 def _explained_by(probabilities: Any, labels: Any, begun: Any) -> Any:
@@ -330,7 +344,9 @@ class Cascade:
         doubtful = list(doubtful_spans(reading, PLAIN_LOSS if is_sure else DOUBTFUL_LOSS))
         if not doubtful or sum(last - first for first, last in doubtful) > MOST_AGAIN * len(reading.text):
             careful = stripped(self._careful(picture))
-            return careful if careful.fit >= reading.fit else reading
+            if careful.fit < reading.fit:
+                return reading
+            return careful._replace(doubts=_differing(careful, reading.text))
         for span in reversed(doubtful):  # from the end, so that the other spans keep their places
             reading = self._reread(picture, reading, span)
         return reading
@@ -351,6 +367,8 @@ class Cascade:
             / (len(reading.text) - last + first + len(careful.text)),
             (*reading.centers[:first], *centers, *reading.centers[last:]),
             (*reading.losses[:first], *careful.losses, *reading.losses[last + 1 :]),
+            (*reading.seconds[:first], *careful.seconds, *reading.seconds[last:]),
+            (*reading.doubts, *_differing(careful, reading.text[first:last])),
         )
 
 
@@ -377,7 +395,26 @@ def stripped(reading: LineReading) -> LineReading:
 def _slice(reading: LineReading, span: Span) -> LineReading:
     first, last = span
     return LineReading(
-        reading.text[first:last], reading.score, reading.centers[first:last], reading.losses[first : last + 1]
+        reading.text[first:last],
+        reading.score,
+        reading.centers[first:last],
+        reading.losses[first : last + 1],
+        reading.seconds[first:last],
+        reading.doubts,
+    )
+
+
+def _differing(reading: LineReading, other: str) -> tuple[Doubt, ...]:
+    """The words with digits that another reading has otherwise, unless this one is sure of them."""
+    words, others = list(WORD.finditer(reading.text)), other.split()
+    if len(words) != len(others):
+        return ()
+    return tuple(
+        Doubt(word[0], said)
+        for word, said in zip(words, others, strict=True)
+        if word[0] != said
+        and any(map(str.isdigit, word[0] + said))
+        and max(reading.losses[word.start() : word.end() + 1]) > PLAIN_LOSS
     )
 
 
@@ -575,17 +612,20 @@ class LineReader:
         if upside_down:
             crop = crop[::-1, ::-1]
         reading = self._recognise(crop)
-        reading = reading._replace(text=with_tick_boxes(reading.text))
+        settled, doubts = settle(with_tick_boxes(reading.text), reading.seconds)
+        reading = reading._replace(text=settled)
         text = reading.text.strip()
         if reading.score < MIN_SCORE or not text:
             return replace(line, text="", score=reading.score, fit=reading.fit, is_read=True)
+        words = _words(reading, line, downwards)
         return replace(
             line,
             text=text,
             score=reading.score,
             fit=reading.fit,
             is_read=True,
-            words=_words(reading, line, downwards),
+            doubts=tuple(_uncertain(doubt, words, line.rect) for doubt in (*doubts, *reading.doubts)),
+            words=words,
             letters=_letters(reading, line, downwards),
         )
 
@@ -615,6 +655,12 @@ def _within(value: float, limit: float) -> float:
 def _around(points: tuple[tuple[float, float], ...]) -> Rect:
     xs, ys = [x for x, _ in points], [y for _, y in points]
     return Rect(min(xs), min(ys), max(xs), max(ys))
+
+
+def _uncertain(doubt: Doubt, words: Sequence[Word], rect: Rect) -> Uncertain:
+    """The doubt with the box of its word, that of the line where the word stands in no box."""
+    box = next((word.rect for word in words if word.text == doubt.text), rect)
+    return Uncertain(doubt.text, (doubt.other,), box)
 
 
 def _words(reading: LineReading, line: Line, downwards: bool) -> tuple[Word, ...]:

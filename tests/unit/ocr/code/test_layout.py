@@ -10,7 +10,7 @@ from gateway.geometry.boxes import Cell, Line, PageBlock, Rect, Region, Table, W
 from gateway.geometry.reading_order import reading_order
 from gateway.geometry.tables import Grid, aligned_tables, column_table, ruled_table
 from gateway.ocr.image.ink import PageInk, choose_gaps, tighten
-from gateway.ocr.image.upright import Frame, level, skew_of
+from gateway.ocr.image.upright import Frame, level, tilt_of
 from gateway.ocr.server.app import OutputLimit
 from gateway.ocr.server.report import content_of, html_table, markdown_table, scripts_of
 from gateway.ocr.text.locate import find_text
@@ -260,7 +260,12 @@ def test_a_tilted_page_is_levelled_and_boxes_go_back() -> None:
         y = 50 + 40 * i
         quad = ((10.0, y), (410.0, y + 400 * slope), (410.0, y + 20 + 400 * slope), (10.0, y + 20.0))
         lines.append(Line(Rect(10, y, 410, y + 20 + 400 * slope), quad))
-    assert skew_of(lines) == pytest.approx(angle, abs=0.05)
+    page: numpy.ndarray = numpy.full((300, 500, 3), 255, numpy.uint8)
+    for line in lines:
+        for x in range(12, 408, 4):
+            y = round(line.quad[0][1] + 5 + (x - 10) * slope)
+            page[y : y + 10, x : x + 2] = 0
+    assert tilt_of(page, lines) == pytest.approx(angle, abs=0.1)
     _, levelled = level(numpy.zeros((300, 500, 3), numpy.uint8), lines, angle)
     assert all(one.rect.height < 22 for one in levelled)
     frame = Frame(500, 300, 0, angle)

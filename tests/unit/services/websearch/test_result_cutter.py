@@ -4,8 +4,7 @@ import pytest
 
 from gateway.domain import Json
 from gateway.engines.documents.parse_pool import ParsePool, shorten_in
-from gateway.services.websearch.result_budget import fit
-from gateway.services.websearch.result_cutter import ResultCutter
+from gateway.services.websearch.results import ResultCutter, fit
 
 pytestmark = pytest.mark.slow  # a parse process for each test
 

@@ -25,8 +25,7 @@ from gateway.web.in_flight import InFlight
 from gateway.web.listen_socket import bind
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.request_log import Recorder
-from gateway.web.server.chain import application
-from gateway.web.server.runner import Listener
+from gateway.web.server.runner import Listener, application
 from gateway.web.state import ServerState
 
 STREAM_END = b"\r\n0\r\n\r\n"
