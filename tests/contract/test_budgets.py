@@ -30,7 +30,7 @@ BUDGETS = {
     "providers": 1824,
     "resilience": 436,
     "runtime": 1340,
-    "sanitize": 6522,
+    "sanitize": 6310,
     "schemas": 247,
     "services": 3248,
     "shared_state": 1101,
