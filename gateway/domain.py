@@ -233,6 +233,13 @@ class Progress:
             self.on_change(self)
 
 
+class Stateful(Protocol):
+    """A message that is being answered. `value`: its state so far (`wire.chat.kept`)."""
+
+    @property
+    def value(self) -> Json | None: ...
+
+
 class Metered(Protocol):
     """A streamed answer. `usage` so far: `{prompt_tokens, completion_tokens}`, as chat counts it."""
 
@@ -271,5 +278,7 @@ class RequestStats:
     findings: dict[str, int] = field(default_factory=dict)
     unguarded: int = 0  # texts that passed although the guardrail failed, because the policy allows it
     warnings: list[str] = field(default_factory=list)  # for the caller: what was left out or done in another way
+    made: "Stateful | None" = None
+    """What the upstream of the answer must get back of it; of the last round, where there are several."""
     streaming: "Metered | None" = None
     """The stream that is being answered; its tokens so far are not yet in the counts above."""

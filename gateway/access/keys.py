@@ -29,7 +29,7 @@ from gateway import logs, schemas
 from gateway.access.private_files import locked, naming, own_like_folder, write_private
 from gateway.domain import KEY_LIMITS, SCOPES, Caller, Json, is_scope
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
-from gateway.schemas.messages import Problem
+from gateway.schemas.violations import Problem
 
 _LEEWAY_S = 60
 """A key is accepted for so long after its expiry."""

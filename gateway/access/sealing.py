@@ -39,7 +39,8 @@ SEAL_KEYS = "seal-keys"
 MAX_SEALED_BYTES = 8 << 20
 """Bytes of data in one token: `server.max_text_bytes`."""
 
-_PREFIX = "gws1."
+SEALED = _PREFIX = "gws1."
+"""What a token begins with."""
 _HEAD = struct.Struct(">4sQ24s")
 _TAG_BYTES = 16
 _LONGEST_TOKEN = len(_PREFIX) + (_HEAD.size + MAX_SEALED_BYTES + _TAG_BYTES) * 4 // 3 + 2

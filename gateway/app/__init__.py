@@ -74,6 +74,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     shared, embedder = shared_parts(config, resources), local_embedder(resources)
     completions = completion_service(config, embedded or Embedded(), fetcher, resources, embedder)
     shared.agree_on_user_key(completions)
+    completions.sealer = shared.sealer
     judge = guardrail(config, completions)
     sanitizer = Sanitizer(config.sanitize, judge)
     pool = parse_pool(config, resources)

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Container
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import cast
 
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret
@@ -14,9 +14,7 @@ from gateway.config.settings import Config, Model, Upstream
 from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
 from gateway.embedded.llm_server import CONTEXT_TOKENS
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
-from gateway.engines.embedding.embedder import LocalEmbedder
-from gateway.engines.embedding.model_file import is_installed
-from gateway.engines.embedding.process import EmbeddingProcess
+from gateway.engines.embedding.embedder import EmbeddingProcess, LocalEmbedder, is_installed
 from gateway.engines.fetch.fetcher import Fetcher
 from gateway.engines.index.port import Index
 from gateway.engines.index.vectors import PassageVectors, VectorStore
@@ -32,6 +30,7 @@ from gateway.services.ocr.request import DocumentLimits, Documents, ImageLoader,
 from gateway.services.ocr.service import OcrService
 from gateway.services.ocr.upstream import OcrAdapter
 from gateway.wire.chat.request import UpstreamOptions
+from gateway.wire.parameters import rules_of
 
 _WORKER = (sys.executable, "-m", "gateway.engines.index.vector_worker")
 
@@ -122,7 +121,13 @@ def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
             queued = FanOutUpstream(PromptedToolsUpstream(queued))
         upstream = OcrAdapter(queued, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else queued
         options = UpstreamOptions(
-            settings.model, settings.extra_body, settings.json_object, has_tools, accepts_files=settings.accepts_files
+            settings.model,
+            settings.extra_body,
+            settings.json_object,
+            has_tools,
+            accepts_files=settings.accepts_files,
+            rules=rules_of(asdict(settings.parameters)),
+            one_system=settings.one_system_message,
         )
         is_native, wait_s = settings.responses == "native", settings.first_event_wait_s
         targets.append(Target(upstream, options, settings.weight, is_native, wait_s))

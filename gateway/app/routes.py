@@ -13,7 +13,7 @@ from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
 from gateway.web.handlers.responses import ResponsesHandler
 from gateway.wire.chat.dialect import ChatDialect
-from gateway.wire.embeddings.dialect import EmbeddingsDialect
+from gateway.wire.embeddings import EmbeddingsDialect
 from gateway.wire.messages.dialect import MessagesDialect
 from gateway.wire.responses.dialect import ResponsesDialect
 

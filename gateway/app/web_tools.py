@@ -23,10 +23,8 @@ from gateway.engines.crawl.page_loader import PageHelp, PageLoader
 from gateway.engines.crawl.relevance import Chooser
 from gateway.engines.crawl.site_folder import SiteFolder
 from gateway.engines.crawl.site_writer import SiteWriter
-from gateway.engines.documents.options import ExtractOptions
-from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool, shorten_in
 from gateway.engines.documents.pictures import PictureReader
-from gateway.engines.documents.shortening import shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
@@ -96,7 +94,9 @@ def web_fetcher(config: Config, docs_address: str) -> Fetcher:
     """The only client that opens URLs chosen by callers."""
     own = OwnListener(docs_address, reads_docs=config.reads_own_docs) if docs_address else None
     policy = AddressPolicy(config.web.allow_private, own)
-    return Fetcher(policy, config.web.user_agent, FetchLimits(max_bytes=config.web.max_page_bytes))
+    named = {each.host: {name: value.reveal() for name, value in each.headers.items()} for each in config.web.hosts}
+    limits = FetchLimits(max_bytes=config.web.max_page_bytes)
+    return Fetcher(policy, config.web.user_agent, limits, host_headers=named)
 
 
 def websearch_services(

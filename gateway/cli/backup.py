@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from gateway.access.private_files import copy_private, make_private_folder, naming
-from gateway.cli.argument_types import Parsers
+from gateway.cli.options import Parsers
 from gateway.config.environment import Environment
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.runtime.control import NAME, ask
@@ -33,8 +33,7 @@ _SIDECARS = ("-wal", "-shm", "-journal")
 
 _DEFAULT_RUNTIME_DIR = Path("/run/gateway")
 _ASK_S = 2.0
-"""How long a running gateway may take to refuse an unknown command. Chosen: it answers at once. At half, a busy one may
-be overlooked; at double, a restore beside a hanging one waits 4 s."""
+"""How long a running gateway may take to refuse an unknown command."""
 
 
 def add_commands(parsers: Parsers) -> None:

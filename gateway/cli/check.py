@@ -10,10 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.cli.argument_types import EX_CONFIG, Parsers, add_json_option, print_json_lines
-from gateway.cli.service_environment import service_environment, service_unit
-from gateway.cli.terminal import DOUBTFUL, GOOD, Paint
-from gateway.cli.unit_files import SEARCH, UnitFile, read_unit
+from gateway.cli.options import DOUBTFUL, EX_CONFIG, GOOD, Paint, Parsers, add_json_option, print_json_lines
+from gateway.cli.unit_files import SEARCH, UnitFile, read_unit, service_environment, service_unit
 from gateway.config.dump import config_text
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config

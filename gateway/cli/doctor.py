@@ -19,12 +19,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gateway.cli.argument_types import Parsers, add_json_option, print_json_lines
 from gateway.cli.check import check_service
 from gateway.cli.keys import registry_of
-from gateway.cli.service_environment import service_unit
-from gateway.cli.terminal import BAD, GOOD, Paint
-from gateway.cli.unit_files import SEARCH, UnitFile
+from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, print_json_lines
+from gateway.cli.unit_files import SEARCH, UnitFile, service_unit
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
 from gateway.config.settings import Config, McpServer
@@ -33,10 +31,10 @@ from gateway.errors import GatewayError
 
 _DEFAULT_FILE = Path("/etc/gateway/gateway.toml")
 _CONNECT_S = 3.0
-"""How long an upstream may take to accept a connection. Chosen: as the gateway's own limit for it."""
+"""How long an upstream may take to accept a connection."""
 
 _RUN_S = 10.0
-"""How long systemctl may take. Chosen: it answers in milliseconds; a hanging systemd is a finding of its own."""
+"""How long systemctl may take."""
 
 _HIDDEN = ("/root/", "/home/", "/run/user/")
 """Folders that `ProtectHome=yes` of the unit hides."""

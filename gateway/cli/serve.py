@@ -10,7 +10,7 @@ import importlib
 import os
 from functools import partial
 
-from gateway.cli.argument_types import Parsers, add_state_options
+from gateway.cli.options import Parsers, add_state_options
 from gateway.config.environment import Environment, worker_environment
 from gateway.runtime.fork_server import ForkServer, metrics_folder
 

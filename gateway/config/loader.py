@@ -23,7 +23,7 @@ from gateway import schemas
 from gateway.config.contradictions import contradictions
 from gateway.config.environment import Environment, credential_variable
 from gateway.config.settings import Config, Secret, Tls
-from gateway.schemas.messages import Problem
+from gateway.schemas.violations import Problem
 
 
 class ConfigError(Exception):

@@ -170,11 +170,21 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameters:
+    """How requests to one upstream are put into its own words: `wire.parameters.rules_of` reads it."""
+
+    preset: str = ""
+    rename: Mapping[str, str] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+    set: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Upstream:
     """One upstream of a model. `name` is what callers see of it; without one, `upstream-1` and so on in order.
 
     `connect_timeout_s`: an upstream that is away is passed over quickly; at half, distant ones fail under packet loss.
-    `first_event_wait_s`: below the 30 s and 60 s after which proxies give up on a silent answer.
+    `first_event_wait_s`: below the 10 s after which some clients give up on a silent answer.
     `first_byte_timeout_s`, `idle_timeout_s`: long prompts are read in that time by a busy server; at half they fail, at
     double a dead upstream holds its callers longer. `total_timeout_s`: 15 minutes, the longest answers of reasoning
     models. `max_answer_bytes`: far above any text that a model writes, and enough for log probabilities. `concurrent`
@@ -187,7 +197,7 @@ class Upstream:
     api_key: Secret | None = None
     responses: str = "translate"
     connect_timeout_s: float = 3
-    first_event_wait_s: float = 25
+    first_event_wait_s: float = 8
     first_byte_timeout_s: float = 60
     idle_timeout_s: float = 60
     total_timeout_s: float = 900
@@ -199,6 +209,8 @@ class Upstream:
     accepts_files: bool = False
     image_placeholder: str = "strip"
     extra_body: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Parameters = Parameters()  # frozen
+    one_system_message: bool = False
     proxy: str = ""
     proxy_auth: Secret | None = None
     ca_file: str = ""
@@ -285,6 +297,14 @@ class IndexStore:
 
 
 @dataclass(frozen=True, slots=True)
+class WebHost:
+    """A host, or `host:port`, whose pages are asked for with `headers` of the operator's, such as a cookie."""
+
+    host: str
+    headers: Mapping[str, Secret] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Web:
     """The embedded web engine and its index.
 
@@ -307,6 +327,7 @@ class Web:
     index_scope: str = "key"
     index_max_pages: int = 200_000
     index_ttl_days: int = 90
+    hosts: tuple[WebHost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.schemas import Checker
-from gateway.schemas.messages import Problem
+from gateway.schemas.violations import Problem
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}(\.0+)?", re.ASCII)
 """A string that means an integer; 18 digits fit 64 bits, and `5.0` is how some models write 5."""

@@ -20,7 +20,7 @@ from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.texts import ScanToken, TextSlot
 from gateway.wire.json_body import BadJson, JsonBody
-from gateway.wire.text_slots import text_slots
+from gateway.wire.text_walk import text_slots
 
 RequestId: TypeAlias = str | int | None
 """A request's id; None for a notification, and where no id could be read."""

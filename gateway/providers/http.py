@@ -21,9 +21,9 @@ from gateway.engines.fetch.bounded_answers import BoundedConnector
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge, steps_of
 from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
 from gateway.errors import UpstreamError, UpstreamTimeout
-from gateway.wire import repaired_json
 from gateway.wire.json_body import value_count
-from gateway.wire.retry_after import retry_after_s
+from gateway.wire.openai_error import wait_s
+from gateway.wire.untrusted_json import mended_json
 
 # How requests leave for one upstream, search provider or MCP server: through which proxy, and whom TLS trusts.
 #
@@ -226,8 +226,8 @@ class Answer:
 
     @property
     def retry_after_s(self) -> float | None:
-        """Seconds from the Retry-After header; None without one. See wire.retry_after."""
-        return retry_after_s(self._response.headers.get("Retry-After", ""))
+        """Seconds from the headers that say when to come back; None without one (`wire.openai_error.wait_s`)."""
+        return wait_s(self._response.headers)
 
 
 def decoded_answer(
@@ -238,7 +238,7 @@ def decoded_answer(
     if len(raw) > max_values and (values := value_count(raw)) > max_values:
         raise UpstreamError(f"{sender}'s answer has at least {values} JSON values; the limit is {max_values}")
     try:
-        value: object = repaired_json.loads(raw) if repairs else orjson.loads(raw)
+        value: object = mended_json(raw) if repairs else orjson.loads(raw)
     except orjson.JSONDecodeError:
         return None
     return value

@@ -18,7 +18,7 @@ from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.ports import CompletionUpstream
 from gateway.resilience.fair_queue import FairQueue, QueueFull
-from gateway.wire import repaired_json
+from gateway.wire.untrusted_json import mended_json
 
 _SPARE_PART = 4
 """One call in so many is sent beyond the configured number, for keys that have none. Chosen: enough for the short calls
@@ -256,7 +256,7 @@ def _join(answers: list[Json]) -> Json:
 def _with_index(data: bytes, index: int, usages: list[Json]) -> bytes:
     """The chunk with its answer's index; its usage is moved to `usages`. Anything but a chunk is returned unchanged."""
     try:
-        chunk: Any = repaired_json.loads(data)
+        chunk: Any = mended_json(data)
     except orjson.JSONDecodeError:
         return data
     if not isinstance(chunk, dict) or not isinstance(chunk.get("choices"), list):

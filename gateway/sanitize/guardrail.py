@@ -23,7 +23,7 @@ from gateway.ports import ChatModel
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.resilience.circuit_breaker import BreakerPolicy, CircuitBreaker
 from gateway.resilience.single_flight import SingleFlight
-from gateway.wire.thinking import without_thinking
+from gateway.wire.untrusted_json import without_thinking
 
 # ----------------------------------------------------------------------------------------------------
 # The prompt of the guardrail model, and the reading of its answer.

@@ -3,7 +3,7 @@
 import json
 import re
 
-from gateway.cli.commands import parser
+from gateway.cli.main import parser
 from gateway.config.environment import Environment
 from gateway.config.settings import Ops, Server
 from tests.support.paths import ROOT

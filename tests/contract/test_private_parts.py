@@ -49,7 +49,7 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_SubParsersAction": "nor which of them holds the commands",
         "_choices_actions": "nor the help of each command",
     },
-    "cli.commands": {
+    "cli.main": {
         "_actions": "argparse tells the options of a parser in no public way",
         "_SubParsersAction": "nor which of them holds the commands",
     },
@@ -73,7 +73,7 @@ TOUCHES: dict[str, dict[str, str]] = {
 DOCUMENTED = {"_replace", "_asdict", "_fields", "_field_defaults", "_make", "_exit"}
 """Public in spite of the underscore: named tuples (docs.python.org, collections) and `os._exit`."""
 
-PINNED = ("aiohttp", "aiohttp-sse", "prometheus-client", "google-re2", "python-pptx")
+PINNED = ("aiohttp", "aiohttp-sse", "prometheus-client", "google-re2")
 
 
 def is_private(name: str) -> bool:

@@ -11,7 +11,7 @@ import openai
 import orjson
 import pytest
 
-from gateway.engines.embedding.model_file import is_installed
+from gateway.engines.embedding.embedder import is_installed
 from tests.support import upstream as up
 from tests.support.asking import OFF
 from tests.support.gateways import InProcessGateway, StartGateway

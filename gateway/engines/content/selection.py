@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.engines.answer.word_count import unparted_words
+from gateway.engines.answer.text import unparted_words
 from gateway.engines.content import models, parts, repeats
 from gateway.engines.content.blocks import CATEGORIES, MASKS, TAG_BITS, TextBlock
 from gateway.engines.content.parts import FURNITURE_TAGS, SHARE, furniture_of
@@ -29,6 +29,13 @@ text start to go; at half, menus inside documentation and headings of link lists
 _FIELD_FLOOR = 0.15
 """The same for a field of a record that is kept. Measured on the development part of bench.extract: at a third and at
 this value lists gain the same; at double the names of goods beside kept prices are lost."""
+_INSIDE_FLOOR, _BEFORE_FLOOR = 0.01, 0.1
+"""The same for a block among the paragraphs of a text, and between the title and the text."""
+_TEXT_PARAGRAPHS = 2  # kept paragraphs in a box from which it holds a text
+_LEAD_BLOCKS = 6  # most blocks between the title and the text
+_PARTS_OF_TEXT = frozenset(
+    {"p", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "h2", "h3", "h4", "h5", "h6", "figure", "figcaption"}
+)
 _TITLE_FLOOR = 0.02
 """The same for the title of documentation, of which `_doubted_before_title` halves nothing. Chosen: half of
 _STRUCTURE_FLOOR, as titles beside menus and alone above a table of contents are rare where the model learnt. At half,
@@ -107,10 +114,52 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         keep = _likely_content(page, likely, furniture, lowest)
         others = [any(marks) for marks in zip(furniture, aside, labels, strict=True)]
         keep_tables(page.blocks, keep, others)
+        _keep_inside_text(page.blocks, keep, probabilities, others)
+        _keep_before_text(page.blocks, keep, probabilities, others)
         least = 0 if lowest else _LIKELIEST_SHARE * own
         if is_enough(page.blocks, keep, furniture) and least <= sum(itertools.compress(sizes, keep)):
             return keep
     return whole_text(page.blocks, keep, furniture, page.scripted)
+
+
+def _keep_inside_text(
+    blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float], others: Sequence[bool]
+) -> None:
+    """Keeps short blocks that stand as paragraphs, lists or headings among or behind those of a kept text, in the same
+    box: a line of links, thanks at the end, "See also" with its list."""
+    members: dict[Any, list[int]] = {}
+    for at, block in enumerate(blocks):
+        element = block.element
+        if element.tag == "div" and element.getparent().tag in _PARTS_OF_TEXT:
+            element = element.getparent()
+        while element.tag in _PARTS_OF_TEXT and (box := element.getparent()) is not None:
+            element = box
+            if element.tag not in _PARTS_OF_TEXT:
+                members.setdefault(element, []).append(at)
+    for places in members.values():
+        text = [at for at in places if keep[at] and blocks[at].element.tag in ("p", "div") and _is_sentence(blocks[at])]
+        if len(text) < _TEXT_PARAGRAPHS:
+            continue
+        for at in places:
+            if at > text[0] and not keep[at] and not others[at] and probabilities[at] >= _INSIDE_FLOOR:
+                keep[at] = True
+
+
+def _keep_before_text(
+    blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float], others: Sequence[bool]
+) -> None:
+    """Keeps the title of the page and what stands between it and the first kept block: an abstract, a name with its
+    heading, as manuals have it outside of their main box."""
+    title = next((at for at, block in enumerate(blocks) if block.element.tag == "h1" and not others[at]), len(blocks))
+    first = next((at for at in range(title + 1, len(blocks)) if keep[at]), 0)
+    if not title < first <= title + _LEAD_BLOCKS or True in keep[:title]:
+        return
+    for at in range(first - 1, title, -1):
+        block = blocks[at]
+        is_heading = bool(_HEADING.match(block.element.tag)) and keep[at + 1]
+        if not others[at] and not block.link_words and (is_heading or probabilities[at] >= _BEFORE_FLOOR):
+            keep[at] = True
+    keep[title] = keep[title] or probabilities[title] >= _TITLE_FLOOR
 
 
 def _set_aside(page: PageEvidence) -> list[bool]:

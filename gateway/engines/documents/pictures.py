@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gateway.domain import Json
-from gateway.engines.documents.options import ExtractOptions
-from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest
 from gateway.ports import PagePicture, PictureOcr, PictureText
 from gateway.resilience.fair_queue import WorkTime

@@ -11,9 +11,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
+from gateway.engines.html.head import PICTURES, picture_source
 from gateway.engines.html.hidden import drop_hidden
-from gateway.engines.html.tree import parse, remove_all, text_of, text_size
+from gateway.engines.html.tree import BLOCKS, parse, remove_all, text_of, text_size, values_of
 
 _PARAGRAPHS = frozenset(
     {"p", "div", "section", "article", "li", "dt", "dd", "td", "th", "blockquote", "center", "pre", "figcaption",
@@ -34,6 +36,17 @@ _MARK_ELEMENTS = 8
 _MARKS = frozenset(
     {"\u00b6", "#", "\u00a7", "\U0001f517", "\u2693", "[source]", "[src]", "[edit]", "[\u6e90\u4ee3\u7801]"}
 )
+_QUESTIONS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary", "legend"})
+_OPENING = ("aria-controls", "data-bs-target", "data-target")
+_NOTE_MARK = re.compile(r"[\[(]?(\d{1,3}|[a-z]{1,2}|[*\u2020\u2021\u00a7]{1,3})[\])]?")
+_WORD_SIGN = re.compile(r"\w")
+_NO_NOTES = frozenset(
+    {"body", "main", "article", "section", "table", "tr", "ol", "ul", "h1", "h2", "h3", "h4", "h5", "h6"}
+)
+_NOTE_CHARS, _NOTE_LINKS = 3_000, 50  # longest note, and links in it that are looked at
+_MENUS = frozenset({"nav", "header", "footer", "menu"})
+_BUTTON_LEVELS = 4  # elements between a button and its heading, or its panel's neighbour
+_SENTENCE__WORD_SIGN = 5
 _TASK_BOXES = 3
 """Elements around a check box among which the item of its task is. Chosen: it may be inside a label in a paragraph. At
 half such tasks lose their marks, at double choices in forms of lists are tasks."""
@@ -54,6 +67,8 @@ def drop_code(root: Any) -> bool:
         for frame in list(body.iter("iframe")):
             if len(frame):  # see inline_frames
                 frame.tag = "div"
+        _open_buttons(body)
+        _show_lazy_pictures(body)
     fallback = [] if body is None else list(body.iter("noscript", "object"))
     dropped = [element for element in root.iter(*_DROPPED) if element.tag not in ("noscript", "object")]
     remove_all(element for element in dropped if element.tag != "input" or not _mark_task(element))
@@ -63,6 +78,59 @@ def drop_code(root: Any) -> bool:
     remove_all(element for element in fallback if element not in content)
     _drop_marks(root)
     return is_alone
+
+
+def _open_buttons(body: Any) -> None:
+    """Makes text of the buttons that open one: a question above its answer, in a heading or alone."""
+    buttons = [each for each in body.iter() if each.tag == "button" or (each.get("role") or "") == "button"]
+    targets: set[str] = set()
+    if buttons:
+        targets = set(values_of("id", body))
+    for button in buttons:
+        around = list(itertools.islice(button.iterancestors(), _BUTTON_LEVELS))
+        line = next((box for box in around if box.tag in _QUESTIONS), None)
+        named = next((button.get(name) for name in _OPENING if button.get(name)), "").lstrip("#")
+        opens = button.get("aria-expanded") is not None or (bool(named) and named in targets)
+        if line is not None and (opens or text_size(line) == text_size(button)):
+            button.tag = "span" if button.tag == "button" else button.tag
+            button.attrib.pop("role", None)
+        elif opens and button.tag == "button" and _opens_text(button) and not any(box.tag in _MENUS for box in around):
+            button.tag = "p"
+            strong = button.makeelement("strong")
+            strong.text, button.text = button.text, None
+            strong.extend(list(button))
+            button.append(strong)
+
+
+def _opens_text(button: Any) -> bool:
+    """Whether sentences follow a button: the panel beside it or beside the box around it."""
+    box = button
+    for _ in range(_BUTTON_LEVELS):
+        panel = box.getnext()
+        if panel is not None:
+            text = text_of(panel)
+            linked = sum(text_size(link) for link in panel.iter("a"))
+            return len(text.split()) >= _SENTENCE__WORD_SIGN and 2 * linked < len(text)
+        box = box.getparent()
+        if box is None or len(box) > 1:
+            return False
+    return False
+
+
+def _show_lazy_pictures(body: Any) -> None:
+    """Gives a picture without an address that of the `noscript` behind it, which has the same for old browsers."""
+    for note in list(body.iter("noscript")):
+        inner = next(note.iter(*PICTURES), None)
+        if inner is None or text_size(note):
+            continue
+        before = note.getprevious()
+        lazy = None if before is None else next(before.iter(*PICTURES), None)
+        if lazy is not None and not picture_source(lazy):
+            lazy.set("src", picture_source(inner))
+            lazy.set("alt", lazy.get("alt") or inner.get("alt") or "")
+        elif lazy is None or picture_source(lazy) != picture_source(inner):
+            inner.tail = None
+            note.addprevious(inner)
 
 
 def _mark_task(box: Any) -> bool:
@@ -172,6 +240,72 @@ _APART = ("script", "style", "link", "meta", "title", "noscript", "template", "i
 """What must not reach the page that a document is put into: its rules, and frames inside frames."""
 
 
+def link_notes(root: Any) -> list[tuple[Any, Any]]:
+    """Marks footnotes: a link such as `[1]` and the text that it leads to, which links back, become `note` elements
+    with one name. Returns the box of each note with the mark of it in the text."""
+    links = [each for each in root.iter("a") if len(each.get("href") or "") > 1 and each.get("href")[0] == "#"]
+    wanted = {unquote(link.get("href")[1:]) for link in links}
+    places: dict[str, Any] = {}
+    order: dict[Any, int] = {}
+    for at, element in enumerate(root.iter() if links else ()):
+        order[element] = at
+        for name in (element.get("id"), element.get("name")) if isinstance(element.tag, str) else ():
+            if name in wanted:
+                places.setdefault(name, element)
+    found: dict[Any, tuple[Any, str]] = {}
+    names: set[str] = set()
+    for link in links:
+        mark = _NOTE_MARK.fullmatch(text_of(link))
+        box = _block_of(places.get(unquote(link.get("href")[1:]))) if mark is not None else None
+        if mark is None or box is None or box in found or order[box] < order[link] or not _is_note(box, link, places):
+            continue
+        name = mark[1] if mark[1] not in names and mark[1].isalnum() else str(len(found) + 1)
+        names.add(name)
+        found[box] = link, name
+    for box, (link, name) in found.items():
+        _write_note(box, link, name)
+    for notes in {box.getparent() for box in found}:
+        if notes.tag in ("ol", "ul") and all(item.tag != "li" for item in notes):
+            notes.tag = "div"
+    return [(box, link) for box, (link, _) in found.items()]
+
+
+def _block_of(element: Any) -> Any:
+    while element is not None and element.tag not in BLOCKS:
+        element = element.getparent()
+    return element
+
+
+def _is_note(box: Any, link: Any, places: dict[str, Any]) -> bool:
+    """Whether a box is a short text that leads back to the block in which the link stands."""
+    if box.tag in _NO_NOTES or text_size(box) > _NOTE_CHARS or box is _block_of(link):
+        return False
+    block = _block_of(link)
+    links = [each.get("href") or "" for each in itertools.islice(box.iter("a"), _NOTE_LINKS)]
+    backs = [places.get(unquote(href[1:])) for href in links if href.startswith("#")]
+    return any(back is None or _block_of(back) is block for back in backs)
+
+
+def _write_note(box: Any, link: Any, name: str) -> None:
+    before, around = link.getprevious(), link.getparent()
+    if (link.tail or "").startswith("]") and before is None and (around.text or "").endswith("["):
+        around.text, link.tail = around.text[:-1], link.tail[1:]
+    link.clear(keep_tail=True)
+    link.tag, link.text = "note", name
+    for back in [each for each in box.iter("a") if (each.get("href") or "").startswith("#")]:
+        if not _WORD_SIGN.search(text_of(back)) or _NOTE_MARK.fullmatch(text_of(back)):
+            while (outer := back.getparent()) is not box and text_size(outer) - text_size(back) < len("^ "):
+                back = outer
+            remove_all([back])
+    first = next((each for each in box.iter("p", "div") if each is not box and (each.text or "").strip()), box)
+    definition = box.makeelement("note", {"define": "true"})
+    definition.text, definition.tail = name, (first.text or "").lstrip("\u2191^ \n\t")
+    first.text = None
+    first.insert(0, definition)
+    if box.tag in ("li", "dd", "dt"):
+        box.tag = "div"
+
+
 def open_frames(root: Any) -> None:
     """Fills the frames of a document that was just parsed; what a frame holds for old browsers goes."""
     _open_frameset(root)
@@ -239,6 +373,7 @@ sources with such names are not believed; at double, a short sentence passes for
 _MAX_DEPTH = 40
 """Nesting of MathML that is written; deeper elements are their text. Chosen: fractions in roots nest ten deep. At half
 nothing changes; double is near Python's limit of recursion where frames are many."""
+_DATA_TEX = re.compile(r"data-(?:\w+-)?(?:tex|latex|math|formula|equation|expr)\b")
 _COMMAND = re.compile(r"\\(?:begin|end)\s*\{[^{}]{0,30}\}|\\[A-Za-z]+")
 _STYLED = re.compile(r"\{?\\(?:display|text)style\s*(.*?)\}?", re.DOTALL)
 _NOT_LETTERS = re.compile(r"[\W_]+")
@@ -250,6 +385,7 @@ _SILENT = frozenset({"annotation", "annotation-xml", "mspace", "mphantom", "none
 
 def write_formulas(root: Any) -> None:
     """Gives each formula of the document its source as its only text, in place."""
+    _read_data_formulas(root)
     inside: set[Any] = set()
     for formula in list(root.iter("math")):
         if formula not in inside:
@@ -262,6 +398,16 @@ def write_formulas(root: Any) -> None:
             remove_all([drawn])
         tex, is_block = (script.text or "").strip(), "display" in script.get("type")
         _become(script, tex[:_MAX_TEX_CHARS], is_block=is_block)
+
+
+def _read_data_formulas(root: Any) -> None:
+    """Writes the formulas that an attribute holds as TeX (`data-tex="..."`), if what is shown has its letters."""
+    for element in list(root.iter("span", "div")):
+        found = [value for name, value in element.items() if _DATA_TEX.match(name) and value.strip()]
+        if found and next(element.iter("math"), None) is None:
+            shown = " ".join("".join(element.itertext()).split())
+            if not shown or _is_shown(found[0], shown):
+                _become(element, found[0].strip(), is_block="display" in (element.get("class") or ""))
 
 
 def _become(element: Any, tex: str, *, is_block: bool) -> None:

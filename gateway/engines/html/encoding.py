@@ -83,17 +83,31 @@ def decode(body: bytes, content_type: str) -> str:
             return body[len(mark) :].decode(name, "replace")
     header = _HEADER.search(content_type)
     declared = _codec(header[1]) if header else None
+    if declared == "utf-8" and not _is_utf8(body):
+        return _undeclared(body, is_utf8=False)
     if declared is not None:
         return body.decode(declared, "replace")
     return _undeclared(body)
 
 
-def _undeclared(body: bytes) -> str:
+def _is_utf8(body: bytes) -> bool:
+    """Whether a body that is said to be UTF-8 is, or is but for some damaged bytes."""
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        return _is_mostly_good(body.decode("utf-8", "replace"))
+    return True
+
+
+def _undeclared(body: bytes, *, is_utf8: bool = True) -> str:
+    """The body as the page itself or its letters say; `is_utf8`: whether it may be UTF-8."""
     head = body[:_DECLARATION_BYTES]
     declared = next(
         (codec for match in (_XML.search(head), _META.search(head)) if match and (codec := _codec(match[1].decode()))),
         None,
     )
+    if declared == "utf-8" and not is_utf8:
+        declared = None
     if declared is not None and declared.startswith("utf-16"):
         declared = "utf-8"  # a page in UTF-16 has no declaration readable as ASCII
     if declared is not None and declared != "utf-8":

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.engines.answer.hidden_share import hides_too_much
+from gateway.engines.answer.text import hides_too_much
 from gateway.engines.html.styles import (
     TRANSPARENT,
     Colour,
@@ -69,16 +69,23 @@ class _Findings:
         )
 
 
-def drop_hidden(root: Any) -> bool:
-    """Removes hidden elements and texts. True when what would hide too much of the page was ignored."""
-    body = root.find("body")
-    if body is None:
-        return False
+def styles_of(root: Any) -> Styles:
+    """The styles of a document, whose shadow trees are put in the place of what they hide."""
     trees = take_out(root)
     styles = Styles(root)
     for tree in trees:
         styles.read_sheets(tree.content, tree.host)
     put_in(trees)
+    return styles
+
+
+def drop_hidden(root: Any, known: Styles | None = None) -> bool:
+    """Removes hidden elements and texts. True when what would hide too much of the page was ignored. `known`: the
+    document's styles, if they were read before."""
+    body = root.find("body")
+    if body is None:
+        return False
+    styles = known or styles_of(root)
     found = _Search(root, styles).find()
     if not found.boxes and not found.texts:
         return styles.is_cut
@@ -170,7 +177,7 @@ class _Search:
     def _judge(self, element: Any, found: _Findings) -> None:
         style = self._styles.of(element)
         own = self._styles.own(element)
-        if _hidden_by_attribute(element) and not self._is_displayed(element, style):
+        if _hidden_by_attribute(element) and not (self._is_displayed(element, style) or _is_only_form(element)):
             found.boxes[element] = False
         elif _hides_for_good(style):
             found.boxes[element] = not _hides_for_good(own)
@@ -356,6 +363,9 @@ def _is_opener(element: Any) -> bool:
         return False
     if element.tag in ("button", "summary"):
         return True
+    if element.tag == "label":  # of a check box, by whose state a style opens what follows
+        inputs = (*element.iter("input"), *element.itersiblings("input", preceding=True))
+        return any((each.get("type") or "").lower() in ("checkbox", "radio") for each in inputs)
     names = element.keys()
     return bool(names) and ("aria-expanded" in names or "onclick" in names or element.get("role") in ("button", "tab"))
 
@@ -398,6 +408,17 @@ def _hidden_by_attribute(element: Any) -> bool:
     if (value("aria-hidden") or "").strip().lower() == "true" or value("inert") is not None:
         return True
     return value("popover") is not None or (element.tag == "dialog" and value("open") is None)
+
+
+def _is_only_form(element: Any) -> bool:
+    """True for a `span` in a text that only `aria-hidden` hides, which the eye sees, and that has no other form for the
+    ear beside it: a formula drawn with letters."""
+    box = element.getparent()
+    if element.tag != "span" or box is None or box.tag != "span":
+        return False
+    if any(element.get(name) is not None for name in ("hidden", "inert", "popover", "style")):
+        return False
+    return text_size(box) == text_size(element) and not box.get("aria-label")
 
 
 def _is_at_most(value: float | None, bound: float) -> bool:

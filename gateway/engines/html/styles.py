@@ -64,7 +64,7 @@ _LENGTHS = frozenset(
 )  # fmt: skip
 _OTHERS = frozenset(
     {"opacity", "color", "background-color", "background-image", "background-clip", "text-shadow", "clip", "clip-path",
-     "transform", "translate", "filter"}
+     "transform", "translate", "filter", "font-family"}
 )  # fmt: skip
 _SHORTHANDS = frozenset({"font", "background", "margin", "inset", "overflow-x", "overflow-y", "-webkit-clip-path"})
 _KNOWN = _WORDS.keys() | _LENGTHS | _OTHERS | _SHORTHANDS

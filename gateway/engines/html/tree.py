@@ -24,6 +24,17 @@ FURNITURE_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar",
      "toolbar", "tooltip", "alert", "status"}
 )  # fmt: skip
+BLOCKS = frozenset(
+    {
+        "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dir", "div", "dl", "dt",
+        "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup",
+        "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody",
+        "td", "tfoot", "th", "thead", "tr", "ul", "caption", "listing", "xmp", "frameset", "noframes", "option",
+    }
+)  # fmt: skip
+"""Elements that a browser puts on lines of their own. Source: HTML Standard, 15.3 (flow content)."""
+PREFORMATTED = ("pre", "listing", "xmp")
+"""Elements of which every line counts, also one that is a box: what is inside them is one block."""
 _CONTENT_IDS = re.compile(
     r"^(main|content|main-?content|page-?content|primary|bodyContent|mw-content-text|content-?main|maincontent|"
     r"article|article-?body|post|entry|skip-?content|site-?content|document|readme)$",

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import NamedTuple, Protocol
 
-from gateway.engines.answer.foreign_stems import MARK
-from gateway.engines.answer.passages import Passage
+from gateway.engines.answer.sections import Passage
+from gateway.engines.answer.text import MARK
 from gateway.engines.index.query import IndexQuery, QueryTerms
 
 

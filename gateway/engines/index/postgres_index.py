@@ -22,11 +22,9 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from gateway.domain import Json
-from gateway.engines.answer.foreign_stems import MARK
-from gateway.engines.answer.passages import Passage, each_passage
-from gateway.engines.answer.tokens import CJK, WORD, bigrams, fold, joined_name_parts
-from gateway.engines.embedding.frames import VECTOR
-from gateway.engines.embedding.model_file import DIMENSIONS
+from gateway.engines.answer.sections import Passage, each_passage
+from gateway.engines.answer.text import CJK, MARK, WORD, bigrams, fold, joined_name_parts
+from gateway.engines.embedding.embedder import DIMENSIONS, VECTOR
 from gateway.engines.index.candidates import Candidate, PageRow
 from gateway.engines.index.port import Turn
 from gateway.engines.index.postgres_connections import Connections, Database, IndexUnavailable, Times

@@ -10,10 +10,17 @@ from functools import cache
 from importlib import resources
 
 import gateway.engines.embedding
-from gateway.engines.answer.foreign_stems import query_stems
-from gateway.engines.answer.passages import Passage
-from gateway.engines.answer.stop_words import foreign_stop_words
-from gateway.engines.answer.tokens import CJK, STOP_WORDS, WORD, bigrams, fold, name_parts
+from gateway.engines.answer.sections import Passage
+from gateway.engines.answer.text import (
+    CJK,
+    STOP_WORDS,
+    WORD,
+    bigrams,
+    fold,
+    foreign_stop_words,
+    name_parts,
+    query_stems,
+)
 
 _MOST_WORDS = 32
 """Words of a query that are looked up. Chosen: questions have up to 20; at half, long ones lose words, and each further

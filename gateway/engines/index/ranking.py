@@ -20,8 +20,8 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from gateway.engines.answer.passages import Passage, plain_text
-from gateway.engines.answer.tokens import terms
+from gateway.engines.answer.sections import Passage, plain_text
+from gateway.engines.answer.text import terms
 from gateway.engines.index.candidates import (
     COUNTED_PASSAGES,
     Candidate,

@@ -8,9 +8,8 @@ import sqlite3
 from collections.abc import Sequence
 
 from gateway.domain import Json, SearchRequest, WebCall
-from gateway.engines.answer.code_fences import closing
 from gateway.engines.answer.excerpt import best_within
-from gateway.engines.answer.passages import MOST_CHARS, Passage, open_fences
+from gateway.engines.answer.sections import MOST_CHARS, Passage, closing, open_fences
 from gateway.engines.index.port import Index
 from gateway.engines.index.query import IndexHit, IndexQuery, is_english
 from gateway.engines.index.ranking import FITTING_SCORE

@@ -11,9 +11,19 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from heapq import nlargest
 
-from gateway.engines.answer.foreign_stems import MARK, has_stem, stem_of
-from gateway.engines.answer.stop_words import foreign_stop_words
-from gateway.engines.answer.tokens import INSTRUCTION_WORDS, STOP_WORDS, WORD, fold, stem, terms, terms_among
+from gateway.engines.answer.text import (
+    INSTRUCTION_WORDS,
+    MARK,
+    STOP_WORDS,
+    WORD,
+    fold,
+    foreign_stop_words,
+    has_stem,
+    stem,
+    stem_of,
+    terms,
+    terms_among,
+)
 from gateway.engines.index.candidates import Candidate, IndexReader, PassageCounts, RankedPage, StoredPages
 from gateway.engines.index.query import QueryTerms, comparable
 

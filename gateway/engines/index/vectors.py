@@ -24,9 +24,7 @@ from typing import Protocol
 
 from gateway import logs
 from gateway.domain import Json
-from gateway.engines.embedding.frames import VECTOR
-from gateway.engines.embedding.model_file import MODEL_VERSION
-from gateway.engines.embedding.process import EmbeddingProcess, TextsFailed
+from gateway.engines.embedding.embedder import MODEL_VERSION, VECTOR, EmbeddingProcess, TextsFailed
 from gateway.engines.index.rows import MAX_TOKENS, PassageText
 from gateway.errors import GatewayError
 
@@ -72,7 +70,7 @@ class VectorStore(Protocol):
         ...
 
     async def store_vectors(self, rows: Sequence[tuple[PassageText, bytes | None]]) -> None:
-        """Stores vectors (`frames.VECTOR`); None for a text that cannot be embedded."""
+        """Stores vectors (`embedder.VECTOR`); None for a text that cannot be embedded."""
         ...
 
     async def nearest(self, vector: Sequence[float], owners: Sequence[str], count: int) -> list[tuple[int, float]]:

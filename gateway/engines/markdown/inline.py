@@ -10,6 +10,7 @@ from typing import Any
 
 from gateway.engines.fetch.urls import join
 from gateway.engines.html.head import PICTURES, picture_source
+from gateway.engines.html.tree import BLOCKS
 
 _BREAK = "\ufdd0"  # a line break, until blanks are collapsed; a code point that is no character of any text
 _OPEN = {"**": "\ufdd1", "*": "\ufdd3", "~~": "\ufdd5"}
@@ -136,19 +137,15 @@ def _mark_pair(out: list[str], parts: list[str], pair: tuple[int, int]) -> None:
         closes = not _is_word(after[:1])
     if not core.strip() or core[:1].isspace() or core[-1:].isspace() or not (opens and closes):
         return
+    if not parts[start + 1] and parts[start:end].count(parts[start + 2]) > 1:
+        return
     last = next((at for at in range(start - 1, -1, -1) if out[at]), 0)
-    if last % 2 and parts[last] in _CLOSE.values():  # two runs of one sign would be read as one run
-        if mark == "~~" or _is_word(after[:1]):
-            return
-        mark = mark if out[last][-1] == "_" else mark.replace("*", "_")
-    elif mark == "*" and not _is_word(before[-1:]) and not _is_word(after[:1]):
-        beside = (
-            parts[start - 1] or start == 1,
-            parts[start + 1],
-            parts[end - 1],
-            parts[end + 1] or end + 2 == len(parts),
-        )
-        mark = mark if all(beside) else "_"  # beside other marks
+    if last % 2 and (parts[last] in _CLOSE.values() or _is_word(after[:1])):  # its marks and these would be one run
+        return
+    if not parts[end - 1 if end - 1 > start + 1 else start + 1] and _is_word(after[:1]):
+        return
+    if not parts[end + 1] and end + 2 < len(parts) and (_is_word(before[-1:]) or parts[end + 2] in _OPEN.values()):
+        return
     out[start], out[end] = lead + mark, mark + trail
     out[start + 1] = out[start + 1][len(lead) :]
     out[end - 1] = out[end - 1][: len(out[end - 1]) - len(trail)]
@@ -209,6 +206,8 @@ class Inline:
             pieces.append(_BREAK)
         elif tag in PICTURES:
             pieces.append(self._image(element))
+        elif tag == "note":
+            pieces.append(self._note(element))
         elif tag == "math":
             pieces.append(self._formula(element))
         elif depth > MAX_DEPTH:
@@ -279,6 +278,11 @@ class Inline:
         marks, text = re.match(r"(#{1,6} )?(.*)", block, re.DOTALL).groups("")  # type: ignore[union-attr]
         return f"{marks}[{text}]({target})"
 
+    def _note(self, element: Any) -> str:
+        """The mark of a footnote, or what stands before its text."""
+        mark = f"[{element.text}]" if self._plain else f"[^{element.text}]"
+        return mark if element.get("define") is None else f"{mark} " if self._plain else f"{mark}: "
+
     def _formula(self, element: Any) -> str:
         """TeX between dollar signs; its characters are no marks."""
         tex = " ".join("".join(element.itertext()).split())
@@ -317,13 +321,3 @@ def _is_power(element: Any, pieces: list[str]) -> bool:
 def _is_whole_link(image: Any) -> bool:
     link = image.getparent()
     return link.tag == "a" and len(link) == 1 and not f"{link.text or ''}{image.tail or ''}".strip()
-
-
-BLOCKS = frozenset(
-    {
-        "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dir", "div", "dl", "dt",
-        "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup",
-        "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody",
-        "td", "tfoot", "th", "thead", "tr", "ul", "caption", "listing", "xmp", "frameset", "noframes", "option",
-    }
-)  # fmt: skip

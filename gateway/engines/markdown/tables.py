@@ -10,6 +10,7 @@ from gateway.engines.markdown.inline import CONTROLS, MAX_DEPTH
 _MAX_COLUMNS = 60
 """Columns of a table, and rows or columns of one cell: a forged span must not blow up the text. At half, calendars and
 matrices are cut; at double, a forged table of the same size costs four times as much."""
+_NESTED_CHARS = 300  # longest nested table beside a text in its cell
 _MAX_NESTED = 3  # tables inside cells that are written as rows
 _HEADINGS = ("h1", "h2", "h3")
 _LAYOUT_CHARS = 1500
@@ -43,7 +44,7 @@ def is_data(table: Any, rows: list[list[Any]]) -> bool:
     if not _is_wide(rows):
         return has_heads and len(rows) > 1
     for inner in table.iter("table", *_HEADINGS):
-        if inner is not table and not (has_heads and inner.tag == "table" and _alone_in_cell(inner) is not None):
+        if inner is not table and not (has_heads and inner.tag == "table" and _is_small(inner)):
             return False
     if has_heads:
         return True
@@ -51,6 +52,10 @@ def is_data(table: Any, rows: list[list[Any]]) -> bool:
     if programs and 2 * programs >= len(rows):
         return False
     return _are_short(rows)
+
+
+def _is_small(inner: Any) -> bool:
+    return _alone_in_cell(inner) is not None or text_size(inner) <= _NESTED_CHARS
 
 
 def _alone_in_cell(inner: Any) -> Any | None:

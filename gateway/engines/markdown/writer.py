@@ -12,14 +12,16 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.engines.html.tree import BLOCKS, PREFORMATTED
 from gateway.engines.markdown import tables
-from gateway.engines.markdown.inline import BLOCKS, MAX_DEPTH, Inline, InlineStyle, collapse
+from gateway.engines.markdown.inline import MAX_DEPTH, Inline, InlineStyle, collapse
 from gateway.engines.markdown.tables import code_text, language_of
 
 _LISTS = frozenset({"ul", "ol", "menu", "dir"})
 _HEADING = re.compile(r"^h[1-6]$")
 _BLOCK_START = re.compile(
-    r"^(?:#{1,6}(?=\s|$)|[-+](?=\s|$)|>|\d{1,9}[.)](?=\s|$)|[=-]+(?= *$)|~~~|\[(?=[^\]]{1,999}\]:)|[-|:](?=[-|: ]+$))",
+    r"^(?:#{1,6}(?=\s|$)|[-+](?=\s|$)|>|\d{1,9}[.)](?=\s|$)|[=-]+(?= *$)|~~~|\[(?=[^\]^][^\]]{0,999}\]:)|"
+    r"[-|:](?=[-|: ]+$))",
     re.MULTILINE,
 )
 _CLOSING_SIGNS = re.compile(r"(?<= )(#+)$")
@@ -93,7 +95,7 @@ class Writer:
         return text if self._plain else _BLOCK_START.sub(lambda mark: _guard(mark[0]), text)
 
     def _block(self, element: Any, tag: str, depth: int) -> list[str]:
-        if tag in ("pre", "listing", "xmp"):
+        if tag in PREFORMATTED:
             return self._code(element)
         if _HEADING.match(tag):
             return self._heading(element, int(tag[1]))

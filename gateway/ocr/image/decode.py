@@ -111,6 +111,7 @@ WORK_PIXELS = 3_600_000
 STRIP_WIDTH = 900
 # Longer shapes are refused: at STRIP_WIDTH they would have more than MAX_PIXELS (900 x 54,000 is 48.6 million).
 MAX_ASPECT = 60
+MIDDLE_GRAY = 127.5
 # EXIF 2.3, tag Orientation.
 ORIENTATION_TAG = 0x0112
 
@@ -159,7 +160,7 @@ def check_size(size: tuple[int, int], max_pixels: int = MAX_PIXELS) -> None:
 
 
 def decode_page(data: bytes, work_pixels: int = WORK_PIXELS) -> UprightImage:
-    """The page: upright, on white, reduced to `work_pixels` if larger. Raises InvalidRequest, EngineMissing."""
+    """The page: upright, on one ground, reduced to `work_pixels` if larger. Raises InvalidRequest, EngineMissing."""
     image = open_image(data)
     cv2, numpy = vision()
     turned = orientation(image) in (5, 6, 7, 8)
@@ -181,7 +182,7 @@ def decode_page(data: bytes, work_pixels: int = WORK_PIXELS) -> UprightImage:
 
 
 def upright_rgb(image: Any, scale: float = 1.0) -> Any:
-    """The first frame as a Pillow RGB image, upright, on white, reduced towards `scale` where that is cheap.
+    """The first frame as a Pillow RGB image, upright, on one ground, reduced towards `scale` where that is cheap.
 
     Raises InvalidRequest for damaged data.
     """
@@ -192,7 +193,7 @@ def upright_rgb(image: Any, scale: float = 1.0) -> Any:
                 # The decoder can halve a JPEG while it decodes: less time, a quarter of the memory.
                 image.draft("RGB", (math.ceil(image.size[0] * scale), math.ceil(image.size[1] * scale)))
             image.load()
-            return pillow().ops.exif_transpose(_on_white(image, max(1, int(1 / scale))))
+            return pillow().ops.exif_transpose(_on_ground(image, max(1, int(1 / scale))))
     except InvalidRequest:
         raise
     except Exception as error:
@@ -209,8 +210,17 @@ def orientation(image: Any) -> int:
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
-def _on_white(image: Any, reduction: int) -> Any:
-    """RGB on white; a picture to be reduced is reduced before it is converted, so that its copies are small."""
+def _is_light(image: Any) -> bool:
+    """Whether what is drawn on a transparent picture (RGBA) is lighter than middle gray on average."""
+    _, numpy = vision()
+    opacity = numpy.asarray(image.getchannel("A"), dtype=numpy.float32)
+    light = numpy.asarray(image.convert("L"), dtype=numpy.float32)
+    return float((light * opacity).sum()) > MIDDLE_GRAY * float(opacity.sum())
+
+
+def _on_ground(image: Any, reduction: int) -> Any:
+    """RGB, what is transparent on the ground that gives contrast: black for a light drawing, else white. A picture to
+    be reduced is reduced before it is converted, so that its copies are small."""
     exif = image.getexif()
     if image.mode in ("I;16", "I;16L", "I;16B", "I"):
         image = image.point(lambda value: value / 257).convert("L")
@@ -220,7 +230,7 @@ def _on_white(image: Any, reduction: int) -> Any:
     if reduction > 1:
         image = image.reduce(reduction)
     if see_through:
-        canvas = pillow().image.new("RGBA", image.size, "white")
+        canvas = pillow().image.new("RGBA", image.size, "black" if _is_light(image) else "white")
         canvas.alpha_composite(image)
         image = canvas
     image = image.convert("RGB")

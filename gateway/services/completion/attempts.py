@@ -305,7 +305,7 @@ class Target:
     options: UpstreamOptions
     weight: int = 1
     native: bool = False
-    first_event_wait_s: float = 25
+    first_event_wait_s: float = 8
     health: UpstreamHealth = field(default_factory=UpstreamHealth)
     budget: RetryBudget = field(default_factory=RetryBudget)
 
@@ -333,7 +333,7 @@ class ModelEntry:
     @property
     def first_event_wait_s(self) -> float:
         """The shortest wait among the upstreams, in seconds."""
-        return min((target.first_event_wait_s for target in self.targets), default=25)
+        return min((target.first_event_wait_s for target in self.targets), default=8)
 
     @property
     def has_tools(self) -> bool:
@@ -350,6 +350,11 @@ class Attempt:
     begun: bool = False
     caller: str = ""
 
+    @property
+    def maker(self) -> str:
+        """The name of its upstream in the states of messages (`wire.chat.kept`)."""
+        return f"{self.entry.name}/{self.target.upstream.name}"
+
     def begin(self) -> None:
         """Call when the first event is passed on: from here on no error is retried. The upstream counts as healthy."""
         self.begun = True
@@ -357,10 +362,14 @@ class Attempt:
 
 
 class Plan:
-    """The attempts of one request. `entries`: the requested model, then its fallbacks. See the module's tables."""
+    """The attempts of one request. `entries`: the requested model, then its fallbacks. `maker`: the upstream among
+    those of the first entry that is asked first. See the module's tables."""
 
-    def __init__(self, entries: Sequence[ModelEntry]) -> None:
+    def __init__(self, entries: Sequence[ModelEntry], maker: str = "") -> None:
         self._waiting = [Attempt(entry, target) for entry in entries for target in _in_order(entry.targets)]
+        if maker:
+            own = len(entries[0].targets)
+            self._waiting[:own] = sorted(self._waiting[:own], key=lambda attempt: attempt.maker != maker)
         self._made = 0
         self._retried = False
 

@@ -12,10 +12,9 @@ from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.service import MAX_IMAGES, CompletionService
 from gateway.wire.chat.answer import AnswerContext
-from gateway.wire.responses.native_answer import NativeStream, repair_response
-from gateway.wire.responses.native_request import image_parts, takes, to_native
+from gateway.wire.responses.native import NativeStream, image_parts, repair_response, takes, to_native
 from gateway.wire.responses.request import ChatRequest, to_chat
-from gateway.wire.responses.whole_answer import from_chat
+from gateway.wire.responses.stream import from_chat
 from gateway.wire.untrusted_json import count_in, table_in
 
 _ROUTE = "responses"

@@ -10,15 +10,18 @@ import hashlib
 import hmac
 import time
 import weakref
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
+from gateway.access.sealing import Sealer
 from gateway.domain import EventBatch, EventStream, Json, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.key_scrubber import scrub_keys
 from gateway.ports import ImageSource
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan, Target
+from gateway.services.completion.turns import SealedStates, Turn, TurnMemory
 from gateway.wire.chat.answer import AnswerContext, normalise_answer
+from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.chat.request import image_parts, is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat.stream import ChatStream, require_json
 from gateway.wire.image_header import media_type
@@ -191,6 +194,9 @@ class CompletionService:
 
     def __init__(self, models: Sequence[ModelEntry], *, images: ImageSource | None, user_key: bytes) -> None:
         self._images = images
+        self._memory = TurnMemory()
+        self.sealer: Callable[[], Sealer] | None = None
+        """Seals what clients carry; None: they carry nothing."""
         self.user_key = user_key
         self.models = tuple(models)
         self._by_name = {name: entry for entry in models for name in (entry.name, *entry.aliases)}
@@ -213,14 +219,17 @@ class CompletionService:
         """
         body = await self._with_images(body)
         started_s = time.perf_counter()
-        plan = self.plan(body["model"])
+        turn = Turn(self._memory, stats.key_id, body["messages"])
+        plan = self.plan(body["model"], turn.maker)
         while True:
             async with plan.attempt(stats) as attempt:
-                context = _context(body, attempt, stats, started_s)
+                context = _context(body, attempt, stats, started_s, turn)
                 is_checked = needs_json_check(body, attempt.target.options)
-                answer = await attempt.target.upstream.complete(self._sent(body, attempt, stats), stats)
+                answer = await attempt.target.upstream.complete(self._sent(body, attempt, stats, turn), stats)
                 answer = normalise_answer(answer, context)
                 break
+        stats.made = context.state_of(0)
+        turn.remember(context.states.values())
         count_usage(answer["usage"], stats)
         if is_checked:
             for choice in answer["choices"]:
@@ -235,12 +244,14 @@ class CompletionService:
         """
         body = await self._with_images(body)
         started_s = time.perf_counter()
-        plan = self.plan(body["model"])
+        turn = Turn(self._memory, stats.key_id, body["messages"])
+        plan = self.plan(body["model"], turn.maker)
         while True:
             async with plan.attempt(stats) as attempt:
-                context = _context(body, attempt, stats, started_s)
+                context = _context(body, attempt, stats, started_s, turn)
+                stats.made = context.state_of(0)
                 state = ChatStream(context, keep_text=needs_json_check(body, attempt.target.options))
-                stream = attempt.target.upstream.stream(self._sent(body, attempt, stats), stats)
+                stream = attempt.target.upstream.stream(self._sent(body, attempt, stats, turn), stats)
                 try:
                     async with aclosing(stream) as payloads:
                         async for batch in payloads:
@@ -260,6 +271,7 @@ class CompletionService:
                         if state.finished and not state.done and (trailing := await _trailing(payloads, state)):
                             yield trailing
                     ending = state.end()
+                    turn.remember(context.states.values())
                     attempt.begin()
                     yield ending
                 finally:
@@ -284,13 +296,20 @@ class CompletionService:
         self.resolve(body["model"])
         return await inline_images(body, self._images)
 
-    def _sent(self, body: Json, attempt: Attempt, stats: RequestStats) -> Json:
-        return to_upstream(body, attempt.target.options, user=self.hashed_user(body, stats))
+    def _sent(self, body: Json, attempt: Attempt, stats: RequestStats, turn: Turn) -> Json:
+        options = attempt.target.options
+        messages = turn.messages_for(attempt.maker, options.rules.thoughts)
+        return to_upstream({**body, "messages": messages}, options, user=self.hashed_user(body, stats))
 
-    def plan(self, name: str) -> Plan:
-        """The attempts for a model: its own upstreams, then those of its fallbacks. Raises ModelNotFound."""
+    def carrier(self, owner: str, stats: RequestStats) -> Carrier:
+        """Hands the states of this request's answer to its client, the key `owner`, and reads those that it has."""
+        return SealedStates(self.sealer, owner, stats) if self.sealer is not None else NO_CARRIER
+
+    def plan(self, name: str, maker: str = "") -> Plan:
+        """The attempts for a model: its own upstreams, then those of its fallbacks. The upstream `maker` is asked
+        first: it has made what only it understands of the conversation. Raises ModelNotFound."""
         entry = self.resolve(name)
-        return Plan([entry, *(self.resolve(other) for other in entry.fallback)])
+        return Plan([entry, *(self.resolve(other) for other in entry.fallback)], maker)
 
 
 class OwnModel:
@@ -332,7 +351,7 @@ async def _trailing(payloads: AsyncGenerator[list[bytes], None], state: ChatStre
     return events
 
 
-def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float) -> AnswerContext:
+def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float, turn: Turn) -> AnswerContext:
     return AnswerContext(
         model=attempt.entry.name,
         provider=attempt.target.upstream.name,
@@ -344,6 +363,8 @@ def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float
         request=body,
         fingerprint=attempt.target.options.fingerprint,
         warnings=stats.warnings,
+        made_by=attempt.maker,
+        ids=turn.ids,
     )
 
 

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from yarl import URL
 
 from gateway.domain import Json, SearchRequest
-from gateway.engines.answer.invisible import strip_steps
+from gateway.engines.answer.text import strip_steps
 from gateway.resilience.slices import Steps
-from gateway.wire.text_slots import each_text_slot
+from gateway.wire.text_walk import each_text_slot
 
 _QUOTED = re.compile(r'"([^"]{1,200})"')
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)", re.ASCII)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.answer.shorten import is_slow_to_cut, shorten
+from gateway.engines.answer.excerpt import is_slow_to_cut, shorten
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.resilience.single_flight import SingleFlight
 from gateway.shared_state.port import Entries, Entry, StateDown

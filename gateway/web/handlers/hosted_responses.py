@@ -18,10 +18,11 @@ from gateway.services.hosted_tools.web_search import SearchOptions, of_tool, wit
 from gateway.web.context import RequestContext
 from gateway.web.handlers.hosted_search import HostedMcp, HostedRequest, HostedSearch, McpConversation
 from gateway.wire.hosted_answer import HostedEvent
-from gateway.wire.responses.hosted_request import WEB_SEARCH, SearchWish, loop_body, search_wish
 from gateway.wire.responses.hosted_stream import HostedItems, WebSearchItems
-from gateway.wire.responses.mcp_items import McpApprovalItems, McpCallItems, McpListItems
-from gateway.wire.responses.mcp_request import (
+from gateway.wire.responses.mcp import (
+    McpApprovalItems,
+    McpCallItems,
+    McpListItems,
     McpWish,
     approved_calls,
     demands_any_call,
@@ -30,6 +31,7 @@ from gateway.wire.responses.mcp_request import (
     replayed,
 )
 from gateway.wire.responses.request import ChatRequest, to_chat
+from gateway.wire.responses.tools import WEB_SEARCH, SearchWish, loop_body, search_wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class HostedResponses:
         )
         hosted = {"mcp", search.tool["type"]} if search is not None else {"mcp"}
         try:
-            chat = to_chat({**body, "input": recent}, past, hosted)
+            chat = to_chat({**body, "input": recent}, past, hosted, self._search.carrier(context))
         except InvalidRequest:
             to_chat(body, earlier, hosted)  # names the item by its place in what the caller sent
             raise

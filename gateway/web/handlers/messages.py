@@ -24,8 +24,8 @@ from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.json_body import JsonBody
 from gateway.wire.messages.object import token_estimate
 from gateway.wire.messages.request import to_chat
-from gateway.wire.messages.search import WebWish, item_id, open_calls, web_wish
 from gateway.wire.messages.stream import MessageStream
+from gateway.wire.messages.tools import WebWish, item_id, open_calls, web_wish
 
 _CALL_AND_OUTPUT = 2
 """Items that a remembered call is recalled as."""
@@ -66,8 +66,9 @@ class MessagesHandler:
         wish = web_wish(body)
         if wish is not None:
             return await self._search(context, entry, wish)
-        chat, stats = to_chat(body, MAX_IMAGES), context.stats
-        stream = MessageStream(body, token_estimate(chat))
+        stats, carrier = context.stats, self._completions.carrier(context.caller.key_id, context.stats)
+        chat = to_chat(body, MAX_IMAGES, carrier=carrier)
+        stream = MessageStream(body, token_estimate(chat), carrier)
         if body.get("stream"):
             return self._streamed(context, entry, stream, stream.run(self._completions.stream(chat, stats)))
         started_s = time.perf_counter()
@@ -80,8 +81,9 @@ class MessagesHandler:
         self._hosted.require_scope(context.caller, wish.tools[0][1])
         options = of_messages(wish.search, wish.fetch, fetches_first=wish.forced == "web_fetch")
         recalled = self._recalled(owner, body["messages"], sources)
-        chat = to_chat(body, MAX_IMAGES, recalled)
-        stream = MessageStream({**body, "model": entry.name}, token_estimate(chat))
+        carrier = self._completions.carrier(owner, context.stats)
+        chat = to_chat(body, MAX_IMAGES, recalled, carrier)
+        stream = MessageStream({**body, "model": entry.name}, token_estimate(chat), carrier)
         loop = LoopRequest(chat, WebSearchTool.kind if wish.forced else "", wish.max_uses)
         is_allowed = (body.get("tool_choice") or {}).get("type") != "none"
         events = self._hosted.answer(context, entry, HostedRequest(loop, options if is_allowed else None, sources))

@@ -20,7 +20,7 @@ from gateway.sanitize.restoring import Placeholders, Restorer, addresses_of, ask
 from gateway.texts import TextSlot, TextUnit
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.replies import EventReply, JsonReply
-from gateway.wire.sanitizer_report import merged_reports, report_of
+from gateway.wire.dialect import merged_reports, report_of
 
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 """`unavailable` when the guardrail failed and the policy let the text go on. For a stream: on its request alone."""

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.check import check_service
-from gateway.cli.service_environment import service_environment, service_unit
-from gateway.cli.unit_files import read_unit
+from gateway.cli.unit_files import read_unit, service_environment, service_unit
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.answer.foreign_stems import MARK
+from gateway.engines.answer.text import MARK
 from gateway.engines.index import candidates
 from gateway.engines.index import query as query_module
 from gateway.engines.index.query import IndexQuery, is_english, query_terms

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from gateway.domain import Progress, SearchRequest, WebCall
-from gateway.engines.embedding.model_file import MODEL_VERSION
-from gateway.engines.embedding.process import EmbeddingProcess
+from gateway.engines.embedding.embedder import MODEL_VERSION, EmbeddingProcess
 from gateway.engines.index.port import Index, copy_pages
 from gateway.engines.index.postgres_connections import IndexUnavailable, Times
 from gateway.engines.index.postgres_index import PostgresIndex

@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from gateway.domain import Json, SearchRequest, WebCall
-from gateway.engines.answer.passages import Passage
+from gateway.engines.answer.sections import Passage
 from gateway.engines.index.port import Index
 from gateway.engines.index.query import IndexHit
 from gateway.engines.index.search_provider import _READ_CHARS, LocalSearch, _joined

@@ -13,8 +13,8 @@ from gateway.engines.markdown.writer import Writer, WriterOptions
 _READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 _WORDS = (
     "clock", "bell", "*", "_", "a_b", "2*3", "`", "<b>", "[x]", "(y)", "#", "1.", "-", "+", "|", "~~", "\\", "&amp;",
-    "“quoted”", "snake_case_name", "!", "note:", "x.", "…", "塔", "**", "](z)", "=", "---", ">", "12)", "![a]", "\\*",
-    "__init__", "$5", "é",
+    "“quoted”", "snake_case_name", "!", "note:", "x.", "…", "塔", "**", "](z)", "=", "---",
+    ">", "12)", "![a]", "\\*", "__init__", "$5", "é",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
 from gateway.services.hosted_tools.mcp_tool import McpGrant, McpTool, OwnTools
 from gateway.wire.hosted_answer import AnswerEnd, CallPhase, HostedCall
-from gateway.wire.responses.mcp_request import ApprovalRule, ApprovedCall
+from gateway.wire.responses.mcp import ApprovalRule, ApprovedCall
 from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, calls_of, play, text_of
 
 LOOK: Json = {"name": "look", "description": "Looks.\u200b", "inputSchema": {"type": "object"}}

@@ -3,8 +3,7 @@
 import pytest
 
 from gateway.domain import Json
-from gateway.engines.documents.parse_pool import ParsePool
-from gateway.engines.documents.shortening import shorten_in
+from gateway.engines.documents.parse_pool import ParsePool, shorten_in
 from gateway.services.websearch.results import ResultCutter, fit
 
 pytestmark = pytest.mark.slow  # a parse process for each test

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from gateway.domain import ExtractRequest, Json, SearchRequest, WebCall
-from gateway.engines.answer.shorten import shorten
+from gateway.engines.answer.excerpt import shorten
 from gateway.errors import InvalidRequest, UpstreamUnavailable
 from gateway.ports import SearchProvider
 from gateway.services.websearch.filters import on_domain, published

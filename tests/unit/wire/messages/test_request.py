@@ -6,12 +6,10 @@ import pytest
 
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError, InvalidRequest, Overloaded, RateLimited, UpstreamError, UpstreamRefused
-from gateway.wire.messages.client_tools import CLIENT_TOOLS
-from gateway.wire.messages.errors import error_object
+from gateway.wire.messages.object import error_object
 from gateway.wire.messages.request import to_chat
-from gateway.wire.messages.search import block_id, open_calls, web_wish
 from gateway.wire.messages.stream import MessageStream
-from gateway.wire.messages.tools import forced_kind
+from gateway.wire.messages.tools import CLIENT_TOOLS, block_id, forced_kind, open_calls, web_wish
 
 PIXEL: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 USE: Json = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}}
