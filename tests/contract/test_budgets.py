@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 
 BUDGETS = {
     "access": 1330,
-    "app": 835,
+    "app": 847,
     "bench": 8875,
     "child": 432,
     "cli": 2246,
@@ -27,17 +27,17 @@ BUDGETS = {
     "geometry": 1033,
     "mcp": 1141,
     "ocr": 4801,
-    "providers": 1871,
+    "providers": 1947,
     "resilience": 436,
     "runtime": 1340,
     "sanitize": 6310,
     "schemas": 238,
-    "services": 3354,
+    "services": 3388,
     "shared_state": 1101,
     "tests": 45286,
-    "top": 715,
-    "web": 3568,
-    "wire": 6208,
+    "top": 717,
+    "web": 3572,
+    "wire": 6384,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
