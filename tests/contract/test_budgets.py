@@ -15,12 +15,12 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1330,
-    "app": 847,
+    "access": 1344,
+    "app": 962,
     "bench": 8827,
     "child": 432,
-    "cli": 2335,
-    "config": 710,
+    "cli": 2351,
+    "config": 727,
     "console": 0,
     "embedded": 349,
     "engines": 17186,
@@ -28,16 +28,16 @@ BUDGETS = {
     "mcp": 1141,
     "ocr": 4801,
     "providers": 1947,
-    "resilience": 436,
-    "runtime": 1344,
+    "resilience": 438,
+    "runtime": 1384,
     "sanitize": 6522,
-    "schemas": 238,
-    "services": 3388,
-    "shared_state": 1115,
+    "schemas": 240,
+    "services": 4200,
+    "shared_state": 1168,
     "tests": 45632,
-    "top": 717,
-    "web": 3558,
-    "wire": 6384,
+    "top": 723,
+    "web": 4500,
+    "wire": 6493,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
