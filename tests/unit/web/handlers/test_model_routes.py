@@ -68,9 +68,9 @@ async def test_the_items_of_a_response_come_in_pages(session: aiohttp.ClientSess
     _, made = await sent(session, "/v1/responses", {"input": items})
     path = f"/v1/responses/{made['id']}/input_items"
     _, page = await got(session, f"{path}?limit=2&order=asc")
-    assert [each["content"] for each in page["data"]] == ["question 0", "question 1"] and page["has_more"]
+    assert [each["content"][0]["text"] for each in page["data"]] == ["question 0", "question 1"] and page["has_more"]
     _, rest = await got(session, f"{path}?order=asc&after={page['last_id']}")
-    assert [each["content"] for each in rest["data"]] == ["question 2"] and not rest["has_more"]
+    assert [each["content"][0]["text"] for each in rest["data"]] == ["question 2"] and not rest["has_more"]
     _, newest = await got(session, path)
     assert newest["first_id"] == rest["last_id"] and len(newest["data"]) == 3
     _, past = await got(session, f"{path}?after={newest['last_id']}")

@@ -16,7 +16,7 @@ from gateway import schemas
 from gateway.errors import InvalidRequest
 from gateway.wire.chat.request import UpstreamOptions
 from gateway.wire.responses.native import to_native
-from gateway.wire.responses.request import refuse_unkept, to_chat
+from gateway.wire.responses.request import to_chat
 
 USER: dict[str, Any] = {"role": "user", "content": "hi"}
 PNG = "data:image/png;base64,AAAA"
@@ -78,11 +78,17 @@ FIELDS = {
     "translated": {
         "input", "instructions", "max_output_tokens", "text", "tools", "tool_choice", "reasoning", "stream_options",
     },
-    "kept by the gateway": {"previous_response_id", "store", "metadata", "include", "truncation", "max_tool_calls"},
-    "as it is": {"model", "temperature", "top_p", "user", "parallel_tool_calls"},
-    "refused": {"background", "conversation", "prompt"},
+    "kept by the gateway": {
+        "previous_response_id", "store", "metadata", "include", "truncation", "max_tool_calls", "background",
+        "conversation",
+    },
+    "as it is": {
+        "model", "temperature", "top_p", "user", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention",
+        "prompt_cache_options",
+    },
+    "refused": {"prompt"},
     "not for chat": {
-        "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "safety_identifier", "service_tier",
+        "safety_identifier", "service_tier",
         "top_logprobs", "context_management", "access_programs", "image", "moderation",
     },
 }  # fmt: skip
@@ -170,6 +176,3 @@ def test_a_field_for_state_that_is_not_kept_is_refused_by_name(field: str) -> No
     with pytest.raises(InvalidRequest) as caught:
         to_chat(body, [])
     assert caught.value.param == field
-    if field != "prompt":  # a native upstream has the operator's own prompts
-        with pytest.raises(InvalidRequest):
-            refuse_unkept(body)
