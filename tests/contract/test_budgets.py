@@ -36,8 +36,8 @@ BUDGETS = {
     "shared_state": 1101,
     "tests": 45286,
     "top": 717,
-    "web": 3572,
-    "wire": 6384,
+    "web": 3576,
+    "wire": 6404,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -17,6 +17,7 @@ from gateway.services.hosted_tools.mcp_tool import McpTool
 from gateway.services.hosted_tools.web_search import SearchOptions, of_tool, with_defaults
 from gateway.web.context import RequestContext
 from gateway.web.handlers.hosted_search import HostedMcp, HostedRequest, HostedSearch, McpConversation
+from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import HostedEvent
 from gateway.wire.responses.hosted_stream import HostedItems, WebSearchItems
 from gateway.wire.responses.mcp import (
@@ -73,7 +74,12 @@ class HostedResponses:
         return HostedWishes(search, options, mcp, may_pass=self._search.passes_native and not mcp)
 
     def answer(
-        self, context: RequestContext, entry: ModelEntry, earlier: list[Json], wishes: HostedWishes
+        self,
+        context: RequestContext,
+        entry: ModelEntry,
+        earlier: list[Json],
+        wishes: HostedWishes,
+        carrier: Carrier = NO_CARRIER,
     ) -> HostedAnswer:
         """The answer to a request whose history is `earlier`; fills in the defaults of its search tool.
         Raises InvalidRequest; its events raise GatewayError."""
@@ -86,7 +92,7 @@ class HostedResponses:
         )
         hosted = {"mcp", search.tool["type"]} if search is not None else {"mcp"}
         try:
-            chat = to_chat({**body, "input": recent}, past, hosted, self._search.carrier(context))
+            chat = to_chat({**body, "input": recent}, past, hosted, carrier)
         except InvalidRequest:
             to_chat(body, earlier, hosted)  # names the item by its place in what the caller sent
             raise

@@ -121,10 +121,11 @@ class ResponsesHandler:
         assert self._hosted is not None
         body, stats, started_s = context.body, context.stats, time.perf_counter()
         storing = self._storing(context, earlier)
-        answer = self._hosted.answer(context, entry, earlier, wishes)
+        carrier = self._completions.carrier(context.caller.key_id, stats)
+        answer = self._hosted.answer(context, entry, earlier, wishes, carrier)
         headers = _warning_headers(answer.chat.dropped)
         stream = HostedStream(body, storing.put, answer.chat.names, model=entry.name, kinds=answer.kinds)
-        stream.carrier = self._completions.carrier(context.caller.key_id, context.stats)
+        stream.carrier = carrier
         if body.get("stream"):
             return _streamed(stream, storing.stored(stream.run_hosted(answer.events)), entry, stats, headers)
         response = await stream.whole(answer.events)
