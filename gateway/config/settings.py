@@ -69,6 +69,7 @@ class Server:
     backlog: int = 1024
     max_in_flight: int = 1024
     allowed_origins: tuple[str, ...] = ()
+    local_origins: bool = False
     trusted_proxies: tuple[str, ...] = ()
     tls: Tls | None = None
 

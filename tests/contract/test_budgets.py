@@ -16,11 +16,11 @@ from tests.support.paths import ROOT
 
 BUDGETS = {
     "access": 1330,
-    "app": 847,
+    "app": 848,
     "bench": 8875,
     "child": 432,
     "cli": 2246,
-    "config": 682,
+    "config": 683,
     "console": 0,
     "embedded": 349,
     "engines": 17135,
@@ -36,7 +36,7 @@ BUDGETS = {
     "shared_state": 1101,
     "tests": 45286,
     "top": 717,
-    "web": 3576,
+    "web": 3580,
     "wire": 6404,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
