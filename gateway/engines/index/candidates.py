@@ -137,6 +137,10 @@ class RankedPage:
     rank: float = 0.0
     cosine: float = 0.0
 
+    def order(self) -> tuple[float, float, int]:
+        """A sort key, best first; pages of one rank by their best passages."""
+        return -self.rank, -max((each.score for each in self.passages), default=0.0), self.row
+
     def strength(self, size: int = COUNTED_PASSAGES) -> float:
         """The score of the best passage and a share of the next ones. `size`: the number of the page's passages; a page
         that has no next ones is taken to have such of half the score."""

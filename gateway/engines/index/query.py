@@ -61,7 +61,8 @@ class IndexHit:
     """A found page. `score` is absolute, 0 to 1; below 0.3 the page most likely does not answer the query.
 
     `passages` are the best of the page, best first, as slices of `content`. `respelt`: misspelt words of the query and
-    the words that were looked up instead, the same for all pages of an answer.
+    the words that were looked up instead, the same for all pages of an answer. `others`: further addresses with
+    the same title and text.
     """
 
     url: str
@@ -72,6 +73,7 @@ class IndexHit:
     favicon: str | None
     passages: tuple[Passage, ...] = ()
     respelt: tuple[tuple[str, str], ...] = ()
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

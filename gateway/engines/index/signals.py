@@ -196,7 +196,7 @@ def by_length(reader: IndexReader, pages: list[RankedPage], text: str) -> list[R
     counts = reader.passage_counts([page.row for page in best])
     for page in best:
         page.rank /= 1 + _MESSAGES_SHARE * math.log2(max(counts.get(page.row, 1) / _LONG_PAGE, 1.0))
-    return sorted(best, key=lambda page: -page.rank) + pages[_MESSAGES_PAGES:]
+    return sorted(best, key=RankedPage.order) + pages[_MESSAGES_PAGES:]
 
 
 _COVERAGE_SHARE = 1.0
@@ -258,7 +258,7 @@ def by_coverage(reader: IndexReader, pages: list[RankedPage], text: str, weights
         held = f"{title} {headings} {body}"
         first[row].rank *= 1 + share * coverage(held, weights)
         first[row].rank *= 1 + share * _RUN_SHARE * heaviest_run(words, of_words, comparable(held))
-    return sorted(pages[:_COVERAGE_PAGES], key=lambda page: -page.rank) + pages[_COVERAGE_PAGES:]
+    return sorted(pages[:_COVERAGE_PAGES], key=RankedPage.order) + pages[_COVERAGE_PAGES:]
 
 
 def heaviest_run(words: Sequence[str], weights: Sequence[float], text: str) -> float:
@@ -321,7 +321,7 @@ def by_definition(reader: IndexReader, pages: list[RankedPage], text: str) -> li
         if first := defining.get(page.row):
             page.rank *= 1 + _DEFINITIONS_SHARE
             page.passages = sorted(page.passages, key=partial(_is_other, first))
-    return sorted(best, key=lambda page: -page.rank) + pages[_DEFINITIONS_PAGES:]
+    return sorted(best, key=RankedPage.order) + pages[_DEFINITIONS_PAGES:]
 
 
 def defines(name: str, headings: str, body: str) -> bool:
@@ -401,7 +401,7 @@ def by_page_words(
     most = max(held)
     for page, each in zip(best, held, strict=True):
         page.rank *= 1 + share * each / most if most else 1
-    return sorted(best, key=lambda page: -page.rank) + pages[_PAGE_WORDS_PAGES:]
+    return sorted(best, key=RankedPage.order) + pages[_PAGE_WORDS_PAGES:]
 
 
 def _held(stored: StoredPages, row: int, weights: Mapping[str, float]) -> float:

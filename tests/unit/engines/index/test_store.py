@@ -27,7 +27,7 @@ def crowd(path: Path, pages: int) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute(
             f"{numbers} pages (id, url, owner, host, title, fetched_at, hash, content, is_cut)"
-            " SELECT i, 'https://b.test/' || i, 'many', 'b.test', 't', ?, '', ?, 1 FROM n",
+            " SELECT i, 'https://b.test/' || i, 'many', 'b.test', 't' || i, ?, '', ?, 1 FROM n",
             (pages, time.time(), zlib.compress(TEXT.encode())),
         )
         connection.execute(
