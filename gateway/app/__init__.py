@@ -155,6 +155,7 @@ def _server_state(
         metrics=metrics,
         recorder=Recorder(metrics, shared.usage, *((shared.records, shared.history) if config.ops.port else ())),
         allowed_origins=frozenset(config.server.allowed_origins),
+        local_origins=config.server.local_origins,
         body_timeout_s=config.server.body_timeout_s,
         json_limits=JsonLimits(config.server.max_text_bytes, config.server.max_json_values),
         address_of=client_address(config.server.trusted_proxies),

@@ -71,6 +71,7 @@ class Server:
     websocket: bool = True
     websocket_per_key: int = 64
     allowed_origins: tuple[str, ...] = ()
+    local_origins: bool = False
     trusted_proxies: tuple[str, ...] = ()
     tls: Tls | None = None
 

@@ -100,6 +100,7 @@ class ServerState:
     masking_maps: MaskingMaps | None = None
     notes: Callable[[], list[str]] = list
     allowed_origins: frozenset[str] = frozenset()
+    local_origins: bool = False
     origin_is_checked: bool = False
     body_timeout_s: float = 30.0
     json_limits: JsonLimits = field(default_factory=JsonLimits)

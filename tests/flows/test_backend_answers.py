@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ask, toml
+from tests.support.asking import OFF, ask, toml
 from tests.support.backends import call
 from tests.support.gateways import StartGateway
 from tests.support.talks import Talk
@@ -213,3 +213,21 @@ async def test_a_list_of_models_is_in_the_form_of_its_reader(start_gateway: Star
             rest = await answer.json()
     assert [model["id"] for model in page["data"] + rest["data"]] == ["SvcLLM", "assistant"]
     assert (page["has_more"], rest["has_more"]) == (True, False)
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+async def test_pages_of_this_machine_are_refused_at_the_preflight_with_a_hint_or_allowed_whole(
+    start_gateway: StartGateway, allowed: bool
+) -> None:
+    server = await start_gateway(f"[server]\nbase_path = ''\nlocal_origins = {str(allowed).lower()}\n" + OFF)
+    origin = {"Origin": "http://localhost:6274", "Access-Control-Request-Method": "POST"}
+    async with (
+        asyncio.timeout(10),
+        aiohttp.ClientSession() as session,
+        session.options(server.url + "/v1/responses", headers=origin) as answer,
+    ):
+        told = await answer.text()
+    if allowed:
+        assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (204, "http://localhost:6274")
+    else:
+        assert answer.status == 403 and "server.local_origins" in told

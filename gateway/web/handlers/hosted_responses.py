@@ -18,6 +18,7 @@ from gateway.services.hosted_tools.tool_search import ToolSearch
 from gateway.services.hosted_tools.web_search import SearchOptions, of_tool, with_defaults
 from gateway.web.context import RequestContext
 from gateway.web.handlers.hosted_search import HostedMcp, HostedRequest, HostedSearch, McpConversation
+from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import HostedEvent
 from gateway.wire.responses.hosted_stream import HostedItems, ToolSearchItems, WebSearchItems
 from gateway.wire.responses.mcp import (
@@ -78,7 +79,14 @@ class HostedResponses:
         return HostedWishes(search, options, mcp, may_pass, searches_tools)
 
     def answer(
-        self, context: RequestContext, entry: ModelEntry, earlier: list[Json], wishes: HostedWishes, first: int = 0
+        self,
+        context: RequestContext,
+        entry: ModelEntry,
+        earlier: list[Json],
+        wishes: HostedWishes,
+        carrier: Carrier = NO_CARRIER,
+        *,
+        first: int = 0,
     ) -> HostedAnswer:
         """The answer to a request whose history is `earlier`; fills in the defaults of its search tool. `first`: as in
         `to_chat`.
@@ -94,7 +102,6 @@ class HostedResponses:
         if wishes.finds_tools:
             hosted.add("tool_search")
         try:
-            carrier = self._search.carrier(context)
             chat = to_chat({**body, "input": recent}, past, hosted, carrier, first=first)
         except InvalidRequest:
             to_chat(body, earlier, hosted, first=first)  # names the item by its place in what the caller sent

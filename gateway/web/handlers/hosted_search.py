@@ -34,7 +34,6 @@ from gateway.services.hosted_tools.web_search import (
 )
 from gateway.web.context import RequestContext
 from gateway.web.middleware.sanitize import clean_tool_texts
-from gateway.wire.chat.kept import Carrier
 from gateway.wire.hosted_answer import CallPhase, HostedEvent
 from gateway.wire.responses.mcp import ApprovalRule, ApprovedCall, McpWish, refuse_unserved
 
@@ -81,10 +80,6 @@ class HostedSearch:
         if WEB_SEARCH_SCOPE not in caller.scopes:
             message = f"this key may not search the web; it needs the scope '{WEB_SEARCH_SCOPE}'"
             raise Forbidden(message, param=param)
-
-    def carrier(self, context: RequestContext) -> Carrier:
-        """See `CompletionService.carrier`."""
-        return self._completions.carrier(context.caller.key_id, context.stats)
 
     def recall(self, owner: str, items: Sequence[Json], sources: Sources) -> list[Json]:
         """See `CallMemory.recall`."""

@@ -217,7 +217,7 @@ class ResponsesHandler:
         if turn.wishes is not None:
             assert self._hosted is not None
             hosted = turn.hosted = self._hosted.answer(
-                turn.context, turn.entry, continued.earlier, turn.wishes, continued.first
+                turn.context, turn.entry, continued.earlier, turn.wishes, carrier, first=continued.first
             )
             names = hosted.chat.names
             if turn.stream is None:

@@ -17,6 +17,7 @@ from gateway.domain import Caller
 from gateway.errors import Forbidden, InvalidRequest, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
 from gateway.web.context import CONTEXT
 from gateway.web.middleware.errors import from_http_exception
+from gateway.web.state import ServerState
 
 # The rules for browser origins: which pages may call, what a preflight is answered, which pages may read answers.
 #
@@ -57,13 +58,20 @@ def check_origin(request: web.Request, origin: str) -> None:
     server = request[CONTEXT].server
     if server.origin_is_checked or origin in server.allowed_origins:
         return
+    if not _is_local(origin) or (is_preflight(request) and not may_read(server, origin)):
+        hint = "set server.local_origins" if _is_local(origin) else "list it under server.allowed_origins"
+        raise Forbidden(f"this Origin is not allowed; the operator can {hint}", code="origin_not_allowed")
+
+
+def _is_local(origin: str) -> bool:
     scheme, separator, rest = origin.partition("://")
     host = rest.rpartition(":")[0] if rest.rpartition(":")[2].isdigit() else rest
-    if not (separator and scheme in ("http", "https") and host in _LOCAL_HOSTS):
-        raise Forbidden(
-            "this Origin is not allowed; the operator can list it under server.allowed_origins",
-            code="origin_not_allowed",
-        )
+    return bool(separator) and scheme in ("http", "https") and host in _LOCAL_HOSTS
+
+
+def may_read(server: ServerState, origin: str) -> bool:
+    """Whether pages of an origin may read answers: it is listed, or this machine's own where these are allowed."""
+    return origin in server.allowed_origins or (server.local_origins and _is_local(origin))
 
 
 def is_preflight(request: web.Request) -> bool:
@@ -90,9 +98,9 @@ def preflight_reply(request: web.Request) -> web.Response:
 
 
 def allow_reading(request: web.Request, reply: web.StreamResponse) -> None:
-    """Let a listed page read the answer to a request that has an Origin. Local origins are not listed by themselves."""
+    """Let a page that may read answers read this one, which is of a request with an Origin."""
     origin = request.headers[hdrs.ORIGIN]
-    if origin in request[CONTEXT].server.allowed_origins:
+    if may_read(request[CONTEXT].server, origin):
         reply.headers["Access-Control-Allow-Origin"] = origin
         reply.headers["Access-Control-Expose-Headers"] = _READABLE_HEADERS
         reply.headers["Vary"] = "Origin"

@@ -8,8 +8,9 @@ event is `error`; there is no `message_stop` then.
 
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
+from types import MappingProxyType
 from typing import TypeAlias
 
 import orjson
@@ -23,7 +24,7 @@ from gateway.wire.hosted_answer import CallPhase, ClientCall, HostedEvent, Reaso
 from gateway.wire.messages import object as objects
 from gateway.wire.messages.object import error_object, new_id
 from gateway.wire.messages.request import thinking_display
-from gateway.wire.messages.tools import call_blocks, citations_of, named_block
+from gateway.wire.messages.tools import call_blocks, citations_of, long_names, named_block
 
 # --- blocks ---
 # The content blocks of an answer under construction, and the stream events of each step.
@@ -57,7 +58,10 @@ class Blocks:
     `broken_call`: the arguments of some call are not a JSON object; its `input` is empty then.
     """
 
-    def __init__(self, display: str | None, carrier: Carrier = NO_CARRIER) -> None:
+    def __init__(
+        self, display: str | None, carrier: Carrier = NO_CARRIER, long_names: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self._long_names = long_names
         self._display = display
         self._carrier = carrier
         self.is_whole = False
@@ -159,7 +163,12 @@ class Blocks:
         if isinstance(key, int):
             self._arguments = JsonEnd(keeps_text=self.is_whole)
             name = (piece.get("function") or {}).get("name") or ""
-            made = {"type": "tool_use", "id": piece.get("id") or new_id("toolu"), **named_block(name), "input": {}}
+            made = {
+                "type": "tool_use",
+                "id": piece.get("id") or new_id("toolu"),
+                **named_block(self._long_names.get(name, name)),
+                "input": {},
+            }
             block = {**call_extras(piece), **made}
         elif key == "thinking":
             block = {"type": "thinking", "thinking": "", "signature": ""}
@@ -236,7 +245,7 @@ class MessageStream:
         self._stops: list[str] = body.get("stop_sequences") or []
         self.message = objects.new_message(body["model"])
         self.message["usage"] |= {"input_tokens": input_tokens, "output_tokens": 1}
-        self.blocks = Blocks(thinking_display(body), carrier)
+        self.blocks = Blocks(thinking_display(body), carrier, long_names(body))
         self._is_open = False
         self._is_refused = False
         self._finish_reason: str | None = None

@@ -3,6 +3,8 @@
 Source: Anthropic API reference (Messages, tool search, web search tool), read 2026-11-22.
 """
 
+import hashlib
+import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -137,7 +139,22 @@ def call_name(block: Json) -> str:
     """The function's name of a call's block: `{name: "left_click", toolset_name: "computer"}` is
     `computer__left_click`."""
     toolset = block.get("toolset_name")
-    return f"{toolset}__{block['name']}" if isinstance(toolset, str) and toolset else str(block["name"])
+    return short_name(f"{toolset}__{block['name']}" if isinstance(toolset, str) and toolset else str(block["name"]))
+
+
+def short_name(name: str) -> str:
+    """A tool's name as chat takes it: at most 64 letters, digits, `_` and `-` (OpenAI API reference). One that is
+    longer, or has others, is cut and ends in a digest: `mcp__a_very_long_server__…_1f0c2d3e`."""
+    if len(name) <= _MAX_NAME_CHARS and _NOT_TAKEN.search(name) is None:
+        return name
+    digest = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:8]
+    return f"{_NOT_TAKEN.sub('_', name)[: _MAX_NAME_CHARS - 9]}_{digest}"
+
+
+def long_names(body: Json) -> dict[str, str]:
+    """The names of a request's tools by those that chat has for them, where they differ."""
+    names = [str(tool["name"]) for tool in body.get("tools") or () if isinstance(tool, dict) and tool.get("name")]
+    return {short: name for name in names if (short := short_name(name)) != name}
 
 
 def named_block(name: str) -> Json:
@@ -158,6 +175,7 @@ def described(tool: Json) -> Json | None:
     return {**tool, "description": kind.description, "input_schema": schema}
 
 
+_MAX_NAME_CHARS, _NOT_TAKEN = 64, re.compile(r"[^A-Za-z0-9_-]")
 _HOSTED = ("web_search", "web_fetch")
 """The service's own tools that the gateway runs. Their types are these words and a date."""
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
@@ -245,7 +263,7 @@ def left_out(body: Json) -> list[str]:
 
 def chat_tool(tool: Json) -> Json:
     """`{type: "function", function: {name, description?, parameters, strict?}}`."""
-    function: Json = {"name": tool["name"]}
+    function: Json = {"name": short_name(tool["name"])}
     if isinstance(tool.get("description"), str):
         function["description"] = tool["description"]
     schema = tool.get("input_schema")
@@ -273,7 +291,7 @@ def set_choice(chat: Json, choice: Any, names: Container[object]) -> None:
             raise InvalidRequest(
                 "tool_choice.name: is not the name of a tool of this request", param="tool_choice.name"
             )
-        chat["tool_choice"] = {"type": "function", "function": {"name": name}}
+        chat["tool_choice"] = {"type": "function", "function": {"name": short_name(str(name))}}
     elif kind in _CHOICES:
         chat["tool_choice"] = _CHOICES[kind]
     else:

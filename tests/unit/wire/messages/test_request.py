@@ -9,7 +9,7 @@ from gateway.errors import GatewayError, InvalidRequest, Overloaded, RateLimited
 from gateway.wire.messages.object import error_object
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import MessageStream
-from gateway.wire.messages.tools import block_id, forced_kind, left_out, named_block, open_calls, web_wish
+from gateway.wire.messages.tools import block_id, forced_kind, left_out, long_names, named_block, open_calls, web_wish
 
 PIXEL: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 USE: Json = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}}
@@ -214,3 +214,11 @@ async def test_a_stream_that_fails_ends_with_an_error_and_a_refused_one_with_ref
             data = [event.data for event in stream.refused_events(InvalidRequest("card"), usage) if event.data]
             assert [each["type"] for each in data][-2:] == ["message_delta", "message_stop"]
             assert data[-2]["delta"]["stop_reason"] == "refusal"
+
+
+def test_a_long_name_of_a_tool_is_shortened_for_chat_and_comes_back_whole() -> None:
+    name = "mcp__" + "a_server_with_a_long_name" * 3 + "__do.it"
+    sent = chat(user(text("a")), tools=[{"name": name, "input_schema": {}}], tool_choice={"type": "tool", "name": name})
+    short = sent["tools"][0]["function"]["name"]
+    assert len(short) == 64 and sent["tool_choice"]["function"]["name"] == short
+    assert long_names({"tools": [{"name": name}, {"name": "fine"}]}) == {short: name}
