@@ -150,8 +150,8 @@ class SingleProcess:
         old = self._instance
         self._finishing[old] = task = asyncio.create_task(old.finish(replaced=True))
         task.add_done_callback(lambda _: self._finishing.pop(old))
-        if len(self._finishing) > MAX_OLD:
-            next(iter(self._finishing)).end_runs()
+        for older in list(self._finishing)[:-MAX_OLD]:
+            older.end_runs()
         self._instance = fresh
 
     def is_fresh(self) -> bool:

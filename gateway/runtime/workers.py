@@ -403,8 +403,8 @@ class WorkerPool:
         old = self._group
         self._draining[old] = task = asyncio.create_task(old.stop(replaced=True))
         task.add_done_callback(lambda _: self._draining.pop(old))
-        if len(self._draining) > MAX_OLD:
-            next(iter(self._draining)).end_runs()
+        for older in list(self._draining)[:-MAX_OLD]:
+            older.end_runs()
         self._group = fresh
 
     def is_fresh(self) -> bool:

@@ -78,12 +78,16 @@ async def test_a_run_outlives_a_reload_and_two_more_end_it(tmp_path: Path, upstr
         held.go_on.set()
         assert (await status_of(gateway, first, "completed"))["output"][0]["content"][0]["text"] == "begin end"
         held.go_on.clear()
-        second = await begin(gateway, held)
-        for number in range(2, 5):
+        others = []
+        for number in range(2, 5):  # each generation has a run
+            others.append(await begin(gateway, held))
             gateway.send(signal.SIGHUP)
             await gateway.wait_for_event("reloaded", number)
-        failed = await status_of(gateway, second, "failed")
+        failed = await status_of(gateway, others[0], "failed")
         assert failed["error"]["code"] == "server_stopped"
+        for each in others[1:]:
+            assert await status_of(gateway, each, "in_progress")
+        held.go_on.set()
 
 
 async def test_any_worker_shows_follows_and_cancels_a_run(tmp_path: Path, upstream: Upstream) -> None:
@@ -101,7 +105,7 @@ async def test_any_worker_shows_follows_and_cancels_a_run(tmp_path: Path, upstre
             asyncio.create_task(call(gateway, "GET", f"/v1/responses/{response_id}?stream=true")) for _ in range(6)
         ]
         for _ in range(6):
-            assert (await call(gateway, "GET", f"/v1/responses/{response_id}"))["status"] == "in_progress"
+            await status_of(gateway, response_id, "in_progress")
         for _ in range(6):
             assert (await call(gateway, "POST", f"/v1/responses/{response_id}/cancel"))["status"] == "cancelled"
         for text in await asyncio.gather(*following):

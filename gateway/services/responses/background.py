@@ -230,6 +230,8 @@ class Runs:
                 async for batch in batches:
                     if batches_seen == 1:
                         run.is_begun = True
+                        with contextlib.suppress(StateDown):
+                            await self._renew(run)  # other processes read its state there
                     batches_seen += 1
                     run.add(batch)
                     if time.monotonic() - run.flushed_s > max(_FLUSH_S, (time.monotonic() - run.began_s) / _FLUSHES):
