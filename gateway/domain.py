@@ -40,7 +40,8 @@ WEB_TOOLS = ("websearch-search", "websearch-extract", "websearch-crawl", "websea
 class Caller:
     """The holder of a key: its public id, name and scopes, and its own limits (0 = none, None = the default).
 
-    `spend_per_month` is in the currency of `[[prices]]`. `has_budgets`: whether one of the last four is its own.
+    `spend_per_month` is in the currency of `[[prices]]`. `identity`: what rotating a key keeps; empty for the id.
+    `has_budgets`: whether one of the four before it is its own.
     """
 
     key_id: str
@@ -52,9 +53,11 @@ class Caller:
     tokens_per_day: int | None = None
     tool_calls_per_day: int | None = None
     spend_per_month: float | None = None
+    identity: str = ""
     has_budgets: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "identity", self.identity or self.key_id)
         own = (self.tokens_per_minute, self.tokens_per_day, self.tool_calls_per_day, self.spend_per_month)
         object.__setattr__(self, "has_budgets", any(limit is not None for limit in own))  # every request asks
 

@@ -17,6 +17,7 @@ says what is wrong and what to do, and never holds a key or a prompt. Knows no H
     │   └── ModelNotFound         404
     ├── MethodNotAllowed          405
     ├── NotAcceptable             406
+    ├── UpgradeRequired           426  WebSocket is turned off
     ├── RateLimited               429  a limit of the key is reached
     │   └── BudgetSpent           429  its tokens, tool calls or spend are used up
     ├── StateUnavailable          503  the store that the machines share is away
@@ -157,6 +158,14 @@ class NotAcceptable(GatewayError):
     status = 406
     type = "invalid_request_error"
     code = "not_acceptable"
+
+
+class UpgradeRequired(GatewayError):
+    """The path is served over another protocol than was asked for."""
+
+    status = 426
+    type = "invalid_request_error"
+    code = "upgrade_required"
 
 
 class RateLimited(GatewayError):

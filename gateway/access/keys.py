@@ -161,7 +161,8 @@ documentation promises five seconds."""
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
     """One key, as in the file. `created` and `expires` are unix seconds, `expires` None means never; limits that are
-    None mean the configured ones."""
+    None mean the configured ones. `identity`: the id of the first key of those that were rotated to this one; None for
+    its own."""
 
     id: str
     name: str
@@ -175,11 +176,13 @@ class KeyRecord:
     tokens_per_day: int | None = None
     tool_calls_per_day: int | None = None
     spend_per_month: float | None = None
+    identity: str | None = None
 
     def entry(self) -> tuple[bytes, Caller, int | None]:
         """Its row of a `KeyTable`."""
         limits = {name: getattr(self, name) for name in KEY_LIMITS}
-        return bytes.fromhex(self.sha256), Caller(self.id, self.name, frozenset(self.scopes), **limits), self.expires
+        caller = Caller(self.id, self.name, frozenset(self.scopes), **limits, identity=self.identity or "")
+        return bytes.fromhex(self.sha256), caller, self.expires
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +261,8 @@ class KeyRegistry(ABC):
         with self._changing() as records:
             old = self._find(records, key_id)
             key, fresh = self._new(records, int(time.time()))
-            record = replace(old, id=fresh.id, sha256=fresh.sha256, created=fresh.created)
+            identity = old.identity or old.id
+            record = replace(old, id=fresh.id, sha256=fresh.sha256, created=fresh.created, identity=identity)
             records.append(record)
             self._log("rotated", record, of=key_id)
         return key, record

@@ -27,6 +27,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -329,6 +330,11 @@ return 0
 """
 
 
+def erase_usage(connection: sqlite3.Connection, key: str) -> int:
+    """Remove the rows of a key. Returns how many there were."""
+    return connection.execute("DELETE FROM usage WHERE key = ?", (key,)).rowcount
+
+
 class SharedUsage:
     """The rows in Redis. Every method raises StateDown."""
 
@@ -368,6 +374,14 @@ class SharedUsage:
                 rows = await self._rows(_rows_of(day, machine))
                 await asyncio.to_thread(_add_up, sums, names, day, rows)
         return [summed(names, (*groups, *sums[groups])) for groups in sorted(sums)]
+
+    async def erase(self, key: str, now_s: float) -> None:
+        """Remove the rows of a key, of all machines."""
+        for day in _days("1970-01-01", now_s, self._keep_days):
+            for machine in await self._machines(day):
+                name = _rows_of(day, machine)
+                if gone := [field for field in await self._rows(name) if orjson.loads(field)[0] == key]:
+                    await self._connection.ask_patiently(partial(_drop_fields, name, gone))
 
     async def _machines(self, day: str) -> list[str]:
         found = await self._connection.ask_patiently(lambda redis: redis.smembers(_machines_of(day)))
@@ -460,6 +474,10 @@ class UsageReader:
         if self._shared is None or only_here:
             return await asyncio.to_thread(read_usage, self._path, since, by), False
         return await self._shared.read(since, by, self._now()), True
+
+
+def _drop_fields(name: str, fields: Sequence[bytes], redis: Any) -> Any:
+    return redis.hdel(name, *fields)
 
 
 def _machines_of(day: str) -> str:

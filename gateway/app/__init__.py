@@ -14,7 +14,8 @@ from aiohttp import web
 
 from gateway.access.budgets import OwnUse
 from gateway.app.models import completion_service, guardrail, image_loader, local_embedder, ocr_service, passage_vectors
-from gateway.app.routes import Handlers, admin_rows, endpoint_table
+from gateway.app.responses import response_parts
+from gateway.app.routes import Handlers, admin_rows, endpoint_table, socket_row
 from gateway.app.sampler import Sampler
 from gateway.app.shared import SharedParts, shared_parts
 from gateway.app.web_tools import (
@@ -38,7 +39,7 @@ from gateway.mcp.running_calls import Cancellations, RunningCalls
 from gateway.mcp.tools import Searched
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
-from gateway.services.completion.response_store import ResponseStore
+from gateway.services.responses.background import Runs
 from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.admin import AdminHandler, AdminKeysHandler
 from gateway.web.handlers.chat import ChatHandler
@@ -51,7 +52,6 @@ from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
 from gateway.web.handlers.ops import OpsPages
-from gateway.web.handlers.responses import ResponsesHandler
 from gateway.web.in_flight import InFlight
 from gateway.web.masking_maps import MaskingMaps
 from gateway.web.request_log import Recorder
@@ -60,6 +60,8 @@ from gateway.web.state import SERVER_STATE, ServerState, client_address
 from gateway.wire.json_body import JsonLimits
 
 CONSOLE_API = web.AppKey("console_api", web.Application)
+RUNS = web.AppKey("runs", Runs)
+"""The background runs of the application's process."""
 _CONSOLE_PATH = "/api"
 
 
@@ -92,11 +94,10 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     settings = hosted_settings(config, websearch, index_alone, searched)
     hosted, tool_servers = HostedSearch(completions, settings), hosted_mcp(config, settings.tools, resources)
     chat = ChatHandler(completions, ocr, hosted, files)
-    store = ResponseStore(shared.responses, config.shared.response_ttl_s)
-    responses = ResponsesHandler(completions, store, HostedResponses(hosted, tool_servers), files)
+    responses = response_parts(config, shared, completions, HostedResponses(hosted, tool_servers), files)
     messages, embeddings = MessagesHandler(completions, hosted, files), EmbeddingsHandler(completions)
     handlers = Handlers(mcp, chat, responses, messages, embeddings, ModelsHandler(completions))
-    table = endpoint_table(config.server.base_path, handlers)
+    table = endpoint_table(config.server.base_path, handlers, [socket_row(responses.sockets)])
     certificate = CertificateWatch(config.server.tls)
     server = replace(
         _server_state(config, table, sanitizer, shared, metrics),
@@ -111,7 +112,8 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     app = application(server, config.server.max_body_bytes)
     app[CONSOLE_API] = _console_api(config, server, handlers, shared)
     sampler = Sampler(server, shared, completions, deps.index)
-    app.cleanup_ctx.append(_start_and_close(shared, sampler, vectors, resources))
+    app[RUNS] = responses.runs
+    app.cleanup_ctx.append(_start_and_close(shared, sampler, vectors, responses.runs, resources))
     return app
 
 
@@ -161,7 +163,7 @@ def _server_state(
 
 
 def _start_and_close(
-    shared: SharedParts, sampler: Sampler, vectors: PassageVectors | None, resources: AsyncExitStack
+    shared: SharedParts, sampler: Sampler, vectors: PassageVectors | None, runs: Runs, resources: AsyncExitStack
 ) -> Callable[[web.Application], AsyncIterator[None]]:
     async def lifetime(app: web.Application) -> AsyncIterator[None]:
         await shared.start()
@@ -169,6 +171,7 @@ def _start_and_close(
         if vectors is not None:
             vectors.start()
         yield
+        await runs.close()
         await sampler.close()
         app[SERVER_STATE].recorder.flush()  # what was used is written when the rest closes
         await resources.aclose()

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gateway.app.responses import ResponseParts
 from gateway.mcp.dialect import WebSearchDialect
 from gateway.web.endpoints import Check, Endpoint, EndpointTable, Handler
 from gateway.web.handlers.admin import MAX_PREVIEW_BYTES, AdminHandler, AdminKeysHandler
@@ -11,7 +12,7 @@ from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
-from gateway.web.handlers.responses import ResponsesHandler
+from gateway.web.handlers.websocket import SocketHandler
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.embeddings import EmbeddingsDialect
 from gateway.wire.messages.dialect import MessagesDialect
@@ -24,7 +25,7 @@ class Handlers:
 
     mcp: WebSearchHandler
     chat: ChatHandler
-    responses: ResponsesHandler
+    responses: ResponseParts
     messages: MessagesHandler
     embeddings: EmbeddingsHandler
     models: ModelsHandler
@@ -35,15 +36,11 @@ def endpoint_table(
 ) -> EndpointTable:
     """Every product route, and `more`. A caller's key needs one of the scopes; a route without scopes takes any valid
     key. `mounted_at`: see `EndpointTable`."""
-    mcp, chat, responses, models = handlers.mcp, handlers.chat, handlers.responses, handlers.models
-    chat_form, responses_form = ChatDialect(), ResponsesDialect()
-    scope, on_chat, stored = frozenset({"responses"}), frozenset({"chat", "ocr"}), "/v1/responses/{response_id}"
+    mcp, chat, models = handlers.mcp, handlers.chat, handlers.models
+    chat_form, on_chat = ChatDialect(), frozenset({"chat", "ocr"})
     rows = [
         Endpoint("chat", "POST", "/v1/chat/completions", chat.handle, chat_form, on_chat, chat.check),
-        Endpoint("responses", "POST", "/v1/responses", responses.create, responses_form, scope, responses.check),
-        Endpoint("responses", "GET", stored, responses.retrieve, responses_form, scope),
-        Endpoint("responses", "DELETE", stored, responses.delete, responses_form, scope),
-        Endpoint("responses", "GET", f"{stored}/input_items", responses.input_items, responses_form, scope),
+        *_responses_rows(handlers.responses),
         *_messages_rows(handlers.messages),
         Endpoint(
             "embeddings", "POST", "/v1/embeddings", handlers.embeddings.handle, EmbeddingsDialect(),
@@ -72,6 +69,41 @@ def admin_rows(admin: AdminHandler, keys: AdminKeysHandler) -> list[Endpoint]:
             "admin", "POST", "/admin/sanitize", admin.sanitize, form, scope, admin.check,
             max_body_bytes=MAX_PREVIEW_BYTES),
     ]  # fmt: skip
+
+
+def socket_row(sockets: SocketHandler) -> Endpoint:
+    """Responses over WebSocket. The ops listener, which asks for no key of its own, has none."""
+    return Endpoint(
+        "websocket", "GET", "/v1/responses", sockets.handle, ResponsesDialect(), frozenset({"responses"}),
+        charged=False, covered_by="responses", is_socket=True)  # fmt: skip
+
+
+def _responses_rows(parts: ResponseParts) -> list[Endpoint]:
+    form, scope, one = ResponsesDialect(), frozenset({"responses"}), "/v1/responses/{response_id}"
+    responses, background, compact, talks = parts.responses, parts.background, parts.compact, parts.conversations
+
+    def row(method: str, path: str, handler: Handler, check: Check | None = None, name: str = "responses") -> Endpoint:
+        is_light = check is None  # a run that holds the key's last slot can be looked at
+        return Endpoint(name, method, path, handler, form, scope, check, covered_by="responses", is_light=is_light)
+
+    talk = "/v1/conversations/{conversation_id}"
+    return [
+        row("POST", "/v1/responses", responses.create, responses.check),
+        row("POST", "/v1/responses/compact", compact.compact, compact.check),
+        row("POST", "/v1/responses/input_tokens", compact.count, compact.check_count),
+        row("GET", one, background.retrieve),
+        row("DELETE", one, background.delete),
+        row("POST", f"{one}/cancel", background.cancel),
+        row("GET", f"{one}/input_items", responses.input_items),
+        row("POST", "/v1/conversations", talks.create, talks.check, "conversations"),
+        row("GET", talk, talks.retrieve, None, "conversations"),
+        row("POST", talk, talks.update, talks.check, "conversations"),
+        row("DELETE", talk, talks.delete, None, "conversations"),
+        row("GET", f"{talk}/items", talks.items, None, "conversations"),
+        row("POST", f"{talk}/items", talks.add, talks.check, "conversations"),
+        row("GET", f"{talk}/items/{{item_id}}", talks.item, None, "conversations"),
+        row("DELETE", f"{talk}/items/{{item_id}}", talks.remove, None, "conversations"),
+    ]
 
 
 def _messages_rows(messages: MessagesHandler) -> list[Endpoint]:

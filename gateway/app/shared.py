@@ -14,8 +14,9 @@ from gateway.access.sealing import Sealer, make_sealer
 from gateway.access.usage import PriceList, SharedUsage, UsageBook, UsageReader, UsageSharing
 from gateway.config.settings import Config
 from gateway.errors import ModelNotFound
-from gateway.services.completion.response_store import MAX_STORED_BYTES
 from gateway.services.completion.service import CompletionService
+from gateway.services.responses import background, conversations
+from gateway.services.responses.store import MAX_STORED_BYTES
 from gateway.services.websearch.results import MAX_CACHE_BYTES
 from gateway.shared_state.bus import BUS_FOLDER, Bus, RedisBus, WorkerBus
 from gateway.shared_state.fallback import FallbackCounters, FallbackEntries, FallbackWindows
@@ -46,6 +47,9 @@ class SharedParts:
     usage: UsageBook
     usage_reader: UsageReader
     responses: Entries
+    conversations: Entries
+    runs: Entries
+    windows: Windows
     searches: Entries | None
     bus: Bus
     records: RequestRecords
@@ -141,7 +145,10 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         prices=prices,
         usage=usage,
         usage_reader=usage_reader,
-        responses=_responses(config, file, redis, budget),
+        responses=_kept("responses", config, file, redis, (MAX_STORED_BYTES, budget)),
+        conversations=_kept("conversations", config, file, redis, conversations.MOST_BYTES),
+        runs=_kept("runs", config, file, redis, background.MOST_BYTES),
+        windows=windows,
         searches=_entries("searches", file, redis, MAX_CACHE_BYTES, MAX_CACHE_BYTES) if redis or workers > 1 else None,
         bus=bus,
         records=records,
@@ -194,11 +201,14 @@ def _limits(
     return limiter, of_addresses
 
 
-def _responses(config: Config, file: StateFile, redis: RedisConnection | None, budget: int) -> Entries:
+def _kept(
+    space: str, config: Config, file: StateFile, redis: RedisConnection | None, most_bytes: tuple[int, int]
+) -> Entries:
+    """Entries as `shared.store` says; `most_bytes`: of all keys on one machine, and of one key."""
+    memory = MemoryEntries(*most_bytes, ttl_s=config.shared.response_ttl_s)
     if config.shared.store == "memory":
-        return MemoryEntries(MAX_STORED_BYTES, budget, ttl_s=config.shared.response_ttl_s)
-    memory = MemoryEntries(MAX_STORED_BYTES, budget, ttl_s=config.shared.response_ttl_s)
-    return FallbackEntries(_entries("responses", file, redis, MAX_STORED_BYTES, budget), memory)
+        return memory
+    return FallbackEntries(_entries(space, file, redis, *most_bytes), memory)
 
 
 def _entries(space: str, file: StateFile, redis: RedisConnection | None, max_bytes: int, budget: int) -> Entries:

@@ -250,6 +250,11 @@ async def open_copy(config: Config, backend: str) -> AsyncIterator[tuple[Index, 
         yield source, target
 
 
+def configured_index(config: Config) -> Index:
+    """The local search index as it is configured. Raises as `_index`."""
+    return _index(config, config.index.backend)
+
+
 def _index(config: Config, backend: str) -> Index:
     """The local search index. Raises InvalidRequest for "postgres" without an address of PostgreSQL."""
     max_pages, ttl_days = config.web.index_max_pages, config.web.index_ttl_days

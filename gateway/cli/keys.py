@@ -8,6 +8,7 @@ share it. Needs no running server.
 
 import argparse
 import asyncio
+import importlib
 import sqlite3
 import sys
 import time
@@ -44,7 +45,7 @@ def _scope(text: str) -> str:
 
 
 def add_commands(parsers: Parsers) -> None:
-    """Add `keys create`, `list`, `revoke` and `rotate`."""
+    """Add `keys create`, `list`, `revoke`, `erase`, `rotate` and `import`."""
     _add_usage(parsers)
     keys = parsers.add_parser("keys", help="manage API keys")
     actions = keys.add_subparsers(required=True, metavar="ACTION")
@@ -65,6 +66,7 @@ def add_commands(parsers: Parsers) -> None:
     listing.set_defaults(command=_keys_list)
     for name, command, text in (
         ("revoke", _keys_revoke, "end a key; a running server refuses it within 5 s"),
+        ("erase", _keys_erase, "remove all that a revoked key has left: responses, conversations, pages, usage"),
         ("rotate", _keys_rotate, "a new key with the rights of an old one, which stays until it is revoked"),
     ):
         action = actions.add_parser(name, help=text)
@@ -156,6 +158,22 @@ def _keys_revoke(arguments: argparse.Namespace, environment: Environment) -> int
         print_json_lines([{**_public(record), "revoked": True}])
     else:
         sys.stderr.write(f"key {record.id} for {record.name} is revoked\n")
+    return 0
+
+
+def _keys_erase(arguments: argparse.Namespace, environment: Environment) -> int:
+    if any(record.id == arguments.id for record in _registry(arguments, environment).read()):
+        raise InvalidRequest(f"key {arguments.id} is still valid; `gateway keys revoke {arguments.id}` comes first")
+    config = load_config(arguments.config, arguments.state_dir or environment.state_dir, environment)
+    try:
+        # By name: no other command of this module needs what serves.
+        erased: dict[str, int] = asyncio.run(importlib.import_module("gateway.app.erasing").erase(config, arguments.id))
+    except StateDown:
+        raise StateUnavailable("the shared state cannot be reached; nothing more was removed, try again") from None
+    if arguments.json:
+        print_json_lines([{"id": arguments.id, **erased}])
+    else:
+        sys.stderr.write(f"removed of key {arguments.id}: {', '.join(f'{n} {name}' for name, n in erased.items())}\n")
     return 0
 
 

@@ -74,6 +74,7 @@ _EXAMPLES = {
     "keys create": "gateway keys create --name crawler --scope web-search --expires 90d",
     "keys list": "gateway keys list --json",
     "keys revoke": "gateway keys revoke xqrd3myy",
+    "keys erase": "gateway keys erase xqrd3myy",
     "keys rotate": "gateway keys rotate xqrd3myy",
     "keys import": "gateway keys import old/keys.json",
     "usage": "gateway usage --since 7d --by day,model",

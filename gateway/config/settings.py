@@ -68,6 +68,8 @@ class Server:
     stuck_s: float = 10
     backlog: int = 1024
     max_in_flight: int = 1024
+    websocket: bool = True
+    websocket_per_key: int = 64
     allowed_origins: tuple[str, ...] = ()
     local_origins: bool = False
     trusted_proxies: tuple[str, ...] = ()
@@ -141,6 +143,32 @@ class Shared:
     outage_cache_s: float = 300
     store: str = "shared"
     response_ttl_s: float = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundLimits:
+    """Responses made with `background: true`, running or waiting: of one key, of all, and how long one may take."""
+
+    per_key: int = 8
+    total: int = 64
+    max_s: float = 7200
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationLimits:
+    """How many conversations a key may have, and what one may hold."""
+
+    per_key: int = 1000
+    items: int = 2000
+    max_bytes: int = 4_194_304
+
+
+@dataclass(frozen=True, slots=True)
+class Responses:
+    """What is kept for the responses route beside the responses themselves."""
+
+    background: BackgroundLimits = field(default_factory=BackgroundLimits)
+    conversations: ConversationLimits = field(default_factory=ConversationLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,6 +482,7 @@ class Config:
     access: Access = field(default_factory=Access)
     limits: Limits = field(default_factory=Limits)
     shared: Shared = field(default_factory=Shared)
+    responses: Responses = field(default_factory=Responses)
     prices: tuple[Price, ...] = ()
     usage: Usage = field(default_factory=Usage)
     models: tuple[Model, ...] = ()

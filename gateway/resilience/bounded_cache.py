@@ -155,16 +155,20 @@ class SharedCache(Generic[K, V]):
         cache = self._owners.get(key[0])
         return cache.get(key) if cache is not None else None
 
-    def put(self, key: tuple[str, K], value: V, *, weight: float) -> bool:
+    def held(self, owner: str) -> list[tuple[str, K]]:
+        """The keys of an owner's entries."""
+        return self._owners[owner].held() if owner in self._owners else []
+
+    def put(self, key: tuple[str, K], value: V, *, weight: float, ttl_s: float | None = None) -> bool:
         """Store a value as its owner's newest entry in place of the key's former one, if there is room. Returns whether
-        there was."""
+        there was. `ttl_s`: None for the cache's own."""
         owner, weight = key[0], max(weight, self._least_weight)
         self.remove(key)
         if weight > self._max_weight or not self._make_room(owner, weight):
             return False
         if owner not in self._owners:
             self._owners[owner] = self._new()
-        self._owners[owner].put(key, value, weight=weight)
+        self._owners[owner].put(key, value, weight=weight, ttl_s=ttl_s)
         return True
 
     def remove(self, key: tuple[str, K]) -> None:

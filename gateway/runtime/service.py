@@ -107,7 +107,7 @@ def _is_at(sock: socket.socket, host: str, port: int) -> bool:
 BEAT_S = 0.1
 """A beat costs 0.1 ms of CPU in both processes."""
 
-READY, BEAT, REPLACED = b"ready\n", b"beat\n", b"-replaced\n"
+READY, BEAT, REPLACED, END = b"ready\n", b"beat\n", b"-replaced\n", b"-end\n"
 """Lines of the channel. No embedded server has a name that begins with `-`."""
 
 
@@ -123,6 +123,10 @@ class Assignment:
     metrics_folder: str
     socket_outlives_us: bool
     logs_to_journal: bool
+
+
+MAX_OLD = 2
+"""Configurations that were replaced and whose background runs go on; those of an older one end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,13 +29,13 @@ from dataclasses import dataclass
 import uvloop
 
 from gateway import logs
-from gateway.app import build_app, build_ops_app
+from gateway.app import RUNS, build_app, build_ops_app
 from gateway.config.loader import loaded
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded, EmbeddedServers
 from gateway.errors import GatewayError
 from gateway.runtime.fork_server import receive
-from gateway.runtime.service import BEAT, BEAT_S, READY, REPLACED, Assignment, ServiceContext, Sockets
+from gateway.runtime.service import BEAT, BEAT_S, END, MAX_OLD, READY, REPLACED, Assignment, ServiceContext, Sockets
 from gateway.web.server.runner import Listener
 
 
@@ -74,6 +74,11 @@ class AppInstance:
         hosts = (config.ops.host, *config.ops.allowed_hosts)
         self._ops_app = build_ops_app(self._app, shared.waiting, hosts, shared.metrics_folder)
         self._listeners: list[Listener] = []
+        self._runs_end = asyncio.Event()
+
+    def end_runs(self) -> None:
+        """Let background runs go on no longer; they fail when all is closed."""
+        self._runs_end.set()
 
     async def start(self, sockets: Sockets) -> None:
         """Listen. Raises OSError; then nothing listens."""
@@ -93,8 +98,9 @@ class AppInstance:
         """Drain, then close everything; returns when all is closed.
 
         `replaced`: another instance serves already and answers on the ops socket, so this one's ops listener accepts no
-        more and lets its connections end. Otherwise the ops listener stays open to the end, to report that the process
-        drains, and with `keep_accepting` (see `Sockets.outlives_us`) new connections are served meanwhile.
+        more and lets its connections end, and background runs go on. Otherwise the ops listener stays open to the end,
+        to report that the process drains, and with `keep_accepting` (see `Sockets.outlives_us`) new connections are
+        served meanwhile.
         """
         drain_s = self._config.server.drain_s
         replaced_ops = self._listeners[1:] if replaced else []
@@ -104,7 +110,17 @@ class AppInstance:
         )
         if cancelled:
             logs.event("requests_ended", level=logging.WARNING, count=cancelled)
+        if replaced:
+            await self._finish_runs()
         await self._close()
+
+    async def _finish_runs(self) -> None:
+        """Let background runs go on, for as long as one may take, or until `end_runs`."""
+        limit_s = self._config.responses.background.max_s
+        waiting = [asyncio.create_task(each) for each in (self._app[RUNS].wait(limit_s), self._runs_end.wait())]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in waiting:
+            task.cancel()
 
     async def _close(self) -> None:
         for listener in reversed(self._listeners):
@@ -118,7 +134,7 @@ class SingleProcess:
         self._sockets = context.sockets
         self._shared = Shared(context.servers.upstreams, context.servers.waiting)
         self._instance = AppInstance(config, self._shared, self._sockets.docs_address)
-        self._finishing: set[asyncio.Task[None]] = set()
+        self._finishing: dict[AppInstance, asyncio.Task[None]] = {}
 
     async def start(self) -> None:
         """Listen. Raises OSError or GatewayError."""
@@ -131,8 +147,11 @@ class SingleProcess:
         fresh = AppInstance(config, self._shared, self._sockets.docs_address)
         await fresh.start(self._sockets)
         settle_memory()
-        self._finishing.add(task := asyncio.create_task(self._instance.finish(replaced=True)))
-        task.add_done_callback(self._finishing.discard)
+        old = self._instance
+        self._finishing[old] = task = asyncio.create_task(old.finish(replaced=True))
+        task.add_done_callback(lambda _: self._finishing.pop(old))
+        if len(self._finishing) > MAX_OLD:
+            next(iter(self._finishing)).end_runs()
         self._instance = fresh
 
     def is_fresh(self) -> bool:
@@ -142,7 +161,9 @@ class SingleProcess:
     async def finish(self, replaced: bool) -> None:
         """Let running requests end, close. `replaced`: another supervisor serves."""
         self._sockets.product.close()  # else connections would wait in its queue for ever; the instance has a copy
-        await asyncio.gather(self._instance.finish(replaced, self._sockets.outlives_us), *self._finishing)
+        for instance in (self._instance, *self._finishing):
+            instance.end_runs()
+        await asyncio.gather(self._instance.finish(replaced, self._sockets.outlives_us), *self._finishing.values())
 
 
 def work(channel: socket.socket) -> int:
@@ -181,7 +202,7 @@ async def _work(assignment: Assignment, listening: list[socket.socket], ours: so
     instance = AppInstance(assignment.config, shared, sockets.docs_address)
     await instance.start(sockets)
     settle_memory(shares_memory=True)
-    tasks = [asyncio.create_task(channel.listen(stop)), asyncio.create_task(channel.beat())]
+    tasks = [asyncio.create_task(channel.listen(stop, instance)), asyncio.create_task(channel.beat())]
     await stop.wait()
     sockets.product.close()  # the instance has its own copy, which it closes when it stops accepting
     await instance.finish(replaced=channel.is_replaced, keep_accepting=sockets.outlives_us)
@@ -205,14 +226,18 @@ class _Channel:
             self._writer.write(BEAT)
             await asyncio.sleep(BEAT_S)
 
-    async def listen(self, stop: asyncio.Event) -> None:
-        """Read lines until another worker has replaced this one or the parent has ended; then set `stop`."""
+    async def listen(self, stop: asyncio.Event, instance: AppInstance) -> None:
+        """Read lines until the parent has ended. Set `stop` then, or once another worker has replaced this one."""
         with contextlib.suppress(ConnectionError):
             while line := await self._reader.readline():
                 if line == REPLACED:
                     self.is_replaced = True
-                    break
-                self.waiting = line.decode().split()
+                    stop.set()
+                elif line == END:
+                    instance.end_runs()
+                else:
+                    self.waiting = line.decode().split()
+        instance.end_runs()
         stop.set()
 
     async def close(self) -> None:

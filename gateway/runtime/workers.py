@@ -54,7 +54,7 @@ from gateway.config.environment import Environment, worker_environment
 from gateway.config.settings import Config
 from gateway.errors import GatewayError
 from gateway.runtime.fork_server import ForkServer, StartedWorker, metrics_folder, remove_metrics
-from gateway.runtime.service import READY, REPLACED, Assignment, ServiceContext, Sockets
+from gateway.runtime.service import END, MAX_OLD, READY, REPLACED, Assignment, ServiceContext, Sockets
 
 
 class Silence:
@@ -173,6 +173,10 @@ class _Running:
         else:
             self.signal(signal.SIGTERM)
 
+    def end_runs(self) -> None:
+        if not self.writer.is_closing():
+            self.writer.write(END)
+
 
 class WorkerProcess:
     """Keeps one worker running. `others_answer` says whether another worker of the group can take new connections."""
@@ -245,6 +249,11 @@ class WorkerProcess:
         self._stopping.set()
         for running in self._alive:
             running.drain(replaced)
+
+    def end_runs(self) -> None:
+        """Have a worker that was replaced end its background runs."""
+        for running in self._alive:
+            running.end_runs()
 
     def kill(self) -> None:
         """Kill its processes at once, if there are any."""
@@ -333,6 +342,7 @@ class WorkerProcess:
     def _dismiss(self, spare: _Running) -> None:
         """Have a spare drain and end; returns at once."""
         spare.drain(replaced=True)
+        spare.end_runs()
         self._dismissed.add(task := asyncio.create_task(self._see_off(spare)))
         task.add_done_callback(self._dismissed.discard)
 
@@ -367,7 +377,7 @@ class WorkerPool:
         )  # fmt: skip
         self._watchdog = watchdog or WatchdogSettings()
         self._group = WorkerGroup(config, self._context, self._watchdog)
-        self._draining: set[asyncio.Task[None]] = set()
+        self._draining: dict[WorkerGroup, asyncio.Task[None]] = {}
 
     def pids(self) -> list[int]:
         """Process ids of the workers that serve."""
@@ -390,8 +400,11 @@ class WorkerPool:
         except BaseException:
             await fresh.stop(replaced=True)
             raise
-        self._draining.add(task := asyncio.create_task(self._group.stop(replaced=True)))
-        task.add_done_callback(self._draining.discard)
+        old = self._group
+        self._draining[old] = task = asyncio.create_task(old.stop(replaced=True))
+        task.add_done_callback(lambda _: self._draining.pop(old))
+        if len(self._draining) > MAX_OLD:
+            next(iter(self._draining)).end_runs()
         self._group = fresh
 
     def is_fresh(self) -> bool:
@@ -401,7 +414,11 @@ class WorkerPool:
     async def finish(self, replaced: bool) -> None:
         """Let running requests end, and wait until every worker has ended."""
         self._sockets.product.close()  # the workers have it too, until they stop accepting
-        await asyncio.gather(self._group.stop(replaced), *self._draining)
+        stopping = asyncio.create_task(self._group.stop(replaced))
+        await asyncio.sleep(0)
+        for group in (self._group, *self._draining):
+            group.end_runs()
+        await asyncio.gather(stopping, *self._draining.values())
         await self._context.fork_server.close()
         remove_metrics(self._context.metrics_folder)
 
@@ -434,13 +451,19 @@ class WorkerGroup:
                 f"the workers are not ready after {self._watchdog.start_s:g} s; the log says why"
             ) from None
 
+    def end_runs(self) -> None:
+        """Have workers that were replaced end their background runs."""
+        for worker in self.workers:
+            worker.end_runs()
+
     async def stop(self, replaced: bool) -> None:
         """Drain every worker and wait until all have ended; kill those that take too long. `replaced` says that others
         serve already (see `AppInstance.finish`)."""
         for worker in self.workers:
             worker.stop(replaced)
         if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=self._config.server.drain_s + AFTER_DRAIN_S)
+            runs_s = self._config.responses.background.max_s if replaced else 0
+            _, late = await asyncio.wait(self._tasks, timeout=self._config.server.drain_s + AFTER_DRAIN_S + runs_s)
             for worker in self.workers if late else ():
                 worker.kill()
             await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -31,6 +31,11 @@ def load(name: str) -> Json:
     return schema
 
 
+def load_with_items(name: str) -> Json:
+    """The schema `name`, whose items are those of `responses`."""
+    return {**load(name), "$defs": load("responses")["$defs"]}
+
+
 class Checker:
     """A schema, compiled at the first check: an idle process needs neither that nor the library (6 MiB; measured
     2026-11-22: the first check of a process takes 8 ms longer for it)."""

@@ -145,6 +145,19 @@ class FallbackEntries:
         await self._second.delete(owner, name)
         await self._first.delete(owner, name)
 
+    async def count(self, owner: str) -> int:
+        """As in the port; what `second` has alone counts too."""
+        kept_meanwhile = await self._second.count(owner)
+        try:
+            return await self._first.count(owner) + kept_meanwhile
+        except StateDown:
+            return kept_meanwhile
+
+    async def erase(self, owner: str) -> None:
+        """As `delete`."""
+        await self._second.erase(owner)
+        await self._first.erase(owner)
+
     async def _first_found(self, get: Callable[[Entries], Awaitable[bytes | None]]) -> bytes | None:
         """What one of the two has. Raises StateDown where the first is down and the second has nothing."""
         try:

@@ -105,7 +105,7 @@ class MemoryEntries:
 
     async def put(self, entry: Entry) -> bool:
         self._entries.remove((entry.owner, entry.name))
-        if not self._entries.put((entry.owner, entry.name), entry, weight=len(entry.value)):
+        if not self._entries.put((entry.owner, entry.name), entry, weight=len(entry.value), ttl_s=entry.ttl_s):
             return False
         self._entry_of_part |= {(entry.owner, part): entry.name for part in entry.parts}
         return True
@@ -124,6 +124,13 @@ class MemoryEntries:
 
     async def delete(self, owner: str, name: str) -> None:
         self._entries.remove((owner, name))
+
+    async def count(self, owner: str) -> int:
+        return sum(self._entries.get(key) is not None for key in self._entries.held(owner))
+
+    async def erase(self, owner: str) -> None:
+        for key in self._entries.held(owner):
+            self._entries.remove(key)
 
     def _forget_parts(self, key: tuple[str, str], entry: Entry) -> None:
         for part in entry.parts:

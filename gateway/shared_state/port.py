@@ -111,3 +111,11 @@ class Entries(Protocol):
     async def delete(self, owner: str, name: str) -> None:
         """Remove an entry and its parts, if there is one."""
         ...
+
+    async def count(self, owner: str) -> int:
+        """How many entries an owner has."""
+        ...
+
+    async def erase(self, owner: str) -> None:
+        """Remove all entries of an owner."""
+        ...

@@ -279,6 +279,30 @@ return 1
 # KEYS: the entry, the owner's list, the owner's sizes. ARGV: name, prefix of parts.
 _DELETE = _DROP + "drop(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2])\nreturn 0\n"
 
+# KEYS: the owner's list, its sizes. ARGV: prefix of its entries, of its parts. Returns how many entries it has.
+_COUNT = (
+    _DROP
+    + """
+local count = 0
+for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+  if redis.call('EXISTS', ARGV[1] .. name) == 1 then count = count + 1
+  else drop(ARGV[1] .. name, KEYS[1], KEYS[2], name, ARGV[2]) end
+end
+return count
+"""
+)
+
+# As _COUNT, but removes them all.
+_ERASE = (
+    _DROP
+    + """
+for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+  drop(ARGV[1] .. name, KEYS[1], KEYS[2], name, ARGV[2])
+end
+return 0
+"""
+)
+
 # KEYS[1]: the part. ARGV[1]: prefix of the owner's entries. Returns the part's bytes, or nil.
 _PART = """
 local name, first, last = string.match(redis.call('GET', KEYS[1]) or '', '(%w+) (%d+) (%d+)')
@@ -378,6 +402,16 @@ class RedisEntries:
     async def delete(self, owner: str, name: str) -> None:
         name, parts = _digest(name), self._prefix("part", owner)
         await self._connection.ask(lambda redis: redis.eval(_DELETE, 3, *self._keys(owner, name), name, parts))
+
+    async def count(self, owner: str) -> int:
+        return int(await self._of_owner(_COUNT, owner))
+
+    async def erase(self, owner: str) -> None:
+        await self._of_owner(_ERASE, owner)
+
+    async def _of_owner(self, script: str, owner: str) -> Any:
+        keys, prefixes = self._keys(owner, "")[1:], [self._prefix(kind, owner) for kind in ("entry", "part")]
+        return await self._connection.ask(lambda redis: redis.eval(script, 2, *keys, *prefixes))
 
     def _keys(self, owner: str, name: str) -> tuple[str, str, str]:
         listed, sizes = f"gateway:{self._space}:list:{owner}", f"gateway:{self._space}:sizes:{owner}"

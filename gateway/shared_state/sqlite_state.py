@@ -475,6 +475,16 @@ class SqliteEntries:
     async def delete(self, owner: str, name: str) -> None:
         await self._file.run(lambda connection: self._delete(connection, owner, name))
 
+    async def count(self, owner: str) -> int:
+        query = "SELECT count(*) FROM entries WHERE space = ? AND owner = ? AND expires > ?"
+        return await self._file.run(
+            lambda connection: int(connection.execute(query, (self._space, owner, self._now())).fetchone()[0])
+        )
+
+    async def erase(self, owner: str) -> None:
+        query = "DELETE FROM entries WHERE space = ? AND owner = ?"
+        await self._file.run(lambda connection: connection.execute(query, (self._space, owner)))
+
     async def _one(self, query: str, owner: str, name: str) -> bytes | None:
         row = await self._file.run(
             lambda connection: connection.execute(query, (self._space, owner, name, self._now())).fetchone()

@@ -15,8 +15,7 @@ from gateway.wire.dialect import Dialect
 from gateway.wire.json_body import JsonBody
 
 _IDS = {"{response_id}": "{response_id:(?!(?:compact|input_tokens)(?:/|$))[^{}/]+}"}
-"""Parts of paths, and what they match. OpenAI's API has endpoints where others have an id; those that are not here are
-404, as SDKs expect, and not an id that takes other methods (405)."""
+"""Parts of paths, and what they match: where others have an id, OpenAI's API has endpoints."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 """Serves a request whose RequestContext is complete. May raise GatewayError."""
@@ -33,8 +32,9 @@ class Endpoint:
     limits middleware takes one call from the key's minute; where False, the handler charges for each call in the body.
     `max_body_bytes`: a smaller limit than the server's, for routes without images; 0 for none of its own.
     `covered_by`: the value of `sanitize.routes` that covers it, where that is not its name. `id_header`: the response
-    header in which its clients look for the request id, where that is not `X-Request-Id`. `sanitized_as`: the value of
-    `sanitize.routes` that decides whether its texts are inspected.
+    header in which its clients look for the request id, where that is not `X-Request-Id`. `is_socket`: what it serves
+    is no request; each of its turns is limited. `is_light`: it takes none of the key's requests at once.
+    `sanitized_as`: the value of `sanitize.routes` that decides whether its texts are inspected.
     """
 
     name: str
@@ -48,6 +48,8 @@ class Endpoint:
     max_body_bytes: int = 0
     covered_by: str = ""
     id_header: str = ""
+    is_socket: bool = False
+    is_light: bool = False
     sanitized_as: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -87,6 +89,10 @@ class EndpointTable:
     def paths(self) -> tuple[str, ...]:
         """The paths of all rows, with the base path, each once."""
         return tuple(self._by_path)
+
+    def of_handler(self, handler: Handler) -> Endpoint:
+        """The row of a handler that has one."""
+        return self._by_handler[handler]
 
     def of(self, request: web.Request) -> Endpoint | None:
         """The row of the matched route; None for a path or method that no row has."""

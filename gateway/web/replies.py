@@ -134,7 +134,7 @@ class EventReply(EventSourceResponse):
     `whole_answers`: each event's data is a complete answer, not a piece of one, and is sanitized as such.
     `failure_events`, `refusal_events`: the events that end this stream when it fails or is refused; the dialect's own
     where they are None. A handler sets them when they hold what the dialect cannot know: a request's id, a sequence
-    number, the tokens used so far.
+    number, the tokens used so far. `cancelled_events`: the end of one that its caller has cancelled.
     `event_count`: events written so far.
     """
 
@@ -149,6 +149,7 @@ class EventReply(EventSourceResponse):
         first_event_wait_s: float = 8,
         whole_answers: bool = False,
         failure_events: Endings | None = None,
+        cancelled_events: Callable[[], list[Event]] | None = None,
         refusal_events: Refusal | None = None,
     ) -> None:
         super().__init__(
@@ -159,6 +160,7 @@ class EventReply(EventSourceResponse):
         self.events = events
         self.whole_answers = whole_answers
         self.failure_events = failure_events
+        self.cancelled_events = cancelled_events
         self.first_event_wait_s = first_event_wait_s
         self.refusal_events = refusal_events
         self.event_count = 0
@@ -181,4 +183,4 @@ class EventReply(EventSourceResponse):
         its request and all that the request holds.
         """
         super().stop_streaming()
-        self._ping_task = self.failure_events = self.refusal_events = self.late_headers = None
+        self._ping_task = self.failure_events = self.cancelled_events = self.refusal_events = self.late_headers = None

@@ -74,7 +74,7 @@ USUAL_NAMES = frozenset((
 _PLAIN_WORD = re.compile(r"[a-z_]{1,20}")
 """Bare words of at most 20 characters: no key has so few and letters of one case only, nor has any number letters."""
 _ID_PREFIX = (
-    r"(?:chatcmpl|cmpl|resp|msg|item|call|fc|ctc|rs|ws|fs|ci|ig|cu|lsh|sh|apc|tsc|mcp|mcpl|mcpr|"
+    r"(?:chatcmpl|cmpl|resp|cmp|conv|msg|item|call|fc|ctc|rs|ws|fs|ci|ig|cu|lsh|sh|apc|tsc|mcp|mcpl|mcpr|"
     r"evt|req|run|gen|file|toolu|srvtoolu|audio)[-_](?:tool[-_])?"
 )
 _MADE_ID = re.compile(

@@ -100,9 +100,13 @@ def responses_error_object(error: GatewayError) -> Json:
     return {**error_object(error), "param": named}
 
 
+RUN_FAILURES = ("server_stopped", "max_run_time")
+"""Codes of ours for responses in the background: nobody else can say them."""
+
+
 def failure_code(error: GatewayError) -> str:
     """The `error.code` of a response that failed while it was streamed: one of those that OpenAI's API has there."""
-    if error.code in _FAILURES:
+    if error.code in _FAILURES or error.code in RUN_FAILURES:
         return error.code
     if error.status == 429:
         return "rate_limit_exceeded"

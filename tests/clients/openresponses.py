@@ -1,4 +1,5 @@
-"""openresponses-types, the models of the Open Responses specification. In: `{responses, events}`; out: `{problems}`."""
+"""openresponses-types, the models of the Open Responses specification. In: `{responses, events,
+compactions?}`; out: `{problems}`."""
 
 import json
 import sys
@@ -31,6 +32,8 @@ def problems(model: type, data: object) -> list[str]:
 def main() -> None:
     plan = json.load(sys.stdin)
     found = [problem for data in plan["responses"] for problem in problems(spec.ResponseResource, data)]
+    for data in plan.get("compactions", ()):
+        found += problems(spec.CompactResource, data)
     for event in plan["events"]:
         model = EVENTS.get(event["type"])
         found += problems(model, event) if model else [f"no model for {event['type']}"]

@@ -35,7 +35,7 @@ LEVELS = [
         "engines.content", "ocr.server", "sanitize.slot_mask", "services.completion",
     },
     {"engines.documents", "engines.render", "engines.embedding"},
-    {"engines.index", "sanitize", "services.ocr", "services.hosted_tools"},
+    {"engines.index", "sanitize", "services.ocr", "services.hosted_tools", "services.responses"},
     {"engines.crawl", "web"},
     {"web.middleware"},
     {"web.handlers", "web.server"},

@@ -29,7 +29,7 @@ TOOL = {"type": "function", "name": "add", "description": "adds", "parameters": 
         ({"input": [{"type": "function_call_output", "call_id": "zz", "output": "x"}]}, "input[0].call_id"),
         ({"input": "x", "tool_choice": {"type": "function", "name": "nope"}, "tools": [TOOL]}, "tool_choice"),
         ({"input": "x", "max_output_tokens": 0}, "max_output_tokens"),
-        ({"input": "x", "background": True}, "background"),
+        ({"input": "x", "background": True, "store": False}, "background"),
     ],
 )
 async def test_a_wrong_field_is_named(server: InProcessGateway, change: dict[str, Any], param: str) -> None:

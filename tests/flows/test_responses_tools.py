@@ -207,26 +207,25 @@ async def test_client_metadata_reaches_no_upstream(
         assert status == 200 and "client_metadata" not in upstream.last.body, data
 
 
-@pytest.mark.parametrize(("field", "value"), [("conversation", "conv_1"), ("background", True), ("n", 2)])
 @pytest.mark.parametrize("mode", ["'native'", "'translate'"])
-async def test_state_that_is_not_kept_is_refused_on_every_upstream(
-    start_gateway: StartGateway, upstream: Upstream, mode: str, field: str, value: Any
+async def test_several_answers_are_refused_on_every_upstream(
+    start_gateway: StartGateway, upstream: Upstream, mode: str
 ) -> None:
     server = await start_gateway(toml(upstream, responses=mode))
-    status, data, _ = await ask(server, "/v1/responses", input="x", **{field: value})
-    assert (status, data["error"]["param"]) == (400, field) and not upstream.seen
+    status, data, _ = await ask(server, "/v1/responses", input="x", n=2)
+    assert (status, data["error"]["param"]) == (400, "n") and not upstream.seen
 
 
-@pytest.mark.parametrize("path", ["/compact", "/input_tokens", "/compact/input_items"])
-@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-async def test_endpoints_of_openai_that_are_not_here_are_not_found(
-    server: InProcessGateway, path: str, method: str
+@pytest.mark.parametrize(("path", "status"), [("/compact", 405), ("/input_tokens", 405), ("/compact/input_items", 404)])
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_an_endpoint_is_no_id_of_a_response(
+    server: InProcessGateway, path: str, status: int, method: str
 ) -> None:
     async with (
         aiohttp.ClientSession(headers=server.headers) as session,
         session.request(method, f"{server.url}/v1/responses{path}", json={}) as answer,
     ):
-        assert answer.status == 404 and (await answer.json())["error"]["code"] == "not_found"
+        assert answer.status == status
 
 
 @pytest.mark.parametrize("key", ["wrong", ""])

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import aiohttp
+import openai
 import orjson
 
 from tests.support.gateways import InProcessGateway
@@ -48,6 +49,11 @@ async def ask_stream(server: InProcessGateway, **body: Any) -> tuple[int, list[A
             frames = [frame for frame in raw.split(b"\n\n") if frame and not frame.startswith(b":")]
             assert all(frame.startswith(b"data: ") and b"\n" not in frame for frame in frames)
             return 200, [None if frame == b"data: [DONE]" else orjson.loads(frame[6:]) for frame in frames]
+
+
+def official(server: InProcessGateway, key: str = "") -> Any:
+    """openai-python for a gateway. Any: the types of its answers are unions of dozens."""
+    return openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=key or server.key, max_retries=0)
 
 
 def said(events: list[Any]) -> str:

@@ -28,7 +28,7 @@ class NativeResponses:
 
     def serves(self, entry: ModelEntry, body: Json) -> bool:
         """True when every upstream of the model speaks /responses, and /responses has every field of the request."""
-        return _is_native(entry) and takes(body)
+        return is_native(entry) and takes(body)
 
     async def complete(self, body: Json, earlier: list[Json], stats: RequestStats) -> Json:
         """A full response object (see `wire.responses.object.new_response`). Raises GatewayError."""
@@ -65,7 +65,7 @@ class NativeResponses:
         """
         refused = isinstance(error, UpstreamRefused) and error.status != 429
         for name in () if refused else self._completions.resolve(body["model"]).fallback:
-            if not _is_native(self._completions.resolve(name)):
+            if not is_native(self._completions.resolve(name)):
                 chat = to_chat(body, earlier)
                 chat.body["model"] = name
                 return chat
@@ -105,7 +105,7 @@ class NativeResponses:
         """The model's upstreams, then those of its fallbacks that speak /responses."""
         entry = self._completions.resolve(body["model"])
         others = (self._completions.resolve(name) for name in entry.fallback)
-        return Plan([entry, *(other for other in others if _is_native(other))])
+        return Plan([entry, *(other for other in others if is_native(other))])
 
     def _sent(self, body: Json, earlier: list[Json], attempt: Attempt, stats: RequestStats) -> Json:
         user = self._completions.hashed_user(body, stats)
@@ -120,7 +120,8 @@ class NativeResponses:
             part["image_url"] = url
 
 
-def _is_native(entry: ModelEntry) -> bool:
+def is_native(entry: ModelEntry) -> bool:
+    """Whether every upstream of the model speaks /responses itself."""
     return bool(entry.targets) and all(target.native for target in entry.targets)
 
 

@@ -386,7 +386,7 @@ class _Conversation:
     """The chat bodies of the rounds."""
 
     def __init__(self, request: LoopRequest, tools: Sequence[HostedTool]) -> None:
-        body = request.body
+        body, self._tools = request.body, tools
         self._theirs: list[Json] = list(body.get("tools") or ())
         taken = {str((tool.get("function") or tool).get("name")) for tool in self._theirs}
         self._ours: list[Json] = []
@@ -405,16 +405,20 @@ class _Conversation:
         self._max_tokens: int | None = min(limits) if limits else None
         self._messages = with_guidance(body["messages"], "\n\n".join(filter(None, (tool.guidance for tool in tools))))
 
+    def _found(self) -> list[Json]:
+        """The caller's tools that a search has found."""
+        return [function for tool in self._tools for function in getattr(tool, "loaded", ())]
+
     def next_body(self, usage: Json, *, may_call: bool) -> Json:
         """The body of the next round, after rounds with this usage. `may_call`: whether our tools may be called."""
         body = {**self._body, "messages": self._messages}
         if self._max_tokens is not None:
             body["max_tokens"] = max(1, self._max_tokens - int(usage.get("completion_tokens") or 0))
         if may_call:
-            body["tools"] = [*self._theirs, *self._ours]
+            body["tools"] = [*self._theirs, *self._found(), *self._ours]
             body["tool_choice"] = self._forced or self._choice
-        elif self._theirs:
-            body["tools"], body["tool_choice"] = self._theirs, self._choice
+        elif theirs := [*self._theirs, *self._found()]:
+            body["tools"], body["tool_choice"] = theirs, self._choice
         else:
             body["tools"], body["tool_choice"] = self._ours, "none"
         self._forced = self._choice = None  # a forced call was made: a second round must be free to answer

@@ -41,6 +41,7 @@ class _Words:
     query: dict[str, str] = field(default_factory=dict)
 
 
+_PAGES = {"limit": "Items of a page, 1 to 100.", "order": "asc or desc.", "after": "The id of the last item seen."}
 _WORDS = {
     ("POST", "/v1/chat/completions"): _Words(
         "createChatCompletion", f"Answer a conversation, or read images with the model {OCR_MODEL}.",
@@ -48,11 +49,36 @@ _WORDS = {
     ("POST", "/v1/responses"): _Words(
         "createResponse", "Answer an input, with hosted tools, stored answers and every kind of item.",
         "ResponsesRequest", "Response", streams=True),
-    ("GET", "/v1/responses/{response_id}"): _Words("getResponse", "A stored response.", answer="Response"),
+    ("POST", "/v1/responses/compact"): _Words(
+        "compactResponse", "Make a conversation shorter: its user messages and one sealed summary.",
+        "CompactRequest", "Compaction"),
+    ("POST", "/v1/responses/input_tokens"): _Words(
+        "countInputTokens", "Estimate what a model would read.", "CompactRequest", "TokenCount"),
+    ("GET", "/v1/responses/{response_id}"): _Words(
+        "getResponse", "A stored response, or the events of one in the background.", answer="Response",
+        query={"stream": "true for the events.", "starting_after": "The events after this sequence number."}),
+    ("POST", "/v1/responses/{response_id}/cancel"): _Words(
+        "cancelResponse", "Cancel a response in the background.", answer="Response"),
+    ("POST", "/v1/conversations"): _Words(
+        "createConversation", "Make a list of items that requests continue.", "ConversationRequest", "Conversation"),
+    ("GET", "/v1/conversations/{conversation_id}"): _Words(
+        "getConversation", "A conversation.", answer="Conversation"),
+    ("POST", "/v1/conversations/{conversation_id}"): _Words(
+        "updateConversation", "Replace the metadata.", "ConversationRequest", "Conversation"),
+    ("DELETE", "/v1/conversations/{conversation_id}"): _Words(
+        "deleteConversation", "Delete a conversation with its items.", answer="Deleted"),
+    ("GET", "/v1/conversations/{conversation_id}/items"): _Words(
+        "listConversationItems", "The items, in pages.", answer="List", query=_PAGES),
+    ("POST", "/v1/conversations/{conversation_id}/items"): _Words(
+        "addConversationItems", "Add items at the end.", "ConversationRequest", "List"),
+    ("GET", "/v1/conversations/{conversation_id}/items/{item_id}"): _Words(
+        "getConversationItem", "One item.", answer="Item"),
+    ("DELETE", "/v1/conversations/{conversation_id}/items/{item_id}"): _Words(
+        "deleteConversationItem", "Remove an item.", answer="Conversation"),
     ("DELETE", "/v1/responses/{response_id}"): _Words(
         "deleteResponse", "Delete a stored response.", answer="Deleted"),
     ("GET", "/v1/responses/{response_id}/input_items"): _Words(
-        "listInputItems", "The input of a stored response.", answer="List"),
+        "listInputItems", "The input of a stored response.", answer="List", query=_PAGES),
     ("POST", "/v1/messages"): _Words(
         "createMessage", "Answer a conversation in the form of Anthropic's API.",
         "MessagesRequest", "Message", streams=True),
@@ -86,6 +112,8 @@ _TOOLS = [name.removeprefix("websearch-") for name in WEB_TOOLS]
 _FILES = {
     "ChatRequest": "chat",
     "ResponsesRequest": "responses",
+    "CompactRequest": "compact",
+    "ConversationRequest": "conversation",
     "MessagesRequest": "messages",
     "EmbeddingsRequest": "embeddings",
     "JsonRpcRequest": "jsonrpc",
@@ -108,6 +136,11 @@ _ANSWERS: dict[str, Json] = {
     "Response": _object(
         "id object status output", id=_TEXT, object=_TEXT, created_at=_NUMBER, status=_TEXT, model=_TEXT, output=_ROWS,
         usage=_ANY, provider_specific_fields=_ANY),
+    "Compaction": _object(
+        "id object created_at output usage", id=_TEXT, object=_TEXT, created_at=_WHOLE, output=_ROWS, usage=_ANY),
+    "Conversation": _object(
+        "id object created_at metadata", id=_TEXT, object=_TEXT, created_at=_WHOLE, metadata=_ANY),
+    "Item": _object("id type", id=_TEXT, type=_TEXT),
     "Message": _object(
         "id type role content", id=_TEXT, type=_TEXT, role=_TEXT, model=_TEXT, content=_ROWS,
         stop_reason={"type": ["string", "null"]}, usage=_ANY),
@@ -191,6 +224,10 @@ def _json(component: str) -> Json:
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{component}"}}}
 
 
+_WITH_ITEMS = ("compact", "conversation")
+"""Files whose items are those of `responses`."""
+
+
 def _components() -> dict[str, Json]:
     files = {**_FILES, **{f"{_camel(name)}Arguments": f"tools/{name}" for name in _TOOLS}}
     components = dict(_ANSWERS)
@@ -201,7 +238,7 @@ def _components() -> dict[str, Json]:
             parts = {"Data": parts["output"]}  # the other entries are texts for descriptions, not schemas
         for part, definition in parts.items():
             components[f"{name}.{part}"] = _moved(definition, name)
-        components[name] = _moved(schema, name)
+        components[name] = _moved(schema, "ResponsesRequest" if file in _WITH_ITEMS else name)
     return dict(sorted(components.items()))
 
 

@@ -14,12 +14,13 @@ from gateway.services.completion.attempts import ModelEntry
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.mcp_tool import McpTool
+from gateway.services.hosted_tools.tool_search import ToolSearch
 from gateway.services.hosted_tools.web_search import SearchOptions, of_tool, with_defaults
 from gateway.web.context import RequestContext
 from gateway.web.handlers.hosted_search import HostedMcp, HostedRequest, HostedSearch, McpConversation
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import HostedEvent
-from gateway.wire.responses.hosted_stream import HostedItems, WebSearchItems
+from gateway.wire.responses.hosted_stream import HostedItems, ToolSearchItems, WebSearchItems
 from gateway.wire.responses.mcp import (
     McpApprovalItems,
     McpCallItems,
@@ -32,17 +33,19 @@ from gateway.wire.responses.mcp import (
     replayed,
 )
 from gateway.wire.responses.request import ChatRequest, to_chat
-from gateway.wire.responses.tools import WEB_SEARCH, SearchWish, loop_body, search_wish
+from gateway.wire.responses.tools import WEB_SEARCH, SearchWish, finds_tools, loop_body, search_wish
 
 
 @dataclass(frozen=True, slots=True)
 class HostedWishes:
-    """The hosted tools of a request. `options` are those of `search`. `may_pass`: a native upstream may run them."""
+    """The hosted tools of a request. `options` are those of `search`. `may_pass`: a native upstream may run them.
+    `finds_tools`: the model may search for deferred tools."""
 
     search: SearchWish | None
     options: SearchOptions | None
     mcp: list[McpWish]
     may_pass: bool
+    finds_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +68,15 @@ class HostedResponses:
         """What a request wants, None for no hosted tool. Raises InvalidRequest, and Forbidden where the key may not
         use it."""
         search, mcp = search_wish(context.body), mcp_wishes(context.body)
-        if search is None and not mcp:
+        searches_tools = finds_tools(context.body)
+        if search is None and not mcp and not searches_tools:
             return None
         if search is not None:
             self._search.require_scope(context.caller, search.where)
         self._mcp.check(context.caller, mcp)
         options = of_tool(search.tool, search.where) if search is not None else None
-        return HostedWishes(search, options, mcp, may_pass=self._search.passes_native and not mcp)
+        may_pass = not mcp and (search is None or self._search.passes_native)
+        return HostedWishes(search, options, mcp, may_pass, searches_tools)
 
     def answer(
         self,
@@ -80,8 +85,11 @@ class HostedResponses:
         earlier: list[Json],
         wishes: HostedWishes,
         carrier: Carrier = NO_CARRIER,
+        *,
+        first: int = 0,
     ) -> HostedAnswer:
-        """The answer to a request whose history is `earlier`; fills in the defaults of its search tool.
+        """The answer to a request whose history is `earlier`; fills in the defaults of its search tool. `first`: as in
+        `to_chat`.
         Raises InvalidRequest; its events raise GatewayError."""
         body, sources, search = context.body, Sources(), wishes.search
         everything = [*earlier, *body["input"]]
@@ -90,11 +98,13 @@ class HostedResponses:
             self._search.recall(context.caller.key_id, list(replayed(items, everything)), sources)
             for items in (earlier, body["input"])
         )
-        hosted = {"mcp", search.tool["type"]} if search is not None else {"mcp"}
+        hosted = {"mcp", *([search.tool["type"]] if search is not None else ())}
+        if wishes.finds_tools:
+            hosted.add("tool_search")
         try:
-            chat = to_chat({**body, "input": recent}, past, hosted, carrier)
+            chat = to_chat({**body, "input": recent}, past, hosted, carrier, first=first)
         except InvalidRequest:
-            to_chat(body, earlier, hosted)  # names the item by its place in what the caller sent
+            to_chat(body, earlier, hosted, first=first)  # names the item by its place in what the caller sent
             raise
         context.stats.warnings += chat.warnings
         if search is not None:
@@ -106,7 +116,7 @@ class HostedResponses:
             wishes.options if search is not None and search.choice != "none" else None,
             sources,
             is_kept=body.get("store") is not False,
-            others=[tool for tool, _ in others],
+            others=[*(tool for tool, _ in others), *([ToolSearch(chat.deferred)] if chat.deferred else [])],
         )
         events = self._search.answer(context, entry, asked)
         if others:
@@ -133,6 +143,7 @@ def _kinds(include: object) -> dict[str, HostedItems]:
         "mcp_list_tools": McpListItems(),
         "mcp_call": McpCallItems(),
         "mcp_approval_request": McpApprovalItems(),
+        ToolSearch.kind: ToolSearchItems(),
     }
 
 

@@ -1,50 +1,102 @@
-"""`POST /v1/responses`, and the stored responses: `GET` and `DELETE /v1/responses/{id}`, `GET …/input_items`.
+"""`POST /v1/responses`, and the input items of stored responses: `GET /v1/responses/{id}/input_items`.
 
 A request is translated to chat and its answer back (`wire.responses`), or passed on to an upstream that has the route
-itself. Knows no upstream and no chat body.
+itself. `response_input` reads what it continues; `background`, `compact`, `conversations` and `websocket` are what
+surrounds it.
 """
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass, field
 
-import orjson
 from aiohttp import web
 
 from gateway import schemas
-from gateway.domain import EventStream, Json, RequestStats
-from gateway.errors import ContentBlocked, InvalidRequest, NotFound, UpstreamError
+from gateway.access.budgets import token_estimate
+from gateway.domain import EventStream, Json
 from gateway.services.completion.attempts import ModelEntry
-from gateway.services.completion.native_responses import NativeResponses
-from gateway.services.completion.response_store import ResponseStore, Storing, check_history
+from gateway.services.completion.native_responses import NativeResponses, is_native
 from gateway.services.completion.service import CompletionService
+from gateway.services.responses.compaction import Compacted, Compactor, has_something_to_drop, threshold
+from gateway.services.responses.conversations import Conversations
+from gateway.services.responses.listing import page_of
+from gateway.services.responses.store import Keeper, ResponseStore, Storing
 from gateway.web.context import CONTEXT, RequestContext
+from gateway.web.handlers.background import BackgroundResponses, detached, refuse_unfit
 from gateway.web.handlers.chat import require_kind, timing_headers, used_so_far
 from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted_responses import HostedResponses, HostedWishes
+from gateway.web.handlers.hosted_responses import HostedAnswer, HostedResponses, HostedWishes
 from gateway.web.handlers.json_body import checked_body
-from gateway.web.middleware.sanitize import clean_request
+from gateway.web.handlers.response_input import Continued, Memory, ResponseInput, masking
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.hosted_answer import KeptLinks, text_holders
 from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.hosted_stream import HostedStream
 from gateway.wire.responses.mcp import approved_calls, refuse_unserved
 from gateway.wire.responses.native import NativeStream
-from gateway.wire.responses.object import new_id
-from gateway.wire.responses.request import input_items, refuse_unkept, to_chat
+from gateway.wire.responses.object import with_items
+from gateway.wire.responses.request import ChatRequest, refuse_unkept, to_chat
 from gateway.wire.responses.stream import ResponseStream, from_chat
 
-_MAX_PAGE = 100
-"""Items of one page of `input_items`, as in OpenAI's API reference."""
-
-_LIMIT = re.compile(r"[0-9]{1,3}")
-
 _MAX_NAMED = 8
-"""Tools named in the warning header. Chosen: half would leave out kinds that one request does send together; double
-would make a header of a kilobyte from long names."""
+"""Tools named in the warning header."""
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the route keeps: responses, conversations, and summaries that clients carry."""
+
+    store: ResponseStore
+    conversations: Conversations
+    compactor: Compactor
+    background: BackgroundResponses
+
+    def inputs(self) -> ResponseInput:
+        """What reads the items that requests continue."""
+        return ResponseInput(self.store, self.conversations, self.compactor)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One response. `is_over`: the conversation is longer than the request's `compact_threshold`. Of `chat`, `hosted`
+    and neither, the model is asked by chat, with hosted tools, or by its own responses route."""
+
+    context: RequestContext
+    entry: ModelEntry
+    continued: Continued
+    storing: Storing
+    wishes: HostedWishes | None = None
+    chat: ChatRequest | None = None
+    hosted: HostedAnswer | None = None
+    stream: ResponseStream | None = None
+    is_over: bool = False
+    generates: bool = True
+    started_s: float = field(default_factory=time.perf_counter)
+
+    @property
+    def body(self) -> Json:
+        body: Json = self.context.body
+        return body
+
+    @property
+    def out(self) -> ResponseStream:
+        """The stream of its answer, once it is known what asks the model."""
+        assert self.stream is not None
+        return self.stream
+
+    @property
+    def makes_items_alone(self) -> bool:
+        """Whether no model answers: the response is a compaction, or one to be continued."""
+        return self.continued.wants_compaction or not self.generates
+
+    def headers(self) -> dict[str, str]:
+        """Names of the tools that were left out."""
+        chat = self.hosted.chat if self.hosted is not None else self.chat
+        return _warning_headers(chat.dropped if chat is not None else [])
 
 
 class ResponsesHandler:
@@ -53,7 +105,7 @@ class ResponsesHandler:
     def __init__(
         self,
         completions: CompletionService,
-        store: ResponseStore,
+        kept: Kept,
         hosted: HostedResponses | None = None,
         files: FileParts | None = None,
     ) -> None:
@@ -63,191 +115,212 @@ class ResponsesHandler:
         self._hosted = hosted
         self._files = files
         self._native = NativeResponses(completions)
-        self._store = store
+        self._kept = kept
+        self._inputs = kept.inputs()
         self._checker = schemas.Checker(schemas.load("responses"))
 
     def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
         """The body (schemas/responses.json). Raises InvalidRequest that names the wrong field."""
         checked = checked_body(body, self._checker)
         refuse_unkept(checked)
+        refuse_unfit(checked)
         return checked
 
     async def create(self, request: web.Request) -> web.StreamResponse:
+        """As `answer`, for a POST."""
+        return await self.answer(request[CONTEXT])
+
+    async def answer(
+        self, context: RequestContext, memory: Memory | None = None, *, generates: bool = True
+    ) -> web.StreamResponse:
         """JsonReply of a `response`, or EventReply of its events; stored for the key where `store` is true.
 
-        Raises ModelNotFound, InvalidRequest, NotFound (a previous response), ContentBlocked, UpstreamError.
+        `memory`: what its connection remembers. Without `generates` the response is only there to be continued. Raises
+        ModelNotFound, InvalidRequest, NotFound (a previous response), ContentBlocked, UpstreamError.
         """
-        context = request[CONTEXT]
         body: Json = context.body
         entry = self._completions.resolve(body["model"])
         require_kind(entry, "text")
+        request_context, keeps_events = context, bool(body.get("stream"))
+        if body.get("background"):
+            context, body["stream"] = detached(context), True
         if self._files is not None:
             await self._files.replace(context, entry, body)
-        earlier = await self._history_of(request, body)
-        native = self._native.serves(entry, body)
-        wishes = self._hosted.wishes(context) if self._hosted is not None else None
-        if wishes is not None and not (native and wishes.may_pass):
-            return await self._answer_hosted(context, entry, earlier, wishes)
-        if not native:
-            refuse_unserved(approved_calls([*earlier, *body["input"]]), ())
-        storing = self._storing(context, earlier)
-        carrier = self._completions.carrier(context.caller.key_id, context.stats)
-        chat = None if native else to_chat(body, earlier, carrier=carrier)
-        headers = _warning_headers(chat.dropped if chat is not None else [])
-        stats, started_s = context.stats, time.perf_counter()
-        stats.warnings += chat.warnings if chat is not None else []
+        continued = await self._inputs.read(context, memory, passes_foreign=is_native(entry))
+        body["input"] = continued.recent
+        try:
+            turn = _Turn(context, entry, continued, self._storing(context, continued, memory), generates=generates)
+            self._translate(turn)
+            if body.get("background"):
+                reply = await self._kept.background.start(
+                    context, turn.out, self._events(turn), continued.kept, keeps_events=keeps_events
+                )
+                request_context.reservation = None  # the run settles it
+                return reply
+        except BaseException:
+            if continued.lock is not None:
+                await continued.lock.release()
+            raise
         if body.get("stream"):
-            stream: ResponseStream
-            if chat is None:
-                stream = native_stream = NativeStream(body, storing.put)
-                events = self._native.stream(body, earlier, stats, native_stream)
-            else:
-                stream = ResponseStream(body, storing.put, chat.names)
-                stream.carrier = carrier
-                events = stream.run(self._completions.stream(chat.body, stats))
-            return _streamed(stream, storing.stored(events), entry, stats, headers)
-        if chat is None:
-            response = await self._native.complete(body, earlier, stats)
-        else:
-            response = from_chat(body, await self._completions.complete(chat.body, stats), chat.names, carrier)
-        storing.put(response)
-        await storing.finish()
-        return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})
-
-    async def _answer_hosted(
-        self, context: RequestContext, entry: ModelEntry, earlier: list[Json], wishes: HostedWishes
-    ) -> web.StreamResponse:
-        """The reply to a request with hosted tools; as `create`."""
-        assert self._hosted is not None
-        body, stats, started_s = context.body, context.stats, time.perf_counter()
-        storing = self._storing(context, earlier)
-        carrier = self._completions.carrier(context.caller.key_id, stats)
-        answer = self._hosted.answer(context, entry, earlier, wishes, carrier)
-        headers = _warning_headers(answer.chat.dropped)
-        stream = HostedStream(body, storing.put, answer.chat.names, model=entry.name, kinds=answer.kinds)
-        stream.carrier = carrier
-        if body.get("stream"):
-            return _streamed(stream, storing.stored(stream.run_hosted(answer.events)), entry, stats, headers)
-        response = await stream.whole(answer.events)
-        await storing.finish()
-        links = KeptLinks(text_holders(response["output"]))
-        return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)}, finish=links.placed)
-
-    def _storing(self, context: RequestContext, earlier: list[Json]) -> Storing:
-        """What stores a finished response with the items before it, unless the caller wants none stored."""
-        owner = context.caller.key_id
-        if context.body.get("store") is False:
-            return Storing(self._store, owner, list)
-        return Storing(self._store, owner, lambda: [*earlier, *_with_ids(context.body["input"])])
-
-    async def retrieve(self, request: web.Request) -> web.StreamResponse:
-        """A stored `response`. Raises NotFound; InvalidRequest for `stream=true`, since events are not stored."""
-        if request.query.get("stream") == "true":
-            raise InvalidRequest("stream: stored responses have no events; leave it out", param="stream")
-        stored = await self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
-        response = stored.response
-        return JsonReply(response, finish=KeptLinks(text_holders(response["output"])).placed)
-
-    async def delete(self, request: web.Request) -> web.StreamResponse:
-        """`{id, object: "response", deleted: true}`. Raises NotFound."""
-        response_id = request.match_info["response_id"]
-        await self._store.delete(request[CONTEXT].caller.key_id, response_id)
-        return JsonReply({"id": response_id, "object": "response", "deleted": True})
+            return _streamed(turn, self._events(turn))
+        return await self._whole(turn)
 
     async def input_items(self, request: web.Request) -> web.StreamResponse:
-        """`{object: "list", data: [item], first_id, last_id, has_more}`, newest first unless `order=asc`.
+        """A page of the items that a stored response has read, newest first unless `order=asc`. Raises NotFound,
+        InvalidRequest."""
+        stored = await self._kept.store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
+        page = page_of(stored.items, request.query)
+        return JsonReply(page, finish=KeptLinks(text_holders(page["data"])).placed)
 
-        Query: `limit` (1 to 100, 20 by default), `order`, `after` (an item's id). Raises NotFound, InvalidRequest.
-        """
-        stored = await self._store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
-        limit = request.query.get("limit", "20")
-        if not (_LIMIT.fullmatch(limit) and 1 <= int(limit) <= _MAX_PAGE):
-            raise InvalidRequest(f"limit: must be 1 to {_MAX_PAGE}", param="limit")
-        if request.query.get("order", "desc") not in ("asc", "desc"):
-            raise InvalidRequest("order: must be asc or desc", param="order")
-        items = stored.items
-        if request.query.get("order") != "asc":
-            items.reverse()
-        ids = [item["id"] for item in items]
-        after = request.query.get("after")
-        if after is not None and after not in ids:
-            raise InvalidRequest("after: no item of this response has this id", param="after")
-        start = ids.index(after) + 1 if after is not None else 0
-        page = items[start : start + int(limit)]
-        listing = {
-            "object": "list",
-            "data": page,
-            "first_id": page[0]["id"] if page else None,
-            "last_id": page[-1]["id"] if page else None,
-            "has_more": start + len(page) < len(items),
-        }
-        return JsonReply(listing, finish=KeptLinks(text_holders(page)).placed)
+    def _storing(self, context: RequestContext, continued: Continued, memory: Memory | None) -> Storing:
+        """What keeps a finished response: the store unless the caller wants none stored, the conversation that it
+        belongs to, the connection's memory. A compaction is kept by its client alone."""
+        kept, owner, keepers = self._kept, context.caller.key_id, list[Keeper]()
+        if continued.wants_compaction:
+            return Storing([])
+        if context.body.get("store") is not False:
+            keepers.append(lambda response: kept.store.put(owner, response, continued.kept))
+        if (lock := continued.lock) is not None:
+            keepers.append(
+                lambda response: kept.conversations.append(
+                    owner, lock.conversation_id, [*continued.added, *response["output"]]
+                )
+            )
+        if memory is not None:
+            keepers.append(lambda response: memory.put(response, continued.kept))
+        return Storing(keepers)
 
-    async def _history_of(self, request: web.Request, body: Json) -> list[Json]:
-        """The items of the turns before this one; references in the body's input are replaced by the items they name.
+    def _translate(self, turn: _Turn) -> None:
+        """Set what asks the model, and the stream of its answer. Raises InvalidRequest, Forbidden."""
+        body, continued, put = turn.body, turn.continued, turn.storing.put
+        if continued.wants_compaction:
+            turn.stream = ResponseStream({**body, "store": False}, put)
+            return
+        serves_itself = self._native.serves(turn.entry, body)
+        wishes = self._hosted.wishes(turn.context) if self._hosted is not None else None
+        if serves_itself and (wishes is None or wishes.may_pass):
+            turn.stream = NativeStream(body, put) if turn.generates else ResponseStream(body, put)
+            return
+        turn.wishes = wishes
+        if wishes is None:
+            refuse_unserved(approved_calls(continued.everything), ())
+        self._translate_to_chat(turn)
+        chat = turn.hosted.chat if turn.hosted is not None else turn.chat
+        limit = threshold(body)
+        if limit is not None and chat is not None and turn.generates:
+            read = {name: chat.body.get(name) for name in ("messages", "tools", "response_format")}
+            turn.is_over = token_estimate(read) > limit and has_something_to_drop(continued.everything)
 
-        Stored items go to a model again, so they are sanitized like the request: they were stored as the model wrote
-        them.
-        """
-        context = request[CONTEXT]
-        owner = context.caller.key_id
-        sent, previous = input_items(body), body.get("previous_response_id")
-        earlier = await self._store.history(owner, previous) if previous else []
-        fetched = await self._referenced(owner, sent)
-        if earlier or fetched:
-            try:
-                context.history_verdicts = await clean_request(context, {"input": [*earlier, *fetched.values()]})
-            except ContentBlocked as error:
-                error.param = "previous_response_id" if earlier else "input"
-                raise
-        body["input"] = [fetched.get(index, item) for index, item in enumerate(sent)]
-        return earlier
+    def _translate_to_chat(self, turn: _Turn) -> None:
+        body, continued, put = turn.body, turn.continued, turn.storing.put
+        carrier = self._completions.carrier(turn.context.caller.key_id, turn.context.stats)
+        if turn.wishes is not None:
+            assert self._hosted is not None
+            hosted = turn.hosted = self._hosted.answer(
+                turn.context, turn.entry, continued.earlier, turn.wishes, carrier, first=continued.first
+            )
+            names = hosted.chat.names
+            if turn.stream is None:
+                turn.stream = HostedStream(body, put, model=turn.entry.name, kinds=hosted.kinds)
+        else:
+            turn.chat = to_chat(body, continued.earlier, carrier=carrier, first=continued.first)
+            turn.context.stats.warnings += turn.chat.warnings
+            names = turn.chat.names
+            if turn.stream is None:
+                turn.stream = ResponseStream(body, put)
+        turn.stream.names, turn.stream.carrier = names, carrier
 
-    async def _referenced(self, owner: str, sent: list[Json]) -> dict[int, Json]:
-        """The items that references name, by the references' index. AI SDK clients send one for every old answer."""
-        found: dict[int, Json] = {}
-        size = 0
-        for index, item in enumerate(sent):
-            if item.get("type") == "item_reference":
-                try:
-                    raw = await self._store.item(owner, str(item.get("id")))
-                except NotFound as error:
-                    error.param = f"input[{index}].id"
-                    raise
-                size += len(raw)
-                check_history(len(found) + 1, size, "input")
-                found[index] = orjson.loads(raw)
-        return found
+    def _events(self, turn: _Turn) -> EventStream:
+        """The events of a response; the upstream is called at the first one."""
+        if turn.is_over or turn.makes_items_alone or turn.continued.lock is not None:
+            return self._guarded(turn)
+        return self._answered(turn)
+
+    async def _guarded(self, turn: _Turn) -> EventStream:
+        """As `_events`, with what comes before the answer and after it."""
+        async with turn.continued.held():
+            if turn.is_over:
+                await self._cut(turn)
+            async with aclosing(self._answered(turn)) as batches:
+                async for batch in batches:
+                    yield batch
+
+    def _answered(self, turn: _Turn) -> EventStream:
+        body, stats, stream = turn.body, turn.context.stats, turn.out
+        if turn.makes_items_alone:
+            events = stream.run_items(lambda: self._items(turn))
+        elif turn.hosted is not None:
+            assert isinstance(stream, HostedStream)
+            events = stream.run_hosted(turn.hosted.events)
+        elif turn.chat is not None:
+            events = stream.run(self._completions.stream(turn.chat.body, stats))
+        else:
+            assert isinstance(stream, NativeStream)
+            events = self._native.stream(body, turn.continued.earlier, stats, stream)
+        return turn.storing.stored(events)
+
+    async def _whole(self, turn: _Turn) -> web.StreamResponse:
+        body, stats = turn.body, turn.context.stats
+        finish: Callable[[Json], Json] | None = None
+        async with turn.continued.held():
+            if turn.is_over:
+                await self._cut(turn)
+            if turn.hosted is not None and not turn.makes_items_alone:
+                assert isinstance(turn.stream, HostedStream)
+                response = await turn.stream.whole(turn.hosted.events)
+                finish = KeptLinks(text_holders(response["output"])).placed
+            else:
+                if turn.makes_items_alone:
+                    response = await turn.out.whole_items(lambda: self._items(turn))
+                elif turn.chat is not None:
+                    answer = await self._completions.complete(turn.chat.body, stats)
+                    response = from_chat(body, answer, turn.chat.names, turn.out.carrier)
+                    with_items(response, turn.out.before)
+                else:
+                    response = await self._native.complete(body, turn.continued.earlier, stats)
+                turn.storing.put(response)
+            await turn.storing.finish()
+        headers = {**turn.headers(), **timing_headers(stats, turn.started_s)}
+        return JsonReply(response, headers=headers, finish=finish)
+
+    async def _items(self, turn: _Turn) -> tuple[list[Json], Json]:
+        """The items of a response that no model answers, and chat's usage of making them."""
+        if not turn.continued.wants_compaction:
+            return [], {}
+        compacted = await self._kept.compactor.compact(
+            turn.body,
+            turn.continued.everything,
+            turn.context.caller.identity,
+            masking(turn.context),
+            turn.context.stats,
+        )
+        return [compacted.item], compacted.usage
+
+    async def _compacted(self, turn: _Turn) -> Compacted:
+        context = turn.context
+        items, owner = turn.continued.everything, context.caller.identity
+        return await self._kept.compactor.compact(turn.body, items, owner, masking(context), context.stats)
+
+    async def _cut(self, turn: _Turn) -> None:
+        """Compact the conversation before it is answered; the compaction item comes first in the output."""
+        continued, compacted = turn.continued, await self._compacted(turn)
+        continued.earlier, continued.recent, turn.body["input"] = compacted.items, [], []
+        self._translate_to_chat(turn)
+        turn.out.begin_with([compacted.item], compacted.usage)
 
 
-async def _told_in_stream(stream: ResponseStream, events: EventStream, stats: RequestStats) -> EventStream:
-    """The events; a conversation that is too long is a failed response, not an error status: Codex compacts then."""
-    begun = False
-    async with aclosing(events) as batches:
-        try:
-            async for batch in batches:
-                begun = True
-                yield batch
-        except UpstreamError as error:
-            if begun or error.code != "context_length_exceeded":
-                raise
-            stats.outcome = "failed"
-            yield [*stream.opening(), *stream.error_events(error)]
-
-
-def _streamed(
-    stream: ResponseStream, events: EventStream, entry: ModelEntry, stats: RequestStats, headers: Mapping[str, str]
-) -> EventReply:
+def _streamed(turn: _Turn, events: EventStream) -> EventReply:
     """The reply of a stream, which words its own failures and refusals."""
-    started_s = time.perf_counter()
+    stats, stream = turn.context.stats, turn.out
     reply = EventReply(
-        _told_in_stream(stream, events, stats),
-        headers=headers,
-        first_event_wait_s=entry.first_event_wait_s,
+        events,
+        headers=turn.headers(),
+        first_event_wait_s=turn.entry.first_event_wait_s,
         failure_events=stream.error_events,
         refusal_events=lambda error, _: stream.refused_events(error, used_so_far(stats)),
+        cancelled_events=stream.cancelled_events,
     )
-    reply.late_headers = lambda: timing_headers(stats, started_s)
+    reply.late_headers = lambda: timing_headers(stats, turn.started_s)
     return reply
 
 
@@ -260,7 +333,3 @@ def _dropped_warning(kinds: list[str]) -> str:
     names = list(dict.fromkeys(_NOT_PLAIN.sub("", kind) or "unnamed" for kind in kinds))
     more = " and more" if len(names) > _MAX_NAMED else ""
     return f"tools not available here were left out: {', '.join(names[:_MAX_NAMED])}{more}"
-
-
-def _with_ids(items: list[Json]) -> list[Json]:
-    return [{"type": "message", **item, "id": item.get("id") or new_id("msg")} for item in items]

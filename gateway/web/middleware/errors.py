@@ -23,6 +23,7 @@ from gateway.errors import (
     Unauthenticated,
     UnsupportedCoding,
     UnsupportedProtocol,
+    UpgradeRequired,
     UpstreamRefused,
 )
 from gateway.web.context import CONTEXT
@@ -91,29 +92,31 @@ def _suggestion(path: str, paths: tuple[str, ...]) -> str:
 def error_reply(request: web.Request, error: GatewayError) -> JsonReply:
     """The rendered answer to an error: the dialect's body, the error's status, and the headers clients act on."""
     context = request[CONTEXT]
-    context.server.metrics.rejected.labels(_label(error)).inc()
+    context.server.metrics.rejected.labels(error_label(error)).inc()
     error.request_id = context.request_id
     body = context.endpoint.dialect.error_body(error, context.body)
-    reply = JsonReply(body, status=error.status, headers=_headers(error))
+    reply = JsonReply(body, status=error.status, headers=error_headers(error))
     reply.render()
     if isinstance(error, UnsupportedCoding | UnsupportedProtocol | BodyTimeout):
         reply.force_close()  # where the body ends is unknown, so the next request cannot be found
     return reply
 
 
-def _label(error: GatewayError) -> str:
+def error_label(error: GatewayError) -> str:
     """The error's code for the metrics. An upstream may word the code of its refusal as it likes, and each new word
     would be a new time series."""
     is_foreign = isinstance(error, UpstreamRefused) and error.code not in _REFUSAL_CODES
     return "upstream_refused" if is_foreign else error.code
 
 
-def _headers(error: GatewayError) -> dict[str, str]:
+def error_headers(error: GatewayError) -> dict[str, str]:
     """Headers that clients act on. OpenAI's SDKs obey `x-should-retry` before the status and Retry-After."""
     headers = {"Cache-Control": "no-store"}
     if isinstance(error, Unauthenticated):
         refused = ', error="invalid_token"' if error.has_key else ""  # RFC 6750 §3.1: none where no key was sent
         headers["WWW-Authenticate"] = f'Bearer realm="gateway"{refused}'
+    if isinstance(error, UpgradeRequired):
+        headers["Upgrade"] = "websocket"
     if isinstance(error, MethodNotAllowed):
         headers["Allow"] = ", ".join(error.allow)
     if error.retry_after_s is not None:

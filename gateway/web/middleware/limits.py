@@ -6,6 +6,7 @@ Redis: `ServerState.limiter` and `budgets` do.
 """
 
 import asyncio
+from contextlib import nullcontext
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -14,16 +15,21 @@ from gateway.access.budgets import Reservation, count_cut_off
 from gateway.access.usage import Used
 from gateway.web.context import CONTEXT, RequestContext
 
+_NO_SLOT = nullcontext()
+
 
 @web.middleware
 async def limits(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Raises Overloaded for the gateway's cap, RateLimited for the key's."""
     context = request[CONTEXT]
+    if context.endpoint.is_socket:
+        return await handler(request)
     in_flight, key_id = context.server.in_flight, context.caller.key_id
     in_flight.take_place(key_id)
     has_left = False
     try:
-        async with context.server.limiter.slot(context.caller):
+        limiter, is_light = context.server.limiter, context.endpoint.is_light
+        async with _NO_SLOT if is_light else limiter.slot(context.caller):
             if context.endpoint.charged:
                 await context.charge()
             return await handler(request)
@@ -33,7 +39,7 @@ async def limits(request: web.Request, handler: Handler) -> web.StreamResponse:
     finally:
         in_flight.give_back(key_id)
         if context.reservation is not None:
-            await _settle(context, context.reservation, has_left)
+            await settle(context, context.reservation, has_left)
 
 
 async def reserve(context: RequestContext) -> None:
@@ -46,7 +52,7 @@ async def reserve(context: RequestContext) -> None:
         context.reservation = await budgets.reserve(context.caller, context.body, context.limits)
 
 
-async def _settle(context: RequestContext, reservation: Reservation, has_left: bool) -> None:
+async def settle(context: RequestContext, reservation: Reservation, has_left: bool) -> None:
     """Count what the request has used."""
     stats = context.stats
     if has_left or stats.outcome in ("client_gone", "truncated"):

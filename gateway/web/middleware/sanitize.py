@@ -54,20 +54,22 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     except UpstreamRefused as refused:
         await _clean_refusal(context, refused)
         raise
-    return await clean_reply(context, reply, verdicts)
+    await clean_reply(context, reply, verdicts)
+    return reply
 
 
-async def clean_reply(
-    context: RequestContext, reply: web.StreamResponse, verdicts: list[Verdict]
-) -> web.StreamResponse:
+async def clean_reply(context: RequestContext, reply: web.StreamResponse, verdicts: list[Verdict]) -> None:
     """Mask a reply's data or events, and put values back in the place of their placeholders. `verdicts`: those on the
     request. Raises as `sanitize`."""
-    sanitizer, endpoint, restorer = context.server.sanitizer, context.endpoint, _restorer(context)
+    sanitizer, endpoint = context.server.sanitizer, context.endpoint
+    if endpoint.sanitized_as not in sanitizer.routes:
+        return
+    restorer = _restorer(context)
     if isinstance(reply, JsonReply):
         await _keep_map(context, reply.data)
         await _clean_answer(context, reply.data, verdicts, restorer)
     elif not isinstance(reply, EventReply):
-        return reply
+        return
     elif reply.whole_answers:
         reply.events = _clean_answers(context, reply.events, verdicts)
     elif sanitizer.responses or restorer is not None:
@@ -79,7 +81,6 @@ async def clean_reply(
         reply.events = mask.run(events, refusal_events, place, partial(_clean_error, context))
     if context.stats.unguarded:
         reply.headers[GUARDRAIL_HEADER] = "unavailable"
-    return reply
 
 
 def _restorer(context: RequestContext) -> Restorer | None:
@@ -188,6 +189,17 @@ async def clean_tool_texts(context: RequestContext, unit: TextUnit, direction: D
         _, refusal = await _clean_unit(context, unit, direction, work)
         if refusal is not None:
             raise refusal
+
+
+async def clean_answer_text(context: RequestContext, text: str) -> str:
+    """A text that a model wrote, masked as an answer of the request's route. Raises ContentBlocked, SanitizerFailed."""
+    sanitizer, held = context.server.sanitizer, {"text": text}
+    unit = TextUnit([TextSlot(held, "text", "summary")])
+    if sanitizer.responses and context.endpoint.sanitized_as in sanitizer.routes:
+        _, refusal = await _clean_unit(context, unit, "responses")
+        if refusal is not None:
+            raise refusal
+    return held["text"]
 
 
 async def _clean_unit(

@@ -24,6 +24,7 @@ from gateway.wire.hosted_answer import (
     Source,
     TextPiece,
 )
+from gateway.wire.responses import object as objects
 from gateway.wire.responses.stream import ResponseStream
 from gateway.wire.responses.tools import ToolNames
 
@@ -67,6 +68,28 @@ class WebSearchItems:
     def events(self, call: HostedCall, phase: str) -> list[tuple[str, Json]]:
         """`response.web_search_call.PHASE`; a failure has no event of its own."""
         return [] if phase == "failed" else [(f"response.web_search_call.{phase}", {})]
+
+
+class ToolSearchItems:
+    """Implements HostedItems for `tool_search_call`, which a `tool_search_output` follows."""
+
+    def added(self, call: HostedCall) -> Json:
+        """`{id, type, status, call_id: null, execution: "server", arguments}`."""
+        item = {"id": call.item_id, "type": "tool_search_call", "status": "in_progress", "call_id": None}
+        return {**item, "execution": "server", "arguments": call.action}
+
+    def item(self, call: HostedCall) -> Json:
+        """As `added`: what was asked for is known from the beginning."""
+        return {**self.added(call), "status": call.status}
+
+    def events(self, call: HostedCall, phase: str) -> list[tuple[str, Json]]:
+        """It has none of its own."""
+        return []
+
+    def output(self, call: HostedCall) -> Json:
+        """The tools that were found, as their caller declared them."""
+        item = {"id": objects.new_id("tso"), "type": "tool_search_output", "status": "completed", "call_id": None}
+        return {**item, "execution": "server", "tools": call.results}
 
 
 _UNSENT = Event.from_data({})
@@ -189,6 +212,11 @@ class HostedStream(ResponseStream):
             item.update(kind.item(call))
             self._is_silent_end = call.ends_turn
             yield from self._close(item, call.status)
+            if isinstance(kind, ToolSearchItems):
+                output = kind.output(call)
+                self._items[output["id"]] = output
+                yield from self._open(output)
+                yield from self._close(output)
 
     def _ending(self) -> Iterator[Event]:
         last = self.response["output"][-1] if self.response["output"] else None

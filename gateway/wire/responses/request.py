@@ -20,6 +20,7 @@ from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
 from gateway.wire.responses.tools import (
     KIND_OF_CALL,
     KIND_OF_OUTPUT,
+    DeferredTool,
     ToolNames,
     arguments_of,
     declared_tools,
@@ -183,13 +184,8 @@ LEFT_OUT = frozenset({
 """Items of thoughts and of tools that a server has run: their results are in the answers that followed. Chat has no
 place for them."""
 
-_COMPACTED = "a compacted conversation can only be read by the service that made it; send the items themselves"
-REFUSED: Mapping[str, str] = {
-    "compaction": _COMPACTED,
-    "compaction_summary": _COMPACTED,
-    "compaction_trigger": "compaction is not supported for this model; leave the item out",
-}
-"""Items without which the model would forget or miss something, and the error for each."""
+REFUSED = ("compaction", "compaction_summary", "compaction_trigger")
+"""Items that were opened, or led to an answer of their own, before the conversation is translated."""
 
 
 _OF_CALL_ITEM = frozenset((
@@ -269,7 +265,7 @@ class MessageBuilder:
         return message
 
     def _refuse(self, item: Json, where: str) -> None:
-        raise InvalidRequest(REFUSED[item["type"]], param=f"{where}.type")
+        raise InvalidRequest(f"an item of type '{item['type']}' cannot stand here", param=f"{where}.type")
 
     def _refuse_reference(self, item: Json, where: str) -> None:
         shown = str(item.get("id"))[:_SHOWN_CHARS]
@@ -433,35 +429,35 @@ class ChatRequest:
     """A translated request: the chat `body`, and what is needed beside it.
 
     `dropped`: types of the tools that nobody runs here. `names`: the tools' names for the model, needed to translate
-    its calls. `warnings`: sentences on what was left out, for the caller.
+    its calls. `deferred`: tools that a search may find. `warnings`: sentences on what was left out, for the caller.
     """
 
     body: Json
     dropped: list[str]
     names: ToolNames
     warnings: list[str]
+    deferred: Sequence[DeferredTool] = ()
 
 
 def refuse_unkept(body: Json) -> None:
-    """Raises InvalidRequest for fields that ask for state which the gateway does not keep, and for several answers at
-    once, which a response cannot hold; on any upstream."""
-    if body.get("background"):
-        raise InvalidRequest("background responses are not supported; leave background out", param="background")
+    """Raises InvalidRequest for several answers at once, which a response cannot hold; on any upstream."""
     if body.get("n") not in (None, 1):
         raise InvalidRequest("a response is one answer; leave n out, or use /v1/chat/completions", param="n")
-    if body.get("conversation"):
-        raise InvalidRequest(
-            "conversations are not stored; send previous_response_id, or the items themselves", param="conversation"
-        )
 
 
 def to_chat(
-    body: Json, history: list[Json], hosted: Collection[str] = (), carrier: Carrier = NO_CARRIER
+    body: Json,
+    history: list[Json],
+    hosted: Collection[str] = (),
+    carrier: Carrier = NO_CARRIER,
+    *,
+    first: int = 0,
 ) -> ChatRequest:
     """The chat request of a checked request.
 
     `history` are the items before those of `body["input"]`. `hosted`: types of tools that the caller of this function
-    runs itself. Raises InvalidRequest, `param` naming the item that chat cannot express.
+    runs itself. `first`: the place of the first item in the caller's input. Raises InvalidRequest, `param` naming
+    the item that chat cannot express.
     """
     refuse_unkept(body)
     if body.get("prompt"):
@@ -473,7 +469,7 @@ def to_chat(
     _add_instructions(messages, body.get("instructions"))
     for item in history:
         messages.add(item, "previous_response_id")
-    for index, item in enumerate(items):
+    for index, item in enumerate(items, first):
         messages.add(item, f"input[{index}]")
     chat["messages"] = messages.finished()
     if (limit := body.get("max_output_tokens")) is not None:
@@ -496,7 +492,7 @@ def to_chat(
     warnings += _unknown_includes(list_in(body, "include"))
     if body.get("truncation") == "auto":
         warnings.append(_NOT_TRUNCATED)
-    return ChatRequest(chat, offered.dropped, offered.names, warnings)
+    return ChatRequest(chat, offered.dropped, offered.names, warnings, offered.deferred)
 
 
 def input_items(body: Json) -> list[Json]:

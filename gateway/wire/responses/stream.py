@@ -20,7 +20,7 @@ set when an event is encoded, after every middleware, so that events which a mid
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -108,6 +108,10 @@ def _place(data: Json, kind: str) -> _Place:
     return (index if isinstance(index, int) else -1, kind, part if isinstance(part, int) else 0)
 
 
+_NO_ANSWER = ("reasoning", "compaction")
+"""Items after which a message must follow."""
+
+
 class ResponseStream:
     """One stream. `body` is the caller's responses request; `on_end` gets the finished response object, once.
 
@@ -133,7 +137,8 @@ class ResponseStream:
         self.backend: Json | None = None
         self.carrier = NO_CARRIER
         self._sent = SentItems()
-        self._is_open = False
+        self._is_open = self._is_created = False
+        self.before = objects.Before()
 
     async def run(self, chunks: EventStream) -> EventStream:
         """The events of the whole stream, for normal chat chunks ended by `[DONE]`. Raises what `chunks` raises."""
@@ -146,6 +151,38 @@ class ResponseStream:
         """The first events, where there was no chunk."""
         self._is_open = True
         return list(self._opening({}))
+
+    def begin_with(self, items: list[Json], usage: Json) -> None:
+        """Put items before the answer: they are complete. `usage`: chat's usage of making them, which is added."""
+        self.before = objects.Before(items, usage)
+
+    async def run_items(self, make: Callable[[], Awaitable[tuple[list[Json], Json]]]) -> EventStream:
+        """The events of a response of these items alone; `make` gives them, with chat's usage. Raises as it does."""
+        self.begin_with(*await make())
+        yield list(self._opening({}))
+        self._finish("stop")
+        yield [
+            self._event(f"response.{self.response['status']}", {"response": self.response}),
+            Event.from_bytes(sse.DONE),
+        ]
+
+    async def whole_items(self, make: Callable[[], Awaitable[tuple[list[Json], Json]]]) -> Json:
+        """The response object of the same, not streamed; it is not given to `on_end`."""
+        self.begin_with(*await make())
+        objects.finish(self.response, "stop", None, None)
+        objects.with_items(self.response, self.before)
+        return self.response
+
+    def queued_events(self) -> list[Event]:
+        """The events of a response that waits to be made: `response.created` and `response.queued`."""
+        self._is_created = True
+        shown = {**self.response, "status": "queued"}
+        return [self._event(kind, {"response": dict(shown)}) for kind in ("response.created", "response.queued")]
+
+    def cancelled_events(self) -> list[Event]:
+        """The end of a response that was cancelled: `response.failed`, whose response says so and has no output."""
+        self.response |= {"status": "cancelled", "output": [], "error": None, "completed_at": None}
+        return [self._event("response.failed", {"response": self.response})]
 
     def error_events(self, error: GatewayError) -> list[Event]:
         """`error`, then `response.failed` with what has left of the output, which is masked as it has left.
@@ -185,8 +222,14 @@ class ResponseStream:
         self.response["model"] = chunk.get("model", self.response["model"])
         if chunk.get("system_fingerprint"):
             self.response["system_fingerprint"] = chunk["system_fingerprint"]
-        for kind in ("response.created", "response.in_progress"):
+        for kind in ("response.in_progress",) if self._is_created else ("response.created", "response.in_progress"):
             yield self._event(kind, {"response": {**self.response, "output": []}})
+        for item in self.before.items:
+            self.response["output"].append(item)
+            self._closed.add(item["id"])
+            place = {"output_index": len(self.response["output"]) - 1}
+            for step in ("added", "done"):
+                yield self._event(f"response.output_item.{step}", {**place, "item": dict(item)})
 
     def _chunk_events(self, chunk: Json) -> Iterator[Event]:
         if not self._is_open:
@@ -321,7 +364,7 @@ class ResponseStream:
     def _ending(self) -> Iterator[Event]:
         last_status = "incomplete" if objects.is_cut(self._finish_reason) else "completed"
         yield from self._close_reasoning()
-        if not self._calls and all(item["type"] == "reasoning" for item in self.response["output"]):
+        if not self._calls and all(item["type"] in _NO_ANSWER for item in self.response["output"]):
             yield from self._open_message()
         held = [call for call in self._calls.values() if call.held]
         last_item = None if held else self.response["output"][-1]
@@ -333,11 +376,17 @@ class ResponseStream:
                 yield from self._open(call.item)
             yield from self._events_of(call.item, done)
             yield from self._close(call.item, last_status if is_last else "completed")
-        status = objects.finish(self.response, self._finish_reason, self._usage, self.backend)
-        self._on_end(self.response)
+        status = self._finish(self._finish_reason)
         final = {**self.response, "output": [self._copy(item) for item in self.response["output"]]}
         yield self._event(f"response.{status}", {"response": final})
         yield Event.from_bytes(sse.DONE)
+
+    def _finish(self, finish_reason: str | None) -> str:
+        """Complete the response and tell of it. Returns its status."""
+        usage = objects.summed_usage(self._usage, self.before.usage)
+        status = objects.finish(self.response, finish_reason, usage, self.backend)
+        self._on_end(self.response)
+        return status
 
 
 # --- whole answer ---

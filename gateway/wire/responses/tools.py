@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -231,6 +231,19 @@ def is_web_search(kind: Any) -> bool:
     return isinstance(kind, str) and _WEB_SEARCH.fullmatch(kind) is not None
 
 
+def is_server_search(tool: Json) -> bool:
+    """Whether a tool asks the service to search for deferred tools."""
+    return tool.get("type") == "tool_search" and tool.get("execution") != "client"
+
+
+def finds_tools(body: Json) -> bool:
+    """Whether a request has deferred tools, and asks the service to search for them."""
+    tools = [tool for tool in body.get("tools") or () if isinstance(tool, dict)]
+    listed = [member for tool in tools for member in (tool, *(tool.get("tools") or ()))]
+    has_deferred = any(isinstance(member, dict) and member.get("defer_loading") for member in listed)
+    return has_deferred and any(map(is_server_search, tools))
+
+
 def search_wish(body: Json) -> SearchWish | None:
     """The web search of a checked request, None where it has none. Raises InvalidRequest for more than one."""
     places = [index for index, tool in enumerate(body.get("tools") or ()) if is_web_search(tool.get("type"))]
@@ -266,16 +279,28 @@ _SHOWN_CHARS = 40
 _UNMET = "tool_choice demands a call of a tool that is not offered to this model; name a tool of tools, or send auto"
 
 
+@dataclass(frozen=True, slots=True)
+class DeferredTool:
+    """A tool that is offered once it was searched for: its name and description for the model, its chat function, and
+    its definition as the caller gave it, within its namespace."""
+
+    name: str
+    description: str
+    function: Json
+    definition: Json
+
+
 @dataclass(slots=True)
 class OfferedTools:
     """`functions`: what each tool becomes for the model. `dropped`: types of tools that nobody runs here. `hosted`:
-    types of those that the gateway runs itself, of `hosted_kinds`."""
+    types of those that the gateway runs itself, of `hosted_kinds`. `deferred`: tools that a search may find."""
 
     names: ToolNames
     functions: dict[ToolRef, Json] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
     hosted: set[str] = field(default_factory=set)
     hosted_kinds: Collection[str] = ()
+    deferred: list[DeferredTool] = field(default_factory=list)
 
 
 def declared_tools(body: Json, items: Iterable[Json]) -> Iterator[tuple[Json, str]]:
@@ -294,22 +319,51 @@ def offered_tools(declared: Iterable[tuple[Json, str]], hosted: Collection[str] 
     """What the model is offered. The last of two tools with one name counts. Raises InvalidRequest naming the tool."""
     offered = OfferedTools(ToolNames(), hosted_kinds=hosted)
     found: dict[ToolRef, Json] = {}
-    for tool, where in declared:
+    waiting: dict[ToolRef, Json] = {}
+    tools = list(declared)
+    is_deferred = _are_deferred(tools, hosted)
+    for tool, where in tools:
         kind = tool["type"]
-        if kind in hosted:
+        if is_server_search(tool):
+            if is_deferred and kind in hosted:
+                offered.hosted.add(kind)
+        elif kind in hosted and kind != "tool_search":
             offered.hosted.add(kind)
-        elif kind == "tool_search" and tool.get("execution") != "client":
-            pass  # the deferred tools that it would find are offered at once
         elif kind == "namespace":
             found |= _members(tool, where)
+            _defer(waiting, tool["tools"], tool, where if is_deferred else "")
         elif (function := _function(tool, where)) is not None:
             found[_ref(tool)] = function
+            _defer(waiting, [tool], None, where if is_deferred else "")
         else:
             offered.dropped.append(kind[:_SHOWN_CHARS])
     offered.names = ToolNames(found)
     for ref, function in found.items():
-        offered.functions[ref] = {"type": "function", "function": {**function, "name": offered.names.name_of(ref)}}
+        named: Json = {"type": "function", "function": {**function, "name": offered.names.name_of(ref)}}
+        if ref in waiting:
+            description = str(function.get("description") or "")
+            offered.deferred.append(DeferredTool(named["function"]["name"], description, named, waiting[ref]))
+        else:
+            offered.functions[ref] = named
     return offered
+
+
+def _are_deferred(tools: Sequence[tuple[Json, str]], hosted: Collection[str]) -> bool:
+    """Whether somebody searches for the tools with `defer_loading`: the caller, or the gateway. Else they are offered
+    at once."""
+    searches = [tool.get("execution") == "client" for tool, _ in tools if tool["type"] == "tool_search"]
+    return any(searches) or (bool(searches) and "tool_search" in hosted)
+
+
+def _defer(waiting: dict[ToolRef, Json], tools: Sequence[Json], namespace: Json | None, where: str) -> None:
+    """Note the definitions of those tools that wait to be found. `where`: empty where none waits. Tools that items of
+    the conversation bring were found already."""
+    for tool in tools:
+        ref = _ref(tool, namespace["name"] if namespace is not None else "")
+        if where.startswith("tools[") and tool.get("defer_loading"):
+            waiting[ref] = {**namespace, "tools": [tool]} if namespace is not None else tool
+        else:
+            waiting.pop(ref, None)
 
 
 def set_tools(chat: Json, offered: OfferedTools, choice: Any) -> None:

@@ -107,6 +107,8 @@ def test_rotation_gives_a_second_key_with_the_same_rights(path: Path) -> None:
     store = KeyStore(path)
     assert store.lookup(first).scopes == store.lookup(second).scopes
     assert rotated.id != record.id and rotated.per_minute == 5
+    third = KeyFile(path).rotate(rotated.id)[1]
+    assert [each.entry()[1].identity for each in (record, rotated, third)] == [record.id] * 3
 
 
 def test_wrong_scopes_and_unknown_ids_are_told(path: Path) -> None:

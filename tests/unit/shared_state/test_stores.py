@@ -148,3 +148,16 @@ async def test_sqlite_keeps_a_long_value_that_is_written_in_pieces_as_it_was(tmp
         assert await entries.get_part("k1", "msg") == value[262_140:262_150]
     finally:
         await file.close()
+
+
+async def test_entries_of_an_owner_are_counted_and_erased_with_their_parts(store: Store) -> None:
+    for name in ("resp_1", "resp_2"):
+        await store.entries.put(Entry("k", name, b"abc", 60, {f"part{name}": (0, 2)}))
+    await store.entries.put(Entry("k", "short", b"v", 0.001))
+    await store.entries.put(Entry("other", "resp_1", b"v", 60))
+    await asyncio.to_thread(time.sleep, 0.05)
+    assert await store.entries.count("k") == 2
+    await store.entries.erase("k")
+    assert await store.entries.count("k") == 0 and await store.entries.get("k", "resp_1") is None
+    assert await store.entries.get_part("k", "partresp_2") is None
+    assert await store.entries.get("other", "resp_1") == b"v"

@@ -6,7 +6,7 @@ hold. Knows nothing of the wire format beyond `id`, `output`, and items with an 
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
@@ -49,14 +49,16 @@ class ResponseStore:
 
     def __init__(self, entries: Entries, ttl_s: float = 3600.0) -> None:
         self._entries = entries
-        self._ttl_s = ttl_s
+        self.ttl_s = ttl_s
 
-    async def put(self, owner: str, response: Json, items: list[Json]) -> None:
+    async def put(self, owner: str, response: Json, items: list[Json]) -> int:
         """Remember a response, `{id, output: [{id, …}], …}`, with its input items. One for which there is no room is
-        ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces."""
+        ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces.
+        Returns its bytes."""
         value, parts = _encoded(response, items)
         with suppress(StateDown):  # the answer itself is not lost
-            await self._entries.put(Entry(owner, str(response["id"]), value, self._ttl_s, parts))
+            await self._entries.put(Entry(owner, str(response["id"]), value, self.ttl_s, parts))
+        return len(value)
 
     async def get(self, owner: str, response_id: str) -> StoredResponse:
         """A remembered response. Raises NotFound when it never existed, has expired, or is another key's."""
@@ -111,21 +113,27 @@ class ResponseStore:
         return int(count), document
 
 
-class Storing:
-    """Stores the responses of one request: the events of a response's end wait until it can be found again.
+Keeper = Callable[[Json], Awaitable[object]]
+"""Keeps a finished response somewhere."""
 
-    `put` may be called where nothing can be awaited, in the middle of a stream. `items` gives the input items of the
-    request and of the turns before it. A response whose `store` is false is not stored.
+
+class Storing:
+    """Gives the response of one request to its keepers: the events of its end wait until all have it.
+
+    `put` may be called where nothing can be awaited, in the middle of a stream.
     """
 
-    def __init__(self, store: ResponseStore, owner: str, items: Callable[[], list[Json]]) -> None:
-        self._store, self._owner, self._items = store, owner, items
+    def __init__(self, keepers: Sequence[Keeper]) -> None:
+        self._keepers = keepers
         self._writes: list[asyncio.Task[None]] = []
 
     def put(self, response: Json) -> None:
-        """Begin to store a response."""
-        if response["store"]:
-            self._writes.append(asyncio.create_task(self._store.put(self._owner, response, self._items())))
+        """Begin to keep a response."""
+        self._writes.append(asyncio.create_task(self._keep(response)))
+
+    async def _keep(self, response: Json) -> None:
+        for keeper in self._keepers:
+            await keeper(response)
 
     async def finish(self) -> None:
         """Wait until everything that was put is stored."""

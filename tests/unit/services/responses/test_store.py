@@ -4,7 +4,7 @@ import pytest
 
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import InvalidRequest, NotFound, StateUnavailable
-from gateway.services.completion.response_store import (
+from gateway.services.responses.store import (
     MAX_HISTORY_BYTES,
     MAX_HISTORY_ITEMS,
     ResponseStore,
@@ -94,7 +94,7 @@ async def test_while_the_store_is_away_nothing_is_said_to_be_missing() -> None:
 
 async def test_the_event_that_tells_of_a_response_waits_until_the_response_can_be_found() -> None:
     store = ResponseStore(MemoryEntries(2**20, 2**20))
-    storing = Storing(store, "key1", list)
+    storing = Storing([lambda response: store.put("key1", response, [])])
 
     async def events() -> EventStream:
         storing.put({**response("resp_1"), "store": True})
@@ -106,7 +106,7 @@ async def test_the_event_that_tells_of_a_response_waits_until_the_response_can_b
 
 async def test_a_response_is_stored_with_its_items() -> None:
     store, items = ResponseStore(MemoryEntries(2**20, 2**20)), [{"id": "msg_0", "role": "user", "content": "ä" * 900}]
-    storing = Storing(store, "key1", items.copy)
+    storing = Storing([lambda response: store.put("key1", response, items)])
     for name in ("resp_1", "resp_2"):
         storing.put({**response(name), "store": True})
     await storing.finish()

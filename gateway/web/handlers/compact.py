@@ -1,0 +1,84 @@
+"""`POST /v1/responses/compact` and `POST /v1/responses/input_tokens`: a conversation made shorter, and counted."""
+
+import time
+from collections.abc import Mapping
+
+from aiohttp import web
+
+from gateway import schemas
+from gateway.access.budgets import token_estimate
+from gateway.domain import Json
+from gateway.errors import InvalidRequest
+from gateway.services.completion.service import CompletionService
+from gateway.services.responses.compaction import Compactor
+from gateway.services.responses.listing import with_ids
+from gateway.web.context import CONTEXT
+from gateway.web.handlers.chat import require_kind, timing_headers
+from gateway.web.handlers.json_body import checked_body
+from gateway.web.handlers.response_input import ResponseInput, masking, refuse_trigger
+from gateway.web.replies import JsonReply
+from gateway.wire.json_body import JsonBody
+from gateway.wire.responses.object import new_id, usage_object
+from gateway.wire.responses.request import to_chat
+
+
+class CompactHandler:
+    """The two endpoints' `check` and handlers."""
+
+    def __init__(self, completions: CompletionService, inputs: ResponseInput, compactor: Compactor) -> None:
+        self._completions = completions
+        self._inputs = inputs
+        self._compactor = compactor
+        schema = schemas.load_with_items("compact")
+        self._counting = schemas.Checker(schema)
+        self._compacting = schemas.Checker({**schema, "required": ["model"]})
+
+    def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
+        """The body of `compact` (schemas/compact.json). Raises InvalidRequest that names the wrong field."""
+        return checked_body(body, self._compacting)
+
+    def check_count(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
+        """The body of `count`, which needs no model. Raises as `check`."""
+        return checked_body(body, self._counting)
+
+    async def compact(self, request: web.Request) -> web.StreamResponse:
+        """JsonReply of `{id, object: "response.compaction", created_at, output, usage}`; `output` is the user messages
+        and one compaction item. Raises ModelNotFound, InvalidRequest, UpstreamError."""
+        context = request[CONTEXT]
+        body, started_s = context.body, time.perf_counter()
+        entry = self._completions.resolve(body["model"])
+        require_kind(entry, "text")
+        continued = await self._inputs.read(context)
+        refuse_trigger(continued)
+        compacted = await self._compactor.compact(
+            {**body, "model": entry.name},
+            continued.everything,
+            context.caller.identity,
+            masking(context),
+            context.stats,
+        )
+        answer = {
+            "id": new_id("resp"),
+            "object": "response.compaction",
+            "created_at": int(time.time()),
+            "output": [*with_ids(compacted.retained), compacted.item],
+            "usage": usage_object(compacted.usage),
+        }
+        return JsonReply(answer, headers=timing_headers(context.stats, started_s))
+
+    async def count(self, request: web.Request) -> web.StreamResponse:
+        """JsonReply of `{object: "response.input_tokens", input_tokens}`: an estimate of what the model would read,
+        tools, schema and earlier turns included. Nothing is generated. Raises ModelNotFound, InvalidRequest."""
+        context = request[CONTEXT]
+        body = context.body
+        if body.get("model") is not None:
+            require_kind(self._completions.resolve(body["model"]), "text")
+        body["store"] = False  # nothing is added to the conversation
+        continued = await self._inputs.read(context)
+        refuse_trigger(continued)
+        if not continued.everything and not body.get("instructions"):
+            raise InvalidRequest("input: must hold a message", param="input")
+        asked = {"model": "", **body, "input": continued.recent}
+        chat = to_chat(asked, continued.earlier, ("mcp", "web_search"), first=continued.first).body
+        counted = {name: chat[name] for name in ("messages", "tools", "response_format") if name in chat}
+        return JsonReply({"object": "response.input_tokens", "input_tokens": token_estimate(counted)})

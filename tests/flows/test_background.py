@@ -1,0 +1,271 @@
+"""Background responses over a chat upstream: outliving their client, followed, cancelled, bounded."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import openai
+import pytest
+
+from gateway.access.keys import KeyFile
+from tests.support import upstream as up
+from tests.support.asking import ask, official, toml
+from tests.support.gateways import InProcessGateway, StartGateway, start_in_process
+from tests.support.upstream import Exchange, Script, Upstream
+
+LIMIT_S = 20
+
+
+@pytest.fixture
+async def client(server: InProcessGateway) -> AsyncIterator[Any]:
+    async with official(server) as made:
+        yield made
+
+
+class Gate:
+    """A streamed answer that says `begin`, waits until the gate is opened, and says the rest."""
+
+    def __init__(self) -> None:
+        self.begun, self.open = asyncio.Event(), asyncio.Event()
+
+    def script(self) -> Script:
+        async def script(exchange: Exchange) -> None:
+            pieces = up.text_stream(["begin ", "end"])
+            await exchange.stream_head()
+            for piece in pieces[:2]:
+                await exchange.piece(piece)
+            self.begun.set()
+            await self.open.wait()
+            for piece in pieces[2:]:
+                await exchange.piece(piece)
+            await exchange.finish()
+
+        return script
+
+
+async def until(client: Any, response_id: str, *statuses: str) -> Any:
+    async with asyncio.timeout(LIMIT_S):
+        while (response := await client.responses.retrieve(response_id)).status not in statuses:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    return response
+
+
+async def test_a_run_is_queued_at_once_and_found_when_it_has_ended(client: Any, upstream: Upstream) -> None:
+    gate = Gate()
+    upstream.will(gate.script())
+    queued = await client.responses.create(model="SvcLLM", input="hello", background=True)
+    assert queued.status == "queued" and queued.background and queued.output == [] and queued.usage is None
+    await asyncio.wait_for(gate.begun.wait(), LIMIT_S)
+    running = await until(client, queued.id, "in_progress")
+    assert running.output == []
+    gate.open.set()
+    done = await until(client, queued.id, "completed")
+    assert done.output_text == "begin end" and done.background and done.usage.total_tokens == 5
+    items = await client.responses.input_items.list(queued.id)
+    assert [item.type for item in items.data] == ["message"]
+    following = client.responses.create(model="SvcLLM", input="next", previous_response_id=queued.id)
+    upstream.will(up.answer())
+    await following
+    assert [message["role"] for message in upstream.last.body["messages"]] == ["user", "assistant", "user"]
+
+
+async def test_a_stream_is_left_and_taken_up_again_where_it_was(client: Any, upstream: Upstream) -> None:
+    gate = Gate()
+    upstream.will(gate.script())
+    seen: list[Any] = []
+    async with asyncio.timeout(LIMIT_S):
+        stream = await client.responses.create(model="SvcLLM", input="hello", background=True, stream=True)
+        async for event in stream:
+            seen.append(event)
+            if event.type == "response.output_text.delta":
+                break
+        await stream.close()
+        gate.open.set()
+        response_id = seen[0].response.id
+        rest = await client.responses.retrieve(response_id, stream=True, starting_after=seen[-1].sequence_number)
+        seen += [event async for event in rest]
+    assert [event.type for event in seen[:3]] == ["response.created", "response.queued", "response.in_progress"]
+    assert [event.sequence_number for event in seen] == list(range(len(seen)))
+    assert seen[-1].type == "response.completed" and seen[-1].response.output_text == "begin end"
+    again = await client.responses.retrieve(response_id, stream=True, starting_after=2)
+    assert [event.sequence_number async for event in again] == list(range(3, len(seen)))
+    beyond = await client.responses.retrieve(response_id, stream=True, starting_after=len(seen))
+    assert [event async for event in beyond] == []
+
+
+async def test_a_run_without_a_stream_has_no_events(client: Any, upstream: Upstream) -> None:
+    upstream.will(up.stream(*up.text_stream()))
+    queued = await client.responses.create(model="SvcLLM", input="hello", background=True)
+    await until(client, queued.id, "completed")
+    with pytest.raises(openai.BadRequestError, match="not kept"):
+        await client.responses.retrieve(queued.id, stream=True)
+
+
+async def test_cancelling_ends_the_upstreams_call_and_may_be_repeated(client: Any, upstream: Upstream) -> None:
+    upstream.will(up.silent(upstream, *up.text_stream()[:2]))
+    async with asyncio.timeout(LIMIT_S):
+        stream = await client.responses.create(model="SvcLLM", input="hello", background=True, stream=True)
+        first = await anext(aiter(stream))
+        response_id = first.response.id
+        with pytest.raises(openai.BadRequestError, match="still running"):
+            await client.responses.delete(response_id)
+        await upstream.arrived.wait()
+        for _ in range(2):
+            cancelled = await client.responses.cancel(response_id)
+            assert cancelled.status == "cancelled" and cancelled.output == [] and cancelled.error is None
+        await upstream.released.wait()
+        events = [event async for event in stream]
+    assert events[-1].type == "response.failed" and events[-1].response.status == "cancelled"
+    await client.responses.delete(response_id)
+    with pytest.raises(openai.NotFoundError):
+        await client.responses.retrieve(response_id)
+
+
+async def test_what_cannot_be_cancelled_says_so(client: Any, upstream: Upstream) -> None:
+    upstream.will(up.stream(*up.text_stream()))
+    queued = await client.responses.create(model="SvcLLM", input="hello", background=True)
+    await until(client, queued.id, "completed")
+    with pytest.raises(openai.BadRequestError, match="Cannot cancel a completed response"):
+        await client.responses.cancel(queued.id)
+    upstream.will(up.answer())
+    plain = await client.responses.create(model="SvcLLM", input="hello")
+    with pytest.raises(openai.BadRequestError, match="not made with background"):
+        await client.responses.cancel(plain.id)
+    with pytest.raises(openai.NotFoundError):
+        await client.responses.cancel("resp_unknown")
+
+
+async def test_another_keys_run_is_not_there(server: InProcessGateway, client: Any, upstream: Upstream) -> None:
+    other = server.make_key("responses")
+    gate = Gate()
+    upstream.will(gate.script())
+    queued = await client.responses.create(model="SvcLLM", input="hello", background=True, stream=True)
+    first = await anext(aiter(queued))
+    path = f"{server.url}/v1/responses/{first.response.id}"
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {other}"}) as session:
+        for asking in (
+            session.get(path),
+            session.get(path + "?stream=true"),
+            session.post(path + "/cancel"),
+            session.delete(path),
+        ):
+            async with asking as answer:
+                assert answer.status == 404
+    gate.open.set()
+    await queued.close()
+
+
+async def test_an_upstreams_failure_is_told_in_the_response(client: Any, upstream: Upstream) -> None:
+    upstream.will(up.answer({"error": {"message": "no"}}, status=400))
+    queued = await client.responses.create(model="SvcLLM", input="hello", background=True)
+    failed = await until(client, queued.id, "failed")
+    assert failed.error is not None and failed.error.message
+
+
+async def test_what_is_wrong_with_the_request_is_told_at_once(client: Any, upstream: Upstream) -> None:
+    for wrong in (
+        {"store": False},
+        {"previous_response_id": "resp_unknown"},
+        {"input": [{"type": "function_call_output", "call_id": "x", "output": "y"}]},
+    ):
+        with pytest.raises(openai.BadRequestError):
+            await client.responses.create(**{"model": "SvcLLM", "input": "hello", "background": True, **wrong})
+
+
+async def test_a_key_has_so_many_runs_and_a_place_becomes_free(start_gateway: StartGateway, upstream: Upstream) -> None:
+    server = await start_gateway(toml(upstream) + "\n[responses]\nbackground = { per_key = 1, max_s = 60 }\n")
+    gate = Gate()
+    upstream.will(gate.script())
+    async with official(server) as client:
+        first = await client.responses.create(model="SvcLLM", input="hello", background=True)
+        with pytest.raises(openai.RateLimitError) as refused:
+            await client.responses.create(model="SvcLLM", input="hello", background=True)
+        assert int(refused.value.response.headers["retry-after"]) >= 1
+        gate.open.set()
+        await until(client, first.id, "completed")
+        await client.responses.create(model="SvcLLM", input="hello", background=True)
+
+
+async def test_a_run_waits_for_a_slot_of_its_key(server: InProcessGateway, upstream: Upstream) -> None:
+    key = server.make_key("responses", concurrent=1)
+    gate = Gate()
+    upstream.will(gate.script())
+    async with official(server, key) as client:
+        first = await client.responses.create(model="SvcLLM", input="hello", background=True)
+        await asyncio.wait_for(gate.begun.wait(), LIMIT_S)
+        with pytest.raises(openai.RateLimitError):
+            await client.responses.create(model="SvcLLM", input="hello")
+        gate.open.set()
+        await until(client, first.id, "completed")
+
+
+async def test_a_run_that_takes_too_long_has_failed(start_gateway: StartGateway, upstream: Upstream) -> None:
+    server = await start_gateway(toml(upstream) + "\n[responses]\nbackground = { max_s = 1 }\n")
+    upstream.will(up.silent(upstream, *up.text_stream()[:2]))
+    async with official(server) as client:
+        queued = await client.responses.create(model="SvcLLM", input="hello", background=True)
+        failed = await until(client, queued.id, "failed")
+    assert failed.error is not None and failed.error.code == "max_run_time" and upstream.released.is_set()
+
+
+async def test_a_revoked_key_cancels_its_runs_within_five_seconds(server: InProcessGateway, upstream: Upstream) -> None:
+    key = server.make_key("responses")
+    upstream.will(up.silent(upstream, *up.text_stream()[:2]))
+    async with official(server, key) as client:
+        await client.responses.create(model="SvcLLM", input="hello", background=True)
+    async with asyncio.timeout(LIMIT_S):
+        await upstream.arrived.wait()
+    KeyFile(server.config.state_dir / server.config.access.keys_file).revoke(key.split("_")[1])
+    async with asyncio.timeout(5):
+        await upstream.released.wait()
+
+
+async def test_a_stopped_server_has_failed_its_runs(tmp_path: Path, upstream: Upstream) -> None:
+    upstream.will(up.silent(upstream, *up.text_stream()[:2]))
+    async with start_in_process(tmp_path, toml(upstream)) as server:
+        _, queued, _ = await ask(server, "/v1/responses", input="hello", background=True)
+        async with asyncio.timeout(LIMIT_S):
+            await upstream.arrived.wait()
+    async with (
+        start_in_process(tmp_path, toml(upstream)) as again,
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.get(f"{again.url}/v1/responses/{queued['id']}") as answer,
+    ):
+        failed = await answer.json()
+    assert failed["status"] == "failed" and failed["error"]["code"] == "server_stopped"
+
+
+async def test_a_run_is_masked_like_any_answer_in_all_its_places(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    more = "\n[sanitize]\nroutes = ['responses']\n[guardrail]\nenabled = 'off'\n"
+    server = await start_gateway(toml(upstream) + more)
+    secret = "AKIAQ3EGRJ7TYVPLQWNE"
+    upstream.will(up.stream(*up.text_stream([f"aws_access_key_id={secret}"])))
+    async with official(server) as client:
+        stream = await client.responses.create(
+            model="SvcLLM", input=f"aws_access_key_id={secret}", background=True, stream=True
+        )
+        async with asyncio.timeout(LIMIT_S):
+            events = [event.model_dump_json() async for event in stream]
+        response_id = json.loads(events[0])["response"]["id"]
+        found = await client.responses.retrieve(response_id)
+        again = [event.model_dump_json() async for event in await client.responses.retrieve(response_id, stream=True)]
+    assert secret not in json.dumps(upstream.last.body)
+    assert secret not in "".join(events) and secret not in found.model_dump_json() and again == events
+    assert secret not in server.log_text()
+
+
+async def test_a_run_is_counted_to_its_key_and_logged_once(server: InProcessGateway, upstream: Upstream) -> None:
+    upstream.will(up.stream(*up.text_stream()))
+    async with official(server) as client:
+        queued = await client.responses.create(model="SvcLLM", input="hello", background=True)
+        await until(client, queued.id, "completed")
+    lines = [json.loads(line) for line in server.log_text().splitlines()]
+    counted = [line for line in lines if line.get("input_tokens")]
+    assert [(line["endpoint"], line["input_tokens"], line["output_tokens"]) for line in counted] == [
+        ("background", 3, 2)
+    ]

@@ -1,0 +1,122 @@
+"""Background responses through real processes: a reload, other workers, a stop and a crash."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.support import upstream as up
+from tests.support.gateway_process import GatewayProcess
+from tests.support.gateways import start_process, upstream_toml
+from tests.support.upstream import Exchange, Upstream
+
+pytestmark = pytest.mark.slow
+
+LIMIT_S = 40
+
+
+class Held:
+    """A streamed answer that begins at once and ends when the test says so."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, exchange: Exchange) -> None:
+        pieces = up.text_stream(["begin ", "end"])
+        await exchange.stream_head()
+        for piece in pieces[:2]:
+            await exchange.piece(piece)
+        self.begun.set()
+        await self.go_on.wait()
+        for piece in pieces[2:]:
+            await exchange.piece(piece)
+        await exchange.finish()
+
+
+async def call(gateway: GatewayProcess, method: str, path: str, body: Any = None) -> Any:
+    url = f"http://127.0.0.1:{gateway.port}{path}"
+    async with (
+        asyncio.timeout(LIMIT_S),
+        aiohttp.ClientSession(headers=gateway.headers) as session,
+        session.request(method, url, json=body) as answer,
+    ):
+        return await answer.json() if answer.content_type == "application/json" else await answer.text()
+
+
+async def begin(gateway: GatewayProcess, held: Held, **more: Any) -> str:
+    """The id of a run that has begun."""
+    body = {"model": "SvcLLM", "input": "hello", "background": True, **more}
+    response = await call(gateway, "POST", "/v1/responses", body)
+    await asyncio.wait_for(held.begun.wait(), LIMIT_S)
+    assert response["status"] == "queued"
+    return str(response["id"])
+
+
+async def status_of(gateway: GatewayProcess, response_id: str, *wanted: str) -> Any:
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            response = await call(gateway, "GET", f"/v1/responses/{response_id}")
+            if response["status"] in wanted:
+                return response
+            await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_run_outlives_a_reload_and_two_more_end_it(tmp_path: Path, upstream: Upstream, workers: int) -> None:
+    held = Held()
+    upstream.will(held)
+    toml = f"workers = {workers}\ndrain_s = 1\n" + upstream_toml(upstream.url)
+    async with start_process(tmp_path, toml) as gateway:
+        first = await begin(gateway, held)
+        gateway.send(signal.SIGHUP)
+        await gateway.wait_for_event("reloaded")
+        assert (await status_of(gateway, first, "in_progress"))["output"] == []
+        held.go_on.set()
+        assert (await status_of(gateway, first, "completed"))["output"][0]["content"][0]["text"] == "begin end"
+        held.go_on.clear()
+        second = await begin(gateway, held)
+        for number in range(2, 5):
+            gateway.send(signal.SIGHUP)
+            await gateway.wait_for_event("reloaded", number)
+        failed = await status_of(gateway, second, "failed")
+        assert failed["error"]["code"] == "server_stopped"
+
+
+async def test_any_worker_shows_follows_and_cancels_a_run(tmp_path: Path, upstream: Upstream) -> None:
+    held = Held()
+    upstream.will(held)
+    async with start_process(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
+        body = {"model": "SvcLLM", "input": "hello", "background": True, "stream": True}
+        url = f"http://127.0.0.1:{gateway.port}/v1/responses"
+        async with aiohttp.ClientSession(headers=gateway.headers) as session, session.post(url, json=body) as answer:
+            line = await answer.content.readline()
+            response_id = (await answer.content.readline()).decode().split('"id":"')[1].split('"')[0]
+            assert line == b"event: response.created\n"
+        await asyncio.wait_for(held.begun.wait(), LIMIT_S)
+        following = [
+            asyncio.create_task(call(gateway, "GET", f"/v1/responses/{response_id}?stream=true")) for _ in range(6)
+        ]
+        for _ in range(6):
+            assert (await call(gateway, "GET", f"/v1/responses/{response_id}"))["status"] == "in_progress"
+        for _ in range(6):
+            assert (await call(gateway, "POST", f"/v1/responses/{response_id}/cancel"))["status"] == "cancelled"
+        for text in await asyncio.gather(*following):
+            assert text.count("response.output_text.delta\n") == 1 and '"status":"cancelled"' in text
+            assert text.endswith("data: [DONE]\n\n")
+
+
+async def test_after_a_crash_a_run_is_told_failed(tmp_path: Path, upstream: Upstream) -> None:
+    held = Held()
+    upstream.will(held)
+    async with start_process(tmp_path, upstream_toml(upstream.url)) as gateway:
+        response_id = await begin(gateway, held)
+        os.kill(gateway.process.pid, signal.SIGKILL)
+        await gateway.wait_exit()
+        gateway.start()
+        await gateway.wait_for_text("The gateway answers on")
+        failed = await status_of(gateway, response_id, "failed")
+        assert failed["error"]["code"] == "server_stopped" and failed["background"] is True

@@ -1,0 +1,58 @@
+"""`gateway keys erase`: nothing is left of a revoked key, and everything of another one."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from gateway.access.keys import KeyFile
+from gateway.app.erasing import erase
+from gateway.domain import Json
+from gateway.engines.index.rows import IndexedPage
+from gateway.engines.index.store import PageIndex
+from tests.support import upstream as up
+from tests.support.asking import official, toml
+from tests.support.gateway_process import run_command
+from tests.support.gateways import start_in_process
+from tests.support.upstream import Upstream
+
+
+async def use(client: Any) -> None:
+    """A response, a conversation and a background run."""
+    await client.responses.create(model="SvcLLM", input="hello")
+    await client.conversations.create(items=[{"type": "message", "role": "user", "content": "hi"}])
+    run = await client.responses.create(model="SvcLLM", input="hello", background=True, stream=True)
+    async for _ in run:
+        pass
+
+
+async def test_all_that_a_key_has_left_is_removed_and_nothing_of_another(tmp_path: Path, upstream: Upstream) -> None:
+    async with start_in_process(tmp_path, toml(upstream)) as server:
+        gone, stays = server.make_key("responses"), server.make_key("responses")
+        ids = [key.split("_")[1] for key in (gone, stays)]
+        upstream.will(up.answer(), up.stream(*up.text_stream()), up.answer(), up.stream(*up.text_stream()))
+        for key in (gone, stays):
+            async with official(server, key) as client:
+                await use(client)
+        index = PageIndex(tmp_path / "index.sqlite3", max_pages=100, ttl_days=9)
+        pages = [
+            IndexedPage(f"https://a.example/{id}", "T", "words", owner=owner) for id, owner in enumerate([*ids, ""])
+        ]
+        await index.add(pages)
+        await index.close()
+    refused = run_command("keys", "erase", ids[0], "--state-dir", str(tmp_path))
+    assert refused.returncode != 0 and "revoke" in refused.stderr
+    KeyFile(tmp_path / "keys.json").revoke(ids[0])
+    erased = await erase(server.config, ids[0])
+    assert erased == {"responses": 2, "conversations": 1, "runs": erased["runs"], "pages": 1, "usage": erased["usage"]}
+    assert erased["runs"] >= 2 and erased["usage"] >= 1
+    left = rows_by_key(tmp_path / "state.sqlite3")
+    assert ids[0] not in left and left[ids[1]] >= 5
+    done = run_command("keys", "erase", ids[0], "--state-dir", str(tmp_path), "--json")
+    assert done.returncode == 0 and '"responses":0' in done.stdout.replace(" ", "")
+
+
+def rows_by_key(path: Path) -> Json:
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT owner FROM entries UNION ALL SELECT key FROM usage").fetchall()
+    return {key: sum(row[0] == key for row in rows) for (key,) in rows}
