@@ -50,7 +50,7 @@ def ours(body: bytes, url: str) -> str:
 
 
 def rival(body: bytes, url: str) -> str:
-    import trafilatura
+    import trafilatura  # type: ignore[import-not-found]
 
     return trafilatura.extract(body, url=url, include_comments=False) or ""
 

@@ -133,7 +133,9 @@ class OpenAICompatUpstream:
 
     def _more(self, whole: bytes, chunk: bytes) -> bytes:
         if len(whole) + len(chunk) > self._max_answer_bytes:
-            raise UpstreamError("the upstream's answer is too large")
+            raise UpstreamError(
+                f"the upstream's answer is too large; the limit is {self._max_answer_bytes} bytes (max_answer_bytes)"
+            )
         return whole + chunk
 
     async def _answered(

@@ -28,7 +28,7 @@ BUDGETS = {
     "mcp": 1141,
     "ocr": 4801,
     "providers": 1947,
-    "resilience": 436,
+    "resilience": 427,
     "runtime": 1344,
     "sanitize": 6522,
     "schemas": 238,

@@ -23,18 +23,18 @@ LEVELS = [
         "sanitize.spellings", "sanitize.detectors", "shared_state",
     },
     {
-        "config", "mcp", "wire.chat", "services.websearch", "engines.html", "engines.markdown",
+        "config", "mcp", "wire.chat", "services.websearch", "engines.html",
         "ocr.image", "ocr.text",
     },
     {
         "access", "embedded", "providers", "wire.responses", "sanitize.guardrail",
-        "sanitize.policy", "sanitize.restoring", "sanitize.scanner", "engines.content",
+        "sanitize.policy", "sanitize.restoring", "sanitize.scanner", "engines.markdown",
         "wire.messages", "wire.embeddings", "ocr.scripts", "ocr.code",
     },
     {
-        "engines.documents", "engines.render", "engines.embedding", "ocr.server", "sanitize.slot_mask",
-        "services.completion",
+        "engines.content", "ocr.server", "sanitize.slot_mask", "services.completion",
     },
+    {"engines.documents", "engines.render", "engines.embedding"},
     {"engines.index", "sanitize", "services.ocr", "services.hosted_tools"},
     {"engines.crawl", "web"},
     {"web.middleware"},

@@ -95,7 +95,7 @@ async def test_the_scheme_of_the_key_is_read_in_any_case(site: WebToolsSite) -> 
         ({"Origin": "null"}, request("ping"), 403),
         ({"Origin": "http://localhost.evil.example"}, request("ping"), 403),
         ({"Origin": "http://localhost:3000"}, request("ping"), 200),
-        ({"Content-Encoding": "gzip"}, request("ping"), 415),
+        ({"Content-Encoding": "br"}, request("ping"), 415),
         ({}, b"x" * (MOST_BODY_BYTES + 1), 413),
     ],
 )

@@ -14,6 +14,7 @@ from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import HostedLoop, HostedTool, LoopLimits, LoopRequest
 from gateway.services.hosted_tools.web_search import SearchOptions, SearchSettings, ToolCaller, WebCalls, WebSearchTool
 from gateway.texts import TextUnit
+from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import CallPhase, HostedCall, HostedEvent, TextPiece
 
 PARIS, LYON = "https://a.example.com/paris", "https://b.example.org/lyon"
@@ -40,6 +41,9 @@ class ScriptedModel:
     @property
     def service(self) -> CompletionService:
         return cast(CompletionService, self)
+
+    def carrier(self, owner: str, stats: RequestStats) -> Carrier:
+        return NO_CARRIER
 
     def _next(self, body: Json) -> tuple[str, list[Json], str]:
         self.asked.append(body)

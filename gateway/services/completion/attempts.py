@@ -496,8 +496,10 @@ def _tell_breaker(attempt: Attempt, *, was_open: bool) -> None:
     is_open = attempt.target.health.is_open
     if is_open != was_open:
         names = {"model": attempt.entry.name, "upstream": attempt.target.upstream.name}
-        level = logging.WARNING if is_open else logging.INFO
-        logs.event("upstream_rests" if is_open else "upstream_is_back", names, level=level)
+        if is_open:
+            logs.event("upstream_rests", names, level=logging.WARNING)
+        else:
+            logs.event("upstream_is_back", names)
 
 
 def _report(attempt: Attempt, error: UpstreamError) -> None:

@@ -18,12 +18,17 @@ from gateway.errors import UpstreamError
 from gateway.wire.chat.kept import THOUGHTS, CallIds, StateSoFar, call_extras, extras, split_parts, thoughts_of
 from gateway.wire.untrusted_json import is_count, table_in, words_of
 
-_CLASSES: tuple[tuple[str | None, str], ...] = (
-    (None, r"error|fail|abort|cancel|malformed|invalid|unexpected|too_many|time_?(?:limit|out)|overload|insufficient"),
-    ("content_filter", r"filter|safety|recitation|block|prohibited|spii|refus|guardrail|moderat|sensitive"),
-    ("length", r"length|max_\w*tokens|token_limit|context_window"),
-    ("tool_calls", r"tool|function_call"),
-    ("stop", r"^(?:stop|eos|end|complete|normal|done|finish(?:ed)?$|success)"),
+_CLASSES: tuple[tuple[str | None, re.Pattern[str]], ...] = (
+    (
+        None,
+        re.compile(
+            r"error|fail|abort|cancel|malformed|invalid|unexpected|too_many|time_?(?:limit|out)|overload|insufficient"
+        ),
+    ),
+    ("content_filter", re.compile(r"filter|safety|recitation|block|prohibited|spii|refus|guardrail|moderat|sensitive")),
+    ("length", re.compile(r"length|max_(?:\w*_)?tokens|token_limit|context_window")),
+    ("tool_calls", re.compile(r"tool|function_call")),
+    ("stop", re.compile(r"^(?:stop|eos|end|complete|normal|done|finish(?:ed)?$|success)")),
 )
 """Finish reasons by what they mean, the first that fits; None: the upstream failed. OpenAI, Anthropic, Gemini, Cohere,
 Mistral, DeepSeek, watsonx, TGI, vLLM, SGLang, Ollama (their references, read 2026-11-28)."""
@@ -132,7 +137,7 @@ def finish_reason(reported: Any, *, has_calls: bool, legacy: bool = False) -> st
 
 def _class_of(word: str) -> str | None:
     folded = _NO_WORD.sub("_", word[:_REASON_CHARS].lower()).removeprefix("finish_reason_")
-    return next((reason for reason, pattern in _CLASSES if re.search(pattern, folded)), None)
+    return next((reason for reason, pattern in _CLASSES if pattern.search(folded)), None)
 
 
 def others(holder: Json, known: frozenset[str]) -> Json:

@@ -4,7 +4,7 @@ The one rule: of an assistant's message and its calls, every member that OpenAI'
 kept as it came, in `wire.chat.stream` and `wire.chat.answer` on the way out and here on the way back. Thoughts have one
 name for clients, `reasoning_content`; the upstream gets them back under its own name, word for word.
 
-    state = {"by": "SvcLLM/upstream-1", "thoughts": ["reasoning", "First …"], "fields": {"reasoning_details": […]},
+    state = {"by": "NAME/upstream-1", "thoughts": ["reasoning", "First …"], "fields": {"reasoning_details": […]},
              "calls": {"call_1": {"extra_content": {…}}}}
 
 A state belongs to one message. It comes back with the client, who is handed it sealed, or from memory (`services.
