@@ -19,7 +19,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from gateway.config import sanitize_settings as config
+from gateway.config import settings as config
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.ports import ChatModel
 from gateway.sanitize.guardrail import Guardrail, GuardrailFailed

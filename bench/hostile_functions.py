@@ -19,15 +19,16 @@ from bench import hostile_hidden
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
 from gateway import schemas, trace
-from gateway.access.token_estimate import token_estimate
-from gateway.engines.answer import code_fences, excerpt, passages, tokens
+from gateway.access.budgets import token_estimate
+from gateway.engines.answer import excerpt, sections
+from gateway.engines.answer import text as words
 from gateway.engines.documents import simhash
 from gateway.engines.documents.feeds import read_sitemap
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.parse_worker import MAX_STACK_FRAMES
 from gateway.engines.documents.sniff import read
-from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
+from gateway.engines.embedding.worker import WordPiece, load_vocabulary
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
@@ -38,15 +39,13 @@ from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
-from gateway.mcp.envelope import Envelope, value_of
-from gateway.mcp.messages import RpcFault
+from gateway.mcp.messages import Envelope, RpcFault, value_of
 from gateway.sanitize.scanner import Scanner, is_trivially_clean, plain_text_cut
 from gateway.sanitize.text import View
-from gateway.services.hosted_tools.citations import CitationFinder
-from gateway.services.hosted_tools.page_text import find_in
-from gateway.services.hosted_tools.sources import Sources
-from gateway.services.websearch import filters, result_budget
-from gateway.wire import image_header, ocr, repaired_json, sse, text_slots, thinking
+from gateway.services.hosted_tools.citations import CitationFinder, Sources
+from gateway.services.hosted_tools.web_search import find_in
+from gateway.services.websearch import filters, results
+from gateway.wire import image_header, ocr, sse, text_walk, untrusted_json
 from gateway.wire.json_body import BadJson, JsonBody, JsonLimits
 from gateway.wire.openai_error import error_object
 
@@ -152,7 +151,7 @@ def _argument_names(text: str) -> None:
 
 
 def _fitted(text: str) -> None:
-    result_budget.fit([{"raw_content": text} for _ in range(3)], max(300, len(text)))
+    results.fit([{"raw_content": text} for _ in range(3)], max(300, len(text)))
 
 
 def _cited(text: str) -> None:
@@ -178,9 +177,9 @@ def _urls(text: str) -> None:
 
 
 def _words_of(text: str) -> None:
-    rows.search_row(passages.Passage(0, len(text), ()), text, rows.PageText("", "", "", ""), "")
-    tokens.terms(text)
-    tokens.terms_among(text, {"cach", "index"})
+    rows.search_row(sections.Passage(0, len(text), ()), text, rows.PageText("", "", "", ""), "")
+    words.terms(text)
+    words.terms_among(text, {"cach", "index"})
     signals.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(signals.lasting_text(text)))
 
 
@@ -234,13 +233,13 @@ READERS: dict[str, Reader] = {
     "markdown": Reader(_written, _trees(), _PAGE_SIZES),
     "plain text": Reader(partial(_written, plain=True), _trees(), _PAGE_SIZES),
     "refresh": Reader(lambda text: head.refresh_target("1; url=" + text, _URL), inputs.TEXTS),
-    "fences": Reader(code_fences.closing, inputs.TEXTS),
+    "fences": Reader(sections.closing, inputs.TEXTS),
     "excerpt": Reader(lambda text: excerpt.excerpt(text, "value of a text"), inputs.TEXTS),
-    "passages": Reader(passages.passages, inputs.TEXTS),
+    "passages": Reader(sections.passages, inputs.TEXTS),
     "contents list": Reader(content.contents, inputs.TEXTS),
     "word pieces": Reader(_word_pieces(), inputs.TEXTS),
     "text of a passage": Reader(lambda text: passage_text(text[:99], text, text), inputs.TEXTS),
-    "passages as plain text": Reader(passages.plain_text, inputs.TEXTS),
+    "passages as plain text": Reader(sections.plain_text, inputs.TEXTS),
     "words": Reader(_words_of, inputs.TEXTS),
     "likeness": Reader(simhash.simhash, inputs.TEXTS),
     "robots": Reader(_robots, inputs.ROBOTS),
@@ -258,8 +257,8 @@ READERS: dict[str, Reader] = {
     "body within limits": Reader(_read, inputs.BODIES),
     "JSON documents": Reader(answers.masked_arguments, inputs.BODIES),
     "log probabilities": Reader(answers.spelt_logprobs, answers.LOGPROBS, _QUICK_SIZES),
-    "texts of a body": Reader(lambda body: text_slots.text_slots(orjson.loads(body)), inputs.BODIES),
-    "half characters": Reader(repaired_json.repaired, inputs.BODIES),
+    "texts of a body": Reader(lambda body: text_walk.text_slots(orjson.loads(body)), inputs.BODIES),
+    "half characters": Reader(untrusted_json.repaired, inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
     "image header": Reader(image_header.read_header, _images(), _QUICK_SIZES),
     "folding": Reader(lambda text: View(text).folded, inputs.TEXTS),
@@ -277,7 +276,7 @@ READERS: dict[str, Reader] = {
     "citations": Reader(_cited, inputs.TEXTS),
     "cited address": Reader(_cited_address, inputs.TEXTS),
     "place in a page": Reader(lambda text: find_in(text, text[:8] or "a", None), inputs.TEXTS),
-    "thoughts": Reader(thinking.without_thinking, inputs.TEXTS),
+    "thoughts": Reader(untrusted_json.without_thinking, inputs.TEXTS),
     "trace": Reader(lambda text: trace.parent_of("00-" + text), inputs.TEXTS),
     "token estimate": Reader(lambda body: token_estimate(orjson.loads(body)), inputs.BODIES),
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench.documentation import MarkdownPage, argument_parser, read_json, read_pages, to_markdown
 from bench.planted import Plant, plants
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.sanitize.policy import Direction, actions
 from gateway.sanitize.scanner import Scanner
 

@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from gateway.ocr.scripts.guess import MODEL_FILE, counted
+from gateway.ocr.scripts.mixed import MODEL_FILE, counted
 from gateway.ocr.server.engine import OcrEngine
 from gateway.wire.ocr import FREE
 

@@ -75,6 +75,7 @@ function reading(answer, url, body) {
   const text = answer.choices[0].message.content ?? "", blocks = blocksOf(text);
   const extra = answer.choices[0].provider_specific_fields ?? answer.provider_specific_fields ?? {};
   const warnings = (extra.ocr?.warnings ?? []).map((each) => h("p", { class: "error" }, typeof each === "string" ? each : each.message ?? JSON.stringify(each)));
+  for (const word of extra.uncertain ?? []) warnings.push(h("p", { class: "hint" }, "uncertain: ", h("mark", {}, word.text), ` may be ${word.alternatives.join(" or ")}`));
   const raw = h("pre", { tabindex: "0", class: "raw" }, text);
   const parts = [];
   if (url) parts.push(picture(url, blocks));

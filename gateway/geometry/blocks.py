@@ -15,8 +15,7 @@ from itertools import pairwise
 from statistics import median
 
 from gateway.geometry.boxes import Line, PageBlock, Rect, Region, hull
-from gateway.geometry.panel_order import page_order
-from gateway.geometry.reading_order import rows_of
+from gateway.geometry.reading_order import page_order, rows_of
 
 LABELS = {"title": "title", "table": "table", "figure": "image", "code": "code", "equation": "equation"}
 WHOLE = ("table", "figure", "code", "equation")
@@ -188,7 +187,7 @@ def _positions(
 
 def _region_block(region: Region, members: list[Line]) -> PageBlock:
     rect = region.rect if region.label == "figure" else hull([region.rect, *(line.rect for line in members)])
-    return PageBlock(LABELS[region.label], rect, members, pitch=region.pitch, edges=region.edges)
+    return PageBlock(LABELS[region.label], rect, members, pitch=region.pitch)
 
 
 def _text_blocks(region: Region, members: list[Line], body: Body) -> list[PageBlock]:

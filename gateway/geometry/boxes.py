@@ -68,6 +68,14 @@ class Word:
     rect: Rect
 
 
+class Uncertain(NamedTuple):
+    """A word as it is given, what else it may be, and its box."""
+
+    text: str
+    alternatives: tuple[str, ...]
+    rect: Rect
+
+
 @dataclass(slots=True)
 class Line:
     """One run of text on one line. `text`, `score` (0..1) and `words` are empty until it has been read.
@@ -76,7 +84,7 @@ class Line:
     black they are (0..1), `pitch` the distance in pixels at which its ink repeats and `rhythm` how clearly (0..1); 0
     until measured. `letters`: the x of the middle of each character of `text`; empty for a line that runs downwards.
     `fit` (0..1): how sure the reading is, how well the text explains the picture (see recogniser.LineReading);
-    `is_read`: the line has been read, though its text may be empty.
+    `is_read`: the line has been read, though its text may be empty; `doubts`: its words that may be read otherwise.
     """
 
     rect: Rect
@@ -91,19 +99,18 @@ class Line:
     letters: tuple[float, ...] = ()
     fit: float = 0.0
     is_read: bool = False
+    doubts: tuple[Uncertain, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
     """An area of the page and its kind: a label of the CDLA set (`text title figure figure_caption table table_caption
-    header footer reference equation`) or `code`; `score` 0..1; `pitch` of code's letters, in pixels; `edges`: the y of
-    the sides of a table's rows, where these are seen."""
+    header footer reference equation`) or `code`; `score` 0..1; `pitch` of code's letters, in pixels."""
 
     label: str
     rect: Rect
     score: float
     pitch: float = 0.0
-    edges: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +136,7 @@ class Table:
 @dataclass(slots=True)
 class PageBlock:
     """A block of the page in reading order: `label` is text, title, table, code, equation or image; `level` 1 to 6 for
-    titles; `table` for tables once read; `pitch` of code's letters, in pixels; `edges`: the y of the sides of a table's
-    rows, where these are seen."""
+    titles; `table` for tables once read; `pitch` of code's letters, in pixels."""
 
     label: str
     rect: Rect
@@ -138,7 +144,6 @@ class PageBlock:
     level: int = 0
     table: Table | None = None
     pitch: float = 0.0
-    edges: tuple[float, ...] = ()
 
 
 def no_such_pages(count: int) -> str:

@@ -9,63 +9,64 @@ together, and no measurement of a single one is recorded.
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 
 from gateway.geometry.boxes import Rect, hull
-from gateway.geometry.side_blocks import Row, blocks_apart
 
+Row = list[int]
+
+# Share of an area's lines that may cross a gutter: titles, captions, footers and wide figures of a short page of two
+# columns. On the twelve papers of ocr-real: at 0.12 four are read across their columns, at 0.35 none, and nothing
+# else differs.
 MAX_CROSSING_SHARE = 0.35
-"""Share of an area's lines that may cross a gutter: titles, captions, footers and wide figures of a short page of two
-columns. On the twelve papers of ocr-real: at 0.12 four are read across their columns, at 0.35 none, and nothing else
-differs. At double, chance gaps in running text count as gutters."""
+# The same between texts that only chance put side by side, where nothing is set across both.
 FEW_CROSSING_SHARE = 0.08
-"""The same between texts that only chance put side by side, where nothing is set across both. At double, the lines of a
-terminal part where many end."""
+# A column has so many lines, whose median width is this share of the area's and so many line heights. up to four
+# columns, of more than about two words a line.
 MIN_COLUMN_LINES = 4
 MIN_COLUMN_WIDTH_SHARE = 0.2
 MIN_COLUMN_HEIGHTS = 7
-"""A column has so many lines, whose median width is this share of the area's and so many line heights. Chosen: up to
-four columns, of more than about two words a line. At half, the prices of a receipt and the labels of a form become
-columns and lose their rows; at double, columns of newspapers and short columns below a picture are read across."""
+# Rows that share this much of a member's height belong to one band. boxes of closely set lines overlap by less.
 MIN_BESIDE = 0.3
-"""Rows that share this much of a member's height belong to one band. Chosen: boxes of closely set lines overlap by
-less. At half, rows of tightly set tables merge; at double, a name beside the middle of a tall cell becomes a row of its
-own."""
+# How far a line's middle may lie from its row's, in the lower of the heights. less than half, so that a line lies on
+# one row only.
 MAX_OFF_ROW = 0.45
-"""How far a line's middle may lie from its row's, in the lower of the heights. Chosen: less than half, so that a line
-lies on one row only. At half, lines of a slightly tilted row part; at double, neighbouring rows merge."""
+# Share of the narrower width by which members of a row may lie above one another: boxes have margins.
 MAX_STACKED = 0.4
-"""Share of the narrower width by which members of a row may lie above one another: boxes have margins. At half, words
-whose boxes overlap part into two rows; at double, lines above one another count as side by side."""
+# A line crosses an x only when it reaches further than this share of its width, at most this many heights, beyond
+# it: boxes have margins, and ragged lines reach into a gutter.
 CROSSING_SLACK, CROSSING_SLACK_HEIGHTS = 0.1, 0.5
-"""A line crosses an x only when it reaches further than this share of its width, at most this many heights, beyond it:
-boxes have margins, and ragged lines reach into a gutter. At half, narrow gutters are missed; at double, short lines in
-the gutter count for a column."""
+# A column too narrow for the measures above is one too when it has so many lines, so many heights wide, and its rows
+# are its own: no more than MAX_ALIGNED of them have one beside them whose middle differs by less than SAME_ROW
+# heights, ROW_SHARE of the distance of those rows, and MIN_REACH_PX. Rows of a form or table are aligned nearly all;
+# of two columns of text a fourth is by chance.
 MIN_NARROW_LINES, MIN_NARROW_HEIGHTS = 5, 3
 MAX_ALIGNED, SAME_ROW, ROW_SHARE, MIN_REACH_PX = 0.55, 0.2, 0.15, 1.5
-"""A column too narrow for the measures above is one too when it has so many lines, so many heights wide, and its rows
-are its own: no more than MAX_ALIGNED of them have one beside them whose middle differs by less than SAME_ROW heights,
-ROW_SHARE of the distance of those rows, and MIN_REACH_PX.
-Rows of a form or table are aligned nearly all; of two columns of text a fourth is by chance. At half, side bars of
-contents are read across; at double (above 1), lists of pairs lose their rows."""
+# A column so narrow, as a share of the width, whose lines are lower by this factor than those beside it, is an
+# aside: contents, notes. Boxes of lines vary by some hundredths; side bars of contents are set a tenth smaller and
+# have larger headings. at 1 for the second, every side bar of a dashboard is one.
 MAX_ASIDE_SHARE, ASIDE_SIZE = 0.35, 0.95
-"""A column so narrow, as a share of the width, whose lines are lower by this factor than those beside it, is an aside:
-contents, notes. Boxes of lines vary by some hundredths; side bars of contents are set a tenth smaller and have larger
-headings. At half the first, none is found; at 1 for the second, every side bar of a dashboard is one."""
+# A column of so many lines is running text when FILLED_SHARE of them are at least FILLED times as wide as nearly the
+# widest, and so many heights.
 MIN_FILLED_LINES, FILLED_SHARE, FILLED, MIN_FILLED_HEIGHTS = 8, 0.8, 0.6, 9
-"""A column of so many lines is running text when FILLED_SHARE of them are at least FILLED times as wide as nearly the
-widest, and so many heights. At half, a listing's longest column is text; at double, ragged lines are none."""
+# Pieces of one row, in heights apart, that are one line with wide spaces: justified text in a narrow column.
 JUSTIFIED_GAP = 2.5
-"""Pieces of one row, in heights apart, that are one line with wide spaces: justified text in a narrow column."""
+# Columns of a few lines: greatest gap between their lines, least gap between their boxes (which have margins), and how
+# far a first line may be indented, in line heights.
+PROSE_LEADING, MIN_GUTTER_HEIGHTS, INDENT = 0.9, -0.1, 2
+# Two short blocks side by side are this far apart, in line heights and as a share of the width; the lines of one begin
+# within so many heights of each other.
+APART_HEIGHTS, APART_SHARE, SAME_LEFT = 8, 0.22, 0.4
+# Bounds the recursion of columns within columns; printed pages have two or three levels. Beyond it rows are read.
 MAX_DEPTH = 8
-"""Bounds the recursion of columns within columns; printed pages have two or three levels. Beyond it rows are read."""
 
 
 def reading_order(rects: Sequence[Rect]) -> list[list[Row]]:
     """Groups (a column of a band) of rows of indices, in reading order. Every index appears once."""
     groups = (rows_of(rects, group) for group in _groups(rects, list(range(len(rects))), 0) if group)
-    return [part for rows in groups for part in blocks_apart(rects, rows)]
+    return [part for rows in groups for part in _blocks_apart(rects, rows)]
 
 
 def columns_of(rects: Sequence[Rect]) -> list[list[int]]:
@@ -103,11 +104,110 @@ def _is_filled(rects: list[Rect]) -> bool:
 def is_aside(rects: Sequence[Rect], others: Sequence[Rect], extent: Rect | None = None) -> bool:
     """Whether a column holds contents or notes beside the text of the others: it is narrow, its letters are smaller.
     `extent`: of the column, where it is more than that of its text."""
-    if min(len(rects), len(others)) < MIN_COLUMN_LINES:
+    if min(len(rects), len(others)) < MIN_FILLED_LINES:
         return False
     column, rest = extent or hull(list(rects)), hull(list(others))
     height, usual = (median(rect.height for rect in part) for part in (rects, others))
     return column.width <= MAX_ASIDE_SHARE * column.union(rest).width and height < ASIDE_SIZE * usual
+
+
+def _blocks_apart(rects: Sequence[Rect], rows: list[Row]) -> list[list[Row]]:
+    """The rows, parted where short blocks lie side by side: columns of a few lines of prose, or two blocks far apart,
+    such as the addresses at the head of a letter. The left block's rows come first."""
+    parts: list[list[Row]] = [[]]
+    start = 0
+    while start < len(rows):
+        end, cuts = _prose_end(rects, rows, start)
+        if end == start:
+            end, cut = _apart_end(rects, rows, start)
+            cuts = [cut]
+        if end == start:
+            parts[-1].append(rows[start])
+            start += 1
+            continue
+        for number in range(len(cuts) + 1):
+            column = [[i for i in row if bisect_left(cuts, rects[i].center_x) == number] for row in rows[start:end]]
+            parts.append([row for row in column if row])
+        parts.append([])
+        start = end
+    return [part for part in parts if part]
+
+
+def _prose_end(rects: Sequence[Rect], rows: list[Row], start: int) -> tuple[int, list[float]]:
+    """The end of the run of rows from `start` that are columns of prose, and the x between these; `start` for none."""
+    members = [rects[i] for i in rows[start]]
+    found = start, list[float]()
+    for end in range(start + 1, len(rows)):
+        row = [rects[i] for i in rows[end]]
+        if hull(row).y1 - hull(members).y2 > PROSE_LEADING * row[0].height:
+            break
+        members += row
+        cuts = _cuts(members)
+        columns = [[rect for rect in members if bisect_left(cuts, rect.center_x) == n] for n in range(len(cuts) + 1)]
+        if not cuts:
+            break
+        if all(columns) and all(map(_is_prose, columns)):
+            found = end + 1, cuts
+    return found
+
+
+def _cuts(rects: list[Rect]) -> list[float]:
+    """The middles of the upright stretches without ink that part rectangles, with no piece across."""
+    least = MIN_GUTTER_HEIGHTS * median(rect.height for rect in rects)
+    cuts, reach = list[float](), min(rect.x2 for rect in rects)
+    for rect in sorted(rects):
+        if rect.x1 - reach >= least:
+            cuts.append((reach + rect.x1) / 2)
+        reach = max(reach, rect.x2)
+    return cuts
+
+
+def _is_prose(column: list[Rect]) -> bool:
+    """Whether a column is two lines and more of running text: all but the last line fill it."""
+    lines = [hull([column[i] for i in row]) for row in rows_of(column, range(len(column)))]
+    widest = max(line.width for line in lines)
+    height = median(line.height for line in lines)
+    is_full = all(line.width >= FILLED * widest for line in lines[:-1])
+    return len(lines) > 1 and is_full and widest >= MIN_FILLED_HEIGHTS * height and _spread(lines, "x1") <= INDENT
+
+
+def _apart_end(rects: Sequence[Rect], rows: list[Row], start: int) -> tuple[int, float]:
+    """The end of the longest run of rows from `start` that are two blocks apart, and an x between them; `start` for
+    none."""
+    width = hull([rects[i] for row in rows for i in row]).width
+    members: list[Rect] = []
+    found = start, 0.0
+    for end in range(start, len(rows)):
+        row = [rects[i] for i in rows[end]]
+        if len(row) > 2 or (members and row[0].y1 - hull(members).y2 > row[0].height):
+            break
+        members = sorted([*members, *row])
+        reach = [max(rect.x2 for rect in members[: n + 1]) for n in range(len(members))]
+        gap, at = max(((members[n + 1].x1 - reach[n], n + 1) for n in range(len(members) - 1)), default=(0.0, 0))
+        is_apart = gap >= max(APART_HEIGHTS * min(rect.height for rect in members), APART_SHARE * width)
+        if not is_apart and len(members) > 1:
+            break
+        if is_apart and _are_blocks(members[:at], members[at:]):
+            found = end + 1, reach[at - 1] + gap / 2
+    return found
+
+
+def _are_blocks(left: list[Rect], right: list[Rect]) -> bool:
+    """Whether two groups of lines are blocks of text, not names and their values: the lines of each begin at one edge,
+    and one is ragged at the right; or one is a single larger line, such as a firm's name beside its address."""
+    fewer, more = sorted((left, right), key=len)
+    if len(fewer) == 1:
+        is_even = min(_spread(more, "x1"), _spread(more, "x2")) <= SAME_LEFT
+        return len(more) > 1 and is_even and fewer[0].height > max(rect.height for rect in more)
+    if max(_spread(left, "x1"), _spread(right, "x1")) > SAME_LEFT:
+        return False
+    return max(_spread(left, "x2"), _spread(right, "x2")) > 1 and _spread(right, "x2") > SAME_LEFT
+
+
+def _spread(rects: list[Rect], side: str) -> float:
+    """How far apart the left (x1) or right (x2) sides of lines are, in line heights."""
+    sides = [getattr(rect, side) for rect in rects]
+    return float((max(sides) - min(sides)) / median(rect.height for rect in rects))
 
 
 def rows_of(rects: Sequence[Rect], members: Sequence[int]) -> list[Row]:
@@ -178,11 +278,28 @@ def _groups(rects: Sequence[Rect], members: list[int], depth: int) -> list[list[
             sides = [rects[i] for i in left], [rects[i] for i in right]
             if is_aside(*sides) or hull(sides[1]).y2 <= hull(sides[0]).y1:
                 columns.reverse()
+        heads = _heads_below(rects, columns) if wide is not None else []
         for column in columns:
-            groups.extend(_groups(rects, column, depth + 1))
+            groups.extend(_groups(rects, [i for i in column if i not in heads], depth + 1))
+        if heads:
+            groups.append(heads)
         if wide is not None:
             groups.append([wide])
     return _joined_crossings(groups, set(crossing))
+
+
+def _heads_below(rects: Sequence[Rect], columns: list[list[int]]) -> list[int]:
+    """The heading below two columns that stands in one of them, over a line that crosses both: a last line that is
+    below the other column and set apart from its own."""
+    if len(columns) < 2:
+        return []
+    for column, other in (columns, columns[::-1]):
+        ordered = sorted(column, key=lambda i: rects[i].y1)
+        last, end = rects[ordered[-1]], hull([rects[i] for i in other]).y2
+        above = hull([rects[i] for i in ordered[:-1]]).y2 if len(ordered) > 1 else last.y2
+        if last.y1 >= end and last.y1 - above > PROSE_LEADING * last.height:
+            return ordered[-1:]
+    return []
 
 
 def _joined_crossings(groups: list[list[int]], crossing: set[int]) -> list[list[int]]:
@@ -267,3 +384,167 @@ def _unbroken(rects: list[Rect]) -> list[Rect]:
             else:
                 whole.append(rect)
     return whole
+
+
+# Share of a piece that must lie in a panel for it to belong there: the greater part.
+INSIDE = 0.5
+# Panels that overlap by less, as a share of the smaller one's side, are still one above or beside the other.
+SLACK = 0.02
+# So many pieces outside panels, and so many for each panel, make columns of text with boxes in them; with fewer, the
+# panels make the columns.
+MIN_LOOSE, LOOSE_A_PANEL = 8, 3
+# An aside is at the left or right, and so much narrower than the widest column at least, which takes MAIN_WIDTH of
+# the width: cards of one width, and addresses in a row, are none, though the boxes of one's lines be lower.
+ASIDE_WIDTH, MAIN_WIDTH = 0.6, 0.5
+
+
+@dataclass(slots=True)
+class Panel:
+    """A panel with what lies directly in it: pieces by their indices, and panels."""
+
+    rect: Rect
+    pieces: list[int] = field(default_factory=list)
+    panels: list["Panel"] = field(default_factory=list)
+
+    def everything(self) -> list[int]:
+        return [*self.pieces, *(index for panel in self.panels for index in panel.everything())]
+
+
+Item = int | Panel
+
+
+def page_order(rects: Sequence[Rect], panels: Sequence[Rect]) -> list[list[Row]]:
+    """Groups of rows of indices, in reading order, as `reading_order` gives them; `panels`: of the page, maybe
+    nested."""
+    if not panels:
+        return reading_order(rects)
+    root = _tree(rects, panels)
+    return _ordered(rects, [*root.pieces, *root.panels])
+
+
+def panel_of(rect: Rect, panels: Sequence[Rect]) -> int:
+    """The number of the smallest panel that holds the greater part of a rectangle; -1 for none."""
+    holding = [number for number, panel in enumerate(panels) if rect.share_in(panel) > INSIDE]
+    return min(holding, key=lambda number: panels[number].area, default=-1)
+
+
+def _tree(rects: Sequence[Rect], panels: Sequence[Rect]) -> Panel:
+    """The page as a panel of panels."""
+    nodes = [Panel(rect) for rect in panels]
+    root = Panel(hull([*rects, *panels]))
+    for number, node in enumerate(nodes):
+        larger = [n for n, rect in enumerate(panels) if rect.area > node.rect.area]
+        owner = panel_of(node.rect, [panels[n] for n in larger])
+        (nodes[larger[owner]] if owner >= 0 else root).panels.append(nodes[number])
+    for index, rect in enumerate(rects):
+        owner = panel_of(rect, panels)
+        (nodes[owner] if owner >= 0 else root).pieces.append(index)
+    return root
+
+
+def _ordered(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:
+    inner = [item for item in items if isinstance(item, Panel)]
+    if not inner:
+        return _rows(rects, items)
+    bands = _parted([panel.rect for panel in inner], upright=False)
+    loose = len(items) - len(inner)
+    if not _is_row_of_panels(rects, items, bands) and loose >= max(MIN_LOOSE, LOOSE_A_PANEL * len(inner)):
+        parts = columns_of([_rect(rects, item) for item in items])
+        if len(parts) > 1:
+            return [group for part in parts for group in _ordered(rects, [items[number] for number in part])]
+    if len(bands) > 1:
+        return _by_bands(rects, items, bands)
+    columns = _parted([panel.rect for panel in inner], upright=True)
+    band = bands[0]
+    beside = [item for item in items if isinstance(item, Panel) or band.y1 <= rects[item].center_y <= band.y2]
+    if len(beside) < len(items):
+        return _by_bands(rects, items, bands)
+    if len(columns) > 1 or len(inner) < len(items):
+        return _by_columns(rects, items, columns)
+    panel = min(inner, key=lambda panel: (panel.rect.y1, panel.rect.x1))
+    rest: list[Item] = [item for item in inner if item is not panel]
+    return _ordered(rects, [*panel.pieces, *panel.panels]) + (_ordered(rects, rest) if rest else [])
+
+
+def _is_row_of_panels(rects: Sequence[Rect], items: list[Item], bands: list[Rect]) -> bool:
+    """Whether a band has panels side by side and nothing else: then it parts the page, not its columns."""
+    for band in bands:
+        inside = [item for item in items if band.y1 <= _rect(rects, item).center_y <= band.y2]
+        if len(inside) > 1 and all(isinstance(item, Panel) for item in inside):
+            return len(_parted([_rect(rects, item) for item in inside], upright=True)) > 1
+    return False
+
+
+def _rows(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:
+    """Groups of rows of pieces, where there is no panel among the items."""
+    pieces = [item for item in items if not isinstance(item, Panel)]
+    groups = reading_order([rects[index] for index in pieces])
+    return [[[pieces[local] for local in row] for row in group] for group in groups]
+
+
+def _by_bands(rects: Sequence[Rect], items: list[Item], bands: list[Rect]) -> list[list[Row]]:
+    """What lies above each band, then the band itself; at last what lies below them all."""
+    groups: list[list[Row]] = []
+    rest = items
+    for band in bands:
+        above: list[Item] = [i for i in rest if not isinstance(i, Panel) and rects[i].center_y < band.y1]
+        inside = [i for i in rest if i not in above and _rect(rects, i).center_y <= band.y2]
+        rest = [i for i in rest if i not in above and i not in inside]
+        groups += _rows(rects, above) + _ordered(rects, inside)
+    return groups + _rows(rects, rest)
+
+
+def _by_columns(rects: Sequence[Rect], items: list[Item], columns: list[Rect]) -> list[list[Row]]:
+    """The columns of panels and, between them, of pieces beside them; an aside comes after the others."""
+    parts: list[list[Item]] = [[] for _ in range(2 * len(columns) + 1)]
+    for item in items:
+        middle = _rect(rects, item).center_x
+        before = sum(middle > column.x2 for column in columns)
+        is_in = before < len(columns) and middle >= columns[before].x1
+        parts[2 * before + is_in].append(item)
+    parts = [part for part in parts if part]
+    if len(parts) == 1:
+        (panel,) = (item for item in items if isinstance(item, Panel))
+        return _ordered(rects, [*panel.pieces, *panel.panels, *(i for i in items if i is not panel)])
+    flat = [[rects[i] for item in part for i in _pieces(item)] for part in parts]
+    extents = [hull([_rect(rects, item) for item in part]) for part in parts]
+    widest = max(extent.width for extent in extents)
+    asides = [
+        number
+        for number, part in enumerate(flat)
+        if number in (0, len(parts) - 1)
+        and widest >= MAIN_WIDTH * hull(extents).width
+        and extents[number].width <= ASIDE_WIDTH * widest
+        and is_aside(part, [rect for other in flat if other is not part for rect in other], extents[number])
+    ]
+    ordered = [part for number, part in enumerate(parts) if number not in asides]
+    ordered += [parts[number] for number in asides]
+    return [group for part in ordered for group in _ordered(rects, _unpacked(part))]
+
+
+def _unpacked(items: list[Item]) -> list[Item]:
+    """What is in a panel that is alone, else the items."""
+    if len(items) == 1 and isinstance(items[0], Panel):
+        return [*items[0].pieces, *items[0].panels]
+    return items
+
+
+def _pieces(item: Item) -> list[int]:
+    return item.everything() if isinstance(item, Panel) else [item]
+
+
+def _rect(rects: Sequence[Rect], item: Item) -> Rect:
+    return item.rect if isinstance(item, Panel) else rects[item]
+
+
+def _parted(rects: list[Rect], *, upright: bool) -> list[Rect]:
+    """Rectangles that lie beside one another (upright columns) or above (level bands), each around some of `rects`."""
+    first, last = (0, 2) if upright else (1, 3)
+    parts: list[Rect] = []
+    for rect in sorted(rects, key=lambda rect: rect[first]):
+        slack = SLACK * min(rect[last] - rect[first], parts[-1][last] - parts[-1][first]) if parts else 0.0
+        if parts and rect[first] < parts[-1][last] - slack:
+            parts[-1] = parts[-1].union(rect)
+        else:
+            parts.append(rect)
+    return parts

@@ -16,14 +16,14 @@ from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
-from gateway.config import sanitize_settings as config
+from gateway.config import settings as config
 from gateway.domain import Json
 from gateway.errors import EngineMissing, GatewayError, ModelNotFound, UpstreamRefused
 from gateway.ports import ChatModel
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.resilience.circuit_breaker import BreakerPolicy, CircuitBreaker
 from gateway.resilience.single_flight import SingleFlight
-from gateway.wire.thinking import without_thinking
+from gateway.wire.untrusted_json import without_thinking
 
 # ----------------------------------------------------------------------------------------------------
 # The prompt of the guardrail model, and the reading of its answer.

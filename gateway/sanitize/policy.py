@@ -10,17 +10,19 @@ configuration. Pure.
 | INSTRUCTION, the guardrail's too                          | flag               | flag                | flag         |
 | the operator's own patterns                               | redact             | redact              | redact       |
 
-An entry of `sanitize.actions` holds for an entity's certain and likely findings alike.
+`reversible` is `balanced` with `replace` for `redact` in requests (`restoring`). An entry of `sanitize.actions` holds
+for an entity's certain and likely findings alike.
 """
 
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.sanitize.text import GRADED, RANK
 
-Action: TypeAlias = Literal["block", "redact", "flag", "off"]
-"""block: refuse the text; redact: put a mask over the value; flag: only count it; off: ignore it."""
+Action: TypeAlias = Literal["block", "redact", "replace", "flag", "off"]
+"""block: refuse the text; redact: put a mask over the value; replace: put a placeholder in its place, which becomes the
+value again in the answer (elsewhere as redact); flag: only count it; off: ignore it."""
 Direction: TypeAlias = Literal["requests", "responses"]
 
 GUARDRAIL_ENTITIES = ("PERSON", "ADDRESS", "DATE_OF_BIRTH", "HEALTH", "PRIVATE", "INSTRUCTION")
@@ -45,8 +47,21 @@ class ActionTable:
             table[pattern.entity] = "redact"
         likely: dict[str, Action] = {} if all_redacted else dict.fromkeys(GRADED, "flag")
         overrides: Mapping[str, Action] = getattr(config.actions, direction)
+        if config.profile == "reversible" and direction == "requests":
+            table = {entity: "replace" if action == "redact" else action for entity, action in table.items()}
         self._certain = {**table, **overrides}
         self._likely = {**self._certain, **likely, **overrides}
+        if direction == "responses":  # what a model writes has no caller to go back to
+            for each in (self._certain, self._likely):
+                each.update({entity: "redact" for entity, action in each.items() if action == "replace"})
+        self.replaces = "replace" in self._certain.values() or "replace" in self._likely.values()
+
+    @classmethod
+    def empty(cls) -> "ActionTable":
+        """The table of a direction that is not sanitized."""
+        table = cls.__new__(cls)
+        table._certain, table._likely, table.replaces = {}, {}, False
+        return table
 
     def action(self, entity: str, certain: bool = True) -> Action:
         """What to do with a finding; an unknown entity is `off`."""

@@ -15,8 +15,8 @@ from itertools import accumulate
 
 import re2
 
-from gateway.config.sanitize_settings import SanitizePattern
-from gateway.resilience.wanted_work import go_on
+from gateway.config.settings import SanitizePattern
+from gateway.resilience.single_flight import go_on
 from gateway.sanitize.detectors.cards import (
     CARD_WORDS,
     DigitRun,

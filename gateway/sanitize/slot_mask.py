@@ -7,8 +7,8 @@ import base64
 import binascii
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote_to_bytes
 import orjson
 
 from gateway.sanitize.policy import Action, ActionTable
+from gateway.sanitize.restoring import Placeholders
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.text import Finding, SharedAllowance, mask_of
 from gateway.texts import GroupSlot, TextSlot
@@ -219,8 +220,9 @@ step keeps others waiting for twice as long."""
 _SEPARATORS = ("", " ")
 
 Scan = Callable[[str], list[Finding]]
-Act = Callable[[Finding, str], str]
-"""(finding, path of its slot) -> the action on it. Reports the finding."""
+Act = Callable[[Finding, str, str], str | None]
+"""(finding, its value, path of its slot) -> the mask over it, empty where the text ends there, None where it stays.
+Reports the finding."""
 
 
 _Place: TypeAlias = tuple[int, int, int]
@@ -271,9 +273,10 @@ def _mask_flow(texts: list[TextSlot], scan: Scan, act: Act) -> Iterator[bool]:
                 slot = run[places[0][0]].slot
                 if (id(slot), finding.entity) in counted:
                     continue  # flagged with the other separator
-                action = act(finding, slot.where)
-                if action in ("redact", "block"):
-                    _mask(run, places, "" if action == "block" else mask_of(finding.entity))
+                value = "".join([run[index].slot.text[low:high] for index, low, high in places])
+                mask = act(finding, value, slot.where)
+                if mask is not None:
+                    _mask(run, places, mask)
                     yield True
                 else:
                     counted.add((id(slot), finding.entity))
@@ -554,26 +557,79 @@ _PLAIN_KEYS = frozenset(
     ("text", "content", "query", "title", "raw_content", "url", "description", "input", "output", "arguments", "error")
 )
 """Keys of common fields that say nothing about their value; any other key is scanned before the value, as its name."""
+_MASKING = ("redact", "replace")
 _MIN_NAMED_CHARS = 4
 """Shorter values are scanned without their name, since no name makes a secret or a number of them
 (`detectors.secret_values`). Chosen: in an object of free names each name was scanned twice for values of one letter."""
 
 
+@dataclass(slots=True)
+class Masks:
+    """What stands over the values of one request. `placeholders`: None where `replace` means redact. `found`: the
+    values that were masked, with their findings, which are the same values wherever else they stand in the request."""
+
+    placeholders: Placeholders | None = None
+    found: dict[str, Finding] = field(default_factory=dict)
+
+    def over(self, finding: Finding, value: str, action: Action) -> str:
+        """The mask over a value."""
+        if len(value) >= _MIN_KNOWN_CHARS and len(self.found) < _MAX_KNOWN and not value.startswith("["):
+            self.found.setdefault(value, finding)
+        if action == "replace" and self.placeholders is not None:
+            return self.placeholders.mask(finding.entity, value)
+        return mask_of(finding.entity)
+
+
+_MIN_KNOWN_CHARS, _MAX_KNOWN = 6, 256
+"""A shorter value is a word or number that stands elsewhere too; and values that are looked for in one request."""
+
+
+class KnownValues:
+    """Finds values that are known, as a Scanner finds those that look like one: whole words, wherever they stand."""
+
+    def __init__(self, found: Mapping[str, Finding]) -> None:
+        self._values = sorted(found.items(), key=lambda each: -len(each[0]))
+
+    def scan(self, text: str, allowance: SharedAllowance | None = None) -> list[Finding]:
+        """The findings in a text, in order, disjoint."""
+        findings: list[Finding] = []
+        for value, known in self._values:
+            at = text.find(value)
+            while at >= 0:
+                end = at + len(value)
+                is_whole = not text[at - 1 : at].isalnum() and not text[end : end + 1].isalnum()
+                if is_whole and not any(each.start < end and at < each.end for each in findings):
+                    findings.append(Finding(at, end, known.entity, known.certain))
+                at = text.find(value, end)
+        return sorted(findings)
+
+    def scan_parts(self, text: str, allowance: SharedAllowance | None, prefix: str = "") -> Iterator[list[Finding]]:
+        """As `Scanner.scan_parts`."""
+        yield self.scan(text)
+
+    def scan_url(self, url: str) -> list[Finding]:
+        """As `Scanner.scan_url`."""
+        return [each for each in self.scan(url) if each.entity == "SECRET"]
+
+
 class SlotMasker:
     """Masks slots by a table of actions; reports findings to `note`.
 
-    `allowance` is that of the request that the slots belong to; None for texts of a stream.
+    `allowance` is that of the request that the slots belong to; None for texts of a stream. `masks`: what stands over
+    the values.
     """
 
     def __init__(
         self,
-        scanner: Scanner,
+        scanner: Scanner | KnownValues,
         actions: ActionTable,
         note: Note,
         allowance: SharedAllowance | None = None,
+        masks: Masks | None = None,
     ) -> None:
         self._scanner, self._actions, self._note = scanner, actions, note
         self._allowance = allowance
+        self._masks = masks or Masks()
 
     def clean(self, slot: TextSlot) -> bool:
         """Mask a slot in place; it is written only if its text changes. Returns whether it did.
@@ -617,7 +673,13 @@ class SlotMasker:
 
     def seam_steps(self, slots: Iterable[TextSlot]) -> Iterator[bool]:
         """As `clean_seams` in steps of a scan each; take all of them."""
-        return mask_seams(slots, self._scan, self._report)
+        return mask_seams(slots, self._scan, self._act_on_split)
+
+    def _act_on_split(self, finding: Finding, value: str, where: str) -> str | None:
+        action = self._report(finding, where)
+        if action == "block":
+            return ""
+        return self._masks.over(finding, value, action) if action in _MASKING else None
 
     def _scan(self, text: str) -> list[Finding]:
         return self._scanner.scan(text, self._allowance)
@@ -654,7 +716,8 @@ class SlotMasker:
                 shift = starts[index] + len(names[index])
                 size = len(slot.text)
                 inside = [each._replace(start=max(0, each.start - shift), end=min(size, each.end - shift))
-                          for each in touched[index]]  # fmt: skip
+                          for each in touched[index]
+                          if slot.form != "name" or shift <= each.start < each.end <= shift + size]  # fmt: skip
                 yield self._mask_found(slot, [each for each in inside if each.start < each.end])
 
     def _mask_found(self, slot: TextSlot, findings: list[Finding]) -> bool:
@@ -677,9 +740,11 @@ class SlotMasker:
 
     def _report_name(self, findings: Iterable[Finding], where: str) -> None:
         for finding in findings:
+            if not finding.certain or isinstance(self._scanner, KnownValues):
+                continue  # `call_…` and `Password2` are names; what refuses a request must be proved
             action = self._actions.action(finding.entity, finding.certain)
             if action != "off":
-                self._note(finding.entity, "block" if action == "redact" else action, where)
+                self._note(finding.entity, "block" if action in _MASKING else action, where)
 
     def _clean_data(self, text: str, slot: TextSlot) -> str:
         """A data URL or base64: the text in it is masked, binary data stays, any other string is plain text."""
@@ -694,20 +759,18 @@ class SlotMasker:
     def _clean_text(self, text: str, name: str, where: str) -> str:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
         blocked finding is cut before it."""
-        return _joined(
-            text, self._around(self._scanner.scan_parts(text, self._allowance, _prefix(name)), len(text), where)
-        )
+        return _joined(text, self._around(text, self._scanner.scan_parts(text, self._allowance, _prefix(name)), where))
 
-    def _around(self, found: Iterable[list[Finding]], size: int, where: str) -> Iterator[Kept]:
-        """What stays of a text of `size` characters around its findings; all of it where nothing is masked in it."""
-        at, end = 0, size
+    def _around(self, text: str, found: Iterable[list[Finding]], where: str) -> Iterator[Kept]:
+        """What stays of a text around its findings; all of it where nothing is masked in it."""
+        at, end = 0, len(text)
         for findings in found:
             for finding in findings:
                 start, action = finding.start, self._report(finding, where)
                 if action == "block":
                     end = min(end, start)
-                elif action == "redact" and start < end:
-                    yield at, start, mask_of(finding.entity)
+                elif action in _MASKING and start < end:
+                    yield at, start, self._masks.over(finding, text[start : finding.end], action)
                     at = finding.end
         yield at, end, ""
 
@@ -718,7 +781,7 @@ class SlotMasker:
         return action
 
     def _clean_url(self, url: str, where: str) -> str:
-        findings = [each for each in self._scanner.scan_url(url) if self._report(each, where) == "redact"]
+        findings = [each for each in self._scanner.scan_url(url) if self._report(each, where) in _MASKING]
         for finding in reversed(findings):
             mask = mask_of(finding.entity).replace("[", "%5B").replace("]", "%5D")
             url = url[: finding.start] + mask + url[finding.end :]
@@ -750,7 +813,7 @@ class SlotMasker:
         return JsonDocuments(self._scan, _prefix, self._clean_text, self._mask_known, self._allowance)
 
     def _mask_known(self, text: str, findings: list[Finding], where: str) -> str:
-        return _joined(text, self._around([findings], len(text), where))
+        return _joined(text, self._around(text, [findings], where))
 
 
 def _joined(text: str, kept: Iterable[Kept]) -> str:

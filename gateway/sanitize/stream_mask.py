@@ -52,6 +52,7 @@ from typing import TypeAlias, TypeVar
 from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
 from gateway.sanitize.policy import Action, ActionTable
+from gateway.sanitize.restoring import ADDRESS_REACH_CHARS, Restorer
 from gateway.sanitize.scanner import Scanner, plain_text_cut
 from gateway.sanitize.slot_mask import IN_THREAD_CHARS, SlotMasker, weight_of
 from gateway.sanitize.text import (
@@ -212,6 +213,9 @@ class Channel:
     segment_start: int = 0
     segments: deque[Segment] = field(default_factory=deque)
     masks: deque[tuple[int, int, str]] = field(default_factory=deque)
+    name: Hashable = None
+    is_json: bool | None = None
+    past: str | None = None
 
     @property
     def length(self) -> int:
@@ -285,6 +289,8 @@ class Channel:
             self.track_quotes(cut)
         self.final = self.base + cut
         if cut > 2 * _CONTEXT_CHARS:
+            if self.past is not None:
+                self.past = (self.past + self.buffer[: cut - _CONTEXT_CHARS])[-ADDRESS_REACH_CHARS:]
             self.buffer = self.buffer[cut - _CONTEXT_CHARS :]
             self.base += cut - _CONTEXT_CHARS
 
@@ -414,20 +420,24 @@ class RepeatedTexts:
         if segment.text:
             self._segments.setdefault(segment.text, []).append(segment)
 
-    def write(self, slots: Sequence[TextSlot], pending: PendingEvent) -> bool:
-        """Write the masked texts into those slots of an event that are copies; returns whether some have to wait.
+    def write(self, slots: Sequence[TextSlot], pending: PendingEvent) -> tuple[list[TextSlot], bool]:
+        """Write the masked texts into those slots of an event that are copies; (the other slots, whether some wait).
 
         A copy that waits counts as an undecided piece of the event.
         """
-        waits = False
+        waits, others = False, list[TextSlot]()
+        if not self._segments:
+            return list(slots), False
         counts: dict[str, int] = {}
-        for slot in reversed(slots) if self._segments else ():
+        for slot in reversed(slots):
             if slot.form != "text":
+                others.append(slot)
                 continue
             key = slot.text
             segments = self._segments.get(key, ())
             count = counts[key] = counts.get(key, 0) + 1
             if count > len(segments):
+                others.append(slot)
                 continue
             segment = segments[-count]
             if not segment.is_decided:
@@ -437,7 +447,8 @@ class RepeatedTexts:
             elif segment.masked is not None:
                 slot.text = segment.masked
                 pending.frame = None
-        return waits
+        others.reverse()
+        return others, waits
 
     def mask_long(self, slot: TextSlot, clean: Callable[[TextSlot], bool]) -> bool:
         """Mask a long whole text, with `clean` only if it was not masked before; whether it has changed.
@@ -555,8 +566,15 @@ class Blocked(Exception):
 class ChannelScan:
     """Scans the channels of one stream. `on_finding(entity)` is called once for each finding."""
 
-    def __init__(self, scanner: Scanner, actions: ActionTable, on_finding: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        scanner: Scanner,
+        actions: ActionTable,
+        on_finding: Callable[[str], None],
+        restorer: Restorer | None = None,
+    ) -> None:
         self._scanner, self._actions, self._on_finding = scanner, actions, on_finding
+        self._restorer = restorer
 
     def advance_plain(self, channel: Channel) -> bool:
         """Decide plain words up to the holdback and emit their pieces. False, with nothing done, for any other text
@@ -591,6 +609,8 @@ class ChannelScan:
             start, length = channel.final - channel.base, len(channel.buffer)
             decide_all = whole or channel.closed
             cut = length if decide_all else channel.holdback_start(start, self._scanner.min_holdback_chars)
+            if self._restorer is not None and not decide_all:
+                cut = min(cut, self._restorer.holdback_start(channel.buffer, start))
             if cut > start or length - start > MAX_HOLDBACK_CHARS:
                 self._decide(channel, cut)
         except Blocked:
@@ -634,15 +654,35 @@ class ChannelScan:
         for finding in findings:
             if finding.start < cut < finding.end:
                 cut = max(finding.start, start)
+        values = self._values(channel, start, cut, findings)
         holds_too_much = length - cut > MAX_HOLDBACK_CHARS
         if holds_too_much:
             cut = length
         for finding in findings:
             if finding.start < cut:
+                while values and values[0][0] < finding.start:
+                    channel.add_edit(*values.popleft())
                 self._apply(channel, finding._replace(start=max(finding.start, start)))
+        for value in values:
+            channel.add_edit(*value)
         if holds_too_much and channel.edits and channel.ends_in_mask():
             channel.mask_tail_of(findings[-1].start)
         channel.mark_decided(cut)
+
+    def _values(self, channel: Channel, start: int, cut: int, findings: list[Finding]) -> deque[tuple[int, int, str]]:
+        """The placeholders in buffer[start:cut] that become values again, but for those under a mask."""
+        restorer, text = self._restorer, channel.buffer
+        if restorer is None:
+            return deque()
+        channel.past = channel.past or ""
+        if channel.is_json is None:
+            channel.is_json = channel.form == "json" or restorer.reads_as_json(text)
+        tool = restorer.tool_of_channel(channel.name, channel.form)
+        restorer.count_bare(text, start, cut)
+        edits = restorer.edits(text, start, cut, tool=tool, as_json=channel.is_json, past=channel.past)
+        return deque(
+            each for each in edits if not any(found.start < each[1] and each[0] < found.end for found in findings)
+        )
 
     def _apply(self, channel: Channel, finding: Finding) -> None:
         self._on_finding(finding.entity)
@@ -677,7 +717,7 @@ class OpenChannels:
             if slot.last and slot.flow is None and not slot.text:
                 return None
             channel = self._parted.pop(slot.flow, None) or Channel(slot.form, slot.where, joins=slot.flow is not None)
-            channel.where = slot.where
+            channel.where, channel.name = slot.where, slot.channel
             self.by_name[slot.channel] = channel
         channel.append(slot, pending)
         if slot.last:
@@ -728,8 +768,15 @@ class WholeTexts:
     An id comes with every event: of an event's only text, the last one without a finding is not scanned again.
     """
 
-    def __init__(self, scanner: Scanner, actions: ActionTable, on_finding: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        scanner: Scanner,
+        actions: ActionTable,
+        on_finding: Callable[[str], None],
+        restorer: Restorer | None = None,
+    ) -> None:
         self._on_finding = on_finding
+        self._restorer = restorer
         self._masker = SlotMasker(scanner, actions, self._note)
         self.repeated = RepeatedTexts()
         self._note_count = 0
@@ -760,6 +807,8 @@ class WholeTexts:
             raise
         except Exception as error:
             raise SanitizerFailed("the sanitizer failed on this stream") from error
+        if self._restorer is not None:
+            changes += [self._restorer.restore(slot) for slot in slots]
         if label is not None and note_count == self._note_count:
             self._clean_label = label
         return any(changes)
@@ -801,10 +850,13 @@ class StreamMask:
         actions: ActionTable,
         slots_of: Callable[[Json], Iterable[TextSlot]],
         on_finding: Callable[[str], None],
+        restorer: Restorer | None = None,
     ) -> None:
+        """`restorer` puts values back in the place of their placeholders; None where there are none."""
         self._slots_of = slots_of
-        self._scan = ChannelScan(scanner, actions, on_finding)
-        self._whole_texts = WholeTexts(scanner, actions, on_finding)
+        self._restorer = restorer
+        self._scan = ChannelScan(scanner, actions, on_finding, restorer)
+        self._whole_texts = WholeTexts(scanner, actions, on_finding, restorer)
         self._queue = EventQueue()
         self._last: Event | None = None
         self._channels = OpenChannels(self._scan, self._whole_texts.repeated)
@@ -928,6 +980,8 @@ class StreamMask:
                 self._channels.close_all()
             return
         self._last = event
+        if self._restorer is not None:
+            self._restorer.note_tools(data)
         whole_texts = []
         for slot in self._slots_of(data):
             if slot.channel is None:
@@ -943,9 +997,10 @@ class StreamMask:
             if not changed or changed[-1] is not channel:
                 changed.append(channel)
         if whole_texts:
-            if self._whole_texts.repeated.write(whole_texts, pending):
+            whole_texts, waits = self._whole_texts.repeated.write(whole_texts, pending)
+            if waits:
                 pending.whole_texts = whole_texts
-            else:
+            elif whole_texts:
                 yield from self._whole_text_steps(whole_texts, pending)
 
     def _add_relayed(self, relayed: RelayTemplate, events: EventBatch, not_plain: list[Channel]) -> Channel:
@@ -997,6 +1052,7 @@ class StreamMask:
 
     def _take_ready(self) -> MaskSteps[EventBatch]:
         while (pending := self._queue.release()) is not None:
-            yield from self._whole_text_steps(pending.whole_texts or [], pending)
+            if pending.whole_texts:
+                yield from self._whole_text_steps(pending.whole_texts, pending)
             pending.whole_texts = None
         return self._queue.take()

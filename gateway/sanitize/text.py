@@ -216,7 +216,8 @@ def folded(text: str) -> bytes:
     return _fold_each(text) if is_dense else text.encode("ascii", "gateway-fold")
 
 
-_MASK = re.compile(rb"\[REDACTED:[A-Z_]{2,40}\]")
+_MASK = re.compile(rb"\[(?:REDACTED:[A-Z_]{2,40}|[A-Z][A-Z0-9_]{1,39}_[0-9]{1,6})\]")
+"""Masks, and placeholders (`restoring`)."""
 
 
 def _hide_mask(mask: re.Match[bytes]) -> bytes:
@@ -288,7 +289,7 @@ class View:
             parts = plain.split(b"\x01")
             self._dropped = [*accumulate(map(len, parts[:-1]))]
             plain = b"".join(parts)
-        if b"[REDACTED:" in plain:
+        if b"[" in plain and b"]" in plain:
             plain = _MASK.sub(_hide_mask, plain)
         if (b">" in plain or b"@" in plain) and (plain[:2] in _FIRST_MARKS or _LINE_MARK.search(plain)):
             plain = _without_line_marks(plain)

@@ -29,7 +29,7 @@ OWN_HEAVY = (
 )
 """Our own folders with the application and its engines in them."""
 
-SUPERVISOR = "import gateway.cli.main, gateway.cli.serve, gateway.runtime.worker_pool, gateway.runtime.supervisor"
+SUPERVISOR = "import gateway.cli.main, gateway.cli.serve, gateway.runtime.workers, gateway.runtime.supervisor"
 CHECK = "import gateway.cli.main, gateway.cli.check"
 
 

@@ -49,9 +49,14 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_SubParsersAction": "nor which of them holds the commands",
         "_choices_actions": "nor the help of each command",
     },
-    "cli.commands": {
+    "cli.main": {
+        "_choices_actions": "the help of each command, in the order in which they are added",
         "_actions": "argparse tells the options of a parser in no public way",
         "_SubParsersAction": "nor which of them holds the commands",
+    },
+    "engines.documents.slides": {
+        "_tc": "the element of a table's cell, whose runs have links that no public name tells",
+        "_txBody": "the element of a shape's text, for the same reason",
     },
     "metrics": {
         "_upper_bounds": "a histogram's bounds: many amounts are counted in one go",

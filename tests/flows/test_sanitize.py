@@ -11,7 +11,7 @@ import aiohttp
 import orjson
 import pytest
 
-from gateway.config.sanitize_settings import GuardrailSettings, Sanitize, SanitizeActions
+from gateway.config.settings import GuardrailSettings, Sanitize, SanitizeActions
 from gateway.errors import UpstreamError
 from gateway.sanitize.guardrail import Guardrail
 from tests.support.gateways import InProcessGateway, StartGateway

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.answer.tokens import STOP_WORDS
+from gateway.engines.answer.text import STOP_WORDS
 from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TAGS, WORD, TextBlock
 from gateway.engines.html.head import Head
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.engines.answer.word_count import unparted_words
+from gateway.engines.answer.text import unparted_words
 from gateway.engines.content import models, parts, repeats
 from gateway.engines.content.blocks import CATEGORIES, MASKS, TAG_BITS, TextBlock
 from gateway.engines.content.parts import FURNITURE_TAGS, SHARE, furniture_of

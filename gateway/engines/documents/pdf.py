@@ -13,10 +13,9 @@ from typing import Any
 from gateway.engines.documents.document_text import DocumentText
 from gateway.engines.documents.pdf_page import LINK_START, SAME_LINE, PdfPage, link_number, read_page
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.geometry.aligned_tables import aligned_tables
 from gateway.geometry.blocks import body_of, build_blocks, is_bold, paragraph
 from gateway.geometry.boxes import Line, PageBlock, Rect, Region, Table, Word, hull, no_such_pages
-from gateway.geometry.tables import Grid, build_table, column_table
+from gateway.geometry.tables import Grid, aligned_tables, build_table, column_table
 
 MAX_PAGES = 300
 """Pages read in one call."""

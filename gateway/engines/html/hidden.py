@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.engines.answer.hidden_share import hides_too_much
+from gateway.engines.answer.text import hides_too_much
 from gateway.engines.html.styles import (
     TRANSPARENT,
     Colour,

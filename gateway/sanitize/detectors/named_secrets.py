@@ -495,6 +495,9 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
         if start < 0:
             break
         name_end = at
+        if _PROSE.match(text, at) is not None and _IS_STRONG_NAMED_SECRETS.match(text, start) is None:
+            budget.spend(4)
+            continue
         budget.spend(8)
         before = _before_name(text, start, budget)
         if before is not None:
@@ -544,6 +547,10 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
 
 
 _IS_STRONG_NAMED_SECRETS = re.compile(STRONG)
+_PROSE = re.compile(
+    rb"s? (?!(?:is|was|has|have|by|to|ist|est|es|e|send|value|val|content|for|of)\b)[a-z]{2,14}+(?=[\s,;)]|\.\s)"
+)
+"""A sentence that goes on behind a key or token (`the key changes when`), which leads to no value: found sooner."""
 _BEFORE_CHARS = 160
 _BEFORE_NAME = re.compile(
     rb"(?:\A|[\s\"'`(])([^\s\"'`]{6,64})[\"'`]?"
@@ -557,6 +564,8 @@ def _before_name(text: bytes, start: int, budget: WorkBudget) -> Finding | None:
     """The value that a sentence names behind it: `Hunter22! is my password`, `log in with X as the password`."""
     if text[start - 1 : start] not in (b" ", b"_") and text[start : start + 1] != b" ":
         return None
+    if _IS_STRONG_NAMED_SECRETS.match(text, start) is None:
+        return None
     budget.spend(2)
     name_at = start + (text[start : start + 1] == b" ")
     word = text[max(0, name_at - 14) : name_at - 1].rpartition(b" ")
@@ -564,7 +573,7 @@ def _before_name(text: bytes, start: int, budget: WorkBudget) -> Finding | None:
         return None  # a list of settings, not a sentence
     budget.spend(6)
     before = _BEFORE_NAME.search(text, max(0, start - _BEFORE_CHARS), name_at)
-    if before is None or _IS_STRONG_NAMED_SECRETS.match(text, start) is None:
+    if before is None:
         return None
     return judged(text, before.start(1), before.group(1), _PAIRED_NAMED_SECRETS, budget)
 

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import re2
 
 from gateway.sanitize.detectors.harmless import is_published_basic, is_published_secret
+from gateway.sanitize.detectors.key_material import BEGINNINGS, find_block
 from gateway.sanitize.detectors.named_secrets import judged, line_end
 from gateway.sanitize.detectors.value_forms import Naming, has_high_entropy, is_identifier, is_placeholder, quote_before
 from gateway.sanitize.text import Finding, View, WorkBudget, searcher, spans
@@ -56,6 +57,7 @@ ROWS = (
     Row("securestring", rb"(?i:securestring)\s{1,3}(?:--?[A-Za-z]{2,12}\s{1,3}){0,4}", _V, "owned"),
     Row("user", rb"(?:\s-\w{0,3}[uU]|--user|--proxy-user)[ =]{1,3}[\"']?[A-Za-z0-9_.@-]{1,64}:", _V, "setting"),
     Row("wifi", rb"WIFI:(?:[THRS]:[^;\n]{0,40};){0,4}P:", rb"([^;\n]{4,63})", "setting"),
+    Row("block", BEGINNINGS, rb"", "paired"),
     Row("cookies", rb"(?i:cookie):[ \t]?|(?i:-cookie)[ =][\"']?|--cookie[ =]|\scurl [^\n]{0,80}-b ",
         rb"(?!_ga|_gid|_gat|_fbp|_gcl|_hj|__utm|(?i:consent|optanon|lang|locale|theme))[A-Za-z0-9_.$!-]{1,64}="
         rb"\"?([A-Za-z0-9+/=_.%~:|-]{12,2048})", "random", in_line=True, many=True),
@@ -130,6 +132,9 @@ def find_syntax_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
             continue  # in the line of a command that was read
         if kind == "columns":
             yield from _below(text, start, end, budget)
+            continue
+        if kind == "block":
+            yield from find_block(text, start, end, budget)
             continue
         if kind == "driver":
             at = text.find(b":", start, end) + 1

@@ -464,6 +464,8 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
     if not naming.is_assigned:
         if naming.strong and (naming.owns or naming.quote) and _WORD_NUMBER_SIGN.fullmatch(value):
             return True
+        if _MAIL.fullmatch(value):
+            return False  # the user beside the password
         if naming.strong and _is_made_up(value, digits, naming.owns):
             return True
         if is_identifier(value) or is_argument(value) or is_code_reference(value):
@@ -502,6 +504,7 @@ def _is_made_up(value: bytes, digits: int, is_owned: bool) -> bool:
     return digits > 1 and (is_owned or (value[:1].isupper() and not value[:3].isupper()))
 
 
+_MAIL = re.compile(rb"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}")
 _MADE_UP = re.compile(
     rb"[A-Za-z]{3,20}(?:[_.!#&*+-]?[A-Za-z]{3,16}){0,2}[_.!#&*+-]?[0-9]{2,6}[A-Za-z]{0,3}[!#$%&*?@.]?"
 )

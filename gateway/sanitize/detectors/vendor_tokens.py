@@ -226,6 +226,8 @@ def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
     for start, end in matches:
         while text[end : end + 1] == b"=":
             end += 1
+        while text[end - 1 : end] == b".":
+            end -= 1  # the end of a sentence
         if _is_in_token_word(text, start, end):
             value = text[start:end]
             if not is_published_secret(value) and not _FILLER.search(value):
@@ -398,7 +400,14 @@ def _is_of_words(token: bytes) -> bool:
 
 def _has_odd_capitals(token: bytes) -> bool:
     """Whether small and capital letters are mixed in another way than in the names that people make of words."""
-    return not token.islower() and not token.isupper() and (is_random(token) or not is_identifier(token))
+    if token.islower() or token.isupper():
+        return False
+    tail = re.split(rb"[_.-]", token)[-1]
+    few_vowels = len(tail) >= MIN_WORD_CHARS and 4 * len(_VOWELS.findall(tail)) < len(tail)
+    return few_vowels or is_random(token) or not is_identifier(token)
+
+
+_VOWELS = re.compile(rb"[AEIOUYaeiouy]")
 
 
 def _is_drawn_at_random(token: bytes) -> bool:

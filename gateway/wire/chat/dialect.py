@@ -14,10 +14,9 @@ from gateway.errors import GatewayError
 from gateway.texts import Form, TextSlot, TextUnit
 from gateway.wire import sse
 from gateway.wire.chat.answer import new_id
-from gateway.wire.cut_blocked import withhold
+from gateway.wire.dialect import OneQuestion, message_units, withhold
 from gateway.wire.field_rules import is_made_id, is_plain_word
-from gateway.wire.ocr import REPORT
-from gateway.wire.one_question import OneQuestion, message_units
+from gateway.wire.ocr import REPORT, UNCERTAIN
 from gateway.wire.openai_error import error_object
 from gateway.wire.text_walk import Root, answer_slots, answer_unit
 from gateway.wire.untrusted_json import table_in
@@ -68,7 +67,8 @@ class ChatDialect(OneQuestion):
         for name in choice.keys() - _OWN_IN_CHOICES - {"index"}:
             del choice[name]
         choice.update(message=message, finish_reason="content_filter", logprobs=None)
-        table_in(choice, "provider_specific_fields").pop(REPORT, None)
+        for name in (REPORT, UNCERTAIN):
+            table_in(choice, "provider_specific_fields").pop(name, None)
 
     def note_findings(self, unit: TextUnit, report: Json) -> None:
         """Sets the choice's `provider_specific_fields.sanitization`."""
@@ -132,10 +132,14 @@ class ChatDialect(OneQuestion):
 def _choice_roots(choice: Json, where: str) -> list[Root]:
     """A choice but for what the gateway writes itself; the lines of an image are a part of it."""
     roots: list[Root] = [(choice, where, _OWN_IN_CHOICES)]
-    report = table_in(table_in(choice, "provider_specific_fields"), REPORT)
+    fields = table_in(choice, "provider_specific_fields")
+    report = table_in(fields, REPORT)
     if report.get("lines"):
         lines = {"lines": report["lines"]}
         roots.append((lines, f"{where}.provider_specific_fields.{REPORT}", frozenset()))
+    if fields.get(UNCERTAIN):
+        words = {UNCERTAIN: fields[UNCERTAIN]}
+        roots.append((words, f"{where}.provider_specific_fields", frozenset()))
     return roots
 
 

@@ -9,8 +9,7 @@ from PIL import Image
 from gateway.cli.main import main
 from gateway.cli.ocr import OcrOptions, prompt_of, read_source, run
 from gateway.errors import InvalidRequest
-from gateway.ocr.image.document_pages import open_document
-from gateway.ocr.image.overlay import draw_boxes
+from gateway.ocr.image.documents import draw_boxes, open_document
 from gateway.wire import ocr as wire
 from tests.support.ocr_pages import png
 from tests.support.ocr_running import small

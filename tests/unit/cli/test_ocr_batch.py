@@ -10,10 +10,10 @@ import pypdfium2
 import pytest
 from PIL import Image
 
-from gateway.cli.ocr_batch import SOME_FAILED, BatchOptions, run_batch, tables_in_markdown
+from gateway.cli.ocr import SOME_FAILED, BatchOptions, run_batch, tables_in_markdown
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.ocr.image.document_pages import open_document
+from gateway.ocr.image.documents import open_document
 from tests.support.ocr_pages import png
 
 LIMIT = 1 << 20

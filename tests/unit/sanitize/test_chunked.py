@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import CHUNK_CHARS, Scanner, scan_chunked
 from gateway.sanitize.slot_mask import SlotMasker

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from gateway.config import sanitize_settings as config
+from gateway.config import settings as config
 from gateway.domain import Json
 from gateway.errors import UpstreamError
 from gateway.sanitize.guardrail import Guardrail, GuardrailFailed

@@ -1,6 +1,6 @@
 """Many short strings with findings: what looking at each alone may cost, and that all are masked all the same."""
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import SlotMasker

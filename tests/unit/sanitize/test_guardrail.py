@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.config import sanitize_settings as config
+from gateway.config import settings as config
 from gateway.domain import Json
 from gateway.errors import GatewayError, SanitizerFailed, UpstreamError, UpstreamRefused, UpstreamTimeout
 from gateway.resilience.circuit_breaker import CircuitBreaker

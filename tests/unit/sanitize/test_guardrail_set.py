@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bench.guardrail import FAILED, KINDS, SET, Labels, measure
-from gateway.config import sanitize_settings as config
+from gateway.config import settings as config
 from gateway.sanitize.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.sanitize.policy import Direction

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.config.sanitize_settings import Sanitize, SanitizeActions
+from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event, Json
 from gateway.errors import GatewayError
 from gateway.sanitize.policy import actions

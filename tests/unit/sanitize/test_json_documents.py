@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import DocumentsSlot, SlotMasker, together

@@ -3,13 +3,13 @@
 import orjson
 import pytest
 
-from gateway.config import sanitize_settings as config
+from gateway.config import settings as config
 from gateway.domain import Json
 from gateway.errors import SanitizerFailed
 from gateway.sanitize.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.texts import TextUnit
-from gateway.wire.cut_blocked import withhold
+from gateway.wire.dialect import withhold
 from gateway.wire.text_walk import answer_slots
 
 TEXT = "Our patient Ada Private was diagnosed yesterday. " + "More words that nobody minds follow here. " * 4

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.config.sanitize_settings import Sanitize, SanitizeActions
+from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event, EventBatch
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner, plain_text_cut

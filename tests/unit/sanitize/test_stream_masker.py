@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.config.sanitize_settings import Sanitize, SanitizeActions
+from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import GatewayError, SanitizerFailed, UpstreamError
 from gateway.sanitize.policy import actions

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.config.sanitize_settings import Sanitize, SanitizeActions
+from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner

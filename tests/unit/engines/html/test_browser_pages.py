@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.html.tree import parse
 
 PAGES: dict[str, tuple[str, str]] = json.loads(Path(__file__).with_name("browser_pages.json").read_text("utf-8"))

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.tree import parse, text_of
 from tests.support.cpu_time import takes_less

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 
 _TEXT = "<h1>Ferry</h1><p>The ferry crosses the bay twice an hour and takes cars too.</p>" + "<p>It is old.</p>" * 20
 _INNER = "<p>The night boat leaves at eleven from the outer pier.</p>"

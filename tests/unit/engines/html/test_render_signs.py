@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from gateway.engines.answer.word_count import count_words
-from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.answer.text import count_words
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.html.scripts import EmbeddedState, read_signs
 from gateway.engines.html.tree import parse
 

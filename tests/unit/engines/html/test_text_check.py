@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html.tree import holdable
 from tests.support.paths import GOLDEN

@@ -3,9 +3,9 @@
 import pytest
 from lxml import etree
 
-from gateway.engines.answer.tokens import bigrams, stem, terms
-from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.answer.text import bigrams, stem, terms
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.simhash import exact, near, simhash
 from gateway.engines.html.tree import BLOCKS, parse
 from gateway.engines.markdown.writer import Writer, WriterOptions

@@ -5,9 +5,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from gateway.geometry.boxes import Line, Rect
-from gateway.ocr.image.bullets import is_filled
-from gateway.ocr.image.ink import bullet_at, measure
-from gateway.ocr.image.page_ink import PageInk
+from gateway.ocr.image.ink import PageInk, bullet_at, is_filled, measure
 from tests.support.ocr_pages import font
 
 Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]

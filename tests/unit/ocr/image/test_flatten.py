@@ -8,8 +8,7 @@ import numpy
 import pytest
 
 from gateway.geometry.boxes import Line, Rect
-from gateway.ocr.image.deskew import Frame
-from gateway.ocr.image.flatten import flattened, moved, point_at, sheet_matrix
+from gateway.ocr.image.upright import Frame, flattened, moved, point_at, sheet_matrix
 
 SIZE = (900, 700)
 CORNERS = numpy.float32([[110, 90], [800, 60], [850, 640], [60, 600]])

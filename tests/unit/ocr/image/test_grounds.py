@@ -4,7 +4,7 @@ import cv2
 import numpy
 from PIL import Image, ImageDraw
 
-from gateway.ocr.image.grounds import EDGE_WINDOW, MIDDLE, _dark_in, even_grounds
+from gateway.ocr.image.upright import EDGE_WINDOW, MIDDLE, _dark_in, even_grounds
 from tests.support.ocr_pages import font
 
 DARK, LIGHT = (24, 26, 33), (245, 245, 240)

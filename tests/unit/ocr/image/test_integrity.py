@@ -7,8 +7,7 @@ import pytest
 from PIL import Image
 
 from gateway.errors import InvalidRequest
-from gateway.ocr.image.decode import decode_page
-from gateway.ocr.image.integrity import is_damaged
+from gateway.ocr.image.decode import decode_page, is_damaged
 from tests.support.ocr_running import small
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "TIFF")

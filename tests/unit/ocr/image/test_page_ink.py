@@ -3,7 +3,7 @@
 import numpy
 
 from gateway.geometry.boxes import Rect
-from gateway.ocr.image.page_ink import PageInk
+from gateway.ocr.image.ink import PageInk
 
 
 def test_a_box_is_looked_at_once_and_an_empty_one_has_no_ink() -> None:

@@ -1,7 +1,7 @@
 """Latin words in lines of other scripts: those that the first reader did not see are read again without English."""
 
 from gateway.geometry.boxes import Line, Rect
-from gateway.ocr.scripts.latin_words import MAX_AGAIN, without_invented_words, without_seen_words
+from gateway.ocr.scripts.mixed import MAX_AGAIN, without_invented_words, without_seen_words
 
 
 def line(text: str, number: int = 0, fit: float = 0.87) -> Line:

@@ -3,7 +3,8 @@
 from typing import Any
 
 from gateway.geometry.boxes import Line, Rect
-from gateway.ocr.scripts import guess, packs
+from gateway.ocr.scripts import mixed as guess
+from gateway.ocr.scripts import tesseract as packs
 from gateway.ocr.scripts.mixed import LACKING_FIT, is_suspect, resolve, sample_of
 
 CYRILLIC = "KopeHOBata nanKa He Moxe Aa ce npevMeHyBa"

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from gateway.geometry.boxes import Rect
-from gateway.ocr.scripts import packs
+from gateway.ocr.scripts import tesseract as packs
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract, read_lines
 from gateway.ocr.server.engine import OcrEngine
 from gateway.wire.ocr import FREE

@@ -9,7 +9,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from gateway.errors import InvalidRequest
 from gateway.ocr.server import app
-from gateway.ocr.server.job import parse_job
+from gateway.ocr.server.app import parse_job
 from gateway.ocr.server.worker_client import OcrWorker
 
 

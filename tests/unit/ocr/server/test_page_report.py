@@ -1,7 +1,9 @@
 """The report on a page: confidences, low confidence, warnings, scripts."""
 
-from gateway.geometry.boxes import Line, Rect
-from gateway.ocr.server.page_report import PageReport
+from dataclasses import replace
+
+from gateway.geometry.boxes import Line, Rect, Uncertain
+from gateway.ocr.server.report import PageReport
 
 
 def line(text: str, fit: float) -> Line:
@@ -51,3 +53,9 @@ def test_lines_can_continue_the_block_before() -> None:
     made = report([line("one", 0.99)])
     made.add([line("two", 0.99)], continues=True)
     assert [each["block"] for each in made.fields(details=True)["lines"]] == [1, 1]
+
+
+def test_words_that_may_be_read_otherwise_are_told_with_their_boxes_fifty_at_most() -> None:
+    doubts = tuple(Uncertain("105", ("1O5",), Rect(0, 0, 5, 5)) for _ in range(60))
+    fields = report([replace(line("105", 0.99), doubts=doubts)]).fields(details=False)
+    assert fields["uncertain"] == [{"text": "105", "alternatives": ["1O5"], "box": [1, 2, 3, 4]}] * 50

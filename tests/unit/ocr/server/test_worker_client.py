@@ -12,43 +12,37 @@ from aiohttp import web
 
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, RateLimited
 from gateway.ocr.server.app import runner_of
-from gateway.ocr.server.worker_client import LONGEST_PAUSE_S, MAX_WAITING, OcrWorker
-from gateway.ocr.server.worker_errors import ImageFailed
+from gateway.ocr.server.worker_client import LONGEST_PAUSE_S, MAX_WAITING, ImageFailed, OcrWorker
 from tests.support.ocr_running import request_of
 from tests.support.waiting import until
 
 SCRIPT = r"""
-import json, os, queue, sys, threading, time
-def say(**m): os.write(1, json.dumps(m).encode() + b"\n")
-jobs, given_up = queue.Queue(), set()
-def receive():
-    while line := sys.stdin.buffer.readline():
-        m = json.loads(line)
-        if "cancel" in m: given_up.add(m["cancel"])
-        else: jobs.put((m, sys.stdin.buffer.read(m["size"])))
-    os._exit(0)
-threading.Thread(target=receive, daemon=True).start()
-say(hello="scripted-1")
+import os, sys, time
+from gateway.child.worker import Channel
+channel = Channel()
+channel.hello({"fingerprint": "scripted-1"})
 while True:
-    job, data = jobs.get()
-    number, words = job["id"], job["prompt"].split()
-    for word in words:
+    job = channel.next_job()
+    data = job.body
+    for word in job.head["prompt"].split():
         if word == "die": os._exit(9)
         if word == "die-once":
             if not os.path.exists(data): open(data, "w").close(); os._exit(9)
         elif word == "begin": open(data + b"-begun", "w").close()
         elif word == "hang": time.sleep(60)
         elif word == "refuse":
-            say(id=number, error={"status": 400, "code": "invalid_image_format", "message": "bad"})
+            job.end({"error": {"status": 400, "code": "invalid_image_format", "message": "bad"}})
             break
         elif word == "until-given-up":
-            while number not in given_up: time.sleep(0.01)
+            while not job.is_cancelled: time.sleep(0.01)
             open(data, "w").close()
         elif word == "wait":
             while not os.path.exists(data): time.sleep(0.01)
-        else: say(id=number, piece=word); say(id=number, alive=True)
-    else: say(id=number, done=True)
+        else: job.send({"piece": word}); job.alive()
+    else: job.end({})
 """
+
+FAILING = "from gateway.child.worker import Channel; Channel().fail({'message': 'install it'})"
 
 
 @pytest.fixture
@@ -85,7 +79,7 @@ async def test_a_worker_that_keeps_dying_is_started_with_short_pauses(worker: Oc
     for _ in range(3):  # two deaths each
         with pytest.raises(ImageFailed):
             await read(worker, "die")
-    assert 0 < worker._restarts.wait_s <= LONGEST_PAUSE_S
+    assert 0 < worker.restarts.wait_s <= LONGEST_PAUSE_S
     assert await read(worker, "next") == ["next"]
 
 
@@ -189,7 +183,7 @@ async def test_an_idle_worker_is_let_go() -> None:
 
 @pytest.mark.slow
 async def test_an_engine_that_cannot_start_is_missing() -> None:
-    worker = OcrWorker((sys.executable, "-c", 'print(\'{"failed": {"message": "install it"}}\')'))
+    worker = OcrWorker((sys.executable, "-c", FAILING))
     with pytest.raises(EngineMissing, match="install it"):
         await read(worker, "x")
     await worker.close()

@@ -7,11 +7,23 @@ import numpy
 import pytest
 
 from gateway.geometry.boxes import Line, Rect
-from gateway.ocr.onnx import model_file
-from gateway.ocr.text.cascade import Cascade
-from gateway.ocr.text.detector import TextDetector, ordered
-from gateway.ocr.text.line_reader import CAREFUL, CAREFUL_DETECTOR, PACKAGE, QUICK, SURE_FIT, LineReader
-from gateway.ocr.text.recogniser import MAX_WIDTH, LineReading, Recogniser, decode, input_width
+from gateway.ocr.text.reader import (
+    CAREFUL,
+    CAREFUL_DETECTOR,
+    MAX_WIDTH,
+    PACKAGE,
+    QUICK,
+    SURE_FIT,
+    Cascade,
+    LineReader,
+    LineReading,
+    Recogniser,
+    TextDetector,
+    decode,
+    input_width,
+    model_file,
+    ordered,
+)
 from tests.support.ocr_pages import Sheet, degrade, font
 
 TEXT = "Paid 1,204.50 to Zo\u00eb M\u00fcller on 3 March"

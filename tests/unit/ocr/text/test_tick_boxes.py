@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.ocr.text.tick_boxes import with_tick_boxes
+from gateway.ocr.text.reader import with_tick_boxes
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ Every sentence is our own, of the kinds that documentation is full of.
 
 import pytest
 
-from gateway.config.sanitize_settings import Sanitize, SanitizeActions
+from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.sanitize.detectors.harmless import CARDS, IBANS
 from gateway.sanitize.policy import action, actions
 from gateway.sanitize.scanner import Scanner

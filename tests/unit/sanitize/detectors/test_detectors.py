@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.config.sanitize_settings import SanitizePattern
+from gateway.config.settings import SanitizePattern
 from gateway.sanitize.detectors.identities import COUNTRIES
 from gateway.sanitize.detectors.vendor_tokens import INNER_MARKS, VENDORS, alternatives, literal_prefixes
 from gateway.sanitize.scanner import Scanner

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from gateway.services.ocr.images import Image
-from gateway.services.ocr.joining import reported
+from gateway.services.ocr.request import Image
+from gateway.services.ocr.service import reported
 
 SURE = {"low_confidence": False, "scripts": ["Latin"], "warnings": [], "lines": [{"text": "a", "page": 1}]}
 DOUBT = {
@@ -35,3 +35,11 @@ def test_a_server_that_reports_nothing_gives_warnings_alone() -> None:
 def test_pages_of_a_document_are_named_by_their_numbers_after_what_was_left_out() -> None:
     made = reported([SURE, DOUBT], {}, [replace(IMAGE, page=3), replace(IMAGE, page=5)], ["page 4 was not read: x"])
     assert made["ocr"]["warnings"] == ["page 4 was not read: x", "page 5: doubt"]
+
+
+def test_uncertain_words_stand_beside_the_report_with_the_number_of_their_image() -> None:
+    word = {"text": "105", "alternatives": ["1O5"], "box": [1, 2, 3, 4]}
+    unsure = {**SURE, "uncertain": [word]}
+    assert reported([unsure], {}, [IMAGE])["uncertain"] == [word]
+    made = reported([SURE, unsure], {}, [IMAGE, IMAGE])
+    assert made["uncertain"] == [{**word, "page": 2}] and "uncertain" not in made["ocr"]

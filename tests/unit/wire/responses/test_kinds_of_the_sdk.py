@@ -15,7 +15,7 @@ from openai.types.responses.tool_param import ToolParam
 from gateway import schemas
 from gateway.errors import InvalidRequest
 from gateway.wire.chat.request import UpstreamOptions
-from gateway.wire.responses.native_request import to_native
+from gateway.wire.responses.native import to_native
 from gateway.wire.responses.request import refuse_unkept, to_chat
 
 USER: dict[str, Any] = {"role": "user", "content": "hi"}

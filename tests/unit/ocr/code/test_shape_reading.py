@@ -1,0 +1,84 @@
+"""Shapes of code that no line told: they are read between copies of a known word; strokes of an editor are no signs."""
+
+import numpy
+from PIL import Image, ImageDraw
+
+from gateway.ocr.code.cells import cell_grid
+from gateway.ocr.code.reading import code_text, read_cells
+from gateway.ocr.image.ink import any_colour
+from tests.unit.ocr.code.test_cells import FACE, LEFT, PITCH, STEP, TOP, Pixels, drawn, line
+
+
+class Scripted:
+    """A recogniser that says of every picture that the shapes between the words are those given, in turn."""
+
+    def __init__(self, word: str, quick: str, careful: str = "") -> None:
+        self.word, self.answers = word, {False: quick, True: careful}
+        self.widths: list[int] = []
+
+    def __call__(self, picture: Pixels, careful: bool) -> str:
+        self.widths.append(picture.shape[1])
+        count = round((picture.shape[1] / round(PITCH) - 1 - len(self.word)) / (len(self.word) + 1))
+        return self.word + "".join(self.answers[careful] + self.word for _ in range(count))
+
+
+def read(rows: tuple[str, ...], known: dict[int, str], recogniser: Scripted) -> list[str]:
+    grid = cell_grid(
+        drawn(rows), [line(text.strip(), n, len(text) - len(text.lstrip())) for n, text in known.items()], PITCH
+    )
+    assert grid is not None
+    lines = read_cells(grid, recogniser)
+    assert lines is not None
+    return code_text(lines, PITCH).splitlines()
+
+
+def test_a_lone_brace_that_no_line_covers_is_read_between_copies_of_a_word() -> None:
+    rows = ("the return was", "was the return", "}", "return the was")
+    known = {0: rows[0], 1: rows[1], 3: rows[3]}
+    assert read(rows, known, Scripted("return", "}")) == list(rows)
+
+
+def test_where_both_recognisers_see_nothing_there_is_nothing() -> None:
+    rows = ("the return was", "was the return", "}", "return the was")
+    known = {0: rows[0], 1: rows[1], 3: rows[3]}
+    answer = read(rows, known, Scripted("return", ""))
+    assert [row for row in answer if row] == [rows[0], rows[1], rows[3]]
+
+
+def test_an_answer_in_which_the_word_is_misread_tells_nothing() -> None:
+    rows = ("the return was", "was the return", "}", "return the was")
+    known = {0: rows[0], 1: rows[1], 3: rows[3]}
+    answer = read(rows, known, Scripted("nothing", "}"))
+    assert "}" not in "".join(answer)
+
+
+def test_the_pictures_of_a_block_are_bounded() -> None:
+    letters = [chr(code) for code in range(33, 127) if not chr(code).isalnum()]
+    rows = ("value and return", "return value and", *(sign * 2 for sign in letters), "and value return")
+    recogniser = Scripted("nothing", "?")
+    read(rows, {0: rows[0], 1: rows[1], len(rows) - 1: rows[-1]}, recogniser)
+    assert 0 < len(recogniser.widths) <= 16
+
+
+def test_ink_of_its_grounds_luminance_is_darker_than_the_ground() -> None:
+    page: Pixels = numpy.full((20, 20, 3), (185, 183, 182), numpy.uint8)
+    page[5:15, 5:15] = (63, 255, 63)
+    gray = any_colour(page)
+    assert int(gray[0, 0]) - int(gray[10, 10]) > 50
+
+
+def test_a_light_letter_on_a_box_of_its_own_is_ink() -> None:
+    rows = ("value and return", "return value and", "and xalue return", "value return and")
+    image = Image.fromarray(drawn(rows))
+    left, top = LEFT + PITCH * 4, TOP + STEP * 2
+    pen = ImageDraw.Draw(image)
+    pen.rectangle((round(left), top - 2, round(left + PITCH) - 1, top + STEP - 4), fill=60)
+    pen.text((left, top), "x", 255, FACE)
+    known = [line(row, n) for n, row in enumerate(rows)]
+    grid = cell_grid(numpy.asarray(image), known, PITCH)
+    assert grid is not None
+    row = next(n for n, members in enumerate(grid.members) if members and members[0] is known[2])
+    column = round((left - grid.left) / grid.pitch)
+    boxed, usual = grid.ink[row, column], grid.ink[row, column + 1]
+    assert 0 < float((boxed > 0.5).mean()) < 0.5
+    assert abs(float(boxed.mean()) - float(usual.mean())) < 0.25

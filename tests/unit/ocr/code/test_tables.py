@@ -1,0 +1,255 @@
+"""Tables as real pages have them: close columns, wrapped cells, pairs of names and values. No models."""
+
+from typing import Any
+
+import numpy
+import pytest
+from PIL import Image, ImageDraw
+
+from gateway.geometry.boxes import Line, Rect, Table, Word
+from gateway.geometry.reading_order import bands_of, rows_of
+from gateway.geometry.tables import Grid, aligned_tables, build_table, column_table, ruled_table
+from gateway.ocr.image.areas import find_grid, ruled_regions
+from gateway.ocr.image.ink import PageInk, measure, part_words, parts_of, without_rules
+from tests.support.ocr_pages import font
+
+FACE = font(20)
+
+
+def boxes(*rows: tuple[float, list[tuple[float, float]]]) -> list[Line]:
+    """Lines of height 28 by rows: the y of a row and where its pieces begin and end."""
+    rects = [Rect(left, y, right, y + 28) for y, pieces in rows for left, right in pieces]
+    return [Line(rect) for rect in rects]
+
+
+def words(*rows: tuple[float, list[tuple[float, str]]]) -> list[Word]:
+    return [Word(t, Rect(x, y, x + 10 * len(t), y + 20)) for y, row in rows for x, t in row]
+
+
+def texts(table: Table | None) -> list[list[str]]:
+    assert table is not None
+    return [[cell.text for cell in table.cells if cell.row == row] for row in range(table.row_count)]
+
+
+def inked_line(*pieces: tuple[int, str]) -> tuple[PageInk, Line]:
+    """The ink of a strip with the texts at their places, and one line around all of them."""
+    image = Image.new("L", (900, 60), 255)
+    draw = ImageDraw.Draw(image)
+    for x, text in pieces:
+        draw.text((x, 18), text, font=FACE, fill=0)
+    right = pieces[-1][0] + FACE.getlength(pieces[-1][1])
+    rect = Rect(pieces[0][0] - 3, 14, right + 3, 46)
+    quad = ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))
+    ink = PageInk(numpy.asarray(image))
+    return ink, measure(ink, Line(rect, quad, "read", 0.9, (Word("read", rect),)))
+
+
+def test_close_cells_seen_as_one_line_are_parted_and_read_anew() -> None:
+    ink, line = inked_line((20, "Replies"), (20 + int(FACE.getlength("Replies")) + 24, "Views"))
+    parts = parts_of(ink, line)
+    assert len(parts) == 2
+    assert [part.text for part in parts] == ["", ""]
+    assert parts[0].rect.x2 == parts[1].rect.x1 == pytest.approx(20 + FACE.getlength("Replies") + 12, abs=3)
+    assert parts[0].quad[1] == (parts[0].rect.x2, 14)
+
+
+def test_a_line_of_prose_is_not_parted_at_its_spaces() -> None:
+    ink, line = inked_line((20, "A full stop.  And two spaces after it, as some have them."))
+    assert parts_of(ink, line) == [line]
+
+
+def test_the_box_of_a_lone_word_is_its_ink() -> None:
+    ink, line = inked_line((100, "14"))
+    [word] = part_words(ink, line).words
+    assert 100 <= word.rect.x1 <= 104
+    assert word.rect.x2 <= 100 + FACE.getlength("14")
+
+
+def test_names_beside_their_values_are_a_table() -> None:
+    rows = [(40.0 * n, [(10.0, 100.0 + 30 * n), (400.0, 470.0 + 10 * n)]) for n in range(5)]
+    assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 510, 188)]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [[(10.0, 360.0), (400.0, 750.0)], [(10.0, 30.0), (60.0, 700.0)]],
+    ids=["columns of prose", "a numbered list"],
+)
+def test_columns_of_prose_and_numbered_lists_are_no_tables(pieces: list[tuple[float, float]]) -> None:
+    assert aligned_tables(boxes(*[(30.0 * n, pieces) for n in range(6)])) == []
+
+
+def test_further_lines_of_a_cell_do_not_end_a_table() -> None:
+    full = [(10.0, 300.0), (400.0, 450.0), (500.0, 560.0)]
+    rows = [(0.0, full), (60.0, full), (89.0, [(10.0, 200.0)]), (150.0, full), (210.0, full)]
+    assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 560, 238)]
+
+
+def test_the_sums_of_a_short_invoice_do_not_outweigh_its_items() -> None:
+    item, total = [(10.0, 300.0), (400.0, 450.0), (500.0, 560.0), (600.0, 690.0)], [(510.0, 560.0), (600.0, 690.0)]
+    rows = [(60.0 * n, item) for n in range(4)] + [(60.0 * n, total) for n in range(4, 7)]
+    assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 690, 388)]
+    elsewhere = [(60.0 * n, [(100.0, 230.0), (330.0, 380.0)]) for n in range(4, 8)]
+    assert aligned_tables(boxes(*rows[:4], *elsewhere)) == []
+
+
+def test_a_paragraph_below_a_table_is_not_part_of_it() -> None:
+    full = [(10.0, 300.0), (400.0, 450.0), (500.0, 560.0)]
+    rows = [(0.0, full), (60.0, full), (120.0, full), (180.0, [(10.0, 900.0)])]
+    assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 560, 148)]
+
+
+def test_what_stands_at_the_middle_of_a_tall_cell_is_in_its_row() -> None:
+    tall = [Rect(10, 0, 300, 28), Rect(400, 14, 450, 42), Rect(10, 28, 200, 56)]
+    assert bands_of(tall, rows_of(tall, range(3))) == [[0, 2, 1]]
+    closely_set = [Rect(x, y, x + 80, y + 28) for y in (0, 18) for x in (10, 200, 400)]
+    assert bands_of(closely_set, rows_of(closely_set, range(6))) == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_the_lines_of_a_cell_before_and_after_its_row_are_joined() -> None:
+    table = column_table(
+        words(
+            (0, [(0, "name"), (400, "12")]),
+            (60, [(0, "first")]),
+            (76, [(400, "34")]),
+            (92, [(0, "second")]),
+            (150, [(0, "third"), (400, "56")]),
+        ),
+        None,
+    )
+    assert texts(table) == [["name", "12"], ["first second", "34"], ["third", "56"]]
+
+
+def test_a_gap_that_parts_off_only_the_end_of_a_long_cell_is_no_gutter() -> None:
+    rows = [(40.0 * n, [(0.0, "name"), (300.0, "7.5")]) for n in range(9)]
+    table = column_table(words(*rows, (360, [(0, "energy"), (300, "2410kj"), (370, "581kcal")])), None)
+    assert texts(table)[-1] == ["energy", "2410kj 581kcal"]
+
+
+def test_columns_that_nearly_touch_part_where_the_lines_of_the_detector_do() -> None:
+    pieces = [(f"{n}2.5 %", f"Word{n}") for n in range(4)]
+    lines = [
+        Line(
+            Rect(x, 40 * n, x + 100, 40 * n + 20), text=text, words=(Word(text, Rect(x, 40 * n, x + 97, 40 * n + 20)),)
+        )
+        for n, row in enumerate(pieces)
+        for x, text in zip((0, 100), row, strict=True)
+    ]
+    table = build_table(find_grid(numpy.full((200, 300), 255, numpy.uint8), Rect(0, 0, 200, 160)), lines)
+    assert table is not None
+    assert [cell.text for cell in table.cells] == [text for row in pieces for text in row]
+
+
+def pieces(y: float, *spans: tuple[float, float]) -> list[Line]:
+    return [Line(Rect(x1, y, x2, y + 20)) for x1, x2 in spans]
+
+
+def test_rows_of_other_columns_above_a_wide_gap_are_no_part_of_a_table() -> None:
+    items = [line for n in range(4) for line in pieces(200 + 34 * n, (50, 200), (330, 360), (420, 480), (560, 620))]
+    addresses = [line for n in range(3) for line in pieces(60 + 26 * n, (30, 120), (240, 310), (500, 540))]
+    assert aligned_tables([*addresses, *items])[-1] == Rect(50, 200, 620, 322)
+    head = pieces(150, (50, 120), (320, 360), (430, 480), (550, 620))
+    assert aligned_tables([*head, *items]) == [Rect(50, 150, 620, 322)]  # set apart, but of the same columns
+
+
+def test_a_word_a_little_over_a_gutter_is_a_long_value_and_one_over_its_middle_a_heading() -> None:
+    rows: list[tuple[float, list[tuple[float, str]]]] = [
+        (200 + 30 * n, [(50, "name"), (300, "12.50")]) for n in range(5)
+    ]
+    wide = [Word("62,226,560", Rect(150, 350, 350, 370))]
+    table = column_table([*words(*rows), *wide], None)
+    assert table is not None and {cell.column_span for cell in table.cells} == {1}
+
+
+def test_closely_set_names_and_values_are_lines_of_text() -> None:
+    def pairs(step: float) -> list[Line]:
+        return [line for n in range(4) for line in pieces(100 + step * n, (50, 120 + 9 * n), (220, 300))]
+
+    assert aligned_tables(pairs(21)) == []
+    assert len(aligned_tables(pairs(27))) == 1
+
+
+def framed(*boxes: tuple[int, int, int, int], size: tuple[int, int] = (420, 320)) -> Any:
+    image = Image.new("L", size, 255)
+    for box in boxes:
+        ImageDraw.Draw(image).rectangle(box, outline=200)
+    return numpy.asarray(image)
+
+
+def read_line(x: float, y: float, *texts: str) -> Line:
+    """A read line, its words a space of 6 apart."""
+    found, at = [], x
+    for each in texts:
+        found.append(Word(each, Rect(at, y, at + 10 * len(each), y + 20)))
+        at += 10 * len(each) + 6
+    return Line(Rect(x, y, at - 6, y + 20), text=" ".join(texts), words=tuple(found))
+
+
+def test_a_card_with_a_picture_and_a_button_is_no_table() -> None:
+    page = framed((10, 10, 210, 310), (30, 30, 190, 150), (30, 260, 90, 295))
+    card = [read_line(30, 170, "Oak", "desk"), read_line(30, 200, "349.00", "EUR"), read_line(36, 268, "Add", "it")]
+    assert build_table(find_grid(page, Rect(10, 10, 210, 310)), card) is None
+
+
+def test_the_margin_between_a_screen_s_rim_and_the_rules_is_no_row_or_column() -> None:
+    image = Image.fromarray(framed((5, 5, 400, 300)))
+    draw = ImageDraw.Draw(image)
+    for y in (60, 110, 160, 210):
+        draw.line((5, y, 360, y), fill=120)
+    for x in (5, 180, 360):
+        draw.line((x, 60, x, 210), fill=120)
+    cells = [read_line(20 + 175 * c, 75 + 50 * r, f"c{r}{c}") for r in range(3) for c in range(2)]
+    table = build_table(find_grid(numpy.asarray(image), Rect(5, 5, 400, 215)), cells)
+    assert texts(table) == [["c00", "c01"], ["c10", "c11"], ["c20", "c21"]]
+
+
+def test_the_rim_of_a_table_may_be_a_thousand_blank_rows_and_a_column_beside_the_others() -> None:
+    blank, rows = 1_200, 3
+    walls = ((False, False),) * blank + ((True, True),) * rows
+    ys = tuple(10.0 * n for n in range(blank + rows + 1))
+    below = ((True, True, True),) * blank + ((False, True, True),) * (rows - 1)
+    found = [Word(f"{column}{row}", Rect(15 + 10 * column, y + 2, 18 + 10 * column, y + 8))
+             for row, y in enumerate(ys[blank:-1]) for column in range(2)]  # fmt: skip
+    table = ruled_table(Grid((0.0, 10.0, 20.0, 30.0), ys, walls, below), found)
+    assert texts(table) == [["00", "10"], ["01", "11"], ["02", "12"]]
+
+
+def test_a_pale_rule_close_to_text_still_parts_two_rows() -> None:
+    image = Image.new("L", (400, 160), 248)
+    draw = ImageDraw.Draw(image)
+    for y in (10, 34, 58, 82):
+        draw.line((10, y, 390, y), fill=214)
+    for x in (10, 54, 390):
+        draw.line((x, 10, x, 82), fill=214)
+    for row, y in enumerate((12, 36, 60)):
+        draw.text((26, y - 1), str(row + 1), font=FACE, fill=0)
+    cells = [read_line(26, 12 + 24 * r, str(r + 1)) for r in range(3)] + [
+        read_line(80, 12 + 24 * r, "x") for r in range(3)
+    ]
+    assert texts(build_table(find_grid(numpy.asarray(image), Rect(10, 10, 390, 82)), cells)) == [
+        ["1", "x"],
+        ["2", "x"],
+        ["3", "x"],
+    ]
+
+
+def test_a_frame_around_a_table_is_no_table_of_its_own() -> None:
+    image = Image.fromarray(framed((4, 4, 415, 315)))
+    draw = ImageDraw.Draw(image)
+    for y in (100, 150, 200, 250):
+        draw.line((100, y, 340, y), fill=100)
+    for x in (100, 180, 260, 340):
+        draw.line((x, 100, x, 250), fill=100)
+    found = ruled_regions(numpy.asarray(image))
+    assert [tuple(round(side / 10) for side in rect) for rect in found] == [(10, 10, 34, 25)]
+
+
+def test_a_piece_of_a_dotted_rule_is_no_line() -> None:
+    image = Image.new("L", (600, 80), 255)
+    draw = ImageDraw.Draw(image)
+    draw.text((20, 10), "An ordinary line", font=FACE, fill=0)
+    for x in range(300, 420, 4):
+        draw.rectangle((x, 60, x + 1, 61), fill=120)
+    text, rule = Line(Rect(16, 6, 200, 40)), Line(Rect(296, 54, 424, 68))
+    assert without_rules(PageInk(numpy.asarray(image)), [text, rule, text]) == [text, text]
+    assert without_rules(PageInk(numpy.asarray(image)), []) == []

@@ -1,0 +1,39 @@
+"""Signs of code whose rows stand far apart, small quotation marks, and words of which most lack a sign."""
+
+import numpy
+
+from gateway.ocr.code.cells import sign_of
+from gateway.ocr.code.reading import Run, _is_grid_of
+from gateway.ocr.code.shapes import _quote
+
+
+def cell(rows: slice, columns: slice) -> numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.float64]]:
+    ink = numpy.zeros((32, 12))
+    ink[rows, columns] = 1
+    return ink
+
+
+def test_a_bar_is_known_by_its_height_in_letters_however_far_apart_rows_are() -> None:
+    assert sign_of(cell(slice(7, 25), slice(5, 7))) == "|"
+    assert sign_of(cell(slice(9, 25), slice(5, 7))) == ""
+
+
+def test_an_underscore_is_known_by_how_low_it_is_in_letters_however_far_apart_rows_are() -> None:
+    assert sign_of(cell(slice(22, 24), slice(1, 11))) == "_"
+    assert sign_of(cell(slice(17, 19), slice(2, 10))) == "-"
+
+
+def test_data_in_quotation_marks_has_a_grid_though_each_word_lacks_its_comma() -> None:
+    numbers = [Run(0, 3, str(number)) for number in range(100, 108)]
+    data = [Run(5, 14, '"SystemError"') for _ in numbers]
+    assert _is_grid_of([*numbers, *data])
+    assert not _is_grid_of([*numbers, *(Run(5, 20, '"SystemError"') for _ in numbers)])
+
+
+def test_a_small_backtick_leans_though_compression_left_specks_and_an_apostrophe_does_not() -> None:
+    ink = numpy.full((21, 8), 0.05)
+    ink[4:7, 2:5] = [[0.6, 0.35, 0.05], [0.12, 0.95, 0.35], [0.05, 0.22, 0.22]]
+    ink[15, 6] = 0.2
+    assert _quote(ink) == "`"
+    ink[4:7, 2:5] = [[0.05, 0.9, 0.35], [0.05, 0.95, 0.35], [0.05, 0.22, 0.1]]
+    assert _quote(ink) == "'"
