@@ -23,7 +23,7 @@ BUDGETS = {
     "config": 682,
     "console": 0,
     "embedded": 349,
-    "engines": 17135,
+    "engines": 17030,
     "geometry": 1033,
     "mcp": 1141,
     "ocr": 4801,
