@@ -381,7 +381,7 @@ def tables(maker: Maker) -> None:
         pdf = (
             maker.chromium_pdf(body, css)
             if number % 3
-            else maker.office_pdf(_html(body, css.replace("<table", "<table border=1")), "html")
+            else maker.office_pdf(_html(body.replace("<table>", "<table border=1>"), css), "html")
         )
         maker.keep_pdf(
             "table",

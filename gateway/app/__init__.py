@@ -102,7 +102,11 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
         _server_state(config, table, sanitizer, shared, metrics),
         budgets=budgets,
         masking_maps=MaskingMaps(shared.responses, shared.sealer, config.shared.response_ttl_s),
-        notes=lambda: [*shared.notes(), *filter(None, [deps.index.problem, certificate.problem()])],
+        notes=lambda: [
+            *shared.notes(),
+            *completions.notes(),
+            *filter(None, [deps.index.problem, certificate.problem()]),
+        ],
     )
     app = application(server, config.server.max_body_bytes)
     app[CONSOLE_API] = _console_api(config, server, handlers, shared)

@@ -22,7 +22,13 @@ from gateway.ports import CompletionUpstream, PagePictures
 from gateway.providers.local_embeddings import LocalEmbeddings
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.providers.prompted_tools import PromptedToolsUpstream
-from gateway.providers.wrappers import FanOutUpstream, OnDemandUpstream, QueuedUpstream, queued_as_configured
+from gateway.providers.wrappers import (
+    ChatOverResponses,
+    FanOutUpstream,
+    OnDemandUpstream,
+    QueuedUpstream,
+    queued_as_configured,
+)
 from gateway.sanitize.guardrail import Guardrail
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.services.completion.service import CompletionService, OwnModel
@@ -117,6 +123,8 @@ def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
         resources.push_async_callback(client.close)
         has_tools = settings.tools == "native"
         queued = queued_as_configured(client, settings)
+        if settings.responses == "native":
+            queued = ChatOverResponses(queued)
         if not has_tools:
             queued = FanOutUpstream(PromptedToolsUpstream(queued))
         upstream = OcrAdapter(queued, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else queued

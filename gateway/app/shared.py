@@ -17,7 +17,7 @@ from gateway.errors import ModelNotFound
 from gateway.services.completion.response_store import MAX_STORED_BYTES
 from gateway.services.completion.service import CompletionService
 from gateway.services.websearch.results import MAX_CACHE_BYTES
-from gateway.shared_state.bus import Bus, RedisBus, WorkerBus
+from gateway.shared_state.bus import BUS_FOLDER, Bus, RedisBus, WorkerBus
 from gateway.shared_state.fallback import FallbackCounters, FallbackEntries, FallbackWindows
 from gateway.shared_state.memory import MemoryEntries, MemoryWindows
 from gateway.shared_state.port import Entries, Windows
@@ -115,7 +115,7 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
     if config.shared.redis_url is not None:
         redis = RedisConnection(config.shared.redis_url.reveal(), RedisTimes(config.shared.redis_timeout_s))
         resources.push_async_callback(redis.close)
-    bus = Bus(WorkerBus(config.state_dir / "bus"), RedisBus(redis) if redis is not None else None)
+    bus = Bus(WorkerBus(config.state_dir / BUS_FOLDER), RedisBus(redis) if redis is not None else None)
     resources.push_async_callback(bus.close)
     limiter, windows = _limits(config, file, redis, resources)
     redis_counters = RedisCounters(redis) if redis is not None else None

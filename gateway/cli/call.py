@@ -75,7 +75,12 @@ def connection(arguments: argparse.Namespace, environment: Environment) -> Conne
                 f"there is no key in {file}; give --key, set {KEY_VARIABLE}, or name its folder with --state-dir"
             )
         key = file.read_text().strip()
-    return Connection(url.rstrip("/"), key)
+    return Connection(with_scheme(url), key)
+
+
+def with_scheme(url: str) -> str:
+    """`127.0.0.1:8080/` -> `http://127.0.0.1:8080`."""
+    return (url if "://" in url else f"http://{url}").rstrip("/")
 
 
 _TIMEOUT_S = 180

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gateway.access.keys import KeyFile, KeyRecord, KeyRegistry, KeyRequest, record_to_json
 from gateway.access.redis_keys import RedisKeys
-from gateway.access.usage import GROUPS, SharedUsage, UsageReader, is_day, totals
+from gateway.access.usage import GROUPS, SharedUsage, UsageReader, is_day, read_usage, totals
 from gateway.cli.options import (
     Parsers,
     add_json_option,
@@ -87,7 +87,7 @@ def _registry(arguments: argparse.Namespace, environment: Environment) -> KeyReg
         return KeyFile(arguments.keys_file)
     if arguments.config is None:
         return KeyFile(state_dir / Access().keys_file)
-    return registry_of(load_config(arguments.config, arguments.state_dir, environment))
+    return registry_of(load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False))
 
 
 def registry_of(config: Config) -> KeyRegistry:
@@ -123,14 +123,31 @@ def _keys_list(arguments: argparse.Namespace, environment: Environment) -> int:
     if arguments.json:
         print_json_lines(map(_public, records))
         return 0
+    last_used = _last_used(arguments, environment)
+    rows = [["id", "name", "scopes", "created", "last used", "expires", "limits"]]
     for record in records:
-        expires = "never" if record.expires is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(record.expires))
-        limits = f"{record.per_minute or '-'}/min {record.concurrent or '-'} at once"
-        for name in KEY_LIMITS[2:]:
-            if (limit := getattr(record, name)) is not None:
-                limits += f" {limit:g} {name.replace('_', ' ')}"
-        sys.stdout.write(f"{record.id}  {record.name:20}  {','.join(record.scopes)}  expires {expires}  {limits}\n")
+        limits = [
+            f"{getattr(record, name):g} {name.replace('_', ' ')}"
+            for name in KEY_LIMITS
+            if getattr(record, name) is not None
+        ]
+        dates = (_day(record.created), last_used.get(record.id, "-"), _day(record.expires) or "never")
+        rows.append([record.id, record.name, ",".join(record.scopes), *dates, ", ".join(limits) or "-"])
+    sys.stdout.write(_aligned(rows, len(rows[0])) if records else "there are no keys; make one: gateway keys create\n")
     return 0
+
+
+def _day(at_s: int | None) -> str:
+    return "" if at_s is None else time.strftime("%Y-%m-%d", time.localtime(at_s))
+
+
+def _last_used(arguments: argparse.Namespace, environment: Environment) -> dict[str, str]:
+    """The last day on which this machine counted something for each key, as far as its file can be read."""
+    path = (arguments.state_dir or environment.state_dir) / STATE_FILE
+    try:
+        return {row["key"]: row["day"] for row in read_usage(path, "", ("day", "key"))}  # in the order of days
+    except sqlite3.Error:
+        return {}
 
 
 def _keys_revoke(arguments: argparse.Namespace, environment: Environment) -> int:
@@ -193,7 +210,7 @@ def groups(text: str) -> list[str]:
 
 
 def _usage(arguments: argparse.Namespace, environment: Environment) -> int:
-    config = load_config(arguments.config, arguments.state_dir, environment)
+    config = load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False)
     rows = asyncio.run(_read(config, arguments))
     try:
         names = {record.id: record.name for record in registry_of(config).read()}
@@ -237,10 +254,15 @@ def _table(rows: list[Json], by: list[str], currency: str) -> str:
     for row in [*rows, {shown[0]: "all", **totals([{name: row[name] for name in _COLUMNS} for row in rows])}]:
         figures = [f"{row[name]:,}" for name in _COLUMNS[:-1]]
         lines.append([*(str(row.get(name) or "-") for name in shown), *figures, f"{row['spend']:,.4f}"])
+    return _aligned(lines, len(shown))
+
+
+def _aligned(lines: list[list[str]], words: int) -> str:
+    """The lines as a table whose first `words` columns are texts and the others figures."""
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     return "".join(
         "  ".join(
-            cell.ljust(width) if column < len(shown) else cell.rjust(width)
+            cell.ljust(width) if column < words else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         + "\n"

@@ -6,6 +6,7 @@ engine is not installed, and 78, the configuration is wrong.
 """
 
 import argparse
+import difflib
 import importlib
 import os
 import sys
@@ -29,10 +30,18 @@ EXIT_CODES = {
 """What each exit code of a command means; 69 and 78 are those of sysexits.h."""
 
 _MODULES = {
+    "chat": "gateway.cli.call",
+    "search": "gateway.cli.tools",
+    "extract": "gateway.cli.extract",
+    "crawl": "gateway.cli.extract",
+    "ocr": "gateway.cli.tools",
+    "sanitize": "gateway.cli.tools",
+    "call": "gateway.cli.tools",
+    "index": "gateway.cli.tools",
+    "client-config": "gateway.cli.client_config",
+    "keys": "gateway.cli.keys",
+    "usage": "gateway.cli.keys",
     "serve": "gateway.cli.serve",
-    "worker": "gateway.cli.service",
-    "llm-server": "gateway.cli.engine_servers",
-    "ocr-server": "gateway.cli.engine_servers",
     "check-config": "gateway.cli.check",
     "print-config": "gateway.cli.check",
     "doctor": "gateway.cli.doctor",
@@ -40,21 +49,14 @@ _MODULES = {
     "upgrade": "gateway.cli.service",
     "backup": "gateway.cli.backup",
     "restore": "gateway.cli.backup",
-    "keys": "gateway.cli.keys",
-    "usage": "gateway.cli.keys",
-    "client-config": "gateway.cli.client_config",
-    "chat": "gateway.cli.call",
-    "search": "gateway.cli.tools",
-    "call": "gateway.cli.tools",
-    "extract": "gateway.cli.extract",
-    "crawl": "gateway.cli.extract",
-    "index": "gateway.cli.tools",
-    "sanitize": "gateway.cli.tools",
-    "ocr": "gateway.cli.tools",
+    "llm-server": "gateway.cli.engine_servers",
+    "ocr-server": "gateway.cli.engine_servers",
     "completion": "gateway.cli.completion",
     "manual": "gateway.cli.completion",
+    "worker": "gateway.cli.service",
 }
-"""Command -> the module that has it, whose function `add_commands` adds its parsers."""
+"""Command -> the module that has it, whose function `add_commands` adds its parsers. In the order of the help: first
+what people use most."""
 
 
 _EXAMPLES = {
@@ -108,6 +110,8 @@ def parser(word: str) -> argparse.ArgumentParser:
     names = [_MODULES[word]] if word in _MODULES else dict.fromkeys(_MODULES.values())
     for name in names:
         importlib.import_module(name).add_commands(parsers)
+    places = {name: place for place, name in enumerate(_MODULES)}
+    parsers._choices_actions.sort(key=lambda each: places[each.dest])
     _give_examples(parsers.choices, "")
     return root
 
@@ -134,6 +138,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments = _parsed(words)
     command: Command = arguments.command
     environment = read_environment()
+    if getattr(arguments, "config", environment.config_file) is None:
+        arguments.config = environment.config_file
     if getattr(arguments, "as_service", False) and arguments.config is not None:
         find = importlib.import_module("gateway.cli.unit_files").environment_for
         environment = find(arguments.config, environment)
@@ -163,6 +169,9 @@ def _print_error(environment: Environment, message: str, code: int) -> int:
 def _parsed(words: list[str]) -> argparse.Namespace:
     """The arguments; `key=value` may stand after options too. Exits with 2 for wrong usage."""
     root = parser(words[0])
+    if words[0] not in _MODULES and not words[0].startswith("-"):
+        close = difflib.get_close_matches(words[0], [name for name in _MODULES if name != "worker"], 1)
+        root.error(f"there is no command '{words[0]}'{f'; did you mean {close[0]}?' if close else ''}")
     arguments, rest = root.parse_known_args(words)
     pairs = getattr(arguments, "pairs", None)
     if rest and (pairs is None or any(word.startswith("-") or "=" not in word for word in rest)):

@@ -49,5 +49,7 @@ def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
         make_service = partial(pool, fork_server=fork_server)
     else:
         make_service = importlib.import_module("gateway.runtime.worker").SingleProcess
-    code: int = supervisor.serve(config, environment, supervisor.Source(reload, make_service, has_workers))
+    code: int = supervisor.serve(
+        config, environment, supervisor.Source(reload, make_service, has_workers, arguments.config)
+    )
     return code

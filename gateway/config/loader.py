@@ -103,10 +103,36 @@ _VARIABLES = {
 """The configuration keys that an environment variable overrides, and its name."""
 
 
-def load_config(path: Path | None, state_dir: Path | None, environment: Environment) -> Config:
+_MAX_PROBLEMS = 64
+
+
+def without_overrides(environment: Environment) -> Environment:
+    """The environment without the variables that override keys of the file."""
+    return Environment({name: each for name, each in environment.variables.items() if name not in _VARIABLES.values()})
+
+
+def file_problems(path: Path, environment: Environment) -> list[ConfigError]:
+    """Everything that is wrong with the file alone. Rules over several keys, and missing credentials, are told where
+    each key by itself is right."""
+    try:
+        document = _parse_file(path)
+        problems = schemas.Checker(schemas.load("config")).check(document, limit=_MAX_PROBLEMS)
+        if problems:
+            return [ConfigError(str(path), problem.path, _message(problem)) for problem in problems]
+        loader = _Loader(str(path), environment, [])
+        config = loader.section(Config, {**document, "state_dir": environment.state_dir}, "")
+        return [*loader.missing, *(ConfigError(str(path), where, text) for where, text in contradictions(config))]
+    except ConfigError as error:
+        return [error]
+
+
+def load_config(
+    path: Path | None, state_dir: Path | None, environment: Environment, *, needs_secrets: bool = True
+) -> Config:
     """The configuration in the file `path`, or the embedded profile when it is None.
 
-    `state_dir`: where relative paths begin; by default `environment.state_dir`. Raises ConfigError for the first fault.
+    `state_dir`: where relative paths begin; by default `environment.state_dir`. Without `needs_secrets`, credentials
+    that are missing are empty. Raises ConfigError for the first fault.
     """
     source = str(path) if path else "environment"
     document = _parse_file(path) if path else {}
@@ -115,7 +141,7 @@ def load_config(path: Path | None, state_dir: Path | None, environment: Environm
         variable = _VARIABLES.get(problem.path, "")
         fault_in = variable if environment.variables.get(variable) else source
         raise ConfigError(fault_in, problem.path, _message(problem))
-    loader = _Loader(source, environment)
+    loader = _Loader(source, environment, None if needs_secrets else [])
     config = loader.section(Config, {**document, "state_dir": state_dir or environment.state_dir}, "")
     if config.server.tls is not None:
         config = replace(config, server=replace(config.server, tls=_absolute(config.state_dir, config.server.tls)))
@@ -172,11 +198,18 @@ def _apply_overrides(document: dict[str, Any], environment: Environment) -> None
 
 
 class _Loader:
-    """Builds the dataclasses of `settings` from checked TOML tables, following their annotations."""
+    """Builds the dataclasses of `settings` from checked TOML tables, following their annotations. `missing` takes the
+    errors of credentials that are not there, which are empty then; None: they are raised."""
 
-    def __init__(self, source: str, environment: Environment) -> None:
+    def __init__(self, source: str, environment: Environment, missing: list[ConfigError] | None) -> None:
         self._source = source
         self._environment = environment
+        self._missing = missing
+
+    @property
+    def missing(self) -> list[ConfigError]:
+        """Errors of credentials that are not there."""
+        return self._missing or []
 
     def section(self, kind: type[Section], table: Mapping[str, Any], path: str) -> Section:
         """A `kind` with the values of `table` and defaults for the rest. Raises ConfigError below `path`."""
@@ -203,10 +236,14 @@ class _Loader:
 
     def _secret(self, name: str, path: str) -> Secret:
         value = self._environment.credential(name)
-        if value == "":
-            remedy = "write the secret into the file that LoadCredential= of the unit names"
-            raise ConfigError(self._source, path, f"credential '{name}' is empty; {remedy}")
+        if value:
+            return Secret(name, value)
+        state, remedy = "empty", "write the secret into the file that LoadCredential= of the unit names"
         if value is None:
+            state = "missing"
             remedy = f"set LoadCredential={name}:FILE in the unit, or the variable {credential_variable(name)}"
-            raise ConfigError(self._source, path, f"credential '{name}' is missing; {remedy}")
-        return Secret(name, value)
+        error = ConfigError(self._source, path, f"credential '{name}' is {state}; {remedy}")
+        if self._missing is None:
+            raise error
+        self._missing.append(error)
+        return Secret(name, "")

@@ -53,6 +53,9 @@ MAX_ASIDE_SHARE, ASIDE_SIZE = 0.35, 0.95
 MIN_FILLED_LINES, FILLED_SHARE, FILLED, MIN_FILLED_HEIGHTS = 8, 0.8, 0.6, 9
 # Pieces of one row, in heights apart, that are one line with wide spaces: justified text in a narrow column.
 JUSTIFIED_GAP = 2.5
+# Columns of a few lines: greatest gap between their lines, least gap between their boxes (which have margins), and how
+# far a first line may be indented, in line heights.
+PROSE_LEADING, MIN_GUTTER_HEIGHTS, INDENT = 0.9, -0.1, 2
 # Two short blocks side by side are this far apart, in line heights and as a share of the width; the lines of one begin
 # within so many heights of each other.
 APART_HEIGHTS, APART_SHARE, SAME_LEFT = 8, 0.22, 0.4
@@ -109,21 +112,63 @@ def is_aside(rects: Sequence[Rect], others: Sequence[Rect], extent: Rect | None 
 
 
 def _blocks_apart(rects: Sequence[Rect], rows: list[Row]) -> list[list[Row]]:
-    """The rows, parted where two short blocks lie far apart side by side, such as the addresses at the head of a
-    letter: first the left block's rows, then the right one's."""
+    """The rows, parted where short blocks lie side by side: columns of a few lines of prose, or two blocks far apart,
+    such as the addresses at the head of a letter. The left block's rows come first."""
     parts: list[list[Row]] = [[]]
     start = 0
     while start < len(rows):
-        end, cut = _apart_end(rects, rows, start)
+        end, cuts = _prose_end(rects, rows, start)
+        if end == start:
+            end, cut = _apart_end(rects, rows, start)
+            cuts = [cut]
         if end == start:
             parts[-1].append(rows[start])
             start += 1
             continue
-        left = [[i for i in row if rects[i].center_x < cut] for row in rows[start:end]]
-        right = [[i for i in row if rects[i].center_x >= cut] for row in rows[start:end]]
-        parts += [[row for row in left if row], [row for row in right if row], []]
+        for number in range(len(cuts) + 1):
+            column = [[i for i in row if bisect_left(cuts, rects[i].center_x) == number] for row in rows[start:end]]
+            parts.append([row for row in column if row])
+        parts.append([])
         start = end
     return [part for part in parts if part]
+
+
+def _prose_end(rects: Sequence[Rect], rows: list[Row], start: int) -> tuple[int, list[float]]:
+    """The end of the run of rows from `start` that are columns of prose, and the x between these; `start` for none."""
+    members = [rects[i] for i in rows[start]]
+    found = start, list[float]()
+    for end in range(start + 1, len(rows)):
+        row = [rects[i] for i in rows[end]]
+        if hull(row).y1 - hull(members).y2 > PROSE_LEADING * row[0].height:
+            break
+        members += row
+        cuts = _cuts(members)
+        columns = [[rect for rect in members if bisect_left(cuts, rect.center_x) == n] for n in range(len(cuts) + 1)]
+        if not cuts:
+            break
+        if all(columns) and all(map(_is_prose, columns)):
+            found = end + 1, cuts
+    return found
+
+
+def _cuts(rects: list[Rect]) -> list[float]:
+    """The middles of the upright stretches without ink that part rectangles, with no piece across."""
+    least = MIN_GUTTER_HEIGHTS * median(rect.height for rect in rects)
+    cuts, reach = list[float](), min(rect.x2 for rect in rects)
+    for rect in sorted(rects):
+        if rect.x1 - reach >= least:
+            cuts.append((reach + rect.x1) / 2)
+        reach = max(reach, rect.x2)
+    return cuts
+
+
+def _is_prose(column: list[Rect]) -> bool:
+    """Whether a column is two lines and more of running text: all but the last line fill it."""
+    lines = [hull([column[i] for i in row]) for row in rows_of(column, range(len(column)))]
+    widest = max(line.width for line in lines)
+    height = median(line.height for line in lines)
+    is_full = all(line.width >= FILLED * widest for line in lines[:-1])
+    return len(lines) > 1 and is_full and widest >= MIN_FILLED_HEIGHTS * height and _spread(lines, "x1") <= INDENT
 
 
 def _apart_end(rects: Sequence[Rect], rows: list[Row], start: int) -> tuple[int, float]:
@@ -233,11 +278,28 @@ def _groups(rects: Sequence[Rect], members: list[int], depth: int) -> list[list[
             sides = [rects[i] for i in left], [rects[i] for i in right]
             if is_aside(*sides) or hull(sides[1]).y2 <= hull(sides[0]).y1:
                 columns.reverse()
+        heads = _heads_below(rects, columns) if wide is not None else []
         for column in columns:
-            groups.extend(_groups(rects, column, depth + 1))
+            groups.extend(_groups(rects, [i for i in column if i not in heads], depth + 1))
+        if heads:
+            groups.append(heads)
         if wide is not None:
             groups.append([wide])
     return _joined_crossings(groups, set(crossing))
+
+
+def _heads_below(rects: Sequence[Rect], columns: list[list[int]]) -> list[int]:
+    """The heading below two columns that stands in one of them, over a line that crosses both: a last line that is
+    below the other column and set apart from its own."""
+    if len(columns) < 2:
+        return []
+    for column, other in (columns, columns[::-1]):
+        ordered = sorted(column, key=lambda i: rects[i].y1)
+        last, end = rects[ordered[-1]], hull([rects[i] for i in other]).y2
+        above = hull([rects[i] for i in ordered[:-1]]).y2 if len(ordered) > 1 else last.y2
+        if last.y1 >= end and last.y1 - above > PROSE_LEADING * last.height:
+            return ordered[-1:]
+    return []
 
 
 def _joined_crossings(groups: list[list[int]], crossing: set[int]) -> list[list[int]]:

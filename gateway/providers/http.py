@@ -323,6 +323,23 @@ class _ReadTimer:
         self._response.close()
 
 
+def _told(fault: UpstreamError, cause: str) -> UpstreamError:
+    fault.cause = cause
+    return fault
+
+
+def _cause(error: BaseException) -> str:
+    """Why a connection could not be made, without its address."""
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "dns"
+    if isinstance(error, aiohttp.ClientSSLError):
+        return "tls"
+    if isinstance(error, aiohttp.ConnectionTimeoutError | TimeoutError):
+        return "timeout"
+    os_error = getattr(error, "os_error", None)
+    return "refused" if isinstance(os_error, ConnectionRefusedError) else "unreachable"
+
+
 class HttpClient:
     """A pool of connections to one upstream. It may be made before the loop runs; close it once.
 
@@ -373,13 +390,16 @@ class HttpClient:
             async with asyncio.timeout(first_byte_s):
                 return await self._opened().post(url, data=data, headers=headers, allow_redirects=False)
         except aiohttp.ClientHttpProxyError as error:
-            raise UpstreamError(f"the proxy before the upstream answered {error.status}", code=UNREACHABLE) from None
+            fault = UpstreamError(f"the proxy before the upstream answered {error.status}", code=UNREACHABLE)
+            raise _told(fault, f"proxy status {error.status}") from None
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise UpstreamError("the upstream cannot be reached", code=UNREACHABLE) from error
+            raise _told(UpstreamError("the upstream cannot be reached", code=UNREACHABLE), _cause(error)) from error
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError) as error:
-            raise UpstreamError("the upstream closed the connection without an answer", code=DISCONNECTED) from error
+            fault = UpstreamError("the upstream closed the connection without an answer", code=DISCONNECTED)
+            raise _told(fault, "disconnected") from error
         except TimeoutError:
-            raise UpstreamTimeout(f"the upstream did not begin to answer within {first_byte_s:g} s") from None
+            fault = UpstreamTimeout(f"the upstream did not begin to answer within {first_byte_s:g} s")
+            raise _told(fault, "timeout") from None
         except (aiohttp.ClientError, ValueError) as error:
             if are_headers_too_large(error):
                 raise UpstreamError(_LARGE_HEADERS, code="upstream_headers_too_large") from error

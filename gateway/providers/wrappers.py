@@ -6,8 +6,8 @@ counts the tokens of one of them (tried 2026-11-21), so `FanOutUpstream` sends a
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,10 @@ from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.ports import CompletionUpstream
 from gateway.resilience.fair_queue import FairQueue, QueueFull
+from gateway.wire.chat.over_responses import ChunksOfEvents, to_completion, to_responses
 from gateway.wire.untrusted_json import mended_json
 
+_CHAT = "chat/completions"
 _SPARE_PART = 4
 """One call in so many is sent beyond the configured number, for keys that have none. Chosen: enough for the short calls
 of a second key; at double the part, a server is given half more calls than it was said to serve; at half, two short
@@ -275,3 +277,63 @@ def _sum(usages: list[Json]) -> Json:
     completion = [usage.get("completion_tokens") for usage in usages]
     total = sum(count for count in completion if isinstance(count, int))
     return {**usages[0], "completion_tokens": total}
+
+
+class ChatOverResponses:
+    """A decorator of one ports.CompletionUpstream that speaks /responses: one without a chat route is asked there.
+
+    Whether it has one is found out at the first chat request, and remembered.
+    """
+
+    def __init__(self, upstream: CompletionUpstream) -> None:
+        self._upstream = upstream
+        self._has_chat = True
+
+    @property
+    def name(self) -> str:
+        """The name of the upstream inside."""
+        return self._upstream.name
+
+    async def complete(self, body: Json, stats: RequestStats, *, route: str = _CHAT) -> Json:
+        """See ports.CompletionUpstream."""
+        if route != _CHAT or self._has_chat:
+            try:
+                return await self._upstream.complete(body, stats, route=route)
+            except UpstreamError as error:
+                self._note(error, route)
+        with self._noting_responses():
+            answer = await self._upstream.complete(to_responses(body), stats, route="responses")
+        return to_completion(answer) if "output" in answer else answer
+
+    async def stream(self, body: Json, stats: RequestStats, *, route: str = _CHAT) -> AsyncGenerator[list[bytes], None]:
+        """See ports.CompletionUpstream."""
+        if route != _CHAT or self._has_chat:
+            try:
+                async with aclosing(self._upstream.stream(body, stats, route=route)) as batches:
+                    async for batch in batches:
+                        yield batch
+                return
+            except UpstreamError as error:
+                self._note(error, route)
+        chunks = ChunksOfEvents()
+        events = self._upstream.stream(to_responses(body), stats, route="responses")
+        with self._noting_responses():
+            async with aclosing(events) as batches:
+                async for batch in batches:
+                    if made := [chunk for data in batch for chunk in chunks.take(data)]:
+                        yield made
+
+    @contextmanager
+    def _noting_responses(self) -> Iterator[None]:
+        """An upstream that has neither route has another fault: its model's name, say."""
+        try:
+            yield
+        except UpstreamError as error:
+            self._has_chat = error.code == "upstream_misconfigured"
+            raise
+
+    def _note(self, error: UpstreamError, route: str) -> None:
+        """Raises the error again, unless it says that there is no chat route."""
+        if route != _CHAT or error.code != "upstream_misconfigured":
+            raise error
+        self._has_chat = False

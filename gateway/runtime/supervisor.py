@@ -35,6 +35,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import uvloop
 
@@ -102,11 +103,12 @@ _ENGINES_S = 45.0
 class Source:
     """Where a supervisor's parts come from. `reload` reads the configuration anew, as `prepare` does, and raises
     ConfigError, GatewayError, OSError; `make_service` makes what serves; `has_workers`: in processes of their own, so
-    their number may change with a reload."""
+    their number may change with a reload; `file`: the configuration file that `reload` reads, for people."""
 
     reload: Callable[[], Config]
     make_service: ServiceMaker
     has_workers: bool
+    file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +300,8 @@ class Supervisor:
         if for_people:
             docs_address = parts.sockets.docs_address if self._config.reads_own_docs else ""
             key_file = dev_key_path(self._config.state_dir)
+            file = self._source.file or "none, all defaults (--config FILE, or GATEWAY_CONFIG)"
+            sys.stderr.write(f"\nConfiguration: {file}\n")
             sys.stderr.write(welcome(url, docs_address, key_file, seconds, self._config.text_model))
             sys.stderr.flush()
 

@@ -35,6 +35,25 @@ Reached = Callable[[int], None]
 """Called with the number of others that a message was given to."""
 
 
+BUS_FOLDER = "bus"
+"""The folder of the workers' sockets in the state directory."""
+
+
+def has_listeners(folder: Path) -> bool:
+    """Whether a process that serves has a socket in the folder; those of processes that died refuse."""
+    for path in folder.glob("*.sock"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                sock.connect(f"/proc/self/fd/{descriptor}/{path.name}")  # a path of 108 bytes at most, however deep
+                return True
+            except OSError:
+                continue
+            finally:
+                os.close(descriptor)
+    return False
+
+
 class WorkerBus:
     """The messages of this machine's workers, over sockets in `folder`. Opened by `open`, closed by `close`.
 

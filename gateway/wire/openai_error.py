@@ -161,7 +161,12 @@ def upstream_error(status: int, body: Any, retry_after_s: float | None, sent: It
     UpstreamRefused where the caller can correct the request (400, 409, 413, 422) or wait (429), else UpstreamError.
     `sent`: see `scrubbed`.
     """
-    fields = _error_fields(body)
+    error = _upstream_error(status, _error_fields(body), retry_after_s, sent)
+    error.cause = f"status {status}"
+    return error
+
+
+def _upstream_error(status: int, fields: Json, retry_after_s: float | None, sent: Iterable[str]) -> UpstreamError:
     message = scrubbed(fields.get("message") or "", sent)
     if status in (401, 403):
         return UpstreamError("the upstream did not accept the gateway's credentials", code="upstream_credentials")

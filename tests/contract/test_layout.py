@@ -28,7 +28,7 @@ LEVELS = [
     },
     {
         "access", "embedded", "providers", "wire.responses", "sanitize.guardrail",
-        "sanitize.policy", "sanitize.scanner", "engines.content",
+        "sanitize.policy", "sanitize.restoring", "sanitize.scanner", "engines.content",
         "wire.messages", "wire.embeddings", "ocr.scripts", "ocr.code",
     },
     {

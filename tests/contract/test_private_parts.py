@@ -50,6 +50,7 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_choices_actions": "nor the help of each command",
     },
     "cli.main": {
+        "_choices_actions": "the help of each command, in the order in which they are added",
         "_actions": "argparse tells the options of a parser in no public way",
         "_SubParsersAction": "nor which of them holds the commands",
     },

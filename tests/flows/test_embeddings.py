@@ -130,7 +130,6 @@ BROKEN = {
     "empty": vectors([], []),
     "no base64": vectors("a b c d", "a b c d"),
     "two lengths": vectors([1.0], [1.0, 2.0]),
-    "two forms": vectors([1.0], packed(1.0)),
     "twice the same": {"data": [{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}]},
     "a place beyond": {"data": [{"index": 0, "embedding": [1.0]}, {"index": 7, "embedding": [1.0]}]},
 }

@@ -39,6 +39,8 @@ _LINE_CHARS = 300  # longest visible line of such a box
 _NEVER = frozenset({"html", "body", "head", "main"})
 _NAMING = ("aria-controls", "data-target", "data-bs-target", "popovertarget", "commandfor", "for")
 """Attributes by which a control names what it reveals; `href` does it with `#`."""
+_OPENING = frozenset({"aria-expanded", "onclick", "role"})
+_CONTROLLING = frozenset({*_NAMING, "href"})
 _ATTRIBUTES = frozenset({"style", "hidden", "aria-hidden", "inert", "popover", "color"})
 _CANVAS: Colour = (255, 255, 255)
 _STATING = frozenset({"color", "background-color"})
@@ -157,7 +159,9 @@ class _Search:
         self._root, self._styles = root, styles
         self._grounds = _Grounds(root, styles)
         self._has_scripts = next(root.iter("script"), None) is not None
-        self._controls: dict[str, list[Any]] | None = None
+        self._controls: list[tuple[Any, list[str]]] = []
+        self._openers: list[Any] = []
+        self._targets: dict[str, list[Any]] | None = None
 
     def find(self) -> _Findings:
         found = _Findings()
@@ -166,6 +170,10 @@ class _Search:
             names = element.keys()
             if names and not _ATTRIBUTES.isdisjoint(names):
                 suspects[element] = None
+            if names and not _CONTROLLING.isdisjoint(names):
+                self._controls.append((element, names))
+            if names and not _OPENING.isdisjoint(names):
+                self._openers.append(element)
         suspects |= dict.fromkeys(self._styles.ruled())
         for element in suspects:
             if element.tag not in _NEVER and isinstance(element.tag, str):
@@ -231,7 +239,7 @@ class _Search:
     def _around_openers(self) -> set[Any]:
         """The controls that may open something, and the elements around them."""
         around: set[Any] = set()
-        for element in self._root.iter():
+        for element in (*self._root.iter("button", "summary", "label"), *self._openers):
             if _is_opener(element):
                 box = element
                 while box is not None and box not in around:
@@ -245,10 +253,10 @@ class _Search:
             return True
         if _is_answer(box, found, invisible) or self._is_streamed(box):
             return True
-        if self._controls is None:
-            self._controls = self._controls_by_target()
+        if self._targets is None:
+            self._targets = self._controls_by_target()
         names = {f"#{box.get('id')}", *(f".{name}" for name in (box.get("class") or "").split())}
-        return any(_is_seen(control, found) for name in names for control in self._controls.get(name, ()))
+        return any(_is_seen(control, found) for name in names for control in self._targets.get(name, ()))
 
     def _is_streamed(self, box: Any) -> bool:
         """True for a part that React sends late and moves to its place: `<div hidden id="S:1">` for `B:1`."""
@@ -258,9 +266,8 @@ class _Search:
     def _controls_by_target(self) -> dict[str, list[Any]]:
         """The elements that name others, by what they name (`#id`, `.class`)."""
         controls: dict[str, list[Any]] = {}
-        for control in self._root.iter():
-            names = control.keys()
-            for name in (*_NAMING, "href") if names else ():
+        for control, names in self._controls:
+            for name in (*_NAMING, "href"):
                 for word in (control.get(name) or "").split() if name in names else ():
                     if word[0] in "#.":
                         controls.setdefault(word, []).append(control)

@@ -119,7 +119,7 @@ _PAIRED = (
 _LISTED = rb"\s{0,2},\s{0,16}(?=(?:<<)?[\"'])"
 _SAID = (
     rb"[ \t]{1,3}(?i:(?:(?:has|have) been |is |was )?(?:re)?(?:set|changed) to"
-    rb"|(?:is|ist|est|es|e) (?:now|jetzt|nun|maintenant|ahora|adesso|agora)"
+    rb"|(?:is|ist|est|es|e) (?:now|still|jetzt|nun|maintenant|ahora|adesso|agora)"
     rb"|is|was|by|=|ist|lautet|war|est|etait|es|e|era|er|ar|jest|to|:)"
     rb"(?:[ \t]?:)?[ \t]{1,3}|(?<=alasana)[ \t]on[ \t]|(?<=eslo)[ \t]je[ \t]|(?<=arola)[ \t]este[ \t]"
     rb"|(?<=khau)[ \t]la[ \t]|[ \t]e\x02vai[ \t]|[ \t]?\x02{1,3}[: \t\x03]{0,3}(?=[!-~])"
@@ -478,8 +478,10 @@ _CHANGED_CHARS = 6
 _WORD_GOES_ON = frozenset(bytes([code]) for code in b"abcdefghijklmnopqrtuvwxyz")
 """Behind a name: the letters of a longer word (`keyboard`), to which ASSIGNED leads never; `s` may be a plural."""
 _USERINFO = re.compile(
-    rb"://(?<=[a-zA-Z0-9+.-]://)(?:[^\s/:?#\"'<>]{0,128}:([^\s/\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@(?=[\w\[(])"
+    rb"://(?<=[a-zA-Z0-9+.-]://)(?:[^\s/:?#\"'<>@.]{0,64}:((?![0-9]{1,5}/)(?:(?!://)[^\s?#\"'<>]){3,256})"
+    rb"|[^\s/:?#\"'<>]{0,128}:([^\s/\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@(?=[\w\[(])"
 )
+"""A password reaches to the last `@`, and may hold a slash where its user is a plain word."""
 
 
 def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] = _NOTHING) -> Iterator[Finding]:
@@ -539,7 +541,7 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
                 yield from _behind(text, finding.end, naming, quote, budget)
             continue
         finding = judged(text, end, value, naming, budget) if value else special_secret(text, end, naming, budget)
-        if finding is not None and not (quote == b"" and _is_sibling(text, start, name_end, finding)):
+        if finding is not None:
             yield finding
             yield from _behind(text, finding.end, naming, quote, budget)
     if b"://" in text and b"@" in text:
@@ -593,7 +595,7 @@ def _is_setting(name: tuple[bytes, int, int], at: int, end: int, quote: bytes) -
         return False
     after = text[end : end + 1]
     if quote:
-        return after == quote and (b":" in sign or b"=" in sign)
+        return after == quote and (b":" in sign or b"=" in sign or sign.rstrip(b" \"'").endswith((b" is", b" was")))
     if b"=" in sign:
         return not sign.strip(b"=\"'") and sign.count(b"=") == 1 and after in _SETTING_ENDS
     is_line = _LINE_HEAD.search(text, max(0, start - 48), name_end) is not None
@@ -662,23 +664,6 @@ def _goes_on(text: bytes, at: int) -> bool:
     return char in _WORD_GOES_ON or (char == b"s" and text[at + 1 : at + 2] in _WORD_GOES_ON)
 
 
-def _is_sibling(text: bytes, start: int, name_end: int, finding: Finding) -> bool:
-    """Whether the value is a name of a program that begins like the name before it, as in lists of constants: `vbKeyL
-    vbKeyLButton`."""
-    value = text[finding.start : finding.end]
-    if not _CONSTANT.fullmatch(value):
-        return False
-    word = _WORD_BEFORE.search(text, max(0, start - 40), name_end)
-    return word is not None and word.group().startswith(value[:_MIN_FAMILY_CHARS])
-
-
-_CONSTANT = re.compile(rb"[A-Za-z_*]{8,}+")
-_WORD_BEFORE = re.compile(rb"(?<![A-Za-z0-9_])[A-Za-z0-9_]{1,60}\Z")
-_MIN_FAMILY_CHARS = 3
-"""Chosen: the letters by which a library's names begin (`Xkb`). At half names without one would count, at double few
-libraries have as many."""
-
-
 def _is_part_of_name(text: bytes, start: int, end: int, value: bytes) -> bool:
     """Whether `name:value` is a member of a class (`SignKeyJob::start`), a type (`"AWS::KMS::Key": "x"`), a name
     within a resource's name (`arn:aws:secretsmanager:…:secret:name-3QNDmM`), or the verdict and the name of a test
@@ -700,12 +685,12 @@ def _find_in_urls(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
     """Passwords, and long user names (tokens), before the `@` of web addresses."""
     for match in _USERINFO.finditer(text):
         budget.spend(16)
-        group = 1 if match.group(1) is not None else 2
+        group = match.lastindex or 1
         password, user = match.group(group), text[match.start() + 3 : match.start(group) - 1].strip(b":")
         lower = password.lower()
         if is_placeholder(lower) or is_password_word(password.partition(b";")[0]) or lower == user.lower():
             continue
-        if group == 1 and is_published_login(user, password):
+        if group < 3 and is_published_login(user, password):
             continue
         certain = len(password) >= _MIN_URL_CHARS and _is_no_word(_ESCAPE.sub(b"-", password))
         yield Finding(match.start(group), match.end(group), "SECRET", certain)

@@ -69,7 +69,6 @@ ROWS = (
     Row("login call", rb"(?i:\bauth|login|basicauth|log_in|authenticate)\s?=?\s?\(\s?[\"'][^\"'\n]{1,64}[\"'],\s?[\"']",
         _V, "paired"),
     Row("pair_named", rb"[/,] ?(?i:pass|pwd?|pw)[ :]{1,2}", _V, "paired"),
-    Row("driver", rb"[A-Za-z0-9_.-]{1,64}:[^\s:/\"'`@]{4,128}@(?:tcp6?|unix|udp)\(", rb"", "paired"),
     Row("hook", rb"(?i:hooks?|webhookb2|reset|[/_-]reset[_-]password|magic[_-]?link)/",
         rb"([A-Za-z0-9_.@/~-]{20,400})", "hook"),
     Row("cardcode", rb"(?i:\bcv[vc]2?|card (?:security|verification) (?:code|number))[\"']?"
@@ -135,10 +134,6 @@ def find_syntax_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
             continue
         if kind == "block":
             yield from find_block(text, start, end, budget)
-            continue
-        if kind == "driver":
-            at = text.find(b":", start, end) + 1
-            yield from _judge(text, (at, text.rfind(b"@", at, end)), "paired", budget)
             continue
         high = line_end(text, end, _MAX_LINE_CHARS) if row.in_line else len(text)
         values = (

@@ -195,13 +195,6 @@ _MARKED = tuple(
 )
 _MARK = re2.compile("|".join(sorted(set(INNER_MARKS.values()))).encode())
 _FIND_MARK = searcher(_MARK)
-_PART = re.compile(rb"[A-Za-z0-9_.-]{2,200}(?<![.-])")
-_IS_PLAIN = re.compile(rb"[A-Za-z]?[a-z.-]{1,40}|[A-Z-]{1,40}|[0-9.-]{1,40}")
-_HEAD_CHARS, _MAX_BREAKS = 12, 6
-_BREAK = re.compile(
-    rb" {0,3}\r?\n {0,8}| (?=[^ ])|(</?(?:wbr|b|i|u|em|mark|strong|span|code|font)(?: [^<>\n]{0,60})?/?>|\*\*|`)"
-)
-"""What may stand inside a token: the end of a line, or (the group) a tag or mark of a single word."""
 _LETTERS_ONLY = (b"SG.", b"AKIA", b"ASIA", b"ABIA", b"ACCA")
 """Prefixes that no word has, behind which all characters may be letters."""
 _AWS_IDS = (b"AKIA", b"ASIA")
@@ -305,36 +298,6 @@ def _find_prefixed(text: bytes, budget: WorkBudget) -> Iterator[tuple[int, int]]
         if match is not None:
             yield match.span()
             at = max(at, match.end() - 1)
-        elif (broken_end := _end_of_broken(text, start, pattern, budget)) > 0:
-            yield start, broken_end
-            at = max(at, broken_end - 1)
-
-
-def _end_of_broken(text: bytes, start: int, pattern: re.Pattern[bytes], budget: WorkBudget) -> int:
-    """Where a token ends that the end of a line or the tags of single words break into parts; 0 when there is none.
-
-    The lines of a PDF may be joined by a blank. The parts together have the maker's form, the longest one is a long
-    word, and behind a blank or line end stands no name or word.
-    """
-    head = text[start : start + _HEAD_CHARS]
-    if head.islower() and _DIGIT_OR_UNDERSCORE.search(head) is None:
-        return 0  # words that begin like a token, which most are
-    part = _PART.match(text, start)
-    token, longest = part.group() if part else b"", 0
-    for _ in range(_MAX_BREAKS):
-        gap = _BREAK.match(text, part.end()) if part else None
-        longest = max(longest, len(part.group()) if part else 0)
-        part = _PART.match(text, gap.end()) if gap else None
-        if gap is None or part is None:
-            return 0
-        budget.spend(8)
-        if gap.lastindex is None and (_IS_PLAIN.fullmatch(part.group()) or is_identifier(part.group())):
-            return 0
-        token += part.group()
-        if pattern.fullmatch(token) is not None:
-            is_long = gap.lastindex is not None or max(longest, len(part.group())) >= MIN_WORD_CHARS
-            return part.end() if is_long and _is_drawn_at_random(token) else 0
-    return 0
 
 
 @lru_cache(1024)

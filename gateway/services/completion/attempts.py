@@ -32,6 +32,7 @@ the request itself (4xx other than 429) is never retried.
 """
 
 import asyncio
+import logging
 import random
 import time
 from collections import deque
@@ -39,6 +40,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from gateway import logs
 from gateway.domain import RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.ports import CompletionUpstream
@@ -282,6 +284,7 @@ class _WeighedBreaker:
         return any(at_s >= since_s for other, at_s in self._last_two.items() if other != caller)
 
 
+_TELL_EVERY_S, _MOST_CAUSES = 10.0, 32
 _MAX_ATTEMPTS = 3
 """Upstream calls for one request. Chosen: at two, one dead upstream and one busy one fail a request that a third could
 answer; at six, an outage multiplies the load on what is left and the caller's wait by up to six."""
@@ -298,7 +301,8 @@ class Target:
     """One upstream of a model, and the state of its health, shared by all requests.
 
     `weight` orders the upstreams of a model; 0 is tried last. `native`: it speaks /responses itself.
-    `first_event_wait_s`: seconds until the answer's status is sent even though the upstream has sent nothing.
+    `first_event_wait_s`: seconds until the answer's status is sent even though the upstream has sent nothing. `fault`:
+    the cause of its last failure; `told_s`: when each cause was logged.
     """
 
     upstream: CompletionUpstream
@@ -307,6 +311,8 @@ class Target:
     native: bool = False
     first_event_wait_s: float = 8
     health: UpstreamHealth = field(default_factory=UpstreamHealth)
+    fault: str = ""
+    told_s: dict[str, float] = field(default_factory=dict)
     budget: RetryBudget = field(default_factory=RetryBudget)
 
     @property
@@ -393,12 +399,16 @@ class Plan:
     async def leave(self, attempt: Attempt, error: BaseException | None) -> bool:
         """For `attempt`: its block has ended. Returns whether the error is swallowed."""
         health = attempt.target.health
+        was_open = health.is_open
         if error is None:
             if not attempt.begun:
                 health.succeeded(attempt.caller)
+                _tell_breaker(attempt, was_open=was_open)
             return False
         if isinstance(error, UpstreamError):
             _report(attempt, error)
+            _tell(attempt, error)
+            _tell_breaker(attempt, was_open=was_open)
             return not attempt.begun and await self._may_retry(attempt, error)
         health.release(attempt.caller)
         return False
@@ -464,6 +474,30 @@ class _Calling:
 def _in_order(targets: Sequence[Target]) -> Sequence[Target]:
     """The upstreams of a model, by weight and chance."""
     return targets if len(targets) < 2 else weighted_order((target, target.weight) for target in targets)
+
+
+def _tell(attempt: Attempt, error: UpstreamError) -> None:
+    """A warning in the log for a fault of an upstream, at most one of a kind in _TELL_EVERY_S."""
+    if isinstance(error, UpstreamRefused):
+        return
+    cause, target, now_s = error.cause or error.code, attempt.target, time.monotonic()
+    target.fault = cause
+    if now_s - target.told_s.get(cause, float("-inf")) < _TELL_EVERY_S:
+        return
+    if len(target.told_s) >= _MOST_CAUSES:
+        target.told_s.clear()
+    target.told_s[cause] = now_s
+    names = {"model": attempt.entry.name, "upstream": target.upstream.name}
+    logs.event("upstream_failed", {**names, "cause": cause}, level=logging.WARNING)
+
+
+def _tell_breaker(attempt: Attempt, *, was_open: bool) -> None:
+    """An event for a breaker that this outcome has opened or closed."""
+    is_open = attempt.target.health.is_open
+    if is_open != was_open:
+        names = {"model": attempt.entry.name, "upstream": attempt.target.upstream.name}
+        level = logging.WARNING if is_open else logging.INFO
+        logs.event("upstream_rests" if is_open else "upstream_is_back", names, level=level)
 
 
 def _report(attempt: Attempt, error: UpstreamError) -> None:

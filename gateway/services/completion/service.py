@@ -301,6 +301,15 @@ class CompletionService:
         messages = turn.messages_for(attempt.maker, options.rules.thoughts)
         return to_upstream({**body, "messages": messages}, options, user=self.hashed_user(body, stats))
 
+    def notes(self) -> list[str]:
+        """What an operator must know: upstreams that are not called for a while, and why."""
+        return [
+            f"upstream {target.upstream.name} of {entry.name} keeps failing and is left alone: {target.fault}"
+            for entry in self.models
+            for target in entry.targets
+            if target.health.is_open
+        ]
+
     def carrier(self, owner: str, stats: RequestStats) -> Carrier:
         """Hands the states of this request's answer to its client, the key `owner`, and reads those that it has."""
         return SealedStates(self.sealer, owner, stats) if self.sealer is not None else NO_CARRIER

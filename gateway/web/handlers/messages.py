@@ -25,7 +25,7 @@ from gateway.wire.json_body import JsonBody
 from gateway.wire.messages.object import token_estimate
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import MessageStream
-from gateway.wire.messages.tools import WebWish, item_id, open_calls, web_wish
+from gateway.wire.messages.tools import WebWish, item_id, left_out, open_calls, web_wish
 
 _CALL_AND_OUTPUT = 2
 """Items that a remembered call is recalled as."""
@@ -63,6 +63,7 @@ class MessagesHandler:
         entry = self._text_model(body)
         if self._files is not None:
             await self._files.replace(context, entry, body)
+        context.stats.warnings += left_out(body)
         wish = web_wish(body)
         if wish is not None:
             return await self._search(context, entry, wish)

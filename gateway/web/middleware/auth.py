@@ -189,7 +189,9 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
     keys, presented = context.server.keys, _presented_key(headers)
     try:
         if not presented:
-            raise Unauthenticated(_missing_key(headers.get(hdrs.AUTHORIZATION, "")))
+            missing = Unauthenticated(_missing_key(headers.get(hdrs.AUTHORIZATION, "")))
+            missing.has_key = hdrs.AUTHORIZATION in headers
+            raise missing
         caller = keys.lookup(presented)
     except Unauthenticated:
         known_by_now = await _look_again(request, presented)

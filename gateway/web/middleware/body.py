@@ -10,7 +10,6 @@ from aiohttp.typedefs import Handler
 
 from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
 from gateway.resilience.slices import in_slices
-from gateway.web.aiohttp_internals import take_whole_body
 from gateway.web.content_coding import coding_of, uncoded
 from gateway.web.context import CONTEXT
 from gateway.web.middleware.limits import reserve
@@ -37,11 +36,7 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         max_bytes, own_max_bytes = request.client_max_size, context.endpoint.max_body_bytes
         if 0 < own_max_bytes < max_bytes:
             max_bytes = own_max_bytes
-        raw = take_whole_body(request.content)
-        if raw is None:
-            raw = await _receive(request, max_bytes, server.body_timeout_s)
-        elif len(raw) > max_bytes:
-            raise _too_large(len(raw), max_bytes)
+        raw = await _receive(request, max_bytes, server.body_timeout_s)
         if coding:
             raw = await in_slices(uncoded(raw, coding, max_bytes))
         decoded = await JsonBody.read(raw, server.json_limits)

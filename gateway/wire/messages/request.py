@@ -14,7 +14,7 @@ from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.wire.chat.kept import NO_CARRIER, STATE, Carrier
 from gateway.wire.messages.object import NO_THREADS
-from gateway.wire.messages.tools import chat_tool, forced_kind, offered_tools, set_choice
+from gateway.wire.messages.tools import call_name, chat_tool, forced_kind, offered_tools, set_choice
 from gateway.wire.untrusted_json import table_in
 
 # --- content ---
@@ -132,7 +132,7 @@ _THOUGHTS = ("compaction", "fallback")
 """Blocks of an assistant that chat has no place for: the model does without them."""
 _SEALED = {"thinking": "signature", "redacted_thinking": "data"}
 """Blocks in which clients carry what the upstream must get back, and the field that has it."""
-_OF_CALL_BLOCK = frozenset(("type", "id", "name", "input", "cache_control", "caller", "function"))
+_OF_CALL_BLOCK = frozenset(("type", "id", "name", "input", "cache_control", "caller", "function", "toolset_name"))
 
 
 class Conversation:
@@ -200,7 +200,7 @@ class Conversation:
                 texts.append(block.get("text") or "")
             elif kind == "tool_use":
                 arguments = orjson.dumps(block.get("input") or {}).decode()
-                calls.append({**_kept(block), **_call(block["id"], block["name"], arguments)})
+                calls.append({**_kept(block), **_call(block["id"], call_name(block), arguments)})
                 self._open_calls[block["id"]] = f"{where}.content[{index}]"
             elif kind == "server_tool_use" and (known := self._recalled.get(str(block.get("id")))) is not None:
                 self._write("".join(texts), [_call(block["id"], known["name"], known["arguments"])])

@@ -23,7 +23,7 @@ from gateway.wire.hosted_answer import CallPhase, ClientCall, HostedEvent, Reaso
 from gateway.wire.messages import object as objects
 from gateway.wire.messages.object import error_object, new_id
 from gateway.wire.messages.request import thinking_display
-from gateway.wire.messages.tools import call_blocks, citations_of
+from gateway.wire.messages.tools import call_blocks, citations_of, named_block
 
 # --- blocks ---
 # The content blocks of an answer under construction, and the stream events of each step.
@@ -159,13 +159,8 @@ class Blocks:
         if isinstance(key, int):
             self._arguments = JsonEnd(keeps_text=self.is_whole)
             name = (piece.get("function") or {}).get("name") or ""
-            block = {
-                **call_extras(piece),
-                "type": "tool_use",
-                "id": piece.get("id") or new_id("toolu"),
-                "name": name,
-                "input": {},
-            }
+            made = {"type": "tool_use", "id": piece.get("id") or new_id("toolu"), **named_block(name), "input": {}}
+            block = {**call_extras(piece), **made}
         elif key == "thinking":
             block = {"type": "thinking", "thinking": "", "signature": ""}
         else:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.wire.hosted_answer import HostedCall, Source
+from gateway.wire.untrusted_json import table_in
 
 # --- client tools ---
 # The tools of this API that the caller runs and whose input the API itself defines, as functions for a chat model.
@@ -81,24 +82,76 @@ _MEMORY = _editor(
     "write down what a later conversation needs. Every command but rename needs path.",
     _RENAMED,
 )
+_SCREEN = _Kind(
+    "Works with the user's screen: one action a call, then look at the screenshot that comes back.",
+    {
+        "action": _string("screenshot, left_click, right_click, double_click, mouse_move, type, key, scroll, wait …"),
+        "coordinate": {"type": "array", "items": {"type": "integer"}, "description": "x and y in pixels."},
+        "text": _string("For type: the text; for key: the keys, such as ctrl+s."),
+        "url": _string("For navigate: the address."),
+        "scroll_direction": _string("For scroll: up, down, left or right."),
+        "scroll_amount": {"type": "integer"},
+        "duration": {"type": "number", "description": "For wait: seconds."},
+    },
+    ("action",),
+)
 _KINDS: Mapping[str, _Kind] = {
-    "bash_20241022": _BASH,
-    "bash_20250124": _BASH,
+    "bash_": _BASH,
     "text_editor_20241022": _OLD_EDITOR,
     "text_editor_20250124": _OLD_EDITOR,
-    "text_editor_20250429": _EDITOR,
-    "text_editor_20250728": _EDITOR,
-    "memory_20250818": _MEMORY,
+    "text_editor_": _EDITOR,
+    "memory_": _MEMORY,
+    "computer_": _SCREEN,
+    "browser_": _SCREEN,
 }
-"""By the type of the tool. Computer use is not among them: to work from screenshots, a model must be trained for it."""
+"""By the beginning of the tool's type, the first that fits; a date follows."""
+_TOOLSETS: Mapping[str, frozenset[str]] = {
+    "computer": frozenset((
+        "cursor_position", "double_click", "hold_key", "key", "left_click", "left_click_drag", "left_mouse_down",
+        "left_mouse_up", "middle_click", "mouse_move", "right_click", "screenshot", "scroll", "triple_click", "type",
+        "wait", "zoom",
+    )),
+    "browser": frozenset((
+        "close_tab", "double_click", "file_upload", "find", "form_input", "get_page_text", "hover", "hold_key",
+        "javascript_exec", "key", "left_click", "left_click_drag", "left_mouse_down", "left_mouse_up", "list_tabs",
+        "middle_click", "mouse_move", "navigate", "new_tab", "read_console", "read_network", "read_page",
+        "right_click", "screenshot", "scroll", "scroll_to", "switch_tab", "triple_click", "type", "wait", "zoom",
+    )),
+}  # fmt: skip
+"""Members of the toolsets `computer_toolset_…` and `browser_toolset_…`, which have no name of their own."""
+_OFF = frozenset(("file_upload", "javascript_exec", "read_console", "read_network"))
+"""Members that are offered only where the request enables them."""
 
-CLIENT_TOOLS = tuple(_KINDS)
-"""The types of these tools."""
+
+def _members(tool: Json, toolset: str) -> Iterable[Json]:
+    """The functions of a toolset: `computer__left_click`, the names by which its calls come back."""
+    configs = table_in(tool, "configs")
+    for name in sorted(_TOOLSETS[toolset]):
+        if table_in(configs, name).get("enabled", name not in _OFF):
+            words = name.replace("_", " ")
+            schema = {"type": "object", "properties": {}, "additionalProperties": True}
+            yield {"name": f"{toolset}__{name}", "description": f"{toolset}: {words}", "input_schema": schema}
+
+
+def call_name(block: Json) -> str:
+    """The function's name of a call's block: `{name: "left_click", toolset_name: "computer"}` is
+    `computer__left_click`."""
+    toolset = block.get("toolset_name")
+    return f"{toolset}__{block['name']}" if isinstance(toolset, str) and toolset else str(block["name"])
+
+
+def named_block(name: str) -> Json:
+    """The other way: `{name, toolset_name?}` of a call's block."""
+    toolset, mark, member = name.partition("__")
+    if mark and member in _TOOLSETS.get(toolset, ()):
+        return {"name": member, "toolset_name": toolset}
+    return {"name": name}
 
 
 def described(tool: Json) -> Json | None:
     """The tool of a request with `description` and `input_schema`; None for one that is not of these kinds."""
-    kind = _KINDS.get(str(tool.get("type")))
+    named = str(tool.get("type"))
+    kind = next((kind for beginning, kind in _KINDS.items() if named.startswith(beginning)), None)
     if kind is None:
         return None
     schema: Json = {"type": "object", "properties": dict(kind.properties), "required": list(kind.required)}
@@ -136,8 +189,8 @@ def offered_tools(tools: Iterable[Json], referenced: set[str], changes: list[tup
     """The caller's tools that the model may call now, as they are in the request or `client_tools` describes them.
 
     Deferred tools are those that a search for tools has `referenced`; where the search would be the service's own
-    (`tool_search_tool_…`), all are offered at once. `changes` are applied in order. Raises InvalidRequest for a tool
-    that the caller does not run itself and that does not exist here.
+    (`tool_search_tool_…`), all are offered at once. `changes` are applied in order. Tools that neither
+    the caller nor the gateway runs are left out. Raises InvalidRequest for a tool without a name.
     """
     tools = list(tools)
     finds_all = any(map(_is_tool_search, tools))
@@ -162,17 +215,32 @@ def _own_tools(tools: Iterable[Json], field: str = "tools") -> Iterable[Json]:
         kind = tool.get("type") or "custom"
         if hosted_kind(tool) or _is_tool_search(tool):
             continue
+        if toolset := _toolset_of(tool):
+            yield from _members(tool, toolset)
+            continue
         known = tool if kind == "custom" else described(tool)
         if known is None:
-            shown = str(kind)[:40]
-            raise InvalidRequest(
-                f"{where}: tools of type '{shown}' do not exist here; allowed: custom, {', '.join(CLIENT_TOOLS)}, "
-                "web_search_…, web_fetch_…, tool_search_tool_…",
-                param=f"{where}.type",
-            )
+            continue  # one that its maker's server runs: `left_out` tells the caller
         if not isinstance(tool.get("name"), str) or not tool["name"]:
             raise InvalidRequest(f"{where}.name: is required", param=f"{where}.name")
         yield known
+
+
+def _toolset_of(tool: Json) -> str:
+    kind = str(tool.get("type") or "")
+    return next((name for name in _TOOLSETS if kind.startswith(f"{name}_toolset_")), "")
+
+
+def left_out(body: Json) -> list[str]:
+    """A warning for tools of a request that neither its caller nor the gateway runs: they are not offered."""
+    tools: list[Json] = body.get("tools") or []
+    kinds = [
+        str(tool["type"])[:40]
+        for tool in tools
+        if (tool.get("type") or "custom") != "custom"
+        and not (hosted_kind(tool) or _is_tool_search(tool) or _toolset_of(tool) or described(tool))
+    ]
+    return [f"tools that nobody runs for this model were left out: {', '.join(kinds)}"] if kinds else []
 
 
 def chat_tool(tool: Json) -> Json:

@@ -406,7 +406,7 @@ conversation until the next garbage collection."""
 _NOT_CHAT = frozenset(
     {
         "input", "instructions", "max_output_tokens", "text", "tools", "tool_choice", "previous_response_id", "store",
-        "include", "metadata", "truncation", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options",
+        "include", "metadata", "truncation",
         "safety_identifier", "service_tier", "background", "reasoning", "max_tool_calls", "top_logprobs",
         "stream_options", "conversation", "prompt", "context_management", "response_format", "access_programs", "image",
         "moderation",

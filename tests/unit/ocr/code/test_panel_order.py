@@ -1,5 +1,7 @@
 """Reading order of screens: card by card, side bars as a whole, contents in small print after the text."""
 
+import pytest
+
 from gateway.geometry.boxes import Rect
 from gateway.geometry.reading_order import aligned_share, is_aside, page_order, panel_of, reading_order, texts_beside
 
@@ -107,3 +109,16 @@ def test_cards_side_by_side_part_a_page_whatever_columns_its_lines_form() -> Non
     rects = [*above, *right, *inside]
     order = [i for group in page_order(rects, cards) for row in group for i in row]
     assert order[-4:] == [16, 17, 18, 19]
+
+
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_columns_of_a_few_lines_of_prose_are_read_one_after_the_other(count: int) -> None:
+    left = [Rect(40, 100 + 22 * n, 40 + 360 - 7 * (n % 3), 116 + 22 * n) for n in range(count)]
+    right = [Rect(420, 100 + 22 * n, 420 + 360 - 9 * (n % 2), 116 + 22 * n) for n in range(count)]
+    assert plain([*left, *right]) == list(range(2 * count))
+
+
+def test_a_heading_below_two_columns_follows_both() -> None:
+    columns = [*column(40, 100, 9, 360), *column(440, 100, 9, 360)]
+    heading, wide = Rect(40, 350, 300, 370), [Rect(40, 390 + 24 * n, 800, 406 + 24 * n) for n in range(3)]
+    assert plain([*columns, heading, *wide]) == list(range(22))

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from bench.planted import Draw
 from gateway.sanitize.scanner import Scanner
 
 VALUE = "X7SXrKNtgr6V"
@@ -64,25 +63,6 @@ def test_a_token_is_found_behind_escapes_of_markdown_and_html(text: str, seen: s
 
 
 @pytest.mark.parametrize(
-    "form",
-    ["ghp_{}<wbr>{}<wbr/>{}", "ghp_{}<span class='hl'>{}</span>{}", "ghp_{}**{}**{}", "ghp_<b>{}{}</b>{}"],
-)
-def test_a_token_that_tags_break_is_found_whole(form: str) -> None:
-    token = form.format(LONG[:12], LONG[12:24], LONG[24:])
-    assert found(f"the token {token} is") == [token]
-
-
-@pytest.mark.parametrize("joint", ["\n", " ", "  \r\n    "])
-def test_a_token_that_a_line_end_breaks_is_found_whole(joint: str) -> None:
-    draw = Draw(7)
-    for _ in range(20):
-        token = "ghp_" + draw.text(36)
-        broken = token[:19] + joint + token[19:]
-        assert found(f"The service needs {broken} from now on.") == [broken]
-    assert found(f"Install ghp_{joint}something-of-that-length1 from there.") == []
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "service\tuser\tpassword\nmail\tanna\t{}\n",
@@ -104,8 +84,6 @@ def test_lines_that_json_quotes_once_or_twice_read_like_lines(text: str) -> None
         "Option      Token         Meaning\n-a          ALL_FILES     include hidden\n-x2         X2_MODE       more\n",
         "setting            password  description\nmin_length         12        shortest allowed\n",
         "you may change the password\nafter the first login of anna2X!y to it\n",
-        "syn keyword vbDefine vbKeyK vbKeyL vbKeyLButton vbKeyMButton",
-        "#define\tXkbMaxSymsPerKey\t(XkbMaxShiftLevel*XkbNumKbdGroups)",
         '#define ICON_KEY "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5E"',
         "try:\n  pass \nexcept ValueError:\n  check('(0x+1)', 1, 4)\n",
         "secret:\n    name: abc-x1\n    key: tls2026\n",
