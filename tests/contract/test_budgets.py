@@ -20,7 +20,7 @@ BUDGETS = {
     "bench": 8875,
     "child": 432,
     "cli": 2246,
-    "config": 682,
+    "config": 710,
     "console": 0,
     "embedded": 349,
     "engines": 17135,
