@@ -11,7 +11,7 @@ import pytest
 from tests.support.paths import ROOT
 
 HEAVY = {
-    "aiohttp", "prometheus_client", "lxml", "trafilatura", "onnxruntime", "numpy", "cv2", "xllamacpp", "phonenumbers",
+    "aiohttp", "prometheus_client", "lxml", "onnxruntime", "numpy", "cv2", "xllamacpp", "phonenumbers",
     "stdnum", "markdown_it",
 }  # fmt: skip
 """Libraries of the application and its engines."""
