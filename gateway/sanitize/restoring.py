@@ -37,7 +37,7 @@ _UNFINISHED = re.compile(r"\\{0,2}(?:\[[ \t`*A-Za-z0-9_\\-]{0,70})?\Z")
 _TYPED = re.compile(_ENTITY + r"[ \t`*]{0,3}\\{0,4}\]\Z")
 _FIND_CLOSING = searcher(re2.compile(rb"[A-Za-z0-9\\][ _-][0-9]{1,6}[ \t`*\\]{0,7}\]"))
 """What every placeholder ends with, found fast in a body of megabytes."""
-_MAX_TYPED = 10_000
+_MAX_TYPED = 2_000
 """Endings that are looked at in one body (50 ms)."""
 _SEPARATORS = re.compile(r"\\{0,4}[ _-]")
 _BARE = re.compile(r"(?<![\w\[])[A-Z][A-Z0-9_]{1,39}_[0-9]{1,6}(?![\w\]])")
