@@ -106,7 +106,8 @@ def is_aside(rects: Sequence[Rect], others: Sequence[Rect], extent: Rect | None 
     `extent`: of the column, where it is more than that of its text."""
     if min(len(rects), len(others)) < MIN_COLUMN_LINES:
         return False
-    if median(rect.width for rect in others) < MIN_FILLED_HEIGHTS * median(rect.height for rect in others):
+    widths = sorted(rect.width for rect in others)
+    if widths[len(widths) * 3 // 4] < MIN_FILLED_HEIGHTS * median(rect.height for rect in others):
         return False  # no running text
     column, rest = extent or hull(list(rects)), hull(list(others))
     height, usual = (median(rect.height for rect in part) for part in (rects, others))
