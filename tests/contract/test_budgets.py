@@ -26,7 +26,7 @@ BUDGETS = {
     "engines": 17143,
     "geometry": 1400,
     "mcp": 1171,
-    "ocr": 4800,
+    "ocr": 4854,
     "providers": 1961,
     "resilience": 463,
     "runtime": 1429,

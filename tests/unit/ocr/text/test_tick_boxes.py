@@ -8,8 +8,8 @@ from gateway.ocr.text.reader import with_tick_boxes
 @pytest.mark.parametrize(
     ("read", "text"),
     [
-        ("冈 proof of address", "[x] proof of address"),
-        ("口 Visitor □ Trade", "[ ] Visitor [ ] Trade"),
+        ("冈 proof of address", "☒ proof of address"),
+        ("口 Visitor □ Trade", "☐ Visitor ☐ Trade"),
         ("口", "口"),
         ("区 口", "区 口"),
         ("人口 in thousands", "人口 in thousands"),
