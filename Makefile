@@ -23,7 +23,7 @@ COVERAGE_FLOOR := 91
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-system check bench clean lock install
+.PHONY: help run test test-fast test-system check bench shape clean lock install
 .PHONY: install-service uninstall-service upgrade rollback deb
 
 help:  ## show this list
@@ -102,6 +102,9 @@ deb:  ## root: a Debian package of this checkout for this machine's Python
 
 bench: $(VENV)/.installed-dev  ## side-by-side measurements; prints ratios
 	$(BIN)/python -m bench
+
+shape: $(VENV)/.installed-dev  ## where files may be folded or cut: single importers, short files, long functions, the largest
+	$(BIN)/python -m bench.shape
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .venv-* .node-clients build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .coverage

@@ -57,7 +57,7 @@ def agent_turns(size: int, seed: int = 1) -> list[tuple[str, str, str]]:
     return turns
 
 
-def tools(count: int = 60) -> list[dict[str, Any]]:
+def tool_list(count: int = 60) -> list[dict[str, Any]]:
     """Function tools as coding agents declare them, `{name, description, parameters}`."""
     fields = {f"field{number}": {"type": "string", "description": "what is read here " * 8} for number in range(8)}
     schema = {"type": "object", "properties": fields, "required": ["field0"]}
@@ -75,14 +75,15 @@ def body(route: str, size: int, seed: int = 1) -> bytes:
     text_size = size if size <= 8 * MIB else MIB
     turns = agent_turns(max(text_size - 80_000, 10_000), seed)
     picture = image(size - text_size, seed) if size > text_size else ""
-    make = {"chat": _chat, "messages": _messages}.get(route, _responses)
+    make = {"chat": chat, "messages": _messages}.get(route, _responses)
     value = make(turns, picture)
     if route == "native stream":
         value |= {"model": "native", "stream": True}
     return orjson.dumps(value)
 
 
-def _chat(turns: list[tuple[str, str, str]], picture: str) -> dict[str, Any]:
+def chat(turns: list[tuple[str, str, str]], picture: str, tools: int = 60) -> dict[str, Any]:
+    """A chat body of these turns, with so many tools."""
     messages: list[Any] = [{"role": "system", "content": "You are an agent."}, {"role": "user", "content": "Go on."}]
     for number, (said, call, result) in enumerate(turns):
         function = {"name": "tool0", "arguments": call}
@@ -93,7 +94,7 @@ def _chat(turns: list[tuple[str, str, str]], picture: str) -> dict[str, Any]:
         part = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + picture}}
         messages.append({"role": "user", "content": [{"type": "text", "text": "See:"}, part]})
     return {"model": "SvcLLM", "messages": messages, "tools": [{"type": "function", "function": each}
-            for each in tools()]}  # fmt: skip
+            for each in tool_list(tools)]}  # fmt: skip
 
 
 def _responses(turns: list[tuple[str, str, str]], picture: str) -> dict[str, Any]:
@@ -108,7 +109,7 @@ def _responses(turns: list[tuple[str, str, str]], picture: str) -> dict[str, Any
         part = {"type": "input_image", "image_url": "data:image/png;base64," + picture}
         items.append({"role": "user", "content": [{"type": "input_text", "text": "See:"}, part]})
     return {"model": "SvcLLM", "instructions": "You are an agent.", "input": items,
-            "tools": [{"type": "function", **each} for each in tools()]}  # fmt: skip
+            "tools": [{"type": "function", **each} for each in tool_list()]}  # fmt: skip
 
 
 def _messages(turns: list[tuple[str, str, str]], picture: str) -> dict[str, Any]:
@@ -123,7 +124,7 @@ def _messages(turns: list[tuple[str, str, str]], picture: str) -> dict[str, Any]
         messages[-1]["content"].append({"type": "image", "source": source})
     return {"model": "SvcLLM", "max_tokens": 100, "messages": messages,
             "tools": [{"name": each["name"], "description": each["description"], "input_schema": each["parameters"]}
-                      for each in tools()]}  # fmt: skip
+                      for each in tool_list()]}  # fmt: skip
 
 
 def native_events(size: int = 1000) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from gateway.engines.embedding.process import EmbeddingProcess
+from gateway.engines.embedding.embedder import EmbeddingProcess
 from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gateway.config.web_settings import Web
+from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, WebCall
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.page_loader import PageLoader

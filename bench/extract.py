@@ -23,13 +23,12 @@ from typing import NamedTuple
 
 from bench.labelled import PARTS, Page, f1, is_held_out, read, words
 from gateway.engines.content import prune
-from gateway.engines.content.block_model import BlockModel
-from gateway.engines.content.page_types import PageTypes, likeliest
-from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.content.models import BlockModel, PageTypes, likeliest
 from gateway.engines.documents.page import extract, text_of_content
-from gateway.engines.html.charset import decode
-from gateway.engines.html.dom import parse
-from gateway.engines.html.metadata import read_head
+from gateway.engines.documents.parse_pool import ExtractOptions
+from gateway.engines.html.encoding import decode
+from gateway.engines.html.head import read_head
+from gateway.engines.html.tree import parse
 
 FOLDS = 5
 Extractor = Callable[[bytes, str], str]

@@ -19,13 +19,13 @@ import orjson
 from multidict import CIMultiDict
 
 from gateway.engines.documents.feeds import read_sitemap
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.fetch import robots
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.urls import canonical, join, parse_url
-from gateway.engines.html.charset import decode
+from gateway.engines.html.encoding import decode
 from gateway.errors import GatewayError, InvalidRequest, UpstreamError
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
@@ -35,7 +35,7 @@ from gateway.wire.chat.answer import AnswerContext
 from gateway.wire.chat.stream import ChatStream
 from gateway.wire.image_header import read_header
 from gateway.wire.json_body import CUT_BYTES, LARGE_BYTES, JsonBody, JsonLimits, is_too_deep
-from gateway.wire.retry_after import retry_after_s
+from gateway.wire.openai_error import retry_after_s
 from tests.support.web_tools import RecordingTools
 
 CORPUS = Path(__file__).resolve().parent.parent / "tests" / "corpus"

@@ -19,10 +19,10 @@ from typing import Any
 import aiohttp
 import orjson
 
-from gateway.config import sanitize_settings as config
+from gateway.config import settings as config
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.ports import ChatModel
-from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
+from gateway.sanitize.guardrail import Guardrail, GuardrailFailed
 
 SET = Path(__file__).with_name("data") / "guardrail.jsonl"
 KINDS = ("PERSON", "ADDRESS", "INSTRUCTION")

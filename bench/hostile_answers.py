@@ -8,22 +8,21 @@ from typing import Any, TypeVar
 import orjson
 
 from bench import hostile_inputs as inputs
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.domain import Event, Json
-from gateway.sanitize.masking.policy import actions
-from gateway.sanitize.masking.slot_masker import SlotMasker
-from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.policy import actions
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.slot_mask import SlotMasker
 from gateway.texts import TextSlot
-from gateway.wire import ocr, repetition
+from gateway.wire import ocr
 from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.prompted_tools import PromptedTools
 from gateway.wire.hosted_answer import AnswerEnd, ClientCall, HostedEvent, ReasoningPiece, TextPiece
-from gateway.wire.logprobs import spell
-from gateway.wire.messages.blocks import Blocks
 from gateway.wire.messages.request import to_chat
-from gateway.wire.responses.calls import StreamedCall
-from gateway.wire.responses.events import ResponseStream
-from gateway.wire.responses.tool_names import ToolRef
+from gateway.wire.messages.stream import Blocks
+from gateway.wire.responses.stream import ResponseStream
+from gateway.wire.responses.tools import StreamedCall, ToolRef
+from gateway.wire.text_walk import spell
 
 __all__ = [
     "ANSWERS", "DELTAS", "HOSTED", "LOGPROBS", "REQUESTS", "blocks", "custom_input", "hosted_chat", "loop_guard",
@@ -102,7 +101,7 @@ def prompted_call(text: str) -> None:
 
 
 def loop_guard(text: str) -> None:
-    guard = repetition.LoopGuard()
+    guard = ocr.LoopGuard()
     for at in range(0, len(text), 5):
         guard.feed(text[at : at + 5])
 

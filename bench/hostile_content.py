@@ -10,15 +10,14 @@ from html import escape
 from typing import Any
 
 from gateway.engines.content import blocks
-from gateway.engines.content.comment_sections import in_comments, own_text
+from gateway.engines.content.parts import in_comments, own_text
 from gateway.engines.documents.document_text import running_lines
 from gateway.engines.documents.pdf import entries, without_leaders
 from gateway.engines.documents.reader import read_document
-from gateway.engines.html import charset, legacy_charset
-from gateway.engines.html.embedded_state import EmbeddedState
+from gateway.engines.html import encoding
+from gateway.engines.html.cleaning import open_frames
 from gateway.engines.html.hidden import drop_hidden
-from gateway.engines.html.inline_frames import open_frames
-from gateway.engines.html.script_signs import read_signs
+from gateway.engines.html.scripts import EmbeddedState, read_signs
 
 _XML_ODD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that no document holds."""
@@ -93,4 +92,4 @@ def _packed(make: Make, head: str, end: str, size: int) -> bytes:
 
 def encoded_text(body: bytes) -> tuple[str, str | None]:
     """A text in an encoding that has to be found, and what its letters say."""
-    return charset.decode(body, ""), legacy_charset.guess(body)
+    return encoding.decode(body, ""), encoding.guess(body)

@@ -19,36 +19,33 @@ from bench import hostile_hidden
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
 from gateway import schemas, trace
-from gateway.access.token_estimate import token_estimate
-from gateway.engines.answer import code_fences, excerpt, passages, tokens
+from gateway.access.budgets import token_estimate
+from gateway.engines.answer import excerpt, sections
+from gateway.engines.answer import text as words
 from gateway.engines.documents import simhash
 from gateway.engines.documents.feeds import read_sitemap
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.parse_worker import MAX_STACK_FRAMES
 from gateway.engines.documents.sniff import read
-from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
+from gateway.engines.embedding.worker import WordPiece, load_vocabulary
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.decompress import DamagedBody, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html import charset, dom, formulas, metadata, no_text, xhtml
+from gateway.engines.html import cleaning, encoding, head, tree
 from gateway.engines.index import query, rows, signals
 from gateway.engines.index.rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
-from gateway.mcp.envelope import Envelope, value_of
-from gateway.mcp.messages import RpcFault
-from gateway.sanitize.scan.fallback_mask import mask_all_but_words
-from gateway.sanitize.scan.fast_path import is_trivially_clean, plain_text_cut
-from gateway.sanitize.scan.scanner import Scanner
-from gateway.sanitize.text.folding import View
-from gateway.services.hosted_tools.citations import CitationFinder
-from gateway.services.hosted_tools.page_text import find_in
-from gateway.services.hosted_tools.sources import Sources
-from gateway.services.websearch import filters, result_budget
-from gateway.wire import image_header, ocr, repaired_json, sse, text_slots, thinking
+from gateway.mcp.messages import Envelope, RpcFault, value_of
+from gateway.sanitize.scanner import Scanner, is_trivially_clean, plain_text_cut
+from gateway.sanitize.text import View
+from gateway.services.hosted_tools.citations import CitationFinder, Sources
+from gateway.services.hosted_tools.web_search import find_in
+from gateway.services.websearch import filters, results
+from gateway.wire import image_header, ocr, sse, text_walk, untrusted_json
 from gateway.wire.json_body import BadJson, JsonBody, JsonLimits
 from gateway.wire.openai_error import error_object
 
@@ -76,7 +73,7 @@ def _word_pieces() -> Callable[[str], object]:
 
 
 def _parsed(make: Make, size: int) -> Any:
-    return dom.parse(make(size))
+    return tree.parse(make(size))
 
 
 def _trees() -> dict[str, Make]:
@@ -99,8 +96,8 @@ def _page(body: bytes) -> object:
     return extract(body, ExtractOptions(_URL, query="value of the text", links=True, images=True))
 
 
-def _head_of(root: Any) -> metadata.Head:
-    return metadata.read_head(root, _URL)
+def _head_of(root: Any) -> head.Head:
+    return head.read_head(root, _URL)
 
 
 def _written(root: Any, plain: bool = False) -> str:
@@ -108,7 +105,7 @@ def _written(root: Any, plain: bool = False) -> str:
 
 
 def _pruned(root: Any) -> None:
-    for step in (formulas.write_formulas, no_text.drop_code, dom.drop_furniture, dom.region_of):
+    for step in (cleaning.write_formulas, cleaning.drop_code, tree.drop_furniture, tree.region_of):
         step(root)
 
 
@@ -154,7 +151,7 @@ def _argument_names(text: str) -> None:
 
 
 def _fitted(text: str) -> None:
-    result_budget.fit([{"raw_content": text} for _ in range(3)], max(300, len(text)))
+    results.fit([{"raw_content": text} for _ in range(3)], max(300, len(text)))
 
 
 def _cited(text: str) -> None:
@@ -180,9 +177,9 @@ def _urls(text: str) -> None:
 
 
 def _words_of(text: str) -> None:
-    rows.search_row(passages.Passage(0, len(text), ()), text, rows.PageText("", "", "", ""), "")
-    tokens.terms(text)
-    tokens.terms_among(text, {"cach", "index"})
+    rows.search_row(sections.Passage(0, len(text), ()), text, rows.PageText("", "", "", ""), "")
+    words.terms(text)
+    words.terms_among(text, {"cach", "index"})
     signals.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(signals.lasting_text(text)))
 
 
@@ -223,26 +220,26 @@ READERS: dict[str, Reader] = {
     "document of any XML": Reader(content.text_document, content.odd_documents(inputs.PAGES)),
     "hidden text of files": Reader(hostile_hidden.read, hostile_hidden.HIDDEN),
     "charset": Reader(content.encoded_text, _encoded(inputs.TEXTS, b"<meta charset="), _QUICK_SIZES),
-    "charset of a header": Reader(lambda text: charset.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
-    "page sent as XML": Reader(xhtml.as_html, inputs.PAGES | inputs.TEXTS),
+    "charset of a header": Reader(lambda text: encoding.decode(b"a", "text/html; charset=" + text), inputs.TEXTS),
+    "page sent as XML": Reader(tree.as_html, inputs.PAGES | inputs.TEXTS),
     "head": Reader(_head_of, _trees(), _PAGE_SIZES),
     "structured data": Reader(content.structured, _structured_trees(), _PAGE_SIZES),
     "signs of scripts": Reader(content.signs, _trees(), _PAGE_SIZES),
     "data of scripts": Reader(content.state, inputs.TEXTS),
     "hidden parts": Reader(content.hidden, _trees(), _PAGE_SIZES),
-    "links": Reader(lambda root: metadata.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
+    "links": Reader(lambda root: head.links_of(root, None, _head_of(root)), _trees(), _PAGE_SIZES),
     "pruning": Reader(_pruned, _trees(), _PAGE_SIZES),
     "blocks": Reader(content.comments, _trees(), _PAGE_SIZES),
     "markdown": Reader(_written, _trees(), _PAGE_SIZES),
     "plain text": Reader(partial(_written, plain=True), _trees(), _PAGE_SIZES),
-    "refresh": Reader(lambda text: metadata.refresh_target("1; url=" + text, _URL), inputs.TEXTS),
-    "fences": Reader(code_fences.closing, inputs.TEXTS),
+    "refresh": Reader(lambda text: head.refresh_target("1; url=" + text, _URL), inputs.TEXTS),
+    "fences": Reader(sections.closing, inputs.TEXTS),
     "excerpt": Reader(lambda text: excerpt.excerpt(text, "value of a text"), inputs.TEXTS),
-    "passages": Reader(passages.passages, inputs.TEXTS),
+    "passages": Reader(sections.passages, inputs.TEXTS),
     "contents list": Reader(content.contents, inputs.TEXTS),
     "word pieces": Reader(_word_pieces(), inputs.TEXTS),
     "text of a passage": Reader(lambda text: passage_text(text[:99], text, text), inputs.TEXTS),
-    "passages as plain text": Reader(passages.plain_text, inputs.TEXTS),
+    "passages as plain text": Reader(sections.plain_text, inputs.TEXTS),
     "words": Reader(_words_of, inputs.TEXTS),
     "likeness": Reader(simhash.simhash, inputs.TEXTS),
     "robots": Reader(_robots, inputs.ROBOTS),
@@ -260,14 +257,13 @@ READERS: dict[str, Reader] = {
     "body within limits": Reader(_read, inputs.BODIES),
     "JSON documents": Reader(answers.masked_arguments, inputs.BODIES),
     "log probabilities": Reader(answers.spelt_logprobs, answers.LOGPROBS, _QUICK_SIZES),
-    "texts of a body": Reader(lambda body: text_slots.text_slots(orjson.loads(body)), inputs.BODIES),
-    "half characters": Reader(repaired_json.repaired, inputs.BODIES),
+    "texts of a body": Reader(lambda body: text_walk.text_slots(orjson.loads(body)), inputs.BODIES),
+    "half characters": Reader(untrusted_json.repaired, inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
     "image header": Reader(image_header.read_header, _images(), _QUICK_SIZES),
     "folding": Reader(lambda text: View(text).folded, inputs.TEXTS),
     "detectors": Reader(_SCANNER.scan_uncached, _MIXED_TEXTS),
     "detectors on a url": Reader(lambda text: _SCANNER.scan_url("https://e/" + text), inputs.TEXTS),
-    "fallback mask": Reader(lambda text: list(mask_all_but_words(View(text))), inputs.TEXTS),
     "quick look": Reader(lambda text: (is_trivially_clean(text), plain_text_cut(text, 0)), inputs.TEXTS),
     "key scrubber": Reader(scrub_keys, inputs.TEXTS),
     "result budget": Reader(_fitted, inputs.TEXTS),
@@ -280,7 +276,7 @@ READERS: dict[str, Reader] = {
     "citations": Reader(_cited, inputs.TEXTS),
     "cited address": Reader(_cited_address, inputs.TEXTS),
     "place in a page": Reader(lambda text: find_in(text, text[:8] or "a", None), inputs.TEXTS),
-    "thoughts": Reader(thinking.without_thinking, inputs.TEXTS),
+    "thoughts": Reader(untrusted_json.without_thinking, inputs.TEXTS),
     "trace": Reader(lambda text: trace.parent_of("00-" + text), inputs.TEXTS),
     "token estimate": Reader(lambda body: token_estimate(orjson.loads(body)), inputs.BODIES),
 }

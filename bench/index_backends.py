@@ -25,7 +25,7 @@ from bench.documentation import (
     work_folder,
 )
 from gateway.engines.index.port import Index
-from gateway.engines.index.postgres.store import PostgresIndex
+from gateway.engines.index.postgres_index import PostgresIndex
 from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex

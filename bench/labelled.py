@@ -17,9 +17,9 @@ from typing import Any
 
 from gateway.engines.content.blocks import TextBlock
 from gateway.engines.content.prune import measure_page
-from gateway.engines.html.charset import decode
-from gateway.engines.html.dom import parse
-from gateway.engines.html.metadata import Head, read_head
+from gateway.engines.html.encoding import decode
+from gateway.engines.html.head import Head, read_head
+from gateway.engines.html.tree import parse
 
 PARTS = ("all", "development", "held-out")
 _SHORT_WORDS = 4

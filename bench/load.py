@@ -61,6 +61,27 @@ async def run_load(port: int, request: bytes, total: int, connections: int, *, a
     return Outcome(count, wall_s, latencies[count // 2] * 1000, latencies[min(count - 1, count * 99 // 100)] * 1000)
 
 
+async def first_pieces(port: int, request: bytes, total: int, connections: int) -> list[float]:
+    """Seconds from each of `total` equal requests to the first event of its stream, `connections` at once."""
+    waited: list[float] = []
+
+    async def one(count: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
+        try:
+            for _ in range(count):
+                started = time.perf_counter()
+                writer.write(request)
+                await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
+                await reader.readuntil(b"data: ")
+                waited.append(time.perf_counter() - started)
+                await reader.readuntil(b"\r\n0\r\n\r\n")
+        finally:
+            writer.close()
+
+    await asyncio.gather(*(one(total // connections) for _ in range(connections)))
+    return waited
+
+
 async def _spin() -> None:
     while True:  # noqa: ASYNC110 (nothing is waited for)
         await asyncio.sleep(0)

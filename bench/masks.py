@@ -14,9 +14,9 @@ from pathlib import Path
 
 from bench.documentation import MarkdownPage, argument_parser, read_json, read_pages, to_markdown
 from bench.planted import Plant, plants
-from gateway.config.sanitize_settings import Sanitize
-from gateway.sanitize.masking.policy import Direction, actions
-from gateway.sanitize.scan.scanner import Scanner
+from gateway.config.settings import Sanitize
+from gateway.sanitize.policy import Direction, actions
+from gateway.sanitize.scanner import Scanner
 
 _HOST_CHARS = (4_000, 60_000)
 """Length of the pages that secrets are planted in: long enough to surround them, short enough to stay quick."""

@@ -26,11 +26,11 @@ from bench.documentation import read_json, read_pages
 from bench.masks import Masks, covered, looking_sensitive, scan_pages
 from bench.pii_rows import ORDINARY
 from bench.planted import Plant, plants
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.domain import Event
-from gateway.sanitize.masking.policy import actions
-from gateway.sanitize.masking.stream_masker import StreamMask
-from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.policy import actions
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.stream_mask import StreamMask
 from gateway.texts import TextSlot
 
 STRUCTURED = (

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 from bench.pii_makers import DISGUISES, MAKERS
-from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.scanner import Scanner
 
 SIZE = 100_000
 _TRIED_AT = 20_000

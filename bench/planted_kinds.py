@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from bench.masks import Masks, covered
 from bench.planted import Draw
-from gateway.sanitize.text.findings import GRADED
+from gateway.sanitize.text import GRADED
 
 _ROWS = Path(__file__).parent / "data" / "planted.jsonl"
 _HARMLESS = _ROWS.with_name("harmless.jsonl")

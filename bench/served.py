@@ -38,11 +38,12 @@ def running(command: list[str], port: int, **options: object) -> Iterator[int]:
 
 @contextlib.contextmanager
 def gateway_serving(
-    folder: Path, settings: str, scope: str, credentials: dict[str, str] | None = None
+    folder: Path, settings: str, scope: str, credentials: dict[str, str] | None = None, tree: str = ""
 ) -> Iterator[tuple[int, int, str]]:
     """`(pid, port, key)` of `gateway serve` with `settings` and no embedded server, its files and log in `folder`.
 
     `scope`: the key's scopes, with blanks between.
+    `tree`: the folder of another version of the package, which is served instead.
     `credentials`: what `{ credential = "NAME" }` in the settings stands for.
     """
     port = free_port()
@@ -52,11 +53,14 @@ def gateway_serving(
     state = ["--state-dir", str(folder / "state")]
     create = [sys.executable, "-m", "gateway", "keys", "create", "--name", "bench", *state]
     create += [part for each in scope.split() for part in ("--scope", each)]
-    key = subprocess.run(create, capture_output=True, text=True, check=True).stdout.strip()
+    env = {**os.environ, **({"PYTHONPATH": tree} if tree else {})}
+    place = {"cwd": tree or None}
+    made = subprocess.run(create, capture_output=True, text=True, check=True, env=env, **place)  # type: ignore[call-overload]
+    key = made.stdout.strip()
     serve = [sys.executable, "-m", "gateway", "serve", "--config", str(config), *state]
     named = {f"GATEWAY_CREDENTIAL_{name.upper()}": value for name, value in (credentials or {}).items()}
     with (
         (folder / "gateway.log").open("wb") as log,
-        running(serve, port, stdout=log, stderr=log, env={**os.environ, **named}) as pid,
+        running(serve, port, stdout=log, stderr=log, env={**env, **named}, **place) as pid,
     ):
         yield pid, port, key

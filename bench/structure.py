@@ -14,11 +14,11 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
-from gateway.engines.html.charset import decode
-from gateway.engines.html.dom import drop_furniture, parse, region_of, remove_all, text_of
-from gateway.engines.html.no_text import drop_code
+from gateway.engines.documents.parse_pool import ExtractOptions
+from gateway.engines.html.cleaning import drop_code
+from gateway.engines.html.encoding import decode
+from gateway.engines.html.tree import drop_furniture, parse, region_of, remove_all, text_of
 from gateway.engines.markdown import tables
 
 KINDS = ("headings", "code", "verbatim", "rows", "items", "links", "words")

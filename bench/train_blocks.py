@@ -17,10 +17,8 @@ import orjson
 
 from bench.labelled import PARTS, Page, read
 from gateway.domain import Json
-from gateway.engines.content import block_model, page_types
-from gateway.engines.content.block_features import FEATURES
-from gateway.engines.content.page_features import SIGNALS
-from gateway.engines.content.page_types import TYPES
+from gateway.engines.content import models
+from gateway.engines.content.models import FEATURES, SIGNALS, TYPES
 
 _BINS = 32
 """Bins of a feature, so 31 edges at most: block_model allows 255. Chosen: quantiles of some ten thousand blocks."""
@@ -163,8 +161,8 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     made = read(options.data / "extract", part=options.part, measure=True)
     label = f"{len(made)} pages of WCXB ({options.part})"
-    _write(Path(block_model.__file__).with_name("blocks.json"), block_data(made), label)
-    _write(Path(page_types.__file__).with_name("page_types.json"), type_data(made), label)
+    _write(Path(models.__file__).with_name("blocks.json"), block_data(made), label)
+    _write(Path(models.__file__).with_name("page_types.json"), type_data(made), label)
     return 0
 
 

@@ -142,7 +142,8 @@ EventStream: TypeAlias = AsyncGenerator[EventBatch, None]
 
 
 class SearchRequest(NamedTuple):
-    """Arguments of `websearch-search`, checked and with defaults; see schemas/tools/search.json.
+    """Arguments of `websearch-search`, checked and with defaults; see schemas/tools/search.json. One with a date has no
+    `time_range`: `mcp.tools.search_request` drops it.
 
     A tuple because it is the key of the search cache: made, hashed and compared in a third of a dataclass's time.
     """
@@ -164,12 +165,10 @@ class SearchRequest(NamedTuple):
     exact_match: bool = False
 
     def days(self) -> tuple[date | None, date | None]:
-        """First and last day of the results, in UTC, each None when open; explicit dates override `time_range`."""
-        if self.start_date or self.end_date:
-            return self.start_date, self.end_date
+        """First and last day of the results, in UTC, each None when open."""
         if self.time_range:
             return datetime.now(UTC).date() - timedelta(days=_DAYS[self.time_range]), None
-        return None, None
+        return self.start_date, self.end_date
 
 
 _DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
@@ -234,6 +233,13 @@ class Progress:
             self.on_change(self)
 
 
+class Stateful(Protocol):
+    """A message that is being answered. `value`: its state so far (`wire.chat.kept`)."""
+
+    @property
+    def value(self) -> Json | None: ...
+
+
 class Metered(Protocol):
     """A streamed answer. `usage` so far: `{prompt_tokens, completion_tokens}`, as chat counts it."""
 
@@ -272,5 +278,7 @@ class RequestStats:
     findings: dict[str, int] = field(default_factory=dict)
     unguarded: int = 0  # texts that passed although the guardrail failed, because the policy allows it
     warnings: list[str] = field(default_factory=list)  # for the caller: what was left out or done in another way
+    made: "Stateful | None" = None
+    """What the upstream of the answer must get back of it; of the last round, where there are several."""
     streaming: "Metered | None" = None
     """The stream that is being answered; its tokens so far are not yet in the counts above."""

@@ -106,11 +106,12 @@ class UnsupportedMediaType(InvalidRequest):
 
 
 class Unauthenticated(GatewayError):
-    """The request has no valid key."""
+    """The request has no valid key. `has_key`: it has one that is not valid."""
 
     status = 401
     type = "invalid_request_error"
     code = "invalid_api_key"
+    has_key = True
 
 
 class Forbidden(GatewayError):
@@ -216,12 +217,14 @@ class SanitizerFailed(GatewayError):
 
 
 class UpstreamError(GatewayError):
-    """An upstream or a search provider failed, or answered what cannot be used."""
+    """An upstream or a search provider failed, or answered what cannot be used. `cause` says how in the operator's log:
+    `refused`, `dns`, `tls`, `timeout`, `disconnected`, `status 503`; never an address."""
 
     status = 502
     type = "upstream_error"
     code = "upstream_error"
     retryable = True
+    cause = ""
 
 
 class UpstreamUnavailable(UpstreamError):

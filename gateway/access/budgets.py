@@ -12,25 +12,63 @@ So parallel requests never exceed a budget together by more than estimates were 
 period in which it was reserved. Days and months begin anew at midnight UTC; the minute slides, as that of calls does:
 of the minute before counts the part that lies within the last sixty seconds, taken to be spread evenly. (The naive
 form, a list of all calls with their tokens, would have to be settled too and grows with the calls.) A tool call is
-counted when it begins and never given back. A key without budgets costs nothing. Knows no HTTP and no wire format but
-the names of the limits on output.
+counted when it begins and never given back. A key without budgets costs nothing.
+
+`OwnUse` counts the gateway's own calls of models for a key by the same rules (OCR of pages that hold no text, in web
+tools and file parts): they come in the course of a request for another thing, so that the middleware, which counts what
+a request names, does not see them.
+
+`token_estimate` estimates the tokens of a request before it is sent.
 """
 
+import asyncio
 import calendar
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from gateway.access.prices import NANO, PriceList, Used
 from gateway.access.rate_limits import LimitState
-from gateway.access.token_estimate import token_estimate
-from gateway.config.server_settings import Limits
+from gateway.access.usage import NANO, PriceList, UsageBook, UsageKey, Used
+from gateway.config.settings import Limits
 from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import BudgetSpent, NoPrice
+from gateway.metrics import Metrics
 from gateway.shared_state.port import Amount, Counters
+
+_CHARS_A_TOKEN = 4
+"""Characters of a token in the estimate of a request's input, as for usage that an upstream does not report."""
+
+_IMAGE_TOKENS = 1000
+"""Estimate for an image in a request."""
+
+
+def token_estimate(body: Any) -> int:
+    """Tokens of all text in a decoded body, at least 1; an image counts as _IMAGE_TOKENS."""
+    characters = images = 0
+    for text in _texts(body):
+        if text.startswith("data:"):
+            images += 1
+        else:
+            characters += len(text)
+    return characters // _CHARS_A_TOKEN + images * _IMAGE_TOKENS + 1
+
+
+def _texts(body: Any) -> Iterator[str]:
+    """Every string in a decoded body, without recursion."""
+    waiting = [body]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+
 
 _KEPT_S = 3600.0
 """How long a counter outlives its period, for requests settled after it: four times the longest (`total_timeout_s`)."""
@@ -260,3 +298,43 @@ def _chosen(own: int | None, default: int) -> int:
 def _count(value: Any) -> int:
     """A whole number above 0; 0 for anything else."""
     return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+class OwnUse:
+    """`caller_of` gives the caller of a key's id, None for none: the gateway's own work, or a key revoked meanwhile."""
+
+    def __init__(
+        self, caller_of: Callable[[str], Caller | None], budgets: Budgets, usage: UsageBook, metrics: Metrics
+    ) -> None:
+        self._caller_of = caller_of
+        self._budgets = budgets
+        self._usage = usage
+        self._metrics = metrics
+
+    @asynccontextmanager
+    async def charged(self, body: Json, stats: RequestStats) -> AsyncIterator[None]:
+        """Around one call with `body`; `stats` has the key's id before, and what was used after it. Raises BudgetSpent
+        and NoPrice before the call."""
+        caller = self._caller_of(stats.key_id)
+        limits: dict[str, LimitState] = {}
+        reservation = await self._budgets.reserve(caller, body, limits) if caller is not None else None
+        was_cut = False
+        try:
+            yield
+        except asyncio.CancelledError:
+            was_cut = True
+            raise
+        finally:
+            if was_cut and reservation is not None:
+                count_cut_off(stats, reservation)
+            used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens)
+            if reservation is not None:
+                await asyncio.shield(self._budgets.settle(reservation, stats.model, used, limits))
+            if stats.model and used.tokens:
+                self._count(stats, used)
+
+    def _count(self, stats: RequestStats, used: Used) -> None:
+        if stats.key_id:
+            self._usage.add(UsageKey(stats.key_id, stats.model), used, requests=0)
+        self._metrics.tokens.labels(stats.model, "input").inc(used.input_tokens)
+        self._metrics.tokens.labels(stats.model, "output").inc(used.output_tokens)

@@ -1,7 +1,4 @@
-"""Private files of the state directory: replaced in one step, under a lock, readable by their owner alone.
-
-Knows nothing of what they hold.
-"""
+"""Private files of the state directory: replaced in one step, under a lock, readable by their owner alone."""
 
 import fcntl
 import io
@@ -22,8 +19,7 @@ USER_HASH_KEY = "user-hash-key"
 
 _LOCK_TIMEOUT_S = 10.0
 _LOCK_POLL_S = 0.02
-"""Chosen: a command holds the lock for milliseconds. At half of 10 s, many commands at once on a slow disk may fail; at
-double, a stuck one is reported later. A poll costs microseconds, and a command waits at most 0.02 s too long for it."""
+"""A poll costs microseconds, and a command waits at most 0.02 s too long for it."""
 
 
 @contextmanager

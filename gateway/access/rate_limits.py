@@ -1,34 +1,28 @@
 """Rate limits: calls a minute and concurrent requests by key, wrong keys by address.
 
-Two implementations of `Limiter`: `LocalLimiter` for a gateway of one process, in memory and without waiting;
-`shared_limits.SharedLimiter` for several workers or machines. Every refusal says after how many seconds to try again.
-Knows no HTTP.
+Each call and each slot is a member of a window (`shared_state.port`): in memory where one process serves alone, else
+shared with the other workers and machines. A slot is a lease: it is renewed while the request runs, so that the slots
+of a worker that dies become free. While the store is away the windows go on by themselves (see
+`shared_state.fallback`). Every refusal says after how many seconds to try again.
 """
 
+import asyncio
+import contextlib
 import secrets
-import time
-from collections import deque
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple, Protocol
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import NamedTuple
 
-from gateway.config.server_settings import Limits
+from gateway.config.settings import Limits
 from gateway.domain import Caller
 from gateway.errors import RateLimited
-from gateway.resilience.bounded_cache import BoundedCache
 from gateway.shared_state.port import StateDown, Windows
 
 WINDOW_S = 60.0
 """Limits are configured per minute."""
 
-_MAX_KEYS = 100_000
-"""Keys that called within the last minute, about 1 KB each. Chosen: more keys than any key file holds. At half it would
-still not be reached; double would only allow 200 MB instead of 100."""
-
 MAX_ADDRESSES = 10_000
-"""Addresses that sent a wrong key within the last minute, about 1 KB each. Chosen: an attacker who has more addresses
-is forgotten early and may guess faster. At half, 5,000 addresses are enough for that; at double, wrong keys may hold
-20 MB instead of 10."""
+"""Addresses that sent a wrong key within the last minute, about 1 KB each."""
 
 
 class LimitState(NamedTuple):
@@ -39,95 +33,16 @@ class LimitState(NamedTuple):
     reset_s: float
 
 
-class Limiter(Protocol):
-    """Limits of API keys. A limit of 0 means no limit; a key without limits of its own has the configured defaults."""
-
-    def slot(self, caller: Caller) -> AbstractAsyncContextManager[None]:
-        """One of the key's concurrent requests, until the block ends. Entering raises RateLimited."""
-        ...
-
-    async def charge(self, caller: Caller) -> LimitState | None:
-        """Count one call of the key's minute; None without a limit. Raises RateLimited; then nothing is counted."""
-        ...
-
-
-def over_minute(limit: int, wait_s: float) -> RateLimited:
+def _over_minute(limit: int, wait_s: float) -> RateLimited:
     """The refusal of a call beyond a key's minute."""
     error = RateLimited(f"this key may make {limit} calls a minute", retry_after_s=wait_s)
     error.limit = limit
     return error
 
 
-def over_slots(limit: int) -> RateLimited:
+def _over_slots(limit: int) -> RateLimited:
     """The refusal of a request beyond a key's requests at once."""
     return RateLimited(f"this key may have {limit} requests at once", retry_after_s=1)
-
-
-class LocalLimiter:
-    """A `Limiter` for a gateway of one process: a sliding window of one minute and a count of running requests, by key.
-
-    `clock` gives monotonic seconds. A key that has made no call for a minute is forgotten.
-    """
-
-    def __init__(self, defaults: Limits, clock: Callable[[], float] = time.monotonic) -> None:
-        self._defaults = defaults
-        self._clock = clock
-        self.running: dict[str, int] = {}
-        """Running requests by key id; keys without any are absent."""
-        self._times: BoundedCache[str, deque[float]] = BoundedCache(_MAX_KEYS, ttl_s=WINDOW_S, clock=clock)
-
-    def slot(self, caller: Caller) -> "_Slot":
-        """As in `Limiter`."""
-        return _Slot(self, caller)
-
-    def enter(self, caller: Caller) -> None:
-        """Count a running request; `leave` must follow. Raises RateLimited; then nothing is counted."""
-        limit = self._defaults.concurrent if caller.concurrent is None else caller.concurrent
-        running = self.running.get(caller.key_id, 0)
-        if limit and running >= limit:
-            raise over_slots(limit)
-        self.running[caller.key_id] = running + 1
-
-    def leave(self, caller: Caller) -> None:
-        """The request that `enter` counted has ended."""
-        remaining = self.running[caller.key_id] - 1
-        if remaining:
-            self.running[caller.key_id] = remaining
-        else:
-            del self.running[caller.key_id]
-
-    async def charge(self, caller: Caller) -> LimitState | None:
-        """As in `Limiter`."""
-        limit = self._defaults.per_minute if caller.per_minute is None else caller.per_minute
-        if not limit:
-            return None
-        times, now_s = self._times.get(caller.key_id), self._clock()
-        if times is None:
-            times = deque()
-        while times and times[0] <= now_s - WINDOW_S:
-            times.popleft()
-        if len(times) >= limit:
-            raise over_minute(limit, times[0] + WINDOW_S - now_s)
-        times.append(now_s)
-        self._times.put(caller.key_id, times)
-        return LimitState(limit, limit - len(times), times[0] + WINDOW_S - now_s)
-
-
-class _Slot:
-    """The context manager of `LocalLimiter.slot`. A class, because every request passes it: a generator would cost
-    three times as much."""
-
-    __slots__ = ("_caller", "_limiter")
-
-    def __init__(self, limiter: LocalLimiter, caller: Caller) -> None:
-        self._limiter = limiter
-        self._caller = caller
-
-    async def __aenter__(self) -> None:
-        self._limiter.enter(self._caller)
-
-    async def __aexit__(self, *error: object) -> None:
-        self._limiter.leave(self._caller)
 
 
 class BadKeyLimiter:
@@ -151,3 +66,108 @@ class BadKeyLimiter:
             return  # the wrong key is refused all the same
         if taken.wait_s:
             raise RateLimited("too many wrong keys from this address", retry_after_s=taken.wait_s)
+
+
+LEASE_S = 30.0
+"""Seconds after which a slot that its machine has not renewed becomes free; machines renew theirs after a third of that
+time."""
+
+
+_NO_SLOT = nullcontext()
+"""For keys without a limit: it may be entered any number of times."""
+
+
+class Limiter:
+    """Limits of API keys. A limit of 0 means no limit; a key without limits of its own has the `defaults`."""
+
+    def __init__(self, windows: Windows, defaults: Limits, lease_s: float = LEASE_S) -> None:
+        self._windows = windows
+        self._defaults = defaults
+        self._lease_s = lease_s
+        self._leases: dict[str, set[str]] = {}
+        self._renewing: asyncio.Task[None] | None = None
+
+    def slot(self, caller: Caller) -> AbstractAsyncContextManager[None]:
+        """One of the key's concurrent requests everywhere, until the block ends. Raises RateLimited."""
+        limit = self._defaults.concurrent if caller.concurrent is None else caller.concurrent
+        return self._slot(caller, limit) if limit else _NO_SLOT
+
+    @asynccontextmanager
+    async def _slot(self, caller: Caller, limit: int) -> AsyncIterator[None]:
+        member = secrets.token_hex(8)
+        try:
+            await self._lease(caller, limit, member)
+            yield
+        finally:
+            await self._release(caller.key_id, member)
+
+    async def charge(self, caller: Caller) -> LimitState | None:
+        """One call of the key's minute everywhere. Raises RateLimited."""
+        limit = self._defaults.per_minute if caller.per_minute is None else caller.per_minute
+        if not limit:
+            return None
+        try:
+            taken = await self._windows.take(_calls(caller.key_id), limit, WINDOW_S, secrets.token_hex(8))
+        except StateDown:
+            return None
+        if taken.wait_s:
+            raise _over_minute(limit, taken.wait_s)
+        return LimitState(limit, taken.remaining, taken.reset_s)
+
+    async def close(self) -> None:
+        """Free the slots that are still leased."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.wait({self._renewing})
+        for key_id, members in list(self._leases.items()):
+            for member in list(members):
+                await self._release(key_id, member)
+
+    async def _lease(self, caller: Caller, limit: int, member: str) -> None:
+        # Recorded before the store answers: a slot whose answer is lost must still be renewed and released.
+        self._leases.setdefault(caller.key_id, set()).add(member)
+        try:
+            taken = await self._windows.take(_slots(caller.key_id), limit, self._lease_s, member)
+        except StateDown:
+            return
+        if taken.wait_s:
+            self._forget(caller.key_id, member)
+            raise _over_slots(limit)
+        if self._renewing is None or self._renewing.done():
+            self._renewing = asyncio.create_task(self._renew())
+
+    async def _release(self, key_id: str, member: str) -> None:
+        if self._forget(key_id, member):
+            with contextlib.suppress(StateDown):
+                await self._windows.release(_slots(key_id), (member,))
+
+    def _forget(self, key_id: str, member: str) -> bool:
+        members = self._leases.get(key_id, set())
+        if member not in members:
+            return False
+        members.discard(member)
+        if not members:
+            del self._leases[key_id]
+        return True
+
+    async def _renew(self) -> None:
+        """Renew the leases of running requests; ends when none runs."""
+        while self._leases:
+            await asyncio.sleep(self._lease_s / 3)
+            for key_id, members in list(self._leases.items()):
+                with contextlib.suppress(StateDown):
+                    await self._renew_key(key_id, tuple(members))
+
+    async def _renew_key(self, key_id: str, members: tuple[str, ...]) -> None:
+        await self._windows.hold(_slots(key_id), dict.fromkeys(members, self._lease_s))
+        ended = [member for member in members if member not in self._leases.get(key_id, ())]
+        if ended:  # released while they were being renewed: the renewal has added them again
+            await self._windows.release(_slots(key_id), ended)
+
+
+def _calls(key_id: str) -> str:
+    return f"calls:{key_id}"
+
+
+def _slots(key_id: str) -> str:
+    return f"slots:{key_id}"

@@ -11,7 +11,7 @@ operation of `RedisKeyStore`, which looks at the mark every _POLL_S:
 | too old | it has not for `outage_cache_s`          | 503                        | 503                           |
 
 A Redis that has lost the mark has lost the keys: nobody can have revoked all of them without one. The last good keys
-stay then, as those of a removed key file do. Knows no HTTP.
+stay then, as those of a removed key file do.
 """
 
 import asyncio
@@ -25,36 +25,30 @@ from pathlib import Path
 import orjson
 
 from gateway import logs
-from gateway.access.api_keys import KeyRecord, KeyRegistry, record_to_json
-from gateway.access.audit import AuditLog
-from gateway.access.key_document import first_problem
-from gateway.access.key_table import KeyTable
+from gateway.access.keys import AuditLog, KeyRecord, KeyRegistry, KeyTable, first_problem, record_to_json
 from gateway.domain import Caller, Json
 from gateway.errors import EngineMissing, InvalidRequest, StateUnavailable, Unauthenticated
 from gateway.shared_state.port import StateDown
-from gateway.shared_state.redis_connection import RedisConnection
+from gateway.shared_state.redis_state import RedisConnection
 
 KEYS, VERSION, LOCK, AUDIT = "gateway:keys", "gateway:keys:version", "gateway:keys:lock", "gateway:keys:audit"
 """Names in Redis: records by id, the mark of the last change, the lock of those who change them, the audit log."""
 
 _MAX_AUDIT = 100_000
-"""Lines of the audit log in Redis (300 bytes each). Chosen: years of changes; the files keep all."""
+"""Lines of the audit log in Redis (300 bytes each)."""
 
 _POLL_S = 1.0
-"""Time between two looks at the mark, which is how long a revoked key may be accepted; the documentation promises
-five seconds. Chosen: at half, each process asks Redis twice as often; at double, revoking takes 2 s."""
+"""Time between two looks at the mark, which is how long a revoked key may be accepted; the documentation promises five
+seconds."""
 
 _STALE_S = 5.0
-"""Age at which the copy may lack a key. Chosen: the promise of five seconds; at half, a pause of Redis turns an unknown
-key's 401 into a 503."""
+"""Age at which the copy may lack a key."""
 
 _LOOK_AT_MISS_S = 0.02
-"""Least time between two looks for unknown keys, and so how long one may wait for its look. Chosen: wrong keys cost at
-most 50 commands a second. At half, 100; at double, the first request of a new key may wait 40 ms."""
+"""Least time between two looks for unknown keys, and so how long one may wait for its look."""
 
 _ATTEMPTS = 3
-"""Readings of one look, which reads again where another look has changed the copy since it began. Chosen: two looks
-overlap while keys are being changed; at half, a change may wait for the next poll; at double, nothing is gained."""
+"""Readings of one look, which reads again where another look has changed the copy since it began."""
 
 _LOCK_S = 10.0
 """How long a command waits for another one, and how long one that has died blocks the others. As for the key file."""
@@ -185,8 +179,8 @@ class RedisKeyStore:
         await self._look(is_awaited=True)
 
     def is_live(self, key_id: str) -> bool:
-        """Whether there is a key with this id, expired or not, as far as is known."""
-        return key_id in self._table.ids
+        """As in `keys.Keys`, as far as is known."""
+        return self._table.is_live(key_id)
 
     def caller_of(self, key_id: str) -> Caller | None:
         """The caller of a known key, by its id; None where there is none."""

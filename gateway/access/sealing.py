@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from gateway.access.private_files import locked, make_private_folder, write_private
 from gateway.errors import EngineMissing, InvalidRequest
-from gateway.shared_state.redis_connection import RedisConnection
+from gateway.shared_state.redis_state import RedisConnection
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -39,7 +39,8 @@ SEAL_KEYS = "seal-keys"
 MAX_SEALED_BYTES = 8 << 20
 """Bytes of data in one token: `server.max_text_bytes`."""
 
-_PREFIX = "gws1."
+SEALED = _PREFIX = "gws1."
+"""What a token begins with."""
 _HEAD = struct.Struct(">4sQ24s")
 _TAG_BYTES = 16
 _LONGEST_TOKEN = len(_PREFIX) + (_HEAD.size + MAX_SEALED_BYTES + _TAG_BYTES) * 4 // 3 + 2

@@ -12,9 +12,8 @@ from functools import partial
 
 from aiohttp import web
 
-from gateway.access.own_use import OwnUse
-from gateway.app.embedding import local_embedder, passage_vectors
-from gateway.app.models import completion_service, guardrail, image_loader, ocr_service
+from gateway.access.budgets import OwnUse
+from gateway.app.models import completion_service, guardrail, image_loader, local_embedder, ocr_service, passage_vectors
 from gateway.app.routes import Handlers, admin_rows, endpoint_table
 from gateway.app.sampler import Sampler
 from gateway.app.shared import SharedParts, shared_parts
@@ -34,18 +33,16 @@ from gateway.embedded.servers import Embedded
 from gateway.engines.documents.pictures import PooledPictures, PooledPixels
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.vectors import PassageVectors
-from gateway.mcp.cancellations import Cancellations
 from gateway.mcp.dispatcher import Dispatcher
-from gateway.mcp.running_calls import RunningCalls
+from gateway.mcp.running_calls import Cancellations, RunningCalls
 from gateway.mcp.tools import Searched
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.response_store import ResponseStore
-from gateway.web.client_address import client_address
 from gateway.web.endpoints import EndpointTable
-from gateway.web.handlers.admin import AdminHandler
-from gateway.web.handlers.admin_keys import AdminKeysHandler
+from gateway.web.handlers.admin import AdminHandler, AdminKeysHandler
 from gateway.web.handlers.chat import ChatHandler
+from gateway.web.handlers.documents import document
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_responses import HostedResponses
@@ -53,14 +50,13 @@ from gateway.web.handlers.hosted_search import HostedSearch
 from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
-from gateway.web.handlers.openapi import document
 from gateway.web.handlers.ops import OpsPages
 from gateway.web.handlers.responses import ResponsesHandler
 from gateway.web.in_flight import InFlight
+from gateway.web.masking_maps import MaskingMaps
 from gateway.web.request_log import Recorder
-from gateway.web.server.certificate_watch import CertificateWatch
-from gateway.web.server.chain import application, same_application
-from gateway.web.state import SERVER_STATE, ServerState
+from gateway.web.server.runner import CertificateWatch, application, same_application
+from gateway.web.state import SERVER_STATE, ServerState, client_address
 from gateway.wire.json_body import JsonLimits
 
 CONSOLE_API = web.AppKey("console_api", web.Application)
@@ -78,6 +74,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     shared, embedder = shared_parts(config, resources), local_embedder(resources)
     completions = completion_service(config, embedded or Embedded(), fetcher, resources, embedder)
     shared.agree_on_user_key(completions)
+    completions.sealer = shared.sealer
     judge = guardrail(config, completions)
     sanitizer = Sanitizer(config.sanitize, judge)
     pool = parse_pool(config, resources)
@@ -104,7 +101,12 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     server = replace(
         _server_state(config, table, sanitizer, shared, metrics),
         budgets=budgets,
-        notes=lambda: [*shared.notes(), *filter(None, [deps.index.problem, certificate.problem()])],
+        masking_maps=MaskingMaps(shared.responses, shared.sealer, config.shared.response_ttl_s),
+        notes=lambda: [
+            *shared.notes(),
+            *completions.notes(),
+            *filter(None, [deps.index.problem, certificate.problem()]),
+        ],
     )
     app = application(server, config.server.max_body_bytes)
     app[CONSOLE_API] = _console_api(config, server, handlers, shared)
@@ -151,6 +153,7 @@ def _server_state(
         metrics=metrics,
         recorder=Recorder(metrics, shared.usage, *((shared.records, shared.history) if config.ops.port else ())),
         allowed_origins=frozenset(config.server.allowed_origins),
+        local_origins=config.server.local_origins,
         body_timeout_s=config.server.body_timeout_s,
         json_limits=JsonLimits(config.server.max_text_bytes, config.server.max_json_values),
         address_of=client_address(config.server.trusted_proxies),

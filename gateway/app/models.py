@@ -1,37 +1,69 @@
-"""Composition of the model table: configured upstreams, then the embedded engines, and the guardrail model."""
+"""Composition of the model table: configured upstreams, then the embedded engines, the guardrail model, and the
+embedded embedding model, one process for the search index's vectors and for callers' texts.
+"""
 
+import sys
 import time
 from collections.abc import Container
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import cast
 
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret
-from gateway.config.model_settings import Model, Upstream
-from gateway.config.settings import Config
+from gateway.config.settings import Config, Model, Upstream
 from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
 from gateway.embedded.llm_server import CONTEXT_TOKENS
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
-from gateway.engines.embedding.embedder import LocalEmbedder
+from gateway.engines.embedding.embedder import EmbeddingProcess, LocalEmbedder, is_installed
 from gateway.engines.fetch.fetcher import Fetcher
+from gateway.engines.index.port import Index
+from gateway.engines.index.vectors import PassageVectors, VectorStore
 from gateway.ports import CompletionUpstream, PagePictures
-from gateway.providers.embedded import OnDemandUpstream
-from gateway.providers.fan_out import FanOutUpstream
 from gateway.providers.local_embeddings import LocalEmbeddings
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.providers.prompted_tools import PromptedToolsUpstream
-from gateway.providers.queued import QueuedUpstream, queued_as_configured
-from gateway.sanitize.guardrail.guardrail import Guardrail
+from gateway.providers.wrappers import (
+    ChatOverResponses,
+    FanOutUpstream,
+    OnDemandUpstream,
+    QueuedUpstream,
+    queued_as_configured,
+)
+from gateway.sanitize.guardrail import Guardrail
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.services.completion.service import CompletionService, OwnModel
-from gateway.services.ocr.documents import DocumentLimits, Documents
-from gateway.services.ocr.images import ImageLoader, PixelWork
+from gateway.services.ocr.request import DocumentLimits, Documents, ImageLoader, PixelWork
 from gateway.services.ocr.service import OcrService
 from gateway.services.ocr.upstream import OcrAdapter
 from gateway.wire.chat.request import UpstreamOptions
+from gateway.wire.parameters import rules_of
+
+_WORKER = (sys.executable, "-m", "gateway.engines.index.vector_worker")
+
+
+def local_embedder(resources: AsyncExitStack) -> LocalEmbedder:
+    """Embeds texts in a process that is started at the first one."""
+    process = EmbeddingProcess(_WORKER)
+    resources.push_async_callback(process.close)
+    return LocalEmbedder(process)
+
+
+def passage_vectors(
+    config: Config, index: Index, embedder: LocalEmbedder, resources: AsyncExitStack
+) -> PassageVectors | None:
+    """The vectors of the local index; None when it is not searched, or not by vectors."""
+    is_searched = "local" in (config.search.provider, *config.search.fallback)
+    if config.search.semantic == "off" or not is_searched or not is_installed():
+        return None
+    store = cast(VectorStore, index)  # both implementations are
+    vectors = PassageVectors(store, embedder.process)
+    store.on_stored = vectors.wake
+    resources.push_async_callback(vectors.close)
+    return vectors
+
 
 OCR_FIRST_BYTE_S, OCR_IDLE_S = 300.0, 120.0
-"""Timeouts of the embedded OCR engine. Chosen: on a busy machine a request waits behind the images of eight others. At
-half, such a request fails; at double, its caller waits longer for an engine that is stuck."""
+"""Timeouts of the embedded OCR engine."""
 
 
 def completion_service(
@@ -50,7 +82,7 @@ def completion_service(
             target = _embedded_target(kind, upstream, resources)
             length = settings.context_length or (CONTEXT_TOKENS if kind == "text" else 0)
             rows.append(ModelEntry(name, kind, (target,), free, settings.fallback, int(time.time()), length))
-    if EMBEDDING_MODEL not in configured and config.local_embedding.enabled:
+    if EMBEDDING_MODEL not in configured and config.local_embedding.enabled and is_installed():
         rows.append(_local_embeddings(config, embedder, configured))
     return CompletionService(rows, images=images, user_key=load_or_create_secret(config.state_dir / USER_HASH_KEY))
 
@@ -91,11 +123,19 @@ def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
         resources.push_async_callback(client.close)
         has_tools = settings.tools == "native"
         queued = queued_as_configured(client, settings)
+        if settings.responses == "native":
+            queued = ChatOverResponses(queued)
         if not has_tools:
             queued = FanOutUpstream(PromptedToolsUpstream(queued))
         upstream = OcrAdapter(queued, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else queued
         options = UpstreamOptions(
-            settings.model, settings.extra_body, settings.json_object, has_tools, accepts_files=settings.accepts_files
+            settings.model,
+            settings.extra_body,
+            settings.json_object,
+            has_tools,
+            accepts_files=settings.accepts_files,
+            rules=rules_of(asdict(settings.parameters)),
+            one_system=settings.one_system_message,
         )
         is_native, wait_s = settings.responses == "native", settings.first_event_wait_s
         targets.append(Target(upstream, options, settings.weight, is_native, wait_s))

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from gateway.mcp.dialect import WebSearchDialect
 from gateway.web.endpoints import Check, Endpoint, EndpointTable, Handler
-from gateway.web.handlers.admin import MAX_PREVIEW_BYTES, AdminHandler
-from gateway.web.handlers.admin_keys import AdminKeysHandler
+from gateway.web.handlers.admin import MAX_PREVIEW_BYTES, AdminHandler, AdminKeysHandler
 from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.mcp import WebSearchHandler
@@ -14,7 +13,7 @@ from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
 from gateway.web.handlers.responses import ResponsesHandler
 from gateway.wire.chat.dialect import ChatDialect
-from gateway.wire.embeddings.dialect import EmbeddingsDialect
+from gateway.wire.embeddings import EmbeddingsDialect
 from gateway.wire.messages.dialect import MessagesDialect
 from gateway.wire.responses.dialect import ResponsesDialect
 

@@ -14,8 +14,7 @@ from gateway.services.completion.service import CompletionService
 from gateway.web.state import ServerState
 
 _PAUSE_S = 1.0
-"""Time between samples. Chosen: below any scrape's interval; one takes 0.1 ms. At half it costs twice as much, at
-double an alert on an open breaker may come a scrape later."""
+"""Time between samples."""
 
 _INDEX_EVERY = 60
 """Samples between two counts of the index, which take a reader thread."""

@@ -5,31 +5,25 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from gateway.access.api_keys import KeyFile, KeyRegistry, KeyStore
 from gateway.access.budgets import Budgets
-from gateway.access.prices import PriceList
+from gateway.access.keys import KeyFile, KeyRegistry, KeyStore
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret, write_private
-from gateway.access.rate_limits import MAX_ADDRESSES, BadKeyLimiter, Limiter, LocalLimiter
+from gateway.access.rate_limits import MAX_ADDRESSES, BadKeyLimiter, Limiter
 from gateway.access.redis_keys import RedisKeys, RedisKeyStore
 from gateway.access.sealing import Sealer, make_sealer
-from gateway.access.shared_limits import SharedLimiter
-from gateway.access.shared_usage import SharedUsage, UsageReader, UsageSharing
-from gateway.access.usage import UsageBook
+from gateway.access.usage import PriceList, SharedUsage, UsageBook, UsageReader, UsageSharing
 from gateway.config.settings import Config
 from gateway.errors import ModelNotFound
 from gateway.services.completion.response_store import MAX_STORED_BYTES
 from gateway.services.completion.service import CompletionService
-from gateway.services.websearch.cache import MAX_CACHE_BYTES
-from gateway.shared_state.bus import Bus, RedisBus, WorkerBus
+from gateway.services.websearch.results import MAX_CACHE_BYTES
+from gateway.shared_state.bus import BUS_FOLDER, Bus, RedisBus, WorkerBus
 from gateway.shared_state.fallback import FallbackCounters, FallbackEntries, FallbackWindows
 from gateway.shared_state.memory import MemoryEntries, MemoryWindows
 from gateway.shared_state.port import Entries, Windows
-from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
-from gateway.shared_state.redis_state import RedisCounters, RedisEntries, RedisWindows
-from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, SqliteWindows
-from gateway.shared_state.state_file import STATE_FILE, StateFile
-from gateway.web.history import History
-from gateway.web.request_records import RequestRecords
+from gateway.shared_state.redis_state import RedisConnection, RedisCounters, RedisEntries, RedisTimes, RedisWindows
+from gateway.shared_state.sqlite_state import STATE_FILE, SqliteCounters, SqliteEntries, SqliteWindows, StateFile
+from gateway.web.request_log import History, RequestRecords
 
 _AWAY = (
     "Redis cannot be reached: limits are divided by shared.machines, and each machine finds its own stored responses"
@@ -121,7 +115,7 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
     if config.shared.redis_url is not None:
         redis = RedisConnection(config.shared.redis_url.reveal(), RedisTimes(config.shared.redis_timeout_s))
         resources.push_async_callback(redis.close)
-    bus = Bus(WorkerBus(config.state_dir / "bus"), RedisBus(redis) if redis is not None else None)
+    bus = Bus(WorkerBus(config.state_dir / BUS_FOLDER), RedisBus(redis) if redis is not None else None)
     resources.push_async_callback(bus.close)
     limiter, windows = _limits(config, file, redis, resources)
     redis_counters = RedisCounters(redis) if redis is not None else None
@@ -186,16 +180,18 @@ def _limits(
 ) -> tuple[Limiter, Windows]:
     """The limiter of keys, and the windows of wrong keys."""
     workers = config.server.workers
-    if redis is None and workers == 1:
-        return LocalLimiter(config.limits), MemoryWindows(max_names=MAX_ADDRESSES)
+    windows: Windows
+    of_addresses: Windows
     if redis is not None:
-        windows = FallbackWindows(RedisWindows(redis), workers * config.shared.machines)
-        redis.on_back.append(windows.catch_up)
+        windows = of_addresses = shared = FallbackWindows(RedisWindows(redis), workers * config.shared.machines)
+        redis.on_back.append(shared.catch_up)
+    elif workers > 1:
+        windows = of_addresses = FallbackWindows(SqliteWindows(file), workers)
     else:
-        windows = FallbackWindows(SqliteWindows(file), workers)
-    limiter = SharedLimiter(windows, config.limits)
+        windows, of_addresses = MemoryWindows(), MemoryWindows(max_names=MAX_ADDRESSES)
+    limiter = Limiter(windows, config.limits)
     resources.push_async_callback(limiter.close)
-    return limiter, windows
+    return limiter, of_addresses
 
 
 def _responses(config: Config, file: StateFile, redis: RedisConnection | None, budget: int) -> Entries:

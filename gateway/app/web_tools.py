@@ -1,4 +1,7 @@
-"""Composition of the web tools: the safe fetcher, the embedded engine with its index, the search providers."""
+"""Composition of the web tools: the safe fetcher, the embedded engine with its index, rendering, the search providers.
+
+Also of the web engine without a server, index or provider, for `gateway extract`.
+"""
 
 import asyncio
 import importlib
@@ -9,11 +12,10 @@ from functools import partial
 from pathlib import Path
 
 from gateway import __version__
-from gateway.access.own_use import OwnUse
+from gateway.access.budgets import OwnUse
 from gateway.access.private_files import create_private
-from gateway.app.rendering import page_renderer, rendering_status
 from gateway.config.settings import Config
-from gateway.domain import OCR_MODEL
+from gateway.domain import OCR_MODEL, ExtractRequest, Json, WebCall
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.index_import import IndexFiller
 from gateway.engines.crawl.outcome_note import describe_pages
@@ -21,26 +23,28 @@ from gateway.engines.crawl.page_loader import PageHelp, PageLoader
 from gateway.engines.crawl.relevance import Chooser
 from gateway.engines.crawl.site_folder import SiteFolder
 from gateway.engines.crawl.site_writer import SiteWriter
-from gateway.engines.documents.options import ExtractOptions
-from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool, shorten_in
 from gateway.engines.documents.pictures import PictureReader
-from gateway.engines.documents.shortening import shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.own_listener import OwnListener
 from gateway.engines.fetch.robots import RobotsCache
+from gateway.engines.fetch.urls import from_caller
 from gateway.engines.index.port import Index
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
-from gateway.errors import InvalidRequest
+from gateway.engines.render.process import NotRendered, ProcessSettings, RenderProcess
+from gateway.engines.render.renderer import RenderDeps, Renderer
+from gateway.engines.render.requests import Reach
+from gateway.errors import EngineMissing, InvalidRequest
 from gateway.mcp.tools import Searched, Tool, tool_table
 from gateway.ports import SearchProvider, WebEngine
-from gateway.providers.egress import DIRECT, egress_of
+from gateway.providers.http import DIRECT, egress_of
 from gateway.providers.mcp_client import McpClient, McpServerSettings
 from gateway.providers.search_table import REMOTE_PROVIDERS
 from gateway.providers.tavily import Tavily
-from gateway.sanitize.guardrail.guardrail import Guardrail
+from gateway.sanitize.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.service import CompletionService, OwnModel
 from gateway.services.hosted_tools.loop import LoopLimits
@@ -48,22 +52,51 @@ from gateway.services.hosted_tools.web_search import SearchSettings
 from gateway.services.ocr.service import OcrService, OwnOcr
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
 from gateway.web.handlers.file_parts import ReadText
-from gateway.web.handlers.hosted_mcp import HostedMcp, McpServerEntry
-from gateway.web.handlers.hosted_search import HostedSettings
+from gateway.web.handlers.hosted_search import HostedMcp, HostedSettings, McpServerEntry
+
+
+def page_renderer(config: Config, fetcher: Fetcher, slots: HostSlots, resources: AsyncExitStack) -> Renderer | None:
+    """Renders pages in a process that is started at the first one; None where the configuration wants none."""
+    render = config.render
+    if render.mode == "off":
+        return None
+    settings = ProcessSettings(
+        Path(render.socket) if render.socket else None,
+        config.state_dir.absolute() / "render.sock",
+        render.chromium,
+        render.max_pages,
+        render.idle_s,
+        render.memory_max,
+    )
+    process, public = RenderProcess(settings), fetcher.public_only()
+    resources.push_async_callback(public.close)
+    resources.push_async_callback(process.close)
+    narrow, wide = (_reach(config, each) for each in (public, fetcher))
+    return Renderer(RenderDeps(process, narrow, wide, slots, render.page_timeout_s), render.mode)
+
+
+def rendering_status(mode: str, renderer: Renderer | None) -> Json:
+    """`{mode, error}` for the status tool; `error` is None while nothing is known to be wrong."""
+    return {"mode": mode, "error": None if renderer is None else renderer.problem}
+
+
+def _reach(config: Config, fetcher: Fetcher) -> Reach:
+    return Reach(fetcher, RobotsCache(fetcher, config.web.user_agent) if config.web.respect_robots else None)
+
 
 _FILE_OCR_S = 120.0
-"""For all scanned pages of one file in a request. Chosen: some eighty pages on an idle machine. At half, long letters
-are cut; at double, most clients have gone before the answer begins."""
+"""For all scanned pages of one file in a request."""
 _BYTES_PER_CHAR, _ENVELOPE_BYTES = 6, 1 << 20
-"""An MCP answer may have so many bytes: six a character, as JSON escapes one, and a MiB for what surrounds the text.
-Chosen: lists of a hundred tools are 500 KB; at half long lists of tools fail, at double a wrong server holds more."""
+"""An MCP answer may have so many bytes: six a character, as JSON escapes one, and a MiB for what surrounds the text."""
 
 
 def web_fetcher(config: Config, docs_address: str) -> Fetcher:
     """The only client that opens URLs chosen by callers."""
     own = OwnListener(docs_address, reads_docs=config.reads_own_docs) if docs_address else None
     policy = AddressPolicy(config.web.allow_private, own)
-    return Fetcher(policy, config.web.user_agent, FetchLimits(max_bytes=config.web.max_page_bytes))
+    named = {each.host: {name: value.reveal() for name, value in each.headers.items()} for each in config.web.hosts}
+    limits = FetchLimits(max_bytes=config.web.max_page_bytes)
+    return Fetcher(policy, config.web.user_agent, limits, host_headers=named)
 
 
 def websearch_services(
@@ -231,7 +264,7 @@ def _index(config: Config, backend: str) -> Index:
     if not url.startswith(("postgresql://", "postgres://")):
         raise InvalidRequest(f"index.postgres_url: {config.index.postgres_url} must hold a postgresql:// URL")
     # By name: without such an index, the import would only cost memory and time.
-    index: Index = importlib.import_module("gateway.engines.index.postgres.store").PostgresIndex(
+    index: Index = importlib.import_module("gateway.engines.index.postgres_index").PostgresIndex(
         url, max_pages=max_pages, ttl_days=ttl_days
     )
     return index
@@ -256,3 +289,46 @@ def _remote_provider(config: Config, name: str, resources: AsyncExitStack) -> Se
     provider = REMOTE_PROVIDERS[name](key, base_url, search.timeout_s, egress_of(search) if is_first else DIRECT)
     resources.push_async_callback(provider.close)
     return provider
+
+
+_OWNER = "gateway extract"
+
+
+class PageReader:
+    """Reads pages, and takes pictures of them."""
+
+    def __init__(self, engine: LocalWebEngine, fetcher: Fetcher, deps: EngineDeps) -> None:
+        self._engine = engine
+        self._fetcher = fetcher
+        self._renderer = deps.renderer
+
+    async def read(self, request: ExtractRequest) -> Json:
+        """As `WebEngine.extract`. Raises EngineMissing."""
+        return await self._engine.extract(request, WebCall(_OWNER, "", patient=True))
+
+    async def picture(self, url: str) -> bytes:
+        """The page as a browser shows it (PNG), with its images. Raises FetchFailed, EngineMissing."""
+        if self._renderer is None:
+            raise EngineMissing('a picture needs the browser, which render.mode = "off" forbids')
+        session = self._renderer.session(_OWNER)
+        try:
+            document = await self._fetcher.fetch(from_caller(url))
+            rendered = await session.render(document, picture="always")
+            if rendered.no_picture:
+                raise EngineMissing(f"no picture can be taken: {rendered.no_picture}")
+            return rendered.picture
+        except NotRendered as failure:
+            raise EngineMissing(f"no picture can be taken: {failure}") from failure
+        finally:
+            await session.close()
+
+
+@asynccontextmanager
+async def open_reader(config: Config) -> AsyncIterator[PageReader]:
+    """The embedded web engine for the command line, which stores nothing; closed with the context."""
+    config = replace(config, web=replace(config.web, index_fetched=False))
+    fetcher = web_fetcher(config, f"{config.ops.host}:{config.ops.port}" if config.ops.port else "")
+    async with AsyncExitStack() as resources:
+        resources.push_async_callback(fetcher.close)
+        deps = engine_deps(config, fetcher, parse_pool(config, resources), resources)
+        yield PageReader(LocalWebEngine(deps, config.web), fetcher, deps)

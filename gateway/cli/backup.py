@@ -17,10 +17,11 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from gateway.access.private_files import copy_private, make_private_folder, naming
-from gateway.cli.argument_types import Parsers
+from gateway.cli.options import Parsers
 from gateway.config.environment import Environment
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.runtime.control import NAME, ask
+from gateway.shared_state.bus import BUS_FOLDER, has_listeners
 
 _SQLITE = b"SQLite format 3\0"
 """The first bytes of a database (sqlite.org/fileformat)."""
@@ -33,8 +34,7 @@ _SIDECARS = ("-wal", "-shm", "-journal")
 
 _DEFAULT_RUNTIME_DIR = Path("/run/gateway")
 _ASK_S = 2.0
-"""How long a running gateway may take to refuse an unknown command. Chosen: it answers at once. At half, a busy one may
-be overlooked; at double, a restore beside a hanging one waits 4 s."""
+"""How long a running gateway may take to refuse an unknown command."""
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -105,6 +105,8 @@ def _add(archive: tarfile.TarFile, path: Path, name: Path) -> None:
 def _restore(arguments: argparse.Namespace, environment: Environment) -> int:
     state_dir = arguments.state_dir or environment.state_dir
     _refuse_while_running(environment.runtime_dir or _DEFAULT_RUNTIME_DIR)
+    if has_listeners(state_dir / BUS_FOLDER):
+        raise InvalidRequest(f"a gateway serves from {state_dir}; stop it first, then restore")
     state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     state_dir = state_dir.resolve()
     try:

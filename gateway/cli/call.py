@@ -1,32 +1,95 @@
-"""`gateway call`: calls one web tool of a running gateway and prints its result for a terminal.
+"""Commands that ask a running gateway. They find it and its key by options, then variables, then configuration and
+state directory.
+
+| what    | first       | then           | else                                                        |
+|---------|-------------|----------------|-------------------------------------------------------------|
+| address | `--url`     | `$GATEWAY_URL` | that of the configuration, by default http://127.0.0.1:8080 |
+| key     | `--key`     | `$GATEWAY_KEY` | the file `dev-key` of the state directory                   |
+
+`gateway call`: calls one web tool of a running gateway and prints its result for a terminal.
 
 An MCP client of one request (JSON-RPC 2.0 over HTTP, revision 2025-06-18, read 2026-11-21). Asks for progress, and
-shows it, when standard error is a terminal. Knows nothing of how the server works.
+shows it, when standard error is a terminal.
+
+`gateway chat`: asks a running gateway's model and prints its answer as it comes, with the sources it cites.
+
+A client of OpenAI's chat route (API reference, Chat, streaming, read 2026-11-22). Knows not how the server works.
 """
 
+import argparse
 import asyncio
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 import aiohttp
 import orjson
 
-from gateway.cli.connection import NO_ANSWER, Connection
-from gateway.cli.terminal import BAD, DOUBTFUL, LINK, STRONG, Paint, for_terminal
-from gateway.domain import Json
-from gateway.wire.untrusted_json import table_in
+from gateway.cli.client_config import KEY_VARIABLE, own_url
+from gateway.cli.options import BAD, DOUBTFUL, LINK, STRONG, Paint, Parsers, add_state_options, count, for_terminal
+from gateway.config.environment import Environment
+from gateway.config.loader import load_config
+from gateway.domain import TEXT_MODEL, Json
+from gateway.embedded.servers import dev_key_path
+from gateway.errors import InvalidRequest, UpstreamError
+from gateway.wire.untrusted_json import table_in, tables_in
+
+URL_VARIABLE = "GATEWAY_URL"
+NO_ANSWER = "start `gateway serve`, or give its address with --url"
+"""What to do where a gateway cannot be reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A running gateway: `url` without a slash at its end, and a key for it."""
+
+    url: str
+    key: str = field(repr=False)
+
+
+def add_connection_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--url`, `--key`, `--config` and `--state-dir`."""
+    parser.add_argument(
+        "--url", help=f"address of the gateway; default: ${URL_VARIABLE}, else that of the configuration"
+    )
+    parser.add_argument("--key", help=f"default: ${KEY_VARIABLE}, else the contents of STATE_DIR/dev-key")
+    add_state_options(parser)
+
+
+def connection(arguments: argparse.Namespace, environment: Environment) -> Connection:
+    """The gateway that the arguments, the variables and the configuration name.
+
+    Raises InvalidRequest where there is no key, ConfigError for a configuration that is wrong.
+    """
+    url = arguments.url or environment.variables.get(URL_VARIABLE)
+    key = arguments.key or environment.variables.get(KEY_VARIABLE)
+    state_dir = arguments.state_dir or environment.state_dir
+    if not url or (not key and arguments.config is not None):
+        config = load_config(arguments.config, arguments.state_dir, environment)
+        url, state_dir = url or own_url(config.server), config.state_dir
+    if not key:
+        file = dev_key_path(state_dir)
+        if not file.is_file():
+            raise InvalidRequest(
+                f"there is no key in {file}; give --key, set {KEY_VARIABLE}, or name its folder with --state-dir"
+            )
+        key = file.read_text().strip()
+    return Connection(with_scheme(url), key)
+
+
+def with_scheme(url: str) -> str:
+    """`127.0.0.1:8080/` -> `http://127.0.0.1:8080`."""
+    return (url if "://" in url else f"http://{url}").rstrip("/")
+
 
 _TIMEOUT_S = 180
-"""For a whole call. Chosen: a crawl with a progress token has 120 s in the server, its last pages and the transfer need
-some more. At half, long crawls are given up while the server still works; at double, a dead server is noticed late."""
+"""For a whole call."""
 _MAX_LINE_BYTES = 1 << 26
-"""Longest line of an event stream, which holds a whole result. Chosen: 64 MiB, many times `web.result_budget_chars`; a
-longer line fails the call."""
+"""Longest line of an event stream, which holds a whole result."""
 _EXCERPT_CHARS = 300
-"""Of each search result. Chosen: three lines of a terminal; at half a sentence is cut, at double ten results take two
-screens."""
-_FOREIGN = "the answer is not that of a gateway; give its address with --url"
+"""Of each search result."""
+_FOREIGN = "not that of a gateway; give its address with --url"
 
 
 class CallFailed(Exception):
@@ -75,7 +138,7 @@ async def call_tool(gateway: Connection, tool: str, arguments: Json, watch: Text
     except (aiohttp.ClientError, TimeoutError) as error:
         raise CallFailed(f"no answer from {gateway.url} ({type(error).__name__}); {NO_ANSWER}") from None
     except ValueError:  # a line beyond _MAX_LINE_BYTES
-        raise CallFailed(_FOREIGN) from None
+        raise CallFailed(f"the answer is {_FOREIGN}") from None
 
 
 async def _read_result(reply: aiohttp.ClientResponse, watch: TextIO | None) -> Json:
@@ -100,7 +163,7 @@ def _message(raw: bytes) -> Json:
     except orjson.JSONDecodeError:
         message = None
     if not isinstance(message, dict):
-        raise CallFailed(_FOREIGN)
+        raise CallFailed(f"the answer is {_FOREIGN}")
     return message
 
 
@@ -177,10 +240,114 @@ def run(gateway: Connection, tool: str, pairs: list[str], paint: Paint, *, raw: 
         document = orjson.loads(result["content"][0]["text"])
         data = document["data"]
     except (LookupError, TypeError, ValueError):
-        sys.stderr.write(f"gateway call: {_FOREIGN}\n")
+        sys.stderr.write(f"gateway call: the answer is {_FOREIGN}\n")
         return 1
     if result.get("isError"):
         sys.stderr.write(f"gateway call: {data['error']['message']}\n")
         return 1
     sys.stdout.write((_format_json(document, paint) if raw else readable(tool, data, paint)) + "\n")
     return 0
+
+
+_SILENCE_S = 300
+"""Longest wait for the next piece of an answer."""
+
+
+def add_commands(parsers: Parsers) -> None:
+    """Add `chat`."""
+    parser = parsers.add_parser(
+        "chat",
+        help="ask a model of a running gateway",
+    )
+    parser.add_argument(
+        "words", metavar="TEXT", nargs="*", help="the question; - is standard input, as is nothing at all"
+    )
+    parser.add_argument("--model", default=TEXT_MODEL, help="default: %(default)s")
+    parser.add_argument("--system", default="", metavar="TEXT", help="the system message")
+    parser.add_argument("--search", action="store_true", help="search the web first")
+    parser.add_argument("--max-tokens", type=count, metavar="N", help="longest answer")
+    parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
+    add_connection_options(parser)
+    parser.set_defaults(command=_chat)
+
+
+def _chat(arguments: argparse.Namespace, environment: Environment) -> int:
+    question = _question(arguments.words, sys.stdin)
+    gateway = connection(arguments, environment)
+    messages = [{"role": "user", "content": question}]
+    if arguments.system:
+        messages.insert(0, {"role": "system", "content": arguments.system})
+    body: Json = {"model": arguments.model, "messages": messages}
+    if arguments.max_tokens:
+        body["max_tokens"] = arguments.max_tokens
+    if arguments.search:
+        body["web_search_options"] = {}
+    if not arguments.json:
+        body["stream"] = True
+    asyncio.run(_ask(gateway, body, sys.stdout, Paint(sys.stdout, environment)))
+    return 0
+
+
+def _question(words: list[str], standard_input: TextIO) -> str:
+    """The words, with standard input in the place of `-`. Raises InvalidRequest when there is no question."""
+    parts = [standard_input.read() if word == "-" else word for word in words or ["-"]]
+    question = " ".join(parts).strip()
+    if not question:
+        raise InvalidRequest('there is no question; write it behind the command: gateway chat "What is HTTP?"')
+    return question
+
+
+async def _ask(gateway: Connection, body: Json, out: TextIO, paint: Paint) -> None:
+    """Raises UpstreamError with the gateway's own words for a refusal, or saying that it cannot be reached."""
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=_SILENCE_S)
+    headers = {"Authorization": f"Bearer {gateway.key}"}
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout, read_bufsize=_MAX_LINE_BYTES) as session,
+            session.post(f"{gateway.url}/v1/chat/completions", json=body, headers=headers) as reply,
+        ):
+            if reply.status >= 400:
+                raise UpstreamError(_refusal(await reply.read(), reply.status))
+            if body.get("stream"):
+                await _print_stream(reply, out, paint)
+            else:
+                out.write(orjson.dumps(orjson.loads(await reply.read()), option=orjson.OPT_INDENT_2).decode() + "\n")
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise UpstreamError(f"no answer from {gateway.url} ({type(error).__name__}); {NO_ANSWER}") from None
+    except ValueError:  # what is not JSON, or a line beyond _MAX_LINE_BYTES
+        raise UpstreamError(f"the answer is {_FOREIGN}") from None
+
+
+def _refusal(raw: bytes, status: int) -> str:
+    try:
+        return str(orjson.loads(raw)["error"]["message"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return f"the answer, with status {status}, is {_FOREIGN}"
+
+
+async def _print_stream(reply: aiohttp.ClientResponse, out: TextIO, paint: Paint) -> None:
+    sources: dict[str, str] = {}
+    has_ended = False
+    async for line in reply.content:
+        if not line.startswith(b"data:"):
+            continue
+        text = line[5:].strip()
+        if text == b"[DONE]":
+            has_ended = True
+            break
+        event = orjson.loads(text)
+        if error := table_in(event, "error"):
+            out.write("\n")
+            raise UpstreamError(str(error.get("message", "refused")))
+        for choice in tables_in(event, "choices"):
+            delta = table_in(choice, "delta")
+            out.write(for_terminal(str(delta.get("content") or "")))
+            out.flush()
+            for note in tables_in(delta, "annotations"):
+                cited = table_in(note, "url_citation")
+                sources.setdefault(str(cited.get("url", "")), str(cited.get("title", "")))
+    out.write("\n")
+    for number, (url, title) in enumerate(sources.items(), 1):
+        out.write(f"[{number}] {for_terminal(f'{title} ' if title else '')}{paint(LINK, for_terminal(url))}\n")
+    if not has_ended:
+        raise UpstreamError("the answer ended before it was whole; try again")

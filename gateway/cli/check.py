@@ -10,15 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.cli.argument_types import EX_CONFIG, Parsers, add_json_option, print_json_lines
-from gateway.cli.service_environment import service_environment, service_unit
-from gateway.cli.terminal import DOUBTFUL, GOOD, Paint
-from gateway.cli.unit_files import SEARCH, UnitFile, read_unit
-from gateway.config.config_error import ConfigError
+from gateway.cli.options import BAD, DOUBTFUL, EX_CONFIG, GOOD, Paint, Parsers, add_json_option, print_json_lines
+from gateway.cli.unit_files import SEARCH, UnitFile, read_unit, service_environment, service_unit
 from gateway.config.dump import config_text
 from gateway.config.environment import Environment
-from gateway.config.loader import load_config
+from gateway.config.loader import ConfigError, file_problems, load_config, without_overrides
 from gateway.config.settings import Config
+from gateway.errors import InvalidRequest
 
 _STOP_RESERVE_S = 15
 """From the specification (issue 17): what the unit must wait beyond `server.drain_s` before it kills the gateway."""
@@ -37,43 +35,60 @@ class ServiceCheck:
 def add_commands(parsers: Parsers) -> None:
     """Add both."""
     check = parsers.add_parser("check-config", help="check a configuration file; exit 78 when it is wrong")
-    check.add_argument("file", type=Path, metavar="FILE")
+    check.add_argument("config", type=Path, metavar="FILE", nargs="?", help="default: $GATEWAY_CONFIG")
     check.add_argument(
         "--unit-dir", type=Path, action="append", metavar="DIR", help="where gateway.service is; default: systemd's own"
     )
     add_json_option(check)
     check.set_defaults(command=_check_config)
     show = parsers.add_parser("print-config", help="show the configuration in force, without secrets")
-    show.add_argument("file", type=Path, metavar="FILE", nargs="?")
+    show.add_argument("config", type=Path, metavar="FILE", nargs="?", help="default: $GATEWAY_CONFIG")
     show.set_defaults(command=_print_config)
 
 
 def _check_config(arguments: argparse.Namespace, environment: Environment) -> int:
-    unit = service_unit(arguments.file, arguments.unit_dir or SEARCH)
+    file: Path | None = arguments.config
+    if file is None:
+        raise InvalidRequest("name the file: gateway check-config FILE, or set GATEWAY_CONFIG")
+    environment = without_overrides(environment)
+    unit = service_unit(file, arguments.unit_dir or SEARCH)
     warnings: Sequence[str] = ()
     unchecked: Sequence[str] = ()
     try:
         if unit is None:
-            load_config(arguments.file, None, environment)
+            errors = file_problems(file, environment)
+            if not errors:
+                load_config(file, None, environment)  # what only the whole can tell, such as a certificate
         else:
-            checked = check_service(arguments.file, unit, environment)
-            warnings, unchecked = checked.warnings, checked.unchecked
+            errors = file_problems(file, service_environment(unit, environment).with_placeholders())
+            if not errors:
+                checked = check_service(file, unit, environment)
+                warnings, unchecked = checked.warnings, checked.unchecked
     except ConfigError as error:
-        if not arguments.json:
-            raise
-        print_json_lines([{"file": str(arguments.file), "ok": False, "error": str(error)}])
-        return EX_CONFIG
+        errors = [error]
+    if errors:
+        return _print_errors(file, errors, environment, as_json=arguments.json)
     if arguments.json:
         told = {"warnings": list(warnings), "unchecked_credentials": list(unchecked)}
-        print_json_lines([{"file": str(arguments.file), "ok": True, **told}])
+        print_json_lines([{"file": str(file), "ok": True, **told}])
         return 0
     paint = Paint(sys.stderr, environment)
     for warning in warnings:
         sys.stderr.write(f"{paint(DOUBTFUL, 'gateway: warning:')} {warning}\n")
     if unchecked:
         sys.stderr.write(f"gateway: not checked: credentials {', '.join(unchecked)}, which systemd seals\n")
-    sys.stdout.write(f"{arguments.file}: {Paint(sys.stdout, environment)(GOOD, 'ok')}\n")
+    sys.stdout.write(f"{file}: {Paint(sys.stdout, environment)(GOOD, 'ok')}\n")
     return 0
+
+
+def _print_errors(file: Path, errors: Sequence[ConfigError], environment: Environment, *, as_json: bool) -> int:
+    if as_json:
+        told = [str(error) for error in errors]
+        print_json_lines([{"file": str(file), "ok": False, "error": told[0], "errors": told}])
+    paint = Paint(sys.stderr, environment)
+    for error in () if as_json else errors:
+        sys.stderr.write(f"{paint(BAD, 'gateway:')} {error}\n")
+    return EX_CONFIG
 
 
 def check_service(file: Path, unit: UnitFile, environment: Environment) -> ServiceCheck:
@@ -108,5 +123,5 @@ def socket_warnings(config: Config, unit: UnitFile) -> Iterator[str]:
 
 
 def _print_config(arguments: argparse.Namespace, environment: Environment) -> int:
-    sys.stdout.write(config_text(load_config(arguments.file, None, environment)))
+    sys.stdout.write(config_text(load_config(arguments.config, None, environment)))
     return 0

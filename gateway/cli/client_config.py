@@ -2,26 +2,152 @@
 
 The texts are in `client_texts/NAME.txt`; the first line of each says with which version it was run. They name the
 file or the variable of the key, never the key.
+
+`--check` is a short talk with a running gateway, over the interfaces of a client. Every request has a time limit; no
+answer's text is shown but a gateway's own errors.
 """
 
 import argparse
 import asyncio
 import shlex
 import sys
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
-from gateway.cli.argument_types import Parsers, add_json_option, add_state_options, print_json_lines
-from gateway.cli.client_check import CheckPlan, check
-from gateway.cli.terminal import BAD, GOOD, Paint
+import aiohttp
+import orjson
+
+from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, add_state_options, print_json_lines
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
-from gateway.config.server_settings import Server
-from gateway.config.settings import Config
-from gateway.domain import TEXT_MODEL
+from gateway.config.settings import Config, Server
+from gateway.domain import TEXT_MODEL, Json
 from gateway.embedded.llm_server import CONTEXT_TOKENS
 from gateway.embedded.servers import dev_key_path
+
+_TIMEOUT_S = 60
+"""Time limit of each request."""
+_MAX_BYTES = 1 << 20
+"""An answer is read no further."""
+_SCOPES = {"mcp": "web-search", "chat": "chat", "messages": "chat", "responses": "responses"}
+_PATHS = {
+    "mcp": "/tools/websearch/mcp",
+    "chat": "/v1/chat/completions",
+    "messages": "/v1/messages",
+    "responses": "/v1/responses",
+}
+_NAMES = {"mcp": "web tools", "chat": "a short chat", "messages": "a short message", "responses": "a short response"}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPlan:
+    """What to check. `ops_url` is empty where the operations listener is not reached; `key_place` names the file
+    or variable that holds the key; `interfaces` are keys of `_PATHS`."""
+
+    url: str
+    ops_url: str
+    key: str
+    key_place: str
+    model: str
+    interfaces: tuple[str, ...]
+
+
+async def check(plan: CheckPlan) -> list[tuple[str, str]]:
+    """`(step, what is wrong and how to mend it)` for every step, the second empty where all is well. Ends at the first
+    wrong step on which all later ones depend."""
+    results = []
+    timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S, sock_connect=5)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        async for step, problem, is_last in _steps(plan, session):
+            results.append((step, problem))
+            if problem and is_last:
+                break
+    return results
+
+
+async def _steps(plan: CheckPlan, session: aiohttp.ClientSession) -> AsyncIterator[tuple[str, str, bool]]:
+    """Every step, its problem, and whether the rest is pointless with it."""
+    if plan.ops_url:
+        yield "the server is ready", await _readiness(plan, session), False
+    key_problem = "" if plan.key else f"{plan.key_place}, which is empty; make one with `gateway keys create`"
+    yield f"a key ({plan.key_place})", key_problem, True
+    yield f"the model {plan.model}", await _model_problem(plan, session), True
+    for interface in plan.interfaces:
+        yield _NAMES[interface], await _interface_problem(plan, session, interface), False
+
+
+async def _readiness(plan: CheckPlan, session: aiohttp.ClientSession) -> str:
+    status, _ = await _ask(session, "GET", f"{plan.ops_url}/readyz")
+    if status == 0:
+        return f"nothing answers on {plan.ops_url}; start `gateway serve`, or give its address with --url"
+    return "" if status == 200 else f"{plan.ops_url}/readyz says {status}: it is still starting, or an engine failed"
+
+
+async def _model_problem(plan: CheckPlan, session: aiohttp.ClientSession) -> str:
+    status, answer = await _ask(session, "GET", f"{plan.url}/v1/models", plan.key)
+    if status == 0:
+        return f"nothing answers on {plan.url}; start `gateway serve`, or give its address with --url"
+    if status == 401:
+        return f"the gateway does not know this key ({plan.key_place}); make one with `gateway keys create`"
+    if status != 200:
+        return _words(status, answer)
+    models = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(models, list):
+        return f"{plan.url}/v1/models is not a gateway's answer; give the gateway's address with --url"
+    status, _ = await _ask(session, "GET", f"{plan.url}/v1/models/{quote(plan.model, safe='')}", plan.key)
+    if status == 200:
+        return ""
+    names = ", ".join(str(model.get("id")) for model in models if isinstance(model, dict))
+    return f"the gateway has no such model; there are {names or 'none'}; choose one with --model"
+
+
+async def _interface_problem(plan: CheckPlan, session: aiohttp.ClientSession, interface: str) -> str:
+    status, answer = await _ask(session, "POST", plan.url + _PATHS[interface], plan.key, _body(plan.model, interface))
+    if status == 200 and not (isinstance(answer, dict) and answer.get("error")):
+        return ""
+    if status == 403:
+        scope = _SCOPES[interface]
+        return f"the key lacks the scope {scope}; make one with `gateway keys create --name NAME --scope {scope}`"
+    if status >= 500:
+        return f"{_words(status, answer)}; see the gateway's log and `models.upstreams` in its configuration"
+    return _words(status, answer)
+
+
+def _body(model: str, interface: str) -> Json:
+    if interface == "mcp":
+        return {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    if interface == "responses":
+        return {"model": model, "input": "Say hi.", "max_output_tokens": 16, "store": False}  # some refuse fewer
+    return {"model": model, "messages": [{"role": "user", "content": "Say hi."}], "max_tokens": 1}
+
+
+async def _ask(
+    session: aiohttp.ClientSession, method: str, url: str, key: str = "", body: Json | None = None
+) -> tuple[int, Any]:
+    """Status and decoded answer; status 0 where nothing answers, None for what is not JSON."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        async with session.request(method, url, json=body, headers=headers) as reply:
+            raw = await reply.content.read(_MAX_BYTES)
+            status = reply.status
+    except (aiohttp.ClientError, TimeoutError, ValueError):
+        return 0, None
+    try:
+        return status, orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return status, None
+
+
+def _words(status: int, answer: Any) -> str:
+    """The gateway's own words for an error."""
+    error = answer.get("error") if isinstance(answer, dict) else None
+    message = error.get("message") if isinstance(error, dict) else None
+    return f"{status}: {message}" if message else f"status {status}" if status else "no answer in time"
+
 
 KEY_VARIABLE = "GATEWAY_KEY"
 """The variable that the printed configurations read."""
@@ -42,8 +168,8 @@ CLIENTS: dict[str, tuple[str, ...]] = {
 """Every client, and the interfaces that its configuration uses: what `--check` tries."""
 
 _OUTPUT_PART = 4
-"""Clients that ask for an output limit get the context length divided by this number. Chosen: a coding agent needs most
-of the context for its prompt. With 8, long edits are cut; with 2, the client shortens its history earlier."""
+"""Clients that ask for an output limit get the context length divided by this number. With 8, long edits are cut; with
+2, the client shortens its history earlier."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gateway import __version__
-from gateway.cli.argument_types import Parsers
-from gateway.cli.commands import EXIT_CODES, parser
+from gateway.cli.main import EXIT_CODES, parser
+from gateway.cli.options import Parsers
 from gateway.config.environment import Environment
 
 _SHELLS = ("bash", "zsh", "fish")

@@ -1,12 +1,15 @@
 """`gateway doctor`: looks at the whole installation, says what is wrong and how to mend it. Changes nothing.
 
-Run it as root on the machine of the service; by hand it looks at what it can see. Every check is a generator of
+Run it as root on the machine of the service. For a gateway that was started by hand, `--config`, `--state-dir` and
+`--url` say where it is; it is asked itself. Every check is a generator of
 `Finding`s; a check that cannot be made says so instead of failing.
 """
 
 import argparse
+import contextlib
 import importlib
 import importlib.util
+import json
 import os
 import shutil
 import socket
@@ -14,31 +17,34 @@ import ssl
 import stat
 import subprocess
 import sys
+import urllib.error
 import urllib.parse
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from gateway.cli.argument_types import Parsers, add_json_option, print_json_lines
+from gateway.cli.call import URL_VARIABLE, with_scheme
 from gateway.cli.check import check_service
+from gateway.cli.client_config import own_url
 from gateway.cli.keys import registry_of
-from gateway.cli.service_environment import service_unit
-from gateway.cli.terminal import BAD, GOOD, Paint
-from gateway.cli.unit_files import SEARCH, UnitFile
-from gateway.config.config_error import ConfigError
+from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, print_json_lines
+from gateway.cli.unit_files import SEARCH, UnitFile, service_unit
 from gateway.config.environment import Environment
-from gateway.config.loader import load_config
-from gateway.config.settings import Config
-from gateway.config.web_settings import McpServer
+from gateway.config.loader import ConfigError, load_config
+from gateway.config.settings import Config, McpServer
 from gateway.domain import OCR_MODEL, TEXT_MODEL
 from gateway.errors import GatewayError
 
 _DEFAULT_FILE = Path("/etc/gateway/gateway.toml")
 _CONNECT_S = 3.0
-"""How long an upstream may take to accept a connection. Chosen: as the gateway's own limit for it."""
+"""How long an upstream may take to accept a connection."""
+
+_MOST_READ_BYTES = 1 << 20
 
 _RUN_S = 10.0
-"""How long systemctl may take. Chosen: it answers in milliseconds; a hanging systemd is a finding of its own."""
+"""How long systemctl may take."""
 
 _HIDDEN = ("/root/", "/home/", "/run/user/")
 """Folders that `ProtectHome=yes` of the unit hides."""
@@ -57,31 +63,40 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What the checks look at. `unit` is None where no service runs with this file."""
+    """What the checks look at. `file` is None for a gateway that was started by hand with all defaults, `unit` where no
+    service runs with the file. `url` is where it answers."""
 
-    file: Path
+    file: Path | None
     unit: UnitFile | None
     config: Config
+    url: str
 
 
 def add_commands(parsers: Parsers) -> None:
     """Add `doctor`."""
     parser = parsers.add_parser("doctor", help="look at the whole installation, and say what is wrong")
     parser.add_argument(
-        "file", type=Path, metavar="FILE", nargs="?", default=_DEFAULT_FILE, help="default: %(default)s"
+        "file", type=Path, metavar="FILE", nargs="?", help=f"default: $GATEWAY_CONFIG, else {_DEFAULT_FILE}"
     )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="the same")
+    parser.add_argument("--state-dir", type=Path, metavar="DIR", help="that of a gateway that was started by hand")
+    parser.add_argument("--url", help="address of the running gateway; default: that of the configuration")
     add_json_option(parser)
     parser.add_argument("--unit-dir", type=Path, action="append", metavar="DIR", help=argparse.SUPPRESS)
     parser.set_defaults(command=_doctor)
 
 
 def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
-    unit = service_unit(arguments.file, arguments.unit_dir or SEARCH)
-    findings = list(_configuration(arguments.file, unit, environment))
+    file: Path | None = arguments.file or arguments.config
+    if file is None and arguments.state_dir is None and arguments.url is None and _DEFAULT_FILE.exists():
+        file = _DEFAULT_FILE
+    unit = service_unit(file, arguments.unit_dir or SEARCH) if file is not None else None
+    findings = list(_configuration(file, unit, environment))
     if not any(each.remedy for each in findings[:1]):
-        config = _config(arguments.file, unit, environment)
+        config = _config(file, unit, arguments.state_dir, environment)
+        url = with_scheme(arguments.url or environment.variables.get(URL_VARIABLE) or own_url(config.server))
         for check in _CHECKS:
-            findings += check(Installation(arguments.file, unit, config))
+            findings += check(Installation(file, unit, config, url))
     wrong = sum(bool(finding.remedy) for finding in findings)
     if arguments.json:
         print_json_lines({"ok": not each.remedy, **asdict(each)} for each in findings)
@@ -95,17 +110,19 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
     return 1 if wrong else 0
 
 
-def _config(file: Path, unit: UnitFile | None, environment: Environment) -> Config:
-    return check_service(file, unit, environment).config if unit else load_config(file, None, environment)
+def _config(file: Path | None, unit: UnitFile | None, state_dir: Path | None, environment: Environment) -> Config:
+    if file is not None and unit is not None:
+        return check_service(file, unit, environment).config
+    return load_config(file, state_dir, environment)
 
 
-def _configuration(file: Path, unit: UnitFile | None, environment: Environment) -> Iterator[Finding]:
+def _configuration(file: Path | None, unit: UnitFile | None, environment: Environment) -> Iterator[Finding]:
     """The first finding is about the file itself; without it the other checks cannot be made."""
+    if file is None:
+        yield Finding("no configuration file: the gateway is started by hand, with all defaults")
+        return
     if unit is None and not file.exists():
-        remedy = "install the service: make install-service, as root; or name a file: gateway doctor FILE"
-        yield Finding(
-            f"{file} does not exist, so no service is installed; a gateway started by hand needs none", remedy
-        )
+        yield Finding(f"{file} does not exist", "name the file of your gateway: gateway doctor FILE")
         return
     try:
         if unit is None:
@@ -125,7 +142,7 @@ def _configuration(file: Path, unit: UnitFile | None, environment: Environment) 
 
 def _units(installed: Installation) -> Iterator[Finding]:
     if installed.unit is None:
-        yield Finding(f"no gateway.service runs with {installed.file}", "as a service: make install-service, as root")
+        yield Finding("no gateway.service runs with this configuration: it is started by hand")
         return
     if shutil.which("systemctl") is None or not Path("/run/systemd/system").is_dir():
         yield Finding("systemd does not run here: the units were not looked at")
@@ -174,8 +191,7 @@ def _extras(installed: Installation) -> Iterator[Finding]:
 
 def _files(installed: Installation) -> Iterator[Finding]:
     """Modes and owners. The service's user owns the state directory and everything in it."""
-    mode = installed.file.stat().st_mode
-    if installed.unit is not None and not mode & stat.S_IROTH:
+    if installed.unit is not None and installed.file is not None and not installed.file.stat().st_mode & stat.S_IROTH:
         yield Finding(f"{installed.file} cannot be read by the service's user", f"chmod 0644 {installed.file}")
     for name, path in installed.unit.load_credentials().items() if installed.unit else ():
         if path.is_file() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
@@ -205,8 +221,40 @@ def _keys(installed: Installation) -> Iterator[Finding]:
         remedy = "see shared.redis_url" if in_redis else "restore it: gateway restore FILE"
         yield Finding(f"{where}: {error}", remedy)
         return
-    remedy = "" if count else f"gateway keys create --config {installed.file} --name … --scope …"
+    named = f" --config {installed.file}" if installed.file is not None else ""
+    remedy = "" if count else f"gateway keys create{named} --name … --scope …"
     yield Finding(f"{count} keys in {where}", remedy)
+
+
+def _running(installed: Installation) -> Iterator[Finding]:
+    """Whether the gateway answers, and what its ops listener says must be mended."""
+    start = "systemctl start gateway.service" if installed.unit is not None else "start it: gateway serve"
+    status, answer = _asked(f"{installed.url}/v1/models")
+    if not status:
+        yield Finding(f"no gateway answers at {installed.url} ({answer})", f"{start}; or name its address with --url")
+        return
+    yield Finding(f"the gateway answers at {installed.url}")
+    ops = installed.config.ops
+    if not ops.port or not installed.url.startswith(own_url(installed.config.server)):
+        return
+    status, answer = _asked(f"http://{'127.0.0.1' if ops.host == '0.0.0.0' else ops.host}:{ops.port}/readyz")  # noqa: S104
+    if isinstance(answer, dict):
+        yield Finding(f"it says that it is {answer.get('status')}")
+        for note in answer.get("notes", ()):
+            yield Finding(f"note: {note}", "as the note says")
+
+
+def _asked(url: str) -> tuple[int, Any]:
+    """The status and the decoded JSON of an answer; 0 and the reason where there is none."""
+    try:
+        with urllib.request.urlopen(url, timeout=_CONNECT_S) as reply:  # noqa: S310 - http, our own address
+            return reply.status, json.loads(reply.read(_MOST_READ_BYTES))
+    except urllib.error.HTTPError as error:
+        with contextlib.suppress(ValueError):
+            return error.code, json.loads(error.read(_MOST_READ_BYTES))
+        return error.code, None
+    except (OSError, ValueError) as error:
+        return 0, getattr(error, "reason", error)
 
 
 def _redis(installed: Installation) -> Iterator[Finding]:
@@ -256,5 +304,5 @@ def _port(url: urllib.parse.SplitResult) -> int:
 
 
 _CHECKS: tuple[Callable[[Installation], Iterator[Finding]], ...] = (
-    _units, _python, _extras, _files, _redis, _keys, _upstreams,
+    _running, _units, _python, _extras, _files, _redis, _keys, _upstreams,
 )  # fmt: skip

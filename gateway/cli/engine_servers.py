@@ -2,7 +2,7 @@
 
 import argparse
 
-from gateway.cli.argument_types import Parsers, count, port
+from gateway.cli.options import Parsers, count, port
 from gateway.config.environment import Environment
 from gateway.embedded import llm_server
 from gateway.ocr.server import app as ocr_server

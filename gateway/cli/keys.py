@@ -1,16 +1,22 @@
 """`gateway keys`: makes, lists, revokes, rotates and imports API keys, in the file of their digests or in Redis.
 
 A new key is printed once, alone on standard output; what goes with it is on standard error. Needs no running server.
+
+`gateway usage`: what keys, models and tools have used, from the state directory, or from Redis for all machines that
+share it. Needs no running server.
 """
 
 import argparse
+import asyncio
+import sqlite3
 import sys
 import time
 from pathlib import Path
 
-from gateway.access.api_keys import KeyFile, KeyRecord, KeyRegistry, KeyRequest, record_to_json
+from gateway.access.keys import KeyFile, KeyRecord, KeyRegistry, KeyRequest, record_to_json
 from gateway.access.redis_keys import RedisKeys
-from gateway.cli.argument_types import (
+from gateway.access.usage import GROUPS, SharedUsage, UsageReader, is_day, read_usage, totals
+from gateway.cli.options import (
     Parsers,
     add_json_option,
     add_state_options,
@@ -21,9 +27,12 @@ from gateway.cli.argument_types import (
 )
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
-from gateway.config.server_settings import Access
-from gateway.config.settings import Config
-from gateway.domain import KEY_LIMITS, SCOPES, is_scope
+from gateway.config.settings import Access, Config
+from gateway.domain import KEY_LIMITS, SCOPES, Json, is_scope
+from gateway.errors import GatewayError, InvalidRequest, StateUnavailable
+from gateway.shared_state.port import StateDown
+from gateway.shared_state.redis_state import RedisConnection
+from gateway.shared_state.sqlite_state import STATE_FILE
 
 _SCOPES_HELP = f"{', '.join(SCOPES)}, or mcp:LABEL for an MCP server; repeat for several"
 
@@ -36,6 +45,7 @@ def _scope(text: str) -> str:
 
 def add_commands(parsers: Parsers) -> None:
     """Add `keys create`, `list`, `revoke` and `rotate`."""
+    _add_usage(parsers)
     keys = parsers.add_parser("keys", help="manage API keys")
     actions = keys.add_subparsers(required=True, metavar="ACTION")
     create = actions.add_parser("create", help="make a key; it is printed once, alone on standard output")
@@ -77,7 +87,7 @@ def _registry(arguments: argparse.Namespace, environment: Environment) -> KeyReg
         return KeyFile(arguments.keys_file)
     if arguments.config is None:
         return KeyFile(state_dir / Access().keys_file)
-    return registry_of(load_config(arguments.config, arguments.state_dir, environment))
+    return registry_of(load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False))
 
 
 def registry_of(config: Config) -> KeyRegistry:
@@ -113,14 +123,31 @@ def _keys_list(arguments: argparse.Namespace, environment: Environment) -> int:
     if arguments.json:
         print_json_lines(map(_public, records))
         return 0
+    last_used = _last_used(arguments, environment)
+    rows = [["id", "name", "scopes", "created", "last used", "expires", "limits"]]
     for record in records:
-        expires = "never" if record.expires is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(record.expires))
-        limits = f"{record.per_minute or '-'}/min {record.concurrent or '-'} at once"
-        for name in KEY_LIMITS[2:]:
-            if (limit := getattr(record, name)) is not None:
-                limits += f" {limit:g} {name.replace('_', ' ')}"
-        sys.stdout.write(f"{record.id}  {record.name:20}  {','.join(record.scopes)}  expires {expires}  {limits}\n")
+        limits = [
+            f"{getattr(record, name):g} {name.replace('_', ' ')}"
+            for name in KEY_LIMITS
+            if getattr(record, name) is not None
+        ]
+        dates = (_day(record.created), last_used.get(record.id, "-"), _day(record.expires) or "never")
+        rows.append([record.id, record.name, ",".join(record.scopes), *dates, ", ".join(limits) or "-"])
+    sys.stdout.write(_aligned(rows, len(rows[0])) if records else "there are no keys; make one: gateway keys create\n")
     return 0
+
+
+def _day(at_s: int | None) -> str:
+    return "" if at_s is None else time.strftime("%Y-%m-%d", time.localtime(at_s))
+
+
+def _last_used(arguments: argparse.Namespace, environment: Environment) -> dict[str, str]:
+    """The last day on which this machine counted something for each key, as far as its file can be read."""
+    path = (arguments.state_dir or environment.state_dir) / STATE_FILE
+    try:
+        return {row["key"]: row["day"] for row in read_usage(path, "", ("day", "key"))}  # in the order of days
+    except sqlite3.Error:
+        return {}
 
 
 def _keys_revoke(arguments: argparse.Namespace, environment: Environment) -> int:
@@ -147,3 +174,97 @@ def _keys_import(arguments: argparse.Namespace, environment: Environment) -> int
     else:
         sys.stderr.write(f"{len(added)} of {len(records)} keys were added; the others were there\n")
     return 0
+
+
+_COLUMNS = ("requests", "input_tokens", "cached_tokens", "output_tokens", "tool_calls", "spend")
+
+
+def _add_usage(parsers: Parsers) -> None:
+    """Add `usage`."""
+    usage = parsers.add_parser("usage", help="show what keys, models and tools have used, by day")
+    usage.add_argument("--since", type=first_day, default="30d", metavar="DAY", help="YYYY-MM-DD, or 30d; default: 30d")
+    usage.add_argument(
+        "--by", type=groups, default="key", metavar="GROUPS", help=f"of {','.join(GROUPS)}; default: key"
+    )
+    usage.add_argument("--machine", action="store_true", help="this machine alone, where several share a Redis")
+    add_json_option(usage)
+    usage.set_defaults(command=_usage)
+    add_state_options(usage)
+
+
+def first_day(text: str) -> str:
+    """`2026-11-01`, or `30d` before today (UTC), as YYYY-MM-DD. Raises ArgumentTypeError."""
+    if text.endswith("d") and text[:-1].isdigit() and int(text[:-1]) < 10_000:
+        return time.strftime("%Y-%m-%d", time.gmtime(time.time() - int(text[:-1]) * 86_400))
+    if not is_day(text):
+        raise argparse.ArgumentTypeError("must be a day, such as 2026-11-01, or a number of days, such as 30d")
+    return text
+
+
+def groups(text: str) -> list[str]:
+    """`day,key` as a list. Raises ArgumentTypeError."""
+    names = text.split(",")
+    if any(name not in GROUPS for name in names):
+        raise argparse.ArgumentTypeError(f"must be one or more of {','.join(GROUPS)}")
+    return names
+
+
+def _usage(arguments: argparse.Namespace, environment: Environment) -> int:
+    config = load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False)
+    rows = asyncio.run(_read(config, arguments))
+    try:
+        names = {record.id: record.name for record in registry_of(config).read()}
+    except (GatewayError, OSError):
+        names = {}
+    for row in rows:
+        if row.get("key") in names:
+            row["name"] = names[row["key"]]
+    if arguments.json:
+        print_json_lines(rows)
+    else:
+        sys.stdout.write(_table(rows, arguments.by, config.prices[0].currency if config.prices else ""))
+    return 0
+
+
+async def _read(config: Config, arguments: argparse.Namespace) -> list[Json]:
+    """See `UsageReader.read`. Raises StateUnavailable, InvalidRequest."""
+    path, redis = config.state_dir / STATE_FILE, None
+    if config.shared.redis_url is not None and not arguments.machine:
+        redis = RedisConnection(config.shared.redis_url.reveal())
+    reader = UsageReader(path, SharedUsage(redis, config.usage.keep_days) if redis is not None else None)
+    try:
+        return (await reader.read(arguments.since, arguments.by))[0]
+    except StateDown:
+        raise StateUnavailable("Redis cannot be used; --machine shows what this machine has counted") from None
+    except sqlite3.Error as error:
+        raise InvalidRequest(f"{path} cannot be read ({type(error).__name__})") from None
+    finally:
+        if redis is not None:
+            await redis.close()
+
+
+def _table(rows: list[Json], by: list[str], currency: str) -> str:
+    """The rows as text, with a last one of their sums."""
+    if not rows:
+        return "nothing was used\n"
+    shown = [name for name in GROUPS if name in by]
+    if "key" in shown:
+        shown.insert(shown.index("key") + 1, "name")
+    lines = [[*shown, *(name.replace("_", " ") for name in _COLUMNS[:-1]), f"spend {currency}".strip()]]
+    for row in [*rows, {shown[0]: "all", **totals([{name: row[name] for name in _COLUMNS} for row in rows])}]:
+        figures = [f"{row[name]:,}" for name in _COLUMNS[:-1]]
+        lines.append([*(str(row.get(name) or "-") for name in shown), *figures, f"{row['spend']:,.4f}"])
+    return _aligned(lines, len(shown))
+
+
+def _aligned(lines: list[list[str]], words: int) -> str:
+    """The lines as a table whose first `words` columns are texts and the others figures."""
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return "".join(
+        "  ".join(
+            cell.ljust(width) if column < words else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        + "\n"
+        for line in lines
+    )

@@ -6,16 +6,124 @@ engine is not installed, and 78, the configuration is wrong.
 """
 
 import argparse
+import difflib
 import importlib
 import os
 import sys
+from collections.abc import Mapping
 
-from gateway.cli.argument_types import EX_CONFIG, Command
-from gateway.cli.commands import parser
-from gateway.cli.terminal import BAD, Paint
-from gateway.config.config_error import ConfigError
+from gateway import __version__
+from gateway.cli.options import BAD, EX_CONFIG, Command, Paint
 from gateway.config.environment import Environment, read_environment
+from gateway.config.loader import ConfigError
 from gateway.errors import EngineMissing, GatewayError
+
+EXIT_CODES = {
+    0: "done",
+    1: "failed",
+    2: "wrong usage",
+    3: "some of several files failed",
+    69: "an engine is not installed",
+    78: "the configuration is wrong",
+    130: "interrupted",
+}
+"""What each exit code of a command means; 69 and 78 are those of sysexits.h."""
+
+_MODULES = {
+    "chat": "gateway.cli.call",
+    "search": "gateway.cli.tools",
+    "extract": "gateway.cli.extract",
+    "crawl": "gateway.cli.extract",
+    "ocr": "gateway.cli.tools",
+    "sanitize": "gateway.cli.tools",
+    "call": "gateway.cli.tools",
+    "index": "gateway.cli.tools",
+    "client-config": "gateway.cli.client_config",
+    "keys": "gateway.cli.keys",
+    "usage": "gateway.cli.keys",
+    "serve": "gateway.cli.serve",
+    "check-config": "gateway.cli.check",
+    "print-config": "gateway.cli.check",
+    "doctor": "gateway.cli.doctor",
+    "reload": "gateway.cli.service",
+    "upgrade": "gateway.cli.service",
+    "backup": "gateway.cli.backup",
+    "restore": "gateway.cli.backup",
+    "llm-server": "gateway.cli.engine_servers",
+    "ocr-server": "gateway.cli.engine_servers",
+    "completion": "gateway.cli.completion",
+    "manual": "gateway.cli.completion",
+    "worker": "gateway.cli.service",
+}
+"""Command -> the module that has it, whose function `add_commands` adds its parsers. In the order of the help: first
+what people use most."""
+
+
+_EXAMPLES = {
+    "serve": "gateway serve --config gateway.toml --state-dir var",
+    "llm-server": "gateway llm-server --port 9001",
+    "ocr-server": "gateway ocr-server --port 9002",
+    "check-config": "gateway check-config /etc/gateway/gateway.toml",
+    "print-config": "gateway print-config gateway.toml",
+    "doctor": "gateway doctor",
+    "reload": "gateway reload",
+    "upgrade": "gateway upgrade",
+    "backup": "gateway backup /var/backups/gateway.tar",
+    "restore": "gateway restore /var/backups/gateway.tar",
+    "keys": "gateway keys list",
+    "keys create": "gateway keys create --name crawler --scope web-search --expires 90d",
+    "keys list": "gateway keys list --json",
+    "keys revoke": "gateway keys revoke xqrd3myy",
+    "keys rotate": "gateway keys rotate xqrd3myy",
+    "keys import": "gateway keys import old/keys.json",
+    "usage": "gateway usage --since 7d --by day,model",
+    "client-config": "gateway client-config codex",
+    "chat": 'git diff | gateway chat "Write a commit message for this:" -',
+    "search": "gateway search --max-results 3 how long until a revoked key is refused",
+    "call": 'gateway call extract urls=https://example.com/ query="who owns it"',
+    "extract": "gateway extract https://example.com/ --out pages",
+    "crawl": "gateway crawl https://docs.example.com/ --out site --limit 200 --delay 1",
+    "index": "gateway index add https://docs.example.com/",
+    "index add": "gateway index add handbook/",
+    "index remove": "gateway index remove https://docs.example.com/old/",
+    "index stats": "gateway index stats",
+    "index copy": "gateway index copy --to postgres --config gateway.toml",
+    "sanitize": "git diff | gateway sanitize --check",
+    "ocr": "gateway ocr scans/ --out texts --format md",
+    "completion": 'eval "$(gateway completion bash)"',
+    "manual": "gateway manual | man -l -",
+}
+"""What the help of each command ends with."""
+
+
+def parser(word: str) -> argparse.ArgumentParser:
+    """The parser of the command `word`, or of all commands if there is no such command."""
+    root = argparse.ArgumentParser(
+        prog="gateway",
+        description="One authenticated HTTP gateway for models and agents.",
+        epilog="`gateway COMMAND --help` says more, with examples. Exit codes: "
+        + ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
+        + ".",
+    )
+    root.add_argument("--version", action="version", version=f"gateway {__version__}")
+    parsers = root.add_subparsers(required=True, metavar="COMMAND")
+    names = [_MODULES[word]] if word in _MODULES else dict.fromkeys(_MODULES.values())
+    for name in names:
+        importlib.import_module(name).add_commands(parsers)
+    places = {name: place for place, name in enumerate(_MODULES)}
+    parsers._choices_actions.sort(key=lambda each: places[each.dest])
+    _give_examples(parsers.choices, "")
+    return root
+
+
+def _give_examples(commands: Mapping[str, argparse.ArgumentParser], before: str) -> None:
+    for name, each in commands.items():
+        if example := _EXAMPLES.get(before + name):
+            each.epilog = f"example: {example}"
+        for action in each._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                _give_examples(action.choices, f"{name} ")
+
 
 EX_FAILED, EX_UNAVAILABLE, EX_PIPE = 1, 69, 141
 
@@ -30,8 +138,10 @@ def main(argv: list[str] | None = None) -> int:
     arguments = _parsed(words)
     command: Command = arguments.command
     environment = read_environment()
+    if getattr(arguments, "config", environment.config_file) is None:
+        arguments.config = environment.config_file
     if getattr(arguments, "as_service", False) and arguments.config is not None:
-        find = importlib.import_module("gateway.cli.service_environment").environment_for
+        find = importlib.import_module("gateway.cli.unit_files").environment_for
         environment = find(arguments.config, environment)
     try:
         return command(arguments, environment)
@@ -59,6 +169,9 @@ def _print_error(environment: Environment, message: str, code: int) -> int:
 def _parsed(words: list[str]) -> argparse.Namespace:
     """The arguments; `key=value` may stand after options too. Exits with 2 for wrong usage."""
     root = parser(words[0])
+    if words[0] not in _MODULES and not words[0].startswith("-"):
+        close = difflib.get_close_matches(words[0], [name for name in _MODULES if name != "worker"], 1)
+        root.error(f"there is no command '{words[0]}'{f'; did you mean {close[0]}?' if close else ''}")
     arguments, rest = root.parse_known_args(words)
     pairs = getattr(arguments, "pairs", None)
     if rest and (pairs is None or any(word.startswith("-") or "=" not in word for word in rest)):

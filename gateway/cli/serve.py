@@ -10,10 +10,9 @@ import importlib
 import os
 from functools import partial
 
-from gateway.cli.argument_types import Parsers, add_state_options
+from gateway.cli.options import Parsers, add_state_options
 from gateway.config.environment import Environment, worker_environment
-from gateway.runtime.fork_server import ForkServer
-from gateway.runtime.worker_start import metrics_folder
+from gateway.runtime.fork_server import ForkServer, metrics_folder
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -30,13 +29,13 @@ def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
     for descriptor in (*environment.listen_fds, *environment.handover):
         os.set_inheritable(descriptor, False)  # systemd and a predecessor pass them so that every child would have them
     if environment.handover:
-        importlib.import_module("gateway.runtime.handover").leave_parent()
+        importlib.import_module("gateway.runtime.control").leave_parent()
     prepare = importlib.import_module("gateway.runtime.prepare")
     read = partial(prepare.prepare, arguments.config, arguments.state_dir, environment)
     supervisor = importlib.import_module("gateway.runtime.supervisor")
     fork_server = None
     if arguments.supervised:
-        importlib.import_module("gateway.runtime.worker_pool")
+        importlib.import_module("gateway.runtime.workers")
         folder = metrics_folder(environment, arguments.state_dir or environment.state_dir)
         fork_server = ForkServer.forked(worker_environment(environment, folder))
     if arguments.supervised:
@@ -46,9 +45,11 @@ def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
         reload, config = read, read(is_first=True)
     has_workers = arguments.supervised or config.server.workers > 1
     if has_workers:
-        pool = importlib.import_module("gateway.runtime.worker_pool").WorkerPool
+        pool = importlib.import_module("gateway.runtime.workers").WorkerPool
         make_service = partial(pool, fork_server=fork_server)
     else:
-        make_service = importlib.import_module("gateway.runtime.generation").SingleProcess
-    code: int = supervisor.serve(config, environment, supervisor.Source(reload, make_service, has_workers))
+        make_service = importlib.import_module("gateway.runtime.worker").SingleProcess
+    code: int = supervisor.serve(
+        config, environment, supervisor.Source(reload, make_service, has_workers, arguments.config)
+    )
     return code

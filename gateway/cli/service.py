@@ -1,24 +1,28 @@
-"""`gateway reload` and `gateway upgrade`: ask the running service, and exit with what came of it."""
+"""`gateway reload` and `gateway upgrade`: ask the running service, and exit with what came of it.
+
+`gateway worker`: only a supervisor starts it, as its fork server, and asks it for workers over standard input.
+"""
 
 import argparse
 import sys
 from pathlib import Path
 
-from gateway.cli.argument_types import Parsers
+from gateway.cli.options import Parsers
 from gateway.config.environment import Environment
 from gateway.runtime.control import NAME, ask
+from gateway.runtime.fork_server import run_spawned
 
 _RUNTIME_DIR = Path("/run/gateway")
 """`RuntimeDirectory=gateway` of the unit."""
 
 _RELOAD_S = 85.0
 _UPGRADE_S = 75.0
-"""Time limit for the supervisor's answer. Chosen: the supervisor waits 60 s for new workers or a new program, and
-systemd stops a reload after 90 s. In between, this command can still print why the reload failed."""
+"""Time limit for the supervisor's answer. In between, this command can still print why the reload failed."""
 
 
 def add_commands(parsers: Parsers) -> None:
     """Add `reload` and `upgrade`."""
+    _add_worker(parsers)
     for command, text, timeout_s in (
         ("reload", "have the running service read its configuration again; fails if it refuses", _RELOAD_S),
         ("upgrade", "have the running service replaced by the program as it is installed now", _UPGRADE_S),
@@ -32,3 +36,12 @@ def _ask(arguments: argparse.Namespace, environment: Environment) -> int:
     folder = arguments.runtime_dir or environment.runtime_dir or _RUNTIME_DIR
     sys.stdout.write(ask(folder / NAME, arguments.name, arguments.timeout_s) + "\n")
     return 0
+
+
+def _add_worker(parsers: Parsers) -> None:
+    """Add `worker`; without a help text it is not listed."""
+    parsers.add_parser("worker").set_defaults(command=_worker)
+
+
+def _worker(arguments: argparse.Namespace, environment: Environment) -> int:
+    return run_spawned()

@@ -4,17 +4,22 @@ Checks that files named by the configuration can be used, and opens nothing else
 """
 
 import ipaddress
+import re
 import ssl
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import re2
 
-from gateway.config.sanitize_settings import ENTITIES
-from gateway.config.settings import Config
+from gateway.config.settings import ENTITIES, Config
 from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OWN_TOOLS_LABEL, TEXT_MODEL, WEB_TOOLS
 
 _EMBEDDED_KINDS = {TEXT_MODEL: "text", OCR_MODEL: "ocr", EMBEDDING_MODEL: "embedding"}
+
+_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?(?::\d{1,5})?")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,80}")
+"""A token, as RFC 9110 has names of fields."""
+_OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"})
 
 
 def contradictions(config: Config) -> Iterator[tuple[str, str]]:
@@ -55,6 +60,12 @@ def _address_contradictions(config: Config) -> Iterator[tuple[str, str]]:
     for index, entry in enumerate(config.server.trusted_proxies):
         if not _is_network(entry):
             yield f"server.trusted_proxies[{index}]", "must be an address, or a network like 10.0.0.0/8"
+    for index, named in enumerate(config.web.hosts):
+        if not _HOST.fullmatch(named.host):
+            yield f"web.hosts[{index}].host", "must be a host name, or host:port, in lower case"
+        for name in named.headers:
+            if not _HEADER.fullmatch(name) or name.lower() in _OWN_HEADERS:
+                yield f"web.hosts[{index}].headers.{name}", "must be the name of a header that the fetcher does not set"
     for index, entry in enumerate(config.web.allow_private):
         if not _is_private_entry(entry):
             yield f"web.allow_private[{index}]", "must be an exact host:port, or a network like 10.0.0.0/8"

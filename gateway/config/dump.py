@@ -1,4 +1,4 @@
-"""Writes the effective configuration as TOML text, for `gateway print-config`. Knows no file and no environment.
+"""Writes the effective configuration as TOML text, for `gateway print-config`.
 
 Source of the syntax: TOML 1.0.0.
 """
@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from gateway.config.server_settings import Secret
-from gateway.config.settings import Config
+from gateway.config.settings import Config, Secret
 
 
 def config_text(config: Config) -> str:

@@ -22,6 +22,12 @@ class Environment:
         return Path(self.variables.get("STATE_DIRECTORY", "").split(":")[0] or "var")
 
     @property
+    def config_file(self) -> Path | None:
+        """`$GATEWAY_CONFIG`, the configuration file of every command that is given none; None without one."""
+        name = self.variables.get("GATEWAY_CONFIG", "")
+        return Path(name) if name else None
+
+    @property
     def notify_socket(self) -> str:
         """Path of the socket for sd_notify messages; a leading `@` means an abstract one. Empty without systemd."""
         return self.variables.get("NOTIFY_SOCKET", "")

@@ -3,23 +3,94 @@
 The file is checked against schemas/config.json first, then against the rules over several keys (`contradictions`).
 Secrets are never in the file: `{ credential = "NAME" }` is looked up in the environment. The variables GATEWAY_HOST,
 GATEWAY_PORT and GATEWAY_LOG_LEVEL override the file. Opens no port and no connection.
+
+The certificate of `server.tls` is read once with the configuration. What was read goes with the configuration to every
+worker, also to one that replaces a dead one later: files that break meanwhile keep nobody from serving, and all workers
+serve the same certificate.
 """
 
+import os
+import ssl
 import tomllib
-from collections.abc import Mapping
-from dataclasses import is_dataclass, replace
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from gateway import schemas
-from gateway.config.certificate import read_certificate
-from gateway.config.config_error import ConfigError
 from gateway.config.contradictions import contradictions
 from gateway.config.environment import Environment, credential_variable
-from gateway.config.server_settings import Secret, Tls
-from gateway.config.settings import Config
-from gateway.schemas.messages import Problem
+from gateway.config.settings import Config, Secret, Tls
+from gateway.schemas.violations import Problem
+
+
+class ConfigError(Exception):
+    """The text is `SOURCE: key.path: what is wrong; what is allowed`, and never holds a secret.
+
+    `source` is the file, or the variable that is wrong; `path` is the key, empty for a fault of the whole file.
+    """
+
+    def __init__(self, source: str, path: str, message: str) -> None:
+        super().__init__(f"{source}: {path}: {message}" if path else f"{source}: {message}")
+        self.path = path
+        self._parts = source, path, message
+
+    def __reduce__(self) -> tuple[type["ConfigError"], tuple[str, str, str]]:
+        """As pickle wants it: how the error is made again in another process."""
+        return type(self), self._parts
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTls(Tls):
+    """The files, and what they held: PEM, the key without a password."""
+
+    cert_pem: bytes = field(repr=False)
+    key_pem: bytes = field(repr=False)
+
+    def context(self) -> ssl.SSLContext:
+        """For a server. Raises ssl.SSLError when the two cannot be used together."""
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        with ExitStack() as files:
+            # the library takes files alone, and a private key must not lie in another one on disk
+            cert, key = (files.enter_context(_file_of(pem)) for pem in (self.cert_pem, self.key_pem))
+            context.load_cert_chain(cert, key, password="")
+        return context
+
+
+def read_certificate(tls: Tls) -> LoadedTls:
+    """What the files hold now. Raises OSError with a reason for the operator; nothing else."""
+    try:
+        loaded = LoadedTls(tls.cert, tls.key, Path(tls.cert).read_bytes(), Path(tls.key).read_bytes())
+        loaded.context()
+    except ssl.SSLError:
+        raise OSError(
+            f"{tls.cert} and {tls.key} cannot be used: they must be PEM, and the key must be that of the certificate, "
+            "without a password"
+        ) from None
+    except OSError as error:
+        raise OSError(f"{error.filename or tls.cert} cannot be used: {error.strerror}") from None
+    return loaded
+
+
+def loaded(tls: Tls | None) -> LoadedTls | None:
+    """What was read with the configuration; for one that was not read from a file, what the files hold now. Raises
+    OSError."""
+    return tls if tls is None or isinstance(tls, LoadedTls) else read_certificate(tls)
+
+
+@contextmanager
+def _file_of(content: bytes) -> Iterator[str]:
+    """A path below which this process alone finds the content, in memory."""
+    descriptor = os.memfd_create("pem", os.MFD_CLOEXEC)
+    try:
+        with os.fdopen(os.dup(descriptor), "wb") as file:
+            file.write(content)
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
+
 
 Section = TypeVar("Section")
 
@@ -32,10 +103,36 @@ _VARIABLES = {
 """The configuration keys that an environment variable overrides, and its name."""
 
 
-def load_config(path: Path | None, state_dir: Path | None, environment: Environment) -> Config:
+_MAX_PROBLEMS = 64
+
+
+def without_overrides(environment: Environment) -> Environment:
+    """The environment without the variables that override keys of the file."""
+    return Environment({name: each for name, each in environment.variables.items() if name not in _VARIABLES.values()})
+
+
+def file_problems(path: Path, environment: Environment) -> list[ConfigError]:
+    """Everything that is wrong with the file alone. Rules over several keys, and missing credentials, are told where
+    each key by itself is right."""
+    try:
+        document = _parse_file(path)
+        problems = schemas.Checker(schemas.load("config")).check(document, limit=_MAX_PROBLEMS)
+        if problems:
+            return [ConfigError(str(path), problem.path, _message(problem)) for problem in problems]
+        loader = _Loader(str(path), environment, [])
+        config = loader.section(Config, {**document, "state_dir": environment.state_dir}, "")
+        return [*loader.missing, *(ConfigError(str(path), where, text) for where, text in contradictions(config))]
+    except ConfigError as error:
+        return [error]
+
+
+def load_config(
+    path: Path | None, state_dir: Path | None, environment: Environment, *, needs_secrets: bool = True
+) -> Config:
     """The configuration in the file `path`, or the embedded profile when it is None.
 
-    `state_dir`: where relative paths begin; by default `environment.state_dir`. Raises ConfigError for the first fault.
+    `state_dir`: where relative paths begin; by default `environment.state_dir`. Without `needs_secrets`, credentials
+    that are missing are empty. Raises ConfigError for the first fault.
     """
     source = str(path) if path else "environment"
     document = _parse_file(path) if path else {}
@@ -44,7 +141,7 @@ def load_config(path: Path | None, state_dir: Path | None, environment: Environm
         variable = _VARIABLES.get(problem.path, "")
         fault_in = variable if environment.variables.get(variable) else source
         raise ConfigError(fault_in, problem.path, _message(problem))
-    loader = _Loader(source, environment)
+    loader = _Loader(source, environment, None if needs_secrets else [])
     config = loader.section(Config, {**document, "state_dir": state_dir or environment.state_dir}, "")
     if config.server.tls is not None:
         config = replace(config, server=replace(config.server, tls=_absolute(config.state_dir, config.server.tls)))
@@ -101,11 +198,18 @@ def _apply_overrides(document: dict[str, Any], environment: Environment) -> None
 
 
 class _Loader:
-    """Builds the dataclasses of `settings` from checked TOML tables, following their annotations."""
+    """Builds the dataclasses of `settings` from checked TOML tables, following their annotations. `missing` takes the
+    errors of credentials that are not there, which are empty then; None: they are raised."""
 
-    def __init__(self, source: str, environment: Environment) -> None:
+    def __init__(self, source: str, environment: Environment, missing: list[ConfigError] | None) -> None:
         self._source = source
         self._environment = environment
+        self._missing = missing
+
+    @property
+    def missing(self) -> list[ConfigError]:
+        """Errors of credentials that are not there."""
+        return self._missing or []
 
     def section(self, kind: type[Section], table: Mapping[str, Any], path: str) -> Section:
         """A `kind` with the values of `table` and defaults for the rest. Raises ConfigError below `path`."""
@@ -117,7 +221,8 @@ class _Loader:
 
     def _value(self, hint: Any, value: Any, path: str) -> Any:
         if get_origin(hint) is UnionType:
-            hint = next(option for option in get_args(hint) if option is not type(None))
+            options = [option for option in get_args(hint) if option is not type(None)]
+            hint = bool if bool in options and isinstance(value, bool) else next(o for o in options if o is not bool)
         if hint is Secret:
             return self._secret(str(value["credential"]), path)
         if is_dataclass(hint):
@@ -131,10 +236,14 @@ class _Loader:
 
     def _secret(self, name: str, path: str) -> Secret:
         value = self._environment.credential(name)
-        if value == "":
-            remedy = "write the secret into the file that LoadCredential= of the unit names"
-            raise ConfigError(self._source, path, f"credential '{name}' is empty; {remedy}")
+        if value:
+            return Secret(name, value)
+        state, remedy = "empty", "write the secret into the file that LoadCredential= of the unit names"
         if value is None:
+            state = "missing"
             remedy = f"set LoadCredential={name}:FILE in the unit, or the variable {credential_variable(name)}"
-            raise ConfigError(self._source, path, f"credential '{name}' is missing; {remedy}")
-        return Secret(name, value)
+        error = ConfigError(self._source, path, f"credential '{name}' is {state}; {remedy}")
+        if self._missing is None:
+            raise error
+        self._missing.append(error)
+        return Secret(name, "")

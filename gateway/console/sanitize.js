@@ -7,7 +7,7 @@ const MAX_CHARS = 60000;
 
 export function show(panel) {
   const text = h("textarea", { rows: 8, maxlength: MAX_CHARS, required: true, spellcheck: "false" });
-  const profile = select(["as configured", "balanced", "strict"], "as configured");
+  const profile = select(["as configured", "balanced", "strict", "reversible"], "as configured");
   const out = h("div", { "aria-live": "polite" });
   const form = h("form", {}, field("Text", text, "It is checked by this gateway and forgotten; the guardrail model is not asked."), field("Profile", profile), h("p", {}, h("button", { type: "submit" }, "Show")));
   fill(panel, h("h2", {}, "What would be masked"), form, out);

@@ -13,7 +13,7 @@ Theory of operation. One task, `_supervise`, owns the process; everything runs i
 | closed   | after `close`: no task, no process    | never                                                    |
 
 The child leads a process group, so that stopping it stops what it started. Of its standard error only lines that begin
-with "gateway:" reach the log, when it ends: engines print prompts. Knows nothing of models: command and port are given.
+with "gateway:" reach the log, when it ends: engines print prompts.
 """
 
 import asyncio
@@ -32,30 +32,23 @@ from gateway.child.restart_policy import RestartPolicy
 from gateway.errors import UpstreamUnavailable
 
 _STOP_S = 5.0
-"""How long a child may take to end after SIGKILL. Chosen: the kernel needs milliseconds, and more to give back the
-memory of a large model. At half or double, only a child that hangs in the kernel makes a difference to the gateway's
-end."""
+"""How long a child may take to end after SIGKILL."""
 
 _LAST_LINES_S = 0.5
-"""How long the rest of standard error is read after the child has ended. Chosen: it is in the pipe already; only a
-process that the child left behind may hold the pipe open. At half or double nothing is lost but that time."""
+"""How long the rest of standard error is read after the child has ended."""
 
 _FIRST_PAUSE_S = 0.2
-"""Pause after each of the first deaths. Chosen: its port must be free again. At half, a bind may still fail; at double,
-a killed child is back 0.2 s later."""
+"""Pause after each of the first deaths."""
 
 _MAX_LINES = 5
 _MAX_LINE_BYTES = 400
-"""Chosen: bound what a child can put into one log record to 2 KB; our own messages are one line of up to 200
-characters. At half, a long path may be cut; at double, the record is hard to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChildCommand:
     """`arguments` is the command line of a program that serves on 127.0.0.1:`port`.
 
-    `start_s` is how long it may take to be ready. Chosen: a model of some GB loads from a slow disk in less than 120 s.
-    At half, that is killed before it is ready, for ever; at double, callers learn of a hanging start later.
+    `start_s` is how long it may take to be ready.
     """
 
     name: str
@@ -69,8 +62,6 @@ class ProbeSettings:
     """How often /health is asked, in seconds: `start_interval_s` until it answers, then `interval_s`. A probe fails
     without a 200 within `timeout_s`; after `max_failures` in a row the child is killed.
 
-    Chosen together: a hanging child is killed after 12 to 42 s. At half the failures, a machine that swaps for ten
-    seconds loses a sound child and its model must load again; at double, callers wait over a minute for a dead one.
     A probe costs about a millisecond of the child: at a tenth of `start_interval_s`, it would load more slowly.
     """
 

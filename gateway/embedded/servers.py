@@ -1,7 +1,7 @@
 """The embedded servers that a configuration asks for, and their addresses.
 
 The language model is started with the gateway, the OCR engine at its first use. An engine that is not installed still
-has an upstream, whose `wake` raises an error that says what to install. Knows no service and no interface.
+has an upstream, whose `wake` raises an error that says what to install.
 """
 
 import asyncio
@@ -20,15 +20,12 @@ from gateway.errors import EngineMissing, InvalidRequest
 from gateway.resilience.fair_queue import FairQueue
 
 MAX_CALLS = 16 * llm_server.SLOTS
-"""Callers of the embedded model at once, answered or waiting, in each gateway process. Chosen: sixteen rounds of short
-answers are about what a caller waits for. At half, a burst of 64 callers is refused in part; at double, the last ones
-time out instead of being refused at once."""
+"""Callers of the embedded model at once, answered or waiting, in each gateway process."""
 
 _OCR_SLOTS = 1
 _OCR_WAITING = 8
 """Images that the OCR engine is given at once, and that wait for it in each gateway process. It reads one after the
-other and keeps eight waiting: were it given more, one key's images would fill that queue. At half as many waiting, a
-document of nine pages is refused; at double, the last image waits for minutes."""
+other and keeps eight waiting: were it given more, one key's images would fill that queue."""
 
 _REFUSING_PORT = 9
 """The discard service (RFC 863): nothing listens there on loopback, so that a connection is refused."""

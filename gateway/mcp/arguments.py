@@ -16,18 +16,16 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.schemas import Checker
-from gateway.schemas.messages import Problem
+from gateway.schemas.violations import Problem
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}(\.0+)?", re.ASCII)
 """A string that means an integer; 18 digits fit 64 bits, and `5.0` is how some models write 5."""
 _TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool}
 _TRUTH: Mapping[str, bool] = {"true": True, "false": False, "yes": True, "no": False}
 _MAX_CONVERTED = 256
-"""Arguments of one call that are converted. Chosen: tools have at most 15, and a call with more is refused for the
-unknown ones whatever the others are; half or double changes only what its error names beside them."""
+"""Arguments of one call that are converted."""
 _MAX_LIST_CHARS = 100_000
-"""A string that may hold a list. Chosen: the longest list that a tool takes (300 domains of 253 characters) fits; at
-half it would not, at double decoding a longer one, which is refused, may take twice as long (6 ms)."""
+"""A string that may hold a list."""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _TIMESTAMP = re.compile(r"(\d{4}-\d{2}-\d{2})[Tt ]\d{2}:\d{2}[\d:.]{0,20}([Zz]|[+-]\d{2}:?\d{2})?", re.ASCII)
 """A date with a time of the day (RFC 3339), of which the day counts."""

@@ -1,6 +1,6 @@
 """The web tools' `Dialect` (see `wire.dialect`): where bodies and answers hold text, and what errors look like.
 
-Works on the shapes of `messages`. Knows no method, no tool and no revision.
+Works on the shapes of `messages`.
 """
 
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ from gateway.domain import Event, Json
 from gateway.errors import GatewayError
 from gateway.mcp.messages import RequestId, RpcBatch, ToolCall, ToolOutcome, error_response, failed
 from gateway.texts import TextSlot, TextUnit
+from gateway.wire.dialect import merged_reports
 from gateway.wire.preencoded import PackedJson
-from gateway.wire.sanitizer_report import merged_reports
-from gateway.wire.text_slots import text_slot_steps
+from gateway.wire.text_walk import text_slot_steps
 
 _OWN_FIELDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "sanitization"})
 """Fields of an answer that the gateway writes itself: ids and names that a detector might take for something else. A

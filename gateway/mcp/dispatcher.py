@@ -3,6 +3,11 @@
 Runs the members of a batch at the same time, reports progress, ends cancelled calls. Knows HTTP only by the few
 headers that MCP defines (`RpcHeaders`) and by the status of faults. Outcomes stay data here: `messages.render` makes
 the text after they were sanitized.
+
+In an event stream each request runs in a task of its own; its progress and its answer are events. Only the latest
+progress is stored, so a slow client gets fewer steps, never a queue of them. Closing the stream cancels the requests
+that still run and waits until they have ended. Source: modelcontextprotocol.io, "Progress", all revisions, read
+2026-11-21.
 """
 
 import asyncio
@@ -11,12 +16,13 @@ from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 
 from gateway import logs, trace
-from gateway.domain import EventStream, Json, Progress, RequestStats, WebCall
+from gateway.domain import Event, EventStream, Json, Progress, RequestStats, WebCall
 from gateway.errors import GatewayError, InvalidRequest, RateLimited, UpstreamTimeout
-from gateway.mcp import envelope, versions
+from gateway.mcp import versions
 from gateway.mcp.messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
+    Envelope,
     Message,
     RequestId,
     RpcBatch,
@@ -25,22 +31,102 @@ from gateway.mcp.messages import (
     ToolOutcome,
     error_response,
     failed,
+    render,
     response,
     succeeded,
+    value_of,
 )
 from gateway.mcp.methods import McpMethods
-from gateway.mcp.progress import McpEventStream, ProgressReporter
 from gateway.mcp.running_calls import RunningCalls
 from gateway.mcp.tools import Searched, Tool, WebTools, tool_table
 from gateway.mcp.versions import RpcHeaders
 from gateway.wire.json_body import JsonBody
 
+
+class ProgressReporter:
+    """The progress of one call. The numbers its client sees only rise, as MCP demands.
+
+    `token` is the client's progress token; `wake` is set at every step; `with_text` adds a `message` to each report.
+    """
+
+    def __init__(self, token: str | int, wake: asyncio.Event, with_text: bool) -> None:
+        self._token = token
+        self._wake = wake
+        self._with_text = with_text
+        self._latest: tuple[int, int | None] | None = None
+        self._last_sent = -1
+
+    def changed(self, progress: Progress) -> None:
+        """Store the latest state; for `Progress.on_change`."""
+        self._latest = (progress.done, progress.total)
+        self._wake.set()
+
+    def event(self) -> Event | None:
+        """A `notifications/progress` with `{progressToken, progress, total?, message?}`; None without a new step.
+
+        The message holds numbers only: a page's title would be text from the web, which nobody has sanitized.
+        """
+        if self._latest is None or self._latest[0] <= self._last_sent:
+            return None
+        done, total = self._latest
+        self._last_sent = done
+        params: Json = {"progressToken": self._token, "progress": done}
+        if total is not None:
+            params["total"] = max(total, done)
+        if self._with_text:
+            params["message"] = f"{done} pages" if total is None else f"{done} of {params['total']} pages"
+        return Event.from_data({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}, name="message")
+
+
+Answer = Callable[[Message, ProgressReporter | None], Awaitable[Json]]
+"""Answers one message of a body, and reports progress where there is a reporter."""
+
+
+class McpEventStream:
+    """The event stream for one body. `with_text` as in ProgressReporter."""
+
+    def __init__(self, messages: list[Message], answer: Answer, with_text: bool) -> None:
+        self._envelope = messages
+        self._answer = answer
+        self._with_text = with_text
+
+    async def events(self) -> EventStream:
+        """Batches of `message` events; ends after the last answer. Raises an answer's errors."""
+        wake = asyncio.Event()
+        reporters: list[ProgressReporter] = []
+        running: list[asyncio.Task[Json]] = []
+        for message in self._envelope:
+            reporter = self._reporter(message, wake)
+            reporters += [reporter] if reporter is not None else []
+            task = asyncio.ensure_future(self._answer(message, reporter))
+            task.add_done_callback(lambda _: wake.set())
+            running.append(task)
+        pending = running.copy()
+        try:
+            while pending:
+                await wake.wait()
+                wake.clear()
+                batch = [event for reporter in reporters if (event := reporter.event()) is not None]
+                done = [task for task in pending if task.done()]
+                pending = [task for task in pending if task not in done]
+                batch += [Event.from_data(task.result(), name="message", finish=render) for task in done]
+                yield batch
+        finally:
+            for task in pending:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    def _reporter(self, message: Message, wake: asyncio.Event) -> ProgressReporter | None:
+        if message.call is None or message.call.progress_token is None:
+            return None
+        return ProgressReporter(message.call.progress_token, wake, self._with_text)
+
+
 REQUEST_CANCELLED = -32800
 """Error code of a call that its client cancelled: the Language Server Protocol's; MCP defines none."""
 
 _MAX_CONCURRENT_MEMBERS = 8
-"""Members of one batch that run at the same time. Chosen: half would make a batch of searches twice as slow; double
-would let one request take more of the providers' and the pages' connections from other callers."""
+"""Members of one batch that run at the same time."""
 
 
 @dataclass(slots=True)
@@ -70,13 +156,13 @@ class Dispatcher:
         """`cancel` ends a client's call wherever it runs; without it, in this process."""
         self._tools = tool_table(service, searched)
         self._methods = McpMethods(self._tools)
-        self._envelope = envelope.Envelope()
+        self._envelope = Envelope()
         self._running = running
         self._cancel = cancel or running.cancel
 
     def check(self, body: JsonBody, headers: RpcHeaders) -> RpcBatch:
         """A body's messages, each with its result, its call or its fault. Raises RpcFault when all of it is refused."""
-        messages, is_batch = self._envelope.messages(envelope.value_of(body))
+        messages, is_batch = self._envelope.messages(value_of(body))
         revision = versions.choose(headers, messages, is_batch)
         if not messages and not is_batch and revision in versions.MODERN:
             raise RpcFault(INVALID_REQUEST, f"revision {revision} takes no responses from clients; send a request")

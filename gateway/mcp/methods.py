@@ -1,8 +1,8 @@
 """The methods of MCP for a server that has only tools: one table for the handshake revisions, one for the modern ones.
 
 `prepare` answers `initialize`, `ping`, `tools/list` and `server/discover` itself and turns `tools/call` into a
-ToolCall, which the dispatcher runs. Knows no HTTP but the status of a fault. Stateless: no session is ever issued.
-Source: modelcontextprotocol.io, revisions 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28, read 2026-11-21.
+ToolCall, which the dispatcher runs. Stateless: no session is ever issued. Source: modelcontextprotocol.io, revisions
+2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28, read 2026-11-21.
 """
 
 import importlib
@@ -28,15 +28,13 @@ INSTRUCTIONS = (
 )
 _CAPABILITIES: Json = {"tools": {}}
 _CACHE = {"ttlMs": 300_000, "cacheScope": "public"}
-"""How long clients of 2026-07-28 may cache lists. Chosen: lists change with a new version of the gateway only. Half
-would double the requests of clients that ask again; double would show an upgrade's tools ten minutes late."""
+"""How long clients of 2026-07-28 may cache lists."""
 _MODERN_RESULT: Json = {
     "resultType": "complete",
     "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "gateway", "version": gateway.__version__}},
 }
 _SHOWN_CHARS = 64
-"""Longest name of an unknown tool that an error repeats: clients allow no longer names. At half `mcp__` names of some
-clients are not shown."""
+"""Longest name of an unknown tool that an error repeats: clients allow no longer names."""
 _MODERN_ONLY = frozenset(versions.MODERN)
 
 Method = Callable[[Message, str], None]

@@ -1,7 +1,7 @@
 """The table of web tools: name, schema, how arguments become a request, which service method runs it.
 
 Descriptions and schemas are in schemas/tools/*.json: a file is the input schema, its title and description are the
-tool's, and `$defs.output` is the output schema. Knows no JSON-RPC and no revision of MCP.
+tool's, and `$defs.output` is the output schema.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -74,9 +74,8 @@ AsRequest = Callable[[Json], Any]
 
 _MAX_REMEMBERED = 256
 _MAX_REMEMBERED_BYTES = 2048
-"""Bounds of each tool's remembered calls: half a megabyte of keys at most. Chosen: a repeated call costs a third less
-(see `Tool`); half would forget the calls of a busy agent fleet between two rounds, double would hold more memory for
-calls that seldom come again. Longer arguments (twenty addresses) are seldom sent twice."""
+"""Bounds of each tool's remembered calls: half a megabyte of keys at most. Longer arguments (twenty addresses) are
+seldom sent twice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Finds the revision of MCP that a request uses, and checks the HTTP headers that come with it.
 
 Four revisions begin with `initialize`; 2026-07-28 repeats version and method in every request, in headers and in
-`params._meta`, and the two must agree. No session is stored, so the header alone decides; a request without one is
-read as 2025-03-26, as that revision says. Knows no method's meaning.
-Source: modelcontextprotocol.io, "Transports" and "Versioning" of all five revisions, read 2026-11-21.
+`params._meta`, and the two must agree. No session is stored, so the header alone decides; a request without one is read
+as 2025-03-26, as that revision says. Source: modelcontextprotocol.io, "Transports" and "Versioning" of all five
+revisions, read 2026-11-21.
 """
 
 import base64

@@ -10,15 +10,18 @@ from html import unescape
 from typing import Any
 
 from gateway.domain import Json, SearchRequest
-from gateway.providers.search_adapter import (
+from gateway.providers.search import (
     PROBE_TIMEOUT_S,
+    ProviderRequest,
     PublicSite,
     SearchAdapter,
+    alpha2,
     image,
     phrase_or_words,
+    will_filter,
+    with_images,
     with_sites,
 )
-from gateway.providers.search_http import ProviderRequest, will_filter, with_images
 from gateway.wire.untrusted_json import list_in, table_in, tables_in
 
 BASE_URL = "https://api.search.brave.com"
@@ -36,15 +39,11 @@ _WIDE_COUNT = "20"
 _MAX_SNIPPETS = 4
 """Snippets joined into `content`. Chosen: at double a search costs twice the tokens, at half it says less."""
 _RANGES = {"day": "pd", "week": "pw", "month": "pm", "year": "py"}
-_COUNTRIES = {
-    "argentina": "AR", "australia": "AU", "austria": "AT", "belgium": "BE", "brazil": "BR", "canada": "CA",
-    "chile": "CL", "china": "CN", "denmark": "DK", "finland": "FI", "france": "FR", "germany": "DE", "greece": "GR",
-    "hong kong": "HK", "india": "IN", "indonesia": "ID", "italy": "IT", "japan": "JP", "malaysia": "MY",
-    "mexico": "MX", "netherlands": "NL", "new zealand": "NZ", "norway": "NO", "philippines": "PH", "poland": "PL",
-    "portugal": "PT", "russia": "RU", "saudi arabia": "SA", "south africa": "ZA", "south korea": "KR", "spain": "ES",
-    "sweden": "SE", "switzerland": "CH", "taiwan": "TW", "turkey": "TR", "united kingdom": "GB",
-    "united states": "US",
-}  # fmt: skip
+_COUNTRIES = frozenset((
+    "ar", "au", "at", "be", "br", "ca", "cl", "cn", "dk", "fi", "fr", "de", "gr", "hk", "in", "id", "it", "jp", "my",
+    "mx", "nl", "nz", "no", "ph", "pl", "pt", "ru", "sa", "za", "kr", "es", "se", "ch", "tw", "tr", "gb", "us",
+))  # fmt: skip
+"""The countries that Brave searches by."""
 _TAGS = re.compile(r"<[^>]{1,100}>")
 _HINTS = {
     401: "it does not know the gateway's key; the operator must set search.api_key",
@@ -87,9 +86,10 @@ class Brave(SearchAdapter):
         return images
 
 
-def country_code(name: str) -> str | None:
+def country_code(name: str | None) -> str | None:
     """Brave's code of two letters for a country's English name in lower case; None for countries it does not have."""
-    return _COUNTRIES.get(name)
+    code = alpha2(name)
+    return code.upper() if code in _COUNTRIES else None
 
 
 def _query(request: SearchRequest) -> str:
@@ -106,14 +106,13 @@ def _params(request: SearchRequest) -> dict[str, str]:
     params = {"q": _query(request), "count": _WIDE_COUNT if will_filter(request) else str(request.max_results)}
     if request.topic != "news":
         params["result_filter"] = "web"
-    code = country_code(request.country) if request.country else None
-    if code:
+    if code := country_code(request.country):
         params["country"] = code
     if request.start_date or request.end_date:
         start = request.start_date.isoformat() if request.start_date else "1990-01-01"
         end = (request.end_date or datetime.now(UTC).date()).isoformat()
         params["freshness"] = f"{start}to{end}"
-    elif request.time_range:
+    if request.time_range:
         params["freshness"] = _RANGES[request.time_range]
     return params
 

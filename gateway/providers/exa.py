@@ -7,9 +7,7 @@ documented ones, not recorded ones. Knows no HTTP beyond `SearchHttp`.
 from typing import Any
 
 from gateway.domain import Json, SearchRequest
-from gateway.providers.country_codes import alpha2
-from gateway.providers.search_adapter import PROBE_TIMEOUT_S, PublicSite, SearchAdapter, image
-from gateway.providers.search_http import ProviderRequest
+from gateway.providers.search import PROBE_TIMEOUT_S, ProviderRequest, PublicSite, SearchAdapter, alpha2, image
 from gateway.wire.untrusted_json import texts_in
 
 BASE_URL = "https://api.exa.ai"

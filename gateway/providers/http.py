@@ -6,20 +6,81 @@ is not requested, and bounded where an upstream sends it. Every wait here has it
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import aiohttp
 import orjson
+from yarl import URL
 
 from gateway import trace
+from gateway.config.settings import Secret
+from gateway.engines.fetch.bounded_answers import BoundedConnector
 from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge, steps_of
 from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
 from gateway.errors import UpstreamError, UpstreamTimeout
-from gateway.providers.egress import DIRECT, Egress
-from gateway.wire import repaired_json
 from gateway.wire.json_body import value_count
-from gateway.wire.retry_after import retry_after_s
+from gateway.wire.openai_error import wait_s
+from gateway.wire.untrusted_json import mended_json
+
+# How requests leave for one upstream, search provider or MCP server: through which proxy, and whom TLS trusts.
+#
+# The operator chooses both; no request and no variable of the environment does. For https the proxy is asked for a
+# tunnel (CONNECT, RFC 9110 section 9.3.6) and sees neither the key nor the request; for http it sees both. The
+# connection to the proxy itself is TLS where its address begins with https; the tunnel is TLS within TLS then, which
+# asyncio can since Python 3.11, and uvloop. The web fetcher uses none of this: it connects to addresses that it has
+# checked itself.
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """`proxy`: its `http://HOST:PORT` or `https://HOST:PORT`, empty = none; `proxy_auth`: `USER:PASSWORD` for it.
+    `ca_file`: PEM file of the authorities that are trusted, for the proxy too, instead of the system's; empty = those.
+    """
+
+    proxy: str = ""
+    proxy_auth: str = field(default="", repr=False)
+    ca_file: str = ""
+
+    def open_session(self, connector: Mapping[str, Any], **settings: Any) -> aiohttp.ClientSession:
+        """A session without cookies that leaves this way; `connector`: settings of its connections. Raises OSError and
+        ssl.SSLError, one of them, when the file cannot be used."""
+        trusted = ssl.create_default_context(cafile=self.ca_file) if self.ca_file else True
+        proxy = URL(self.proxy) if self.proxy else None
+        if proxy is not None and self.proxy_auth:  # aiohttp sends them as Proxy-Authorization, to the proxy alone
+            user, _, password = self.proxy_auth.partition(":")
+            proxy = proxy.with_user(user).with_password(password)
+        return aiohttp.ClientSession(
+            connector=BoundedConnector(ssl=trusted, **connector),
+            proxy=proxy,
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            **settings,
+        )
+
+
+DIRECT = Egress()
+"""No proxy, and the system's authorities."""
+
+
+class EgressSettings(Protocol):
+    """The settings of an upstream, of the search provider or of an MCP server that say how requests leave for it."""
+
+    @property
+    def proxy(self) -> str: ...
+    @property
+    def proxy_auth(self) -> Secret | None: ...
+    @property
+    def ca_file(self) -> str: ...
+
+
+def egress_of(settings: EgressSettings) -> Egress:
+    """What those settings say."""
+    secret = settings.proxy_auth.reveal() if settings.proxy_auth else ""
+    return Egress(settings.proxy, secret, settings.ca_file)
+
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 """Of a whole answer, decompressed, where no setting says another, and of one piece of a stream."""
@@ -165,8 +226,8 @@ class Answer:
 
     @property
     def retry_after_s(self) -> float | None:
-        """Seconds from the Retry-After header; None without one. See wire.retry_after."""
-        return retry_after_s(self._response.headers.get("Retry-After", ""))
+        """Seconds from the headers that say when to come back; None without one (`wire.openai_error.wait_s`)."""
+        return wait_s(self._response.headers)
 
 
 def decoded_answer(
@@ -177,7 +238,7 @@ def decoded_answer(
     if len(raw) > max_values and (values := value_count(raw)) > max_values:
         raise UpstreamError(f"{sender}'s answer has at least {values} JSON values; the limit is {max_values}")
     try:
-        value: object = repaired_json.loads(raw) if repairs else orjson.loads(raw)
+        value: object = mended_json(raw) if repairs else orjson.loads(raw)
     except orjson.JSONDecodeError:
         return None
     return value
@@ -255,6 +316,23 @@ class _ReadTimer:
         self._response.close()
 
 
+def _told(fault: UpstreamError, cause: str) -> UpstreamError:
+    fault.cause = cause
+    return fault
+
+
+def _cause(error: BaseException) -> str:
+    """Why a connection could not be made, without its address."""
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "dns"
+    if isinstance(error, aiohttp.ClientSSLError):
+        return "tls"
+    if isinstance(error, aiohttp.ConnectionTimeoutError | TimeoutError):
+        return "timeout"
+    os_error = getattr(error, "os_error", None)
+    return "refused" if isinstance(os_error, ConnectionRefusedError) else "unreachable"
+
+
 class HttpClient:
     """A pool of connections to one upstream. It may be made before the loop runs; close it once.
 
@@ -305,13 +383,16 @@ class HttpClient:
             async with asyncio.timeout(first_byte_s):
                 return await self._opened().post(url, data=data, headers=headers, allow_redirects=False)
         except aiohttp.ClientHttpProxyError as error:
-            raise UpstreamError(f"the proxy before the upstream answered {error.status}", code=UNREACHABLE) from None
+            fault = UpstreamError(f"the proxy before the upstream answered {error.status}", code=UNREACHABLE)
+            raise _told(fault, f"proxy status {error.status}") from None
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise UpstreamError("the upstream cannot be reached", code=UNREACHABLE) from error
+            raise _told(UpstreamError("the upstream cannot be reached", code=UNREACHABLE), _cause(error)) from error
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError) as error:
-            raise UpstreamError("the upstream closed the connection without an answer", code=DISCONNECTED) from error
+            fault = UpstreamError("the upstream closed the connection without an answer", code=DISCONNECTED)
+            raise _told(fault, "disconnected") from error
         except TimeoutError:
-            raise UpstreamTimeout(f"the upstream did not begin to answer within {first_byte_s:g} s") from None
+            fault = UpstreamTimeout(f"the upstream did not begin to answer within {first_byte_s:g} s")
+            raise _told(fault, "timeout") from None
         except (aiohttp.ClientError, ValueError) as error:
             if are_headers_too_large(error):
                 raise UpstreamError(_LARGE_HEADERS, code="upstream_headers_too_large") from error

@@ -15,9 +15,9 @@ import asyncio
 import base64
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 import orjson
@@ -26,8 +26,7 @@ from gateway import __version__
 from gateway.domain import Json
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.mcp.versions import HANDSHAKE, META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN, UNSUPPORTED_VERSION
-from gateway.providers.egress import DIRECT, Egress
-from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer
+from gateway.providers.http import DIRECT, Answer, Egress, HttpClient, Timeouts, decoded_answer
 from gateway.wire import sse
 from gateway.wire.openai_error import scrubbed, upstream_error
 from gateway.wire.untrusted_json import table_in, tables_in, words_of
@@ -85,6 +84,16 @@ class McpClient:
         await self.http.close()
 
 
+T = TypeVar("T")
+
+
+class _SessionGone(UpstreamError):
+    """The server does not know the session any more: it was restarted, or has let it go."""
+
+    def __init__(self) -> None:
+        super().__init__("the MCP server does not know its session any more")
+
+
 class _RpcError(UpstreamError):
     """The server answered with a JSON-RPC error."""
 
@@ -107,8 +116,7 @@ class McpSession:
     async def tools(self) -> list[Json]:
         """See ports.ToolServer; at most _MAX_TOOLS. All pages together take `timeout_s` at most, opening included."""
         async with self._time_limit():
-            await self._open()
-            return await self._all_tools()
+            return await self._in_session(self._all_tools)
 
     async def _all_tools(self) -> list[Json]:
         found: list[Json] = []
@@ -126,9 +134,10 @@ class McpSession:
         """See ports.ToolServer. A JSON-RPC error is a result that is an error: the model may correct its call. It takes
         `timeout_s` at most, opening included."""
         async with self._time_limit():
-            await self._open()
             try:
-                result = await self._request("tools/call", {"name": name, "arguments": arguments})
+                result = await self._in_session(
+                    lambda: self._request("tools/call", {"name": name, "arguments": arguments})
+                )
             except _RpcError as error:
                 return error.message, True
         if result.get("resultType") == "input_required":
@@ -166,6 +175,19 @@ class McpSession:
         except TimeoutError:
             raise UpstreamTimeout(f"the MCP server did not answer within {self._settings.timeout_s:g} s") from None
 
+    async def _in_session(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """What `ask` gives, in the session; in a new one, once, where the server does not know it any more (404:
+        MCP 2025-11-25, transports, session management)."""
+        await self._open()
+        session_id = self._session_id
+        try:
+            return await ask()
+        except _SessionGone:
+            if self._session_id == session_id:
+                self._revision = self._session_id = ""
+            await self._open()
+            return await ask()
+
     async def _request(self, method: str, params: Json) -> Json:
         """The `result` of a request, within `_time_limit`. Raises UpstreamError; _RpcError for the server's refusal."""
         number = next(self._numbers)
@@ -195,6 +217,8 @@ class McpSession:
     async def _response(self, answer: Answer, number: int) -> Json:
         """The JSON-RPC response with this id, from JSON or from events."""
         most = self._settings.max_answer_bytes
+        if answer.status == 404 and self._session_id:
+            raise _SessionGone
         if answer.status == 200 and answer.content_type == "text/event-stream":
             return await self._response_event(answer, number, most)
         raw = await answer.read(most)

@@ -6,21 +6,26 @@ reference, read 2026-11-21.
 """
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
 import orjson
 
-from gateway.config.model_settings import Upstream
+from gateway.config.settings import Upstream
 from gateway.domain import Json, RequestStats
-from gateway.errors import UpstreamError
-from gateway.providers.egress import egress_of
-from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer
+from gateway.errors import UpstreamError, UpstreamRefused
+from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer, egress_of
+from gateway.resilience.bounded_cache import BoundedCache
 from gateway.wire import sse
-from gateway.wire.openai_error import upstream_error
+from gateway.wire.openai_error import error_in_answer, upstream_error
+from gateway.wire.parameters import refused_parameter
 
 _MAX_ERROR_BYTES = 64 * 1024
 """An error body is read no further. Chosen: its message is cut to 500 characters; a larger body only costs time."""
+_PAGES = ("text/html", "text/xml", "application/xml")
+_MAX_REPAIRS = 3
+"""Parameters of one request that may be left out one after the other."""
+_MAX_REFUSED, _REFUSED_S = 256, 3600.0
 _WHOLE_ANSWER_FACTOR = 5
 """The headers of a whole answer come when it has been generated, so its limit is this many times that of a stream's.
 Chosen: 60 s for a stream's first event become 300 s; at half long answers fail, at double a hung upstream is noticed
@@ -32,12 +37,17 @@ class OpenAICompatUpstream:
 
     def __init__(self, name: str, config: Upstream, *, reuses_connections: bool = True) -> None:
         self._name = name
-        self._url = config.base_url.rstrip("/")
+        address, mark, query = config.base_url.partition("?")
+        self._url = address.rstrip("/").replace("{", "{{").replace("}", "}}") + "/{}" + mark + query
+        self._refused: BoundedCache[tuple[str, str], str] = BoundedCache(_MAX_REFUSED, ttl_s=_REFUSED_S)
+        """By model and name the other name of a parameter that was refused, empty for none."""
         self._headers = {"Content-Type": "application/json"}
         self._max_answer_bytes = config.max_answer_bytes
         self._secrets = () if config.api_key is None else (config.api_key.reveal(),)
         if config.api_key is not None:
-            self._headers["Authorization"] = f"Bearer {config.api_key.reveal()}"
+            is_azure = config.parameters.preset == "azure"
+            name, value = ("api-key", "{}") if is_azure else ("Authorization", "Bearer {}")
+            self._headers[name] = value.format(config.api_key.reveal())
         self._client = HttpClient(
             Timeouts(
                 connect_s=config.connect_timeout_s,
@@ -67,21 +77,17 @@ class OpenAICompatUpstream:
         wait_s = min(timeouts.first_byte_s * _WHOLE_ANSWER_FACTOR, timeouts.total_s)
         started_s = time.perf_counter()
         try:
-            answer = await self._client.post(
-                f"{self._url}/{route}", orjson.dumps(body), self._headers, first_byte_s=wait_s
-            )
+            answer = await self._answered(route, body, stats, self._headers, wait_s)
             try:
-                if answer.status != 200:
-                    raise await self._refusal(answer)
                 decoded = decoded_answer(await answer.read(self._max_answer_bytes), repairs=True)
             finally:
                 answer.close()
         finally:
             stats.upstream_s += time.perf_counter() - started_s
+        if (error := error_in_answer(decoded, self._secrets)) is not None:
+            raise error
         if not isinstance(decoded, dict):
             raise UpstreamError("the upstream's answer is not a JSON object")
-        if decoded.get("error"):
-            raise upstream_error(500, decoded, None, self._secrets)
         return decoded
 
     async def stream(
@@ -96,18 +102,18 @@ class OpenAICompatUpstream:
         parser = sse.Parser()
         headers = {**self._headers, "Accept": "text/event-stream"}
         answer: Answer | None = None
-        is_complete = False
+        is_complete = has_begun = False
+        whole: bytes | None = None
         try:
-            answer = await self._client.post(f"{self._url}/{route}", orjson.dumps(body), headers)
-            if answer.status != 200:
-                raise await self._refusal(answer)
-            if answer.content_type == "application/json":  # a whole answer though a stream was asked
-                yield [await answer.read(self._max_answer_bytes)]
-                return
-            if answer.content_type in ("text/html", "text/xml", "application/xml"):
+            answer = await self._answered(route, body, stats, headers, self._client.timeouts.first_byte_s)
+            if answer.content_type in _PAGES:
                 raise UpstreamError("the upstream's answer is not an event stream")
             async with aclosing(answer.chunks()) as chunks:
                 async for chunk in chunks:
+                    if whole is not None or (not has_begun and chunk.lstrip()[:1] in (b"{", b"[")):
+                        whole = self._more(whole or b"", chunk)  # a whole answer, whatever its type says
+                        continue
+                    has_begun = has_begun or bool(chunk.strip())
                     batch = parser.feed(chunk)
                     if batch:
                         stats.upstream_s += clock() - started_s
@@ -118,12 +124,60 @@ class OpenAICompatUpstream:
                         if is_complete:
                             return
                         started_s = clock()
-            if batch := parser.close():
+            if batch := [whole] if whole is not None else parser.close():
                 yield batch
         finally:
             if answer is not None:
                 answer.close(is_complete=is_complete)
             stats.upstream_s += clock() - started_s
+
+    def _more(self, whole: bytes, chunk: bytes) -> bytes:
+        if len(whole) + len(chunk) > self._max_answer_bytes:
+            raise UpstreamError("the upstream's answer is too large")
+        return whole + chunk
+
+    async def _answered(
+        self, route: str, body: Json, stats: RequestStats, headers: Mapping[str, str], first_byte_s: float
+    ) -> Answer:
+        """The answer with status 200. A request that is refused for a parameter which the upstream does not have is
+        sent again without it, or with its other name; that is remembered, and told to the caller."""
+        model, sent = str(body.get("model")), body
+        for name in body:
+            if (other := self._refused.get((model, name))) is not None:
+                sent = self._without(sent, name, other, stats)
+        for number in range(_MAX_REPAIRS + 1):
+            answer = await self._client.post(
+                self._url.format(route), orjson.dumps(sent), headers, first_byte_s=first_byte_s
+            )
+            if answer.status == 200:
+                return answer
+            try:
+                error = await self._refusal(answer)
+            finally:
+                answer.close()
+            found = None
+            if isinstance(error, UpstreamRefused) and error.status == 400 and number < _MAX_REPAIRS:
+                found = refused_parameter(sent, f"{error.code}: {error.message}", error.param)
+            if found is None:
+                raise error
+            if found.lasts:
+                self._refused.put((model, found.name), found.other)
+            sent = self._without(sent, found.name, found.other, stats)
+        raise AssertionError("the last refusal was raised")
+
+    def _without(self, sent: Json, name: str, other: str, stats: RequestStats) -> Json:
+        """A copy of a body without a parameter, or with its other name."""
+        if name not in sent:
+            return sent
+        renamed = dict(sent)
+        value = renamed.pop(name)
+        if other:
+            renamed.setdefault(other, value)
+        how = f"sent as {other}" if other else "left out"
+        warning = f"{name}: the upstream {self._name} does not take this parameter; it was {how}"
+        if warning not in stats.warnings:
+            stats.warnings.append(warning)
+        return renamed
 
     async def _refusal(self, answer: Answer) -> UpstreamError:
         """The error of an answer with another status than 200."""

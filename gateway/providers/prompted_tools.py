@@ -12,9 +12,8 @@ import orjson
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
 from gateway.ports import CompletionUpstream
-from gateway.wire import repaired_json
 from gateway.wire.chat.prompted_tools import BEGINNING_CHARS, NO_CALL, PromptedTools, has_tool_history, may_begin_call
-from gateway.wire.untrusted_json import table_in, tables_in
+from gateway.wire.untrusted_json import mended_json, table_in, tables_in
 
 _MAX_HELD_CHARS = 1 << 18
 """Characters of an answer that are held back until it is clear whether they are a call. Chosen: the longest answers of
@@ -143,7 +142,7 @@ def _tools_of(body: Json) -> PromptedTools | None:
 
 def _decoded(data: bytes) -> Any:
     try:
-        return repaired_json.loads(data)
+        return mended_json(data)
     except orjson.JSONDecodeError:
         return None
 

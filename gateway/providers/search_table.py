@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from gateway.providers.brave import Brave
-from gateway.providers.egress import Egress
 from gateway.providers.exa import Exa
+from gateway.providers.http import Egress
 from gateway.providers.searxng import Searxng
 from gateway.providers.serper import Serper
 from gateway.providers.tavily import Tavily

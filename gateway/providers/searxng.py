@@ -7,8 +7,15 @@ the query, and the service filters again. Knows no HTTP beyond `SearchHttp`.
 from typing import Any
 
 from gateway.domain import Json, SearchRequest
-from gateway.providers.search_adapter import PublicSite, SearchAdapter, image, phrase_or_words
-from gateway.providers.search_http import ProviderRequest, will_filter, with_images
+from gateway.providers.search import (
+    ProviderRequest,
+    PublicSite,
+    SearchAdapter,
+    image,
+    phrase_or_words,
+    will_filter,
+    with_images,
+)
 from gateway.wire.untrusted_json import tables_in, words_of
 
 CAPABILITIES = frozenset({"max_results", "topic", "time_range", "include_images", "include_image_descriptions"})
@@ -69,7 +76,7 @@ def _params(request: SearchRequest, page: int) -> dict[str, str]:
         "categories": "news" if request.topic == "news" else "general",
         "safesearch": "1",
     }
-    if request.time_range and not (request.start_date or request.end_date):
+    if request.time_range:
         params["time_range"] = _RANGES[request.time_range]
     return params
 

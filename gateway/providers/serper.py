@@ -12,16 +12,18 @@ from typing import Any
 
 from gateway.domain import Json, SearchRequest
 from gateway.errors import UpstreamError, UpstreamRefused
-from gateway.providers.country_codes import alpha2
-from gateway.providers.search_adapter import (
+from gateway.providers.search import (
     PROBE_TIMEOUT_S,
+    ProviderRequest,
     PublicSite,
     SearchAdapter,
+    alpha2,
     image,
     phrase_or_words,
+    will_filter,
+    with_images,
     with_sites,
 )
-from gateway.providers.search_http import ProviderRequest, will_filter, with_images
 from gateway.wire.untrusted_json import tables_in
 
 BASE_URL = "https://google.serper.dev"
@@ -92,7 +94,7 @@ def search_body(request: SearchRequest) -> Json:
     if request.start_date or request.end_date:
         bounds = (("cd_min", request.start_date), ("cd_max", request.end_date))
         body["tbs"] = ",".join(["cdr:1", *(f"{name}:{_us_date(day)}" for name, day in bounds if day)])
-    elif request.time_range:
+    if request.time_range:
         body["tbs"] = _RANGES[request.time_range]
     return body
 

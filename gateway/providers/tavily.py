@@ -8,9 +8,16 @@ import time
 from typing import Any
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
-from gateway.providers.result_shape import failure_in_shape, pages_in_shape, web_address
-from gateway.providers.search_adapter import PROBE_TIMEOUT_S, PublicSite, SearchAdapter, phrase_or_words
-from gateway.providers.search_http import ProviderRequest
+from gateway.providers.search import (
+    PROBE_TIMEOUT_S,
+    ProviderRequest,
+    PublicSite,
+    SearchAdapter,
+    failure_in_shape,
+    pages_in_shape,
+    phrase_or_words,
+    web_address,
+)
 from gateway.wire.untrusted_json import tables_in
 
 BASE_URL = "https://api.tavily.com"
@@ -112,13 +119,9 @@ def search_body(request: SearchRequest) -> Json:
         body["include_domains"] = list(request.include_domains)
     if request.exclude_domains:
         body["exclude_domains"] = list(request.exclude_domains)
-    if request.start_date or request.end_date:
-        body |= {
-            name: day.isoformat()
-            for name, day in (("start_date", request.start_date), ("end_date", request.end_date))
-            if day
-        }
-    elif request.time_range:
+    days = (("start_date", request.start_date), ("end_date", request.end_date))
+    body |= {name: day.isoformat() for name, day in days if day}
+    if request.time_range:
         body["time_range"] = request.time_range
     if request.country and request.topic == "general":
         body["country"] = request.country

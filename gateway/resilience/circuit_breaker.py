@@ -10,7 +10,7 @@ Theory of operation. Three states, all in one event loop:
 |           |                                   | probe released, or no outcome for `probe_limit_s`: half-open anew |
 
 A caller for whom `take` answered True reports exactly one outcome: `succeeded`, `failed`, or `release` when the call
-said nothing about the service's health. Knows no HTTP and no wire format. Time is monotonic seconds.
+said nothing about the service's health. Time is monotonic seconds.
 """
 
 import time
@@ -19,8 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 _MAX_REMEMBERED = 1000
-"""Outcomes remembered. Chosen: bounds the memory and the count after a failure. At half, a service with more than 50
-calls a second would be judged by less than a window of 10 s; double costs 64 KB more for each breaker."""
+"""Outcomes remembered."""
 
 
 @dataclass(frozen=True, slots=True)

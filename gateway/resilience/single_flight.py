@@ -1,11 +1,15 @@
 """Single flight: callers that ask the same question at the same time share one task.
 
 The task is cancelled when its last caller leaves; a caller that leaves earlier disturbs nobody. Results and exceptions
-are shared while the task runs and are not stored afterwards: see `bounded_cache`. Knows nothing of what is asked.
+are shared while the task runs and are not stored afterwards: see `bounded_cache`.
+
+`in_thread` runs work in a thread and ends soon after its waiter has left. A thread cannot be interrupted: it goes on
+when the task that waits for it is cancelled. Long work calls `go_on` between its steps.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -59,3 +63,35 @@ class _Flight(Generic[T]):
     def __init__(self, task: "asyncio.Task[T]") -> None:
         self.task = task
         self.callers = 0
+
+
+class NobodyWaits(Exception):
+    """Nobody waits for the work any more."""
+
+
+class _Waiter:
+    __slots__ = ("has_left",)
+
+    def __init__(self) -> None:
+        self.has_left = False
+
+
+_waiter: ContextVar[_Waiter | None] = ContextVar("waiter", default=None)
+
+
+def go_on() -> None:
+    """Call it between two steps of the work. Raises NobodyWaits; never where nobody has begun it with `in_thread`."""
+    waiter = _waiter.get()
+    if waiter is not None and waiter.has_left:
+        raise NobodyWaits
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """The result of the work, done in a thread. Raises what it raises."""
+    waiter, context = _Waiter(), copy_context()
+    context.run(_waiter.set, waiter)
+    try:
+        return await asyncio.get_running_loop().run_in_executor(None, context.run, work)
+    except asyncio.CancelledError:
+        waiter.has_left = True
+        raise

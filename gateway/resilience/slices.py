@@ -1,4 +1,4 @@
-"""Work that is done on the event loop in slices, between which others get their turn. Knows no work.
+"""Work that is done on the event loop in slices, between which others get their turn.
 
 A thread would not do for work in Python: it holds Python's lock for a millisecond at a time while the loop waits for it
 at each of its turns, and longer inside of one call. A step must be short; it cannot be interrupted.
@@ -13,8 +13,7 @@ T = TypeVar("T")
 Steps: TypeAlias = Generator[None, None, T]
 """Work in steps, which returns its result at the end."""
 _SLICE_S = 0.002
-"""How long one slice takes steps. Chosen: with the last step about 4 ms at worst; at half twice as many turns of the
-loop, at double others wait for twice as long."""
+"""How long one slice takes steps."""
 
 
 def all_steps(steps: Steps[T]) -> T:

@@ -1,31 +1,52 @@
-"""The control socket: `gateway reload` and `gateway upgrade` ask the running supervisor and learn how it went.
+"""How a supervisor is spoken to: by commands, by its successor, and by it to systemd.
 
-A Unix socket in `$RUNTIME_DIRECTORY`, which only root and the service's own user can reach. Format, ours: the client
-sends the name of a command and a line feed; the answer is one line, `ok TEXT` or `failed TEXT`, and the end. Commands
-are done one after the other. Knows no command's meaning.
+**Control socket.** `gateway reload` and `gateway upgrade` ask the running supervisor and learn how it went. A Unix
+socket in `$RUNTIME_DIRECTORY`, which only root and the service's own user can reach. Format, ours: the client sends the
+name of a command and a line feed; the answer is one line, `ok TEXT` or `failed TEXT`, and the end. Commands are done
+one after the other.
+
+**Handover.** One supervisor replaces another one while both serve: an upgrade of the program without a pause. The old
+supervisor starts the program anew, by the name it was itself started by, so that a link to another release is followed.
+Both hold the same listening sockets. They talk over a socket pair, one line each:
+
+| step | old supervisor                              | new supervisor                                               |
+|------|---------------------------------------------|--------------------------------------------------------------|
+| 1    | `Successor.start`: starts the new one       | becomes a child of process 1, says `started PID`             |
+| 2    | serves                                      | starts workers, on failure ends: `HandoverFailed` in the old |
+| 3    | serves                                      | `Predecessor.ready`: says `ready` when it serves             |
+| 4    | tells systemd the new main process, `go`    | serves, tells systemd `READY`                                |
+| 5    | drains its workers and ends                 |                                                              |
+
+After `_READY_S` without step 3 the new supervisor is killed and the old one stays.
+
+**systemd.** `Notifier` tells readiness, status and watchdog, as datagrams (sd_notify(3), read 2026-11-21).
+
+Each method does nothing where there is no notification socket, and never raises.
 """
 
 import asyncio
 import contextlib
 import os
+import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
+from gateway.config.environment import Environment, handover_environment
 from gateway.errors import GatewayError, InvalidRequest, UpstreamUnavailable
 
 NAME = "control"
 """The socket's name in the runtime directory."""
 
 _MAX_LINE_BYTES = 4096
-"""Chosen: bounds what a client can send. Commands are one word; answers are an error text of ours, at most 1 KiB."""
+"""Commands are one word; answers are an error text of ours, at most 1 KiB."""
 
 _REQUEST_S = 5.0
-"""How long a client may take to send its command. Chosen: it sends at once. Half or double changes nothing for one."""
+"""How long a client may take to send its command."""
 
 _LAST_ANSWERS_S = 1.0
-"""How long answers may take once the socket closes. Chosen: the answer to `upgrade` is being written then, which takes
-milliseconds. At half or double, only a client that sends nothing makes a difference."""
+"""How long answers may take once the socket closes."""
 
 Actions = Mapping[str, Callable[[], Awaitable[str]]]
 """Command -> what does it; returns a line for the operator, or raises GatewayError, whose message the client gets."""
@@ -112,3 +133,166 @@ def ask(path: Path, command: str, timeout_s: float) -> str:
     if outcome != "ok":
         raise InvalidRequest(text or "the supervisor ended before it answered; the log says why")
     return text
+
+
+_READY_S = 60.0
+"""How long a new release may take to be ready. From the specification (issue 17): it goes back by itself after that."""
+
+_STARTED, _READY, _GO = b"started", b"ready\n", b"go\n"
+
+
+class HandoverFailed(GatewayError):
+    """The new supervisor did not become ready; the old one serves on."""
+
+
+def leave_parent() -> None:
+    """Become a child of process 1, so that systemd, which learns of this process later, sees its end. Call it before
+    any thread and any event loop is started."""
+    if os.fork():
+        os._exit(0)
+
+
+class Predecessor:
+    """The old supervisor, as the new one sees it. `descriptor` is the channel's."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = socket.socket(fileno=descriptor)
+        self._socket.sendall(_STARTED + b" %d\n" % os.getpid())
+
+    async def ready(self) -> None:
+        """Say that this process serves, and wait until the other has told systemd so. Raises HandoverFailed when it has
+        ended or given up."""
+        reader, writer = await asyncio.open_connection(sock=self._socket)
+        try:
+            writer.write(_READY)
+            async with asyncio.timeout(_READY_S):
+                if await reader.readline() != _GO:
+                    raise HandoverFailed("the supervisor that should be replaced has ended or given up")
+        except (OSError, TimeoutError):
+            raise HandoverFailed("the supervisor that should be replaced does not answer") from None
+        finally:
+            writer.close()
+
+
+class Successor:
+    """The new supervisor, as the old one sees it. Call `start`, then `let_go`; `pid` is known between them."""
+
+    def __init__(self) -> None:
+        self.pid = 0
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def start(self, environment: Environment, descriptors: list[int]) -> None:
+        """Start it and wait until it serves. Raises HandoverFailed; then it has ended."""
+        ours, theirs = socket.socketpair()
+        reader, self._writer = await asyncio.open_connection(sock=ours)
+        with theirs:
+            passed = [theirs.fileno(), *descriptors]
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *_program(), stdin=asyncio.subprocess.DEVNULL, pass_fds=passed,
+                    env=handover_environment(environment, passed),
+                )  # fmt: skip
+            except OSError as error:
+                self._writer.close()
+                raise HandoverFailed(f"the new program cannot be started: {error.strerror}") from None
+        try:
+            async with asyncio.timeout(_READY_S):
+                await process.wait()
+                while (line := await reader.readline()) != _READY:
+                    if not line.startswith(_STARTED):
+                        raise HandoverFailed("the new program ended before it was ready; the log says why")
+                    self.pid = int(line.split()[1])
+        except (TimeoutError, OSError):
+            self._end(process)
+            raise HandoverFailed(f"the new program was not ready after {_READY_S:g} s") from None
+        except BaseException:
+            self._end(process)
+            raise
+
+    def let_go(self) -> None:
+        """systemd knows the new main process: it may say that it serves."""
+        if self._writer is not None:
+            self._writer.write(_GO)
+            self._writer.close()
+
+    def _end(self, process: asyncio.subprocess.Process) -> None:
+        """End the new supervisor; its workers end with it."""
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        if self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _program() -> list[str]:
+    """The command line of this process, with the program's name as it was given: a link in it is followed anew."""
+    if os.access(sys.argv[0], os.X_OK) and not sys.argv[0].endswith(".py"):
+        return sys.argv
+    return [sys.executable, "-m", "gateway", *sys.argv[1:]]
+
+
+_SEND_TIMEOUT_S = 0.5
+"""How long a notification that is sent once may wait for room in systemd's queue; then it is kept for `send_unsent`.
+Repeated ones are dropped instead."""
+
+
+class Notifier:
+    """`address` is $NOTIFY_SOCKET: a path, or a name in the abstract namespace when it starts with '@'."""
+
+    def __init__(self, address: str) -> None:
+        self._address = "\0" + address[1:] if address.startswith("@") else address
+        self._unsent: list[str] = []
+
+    def ready(self, status: str) -> None:
+        """The service serves; `status` is one line for `systemctl status`."""
+        self._send(f"READY=1\nSTATUS={_one_line(status)}", _SEND_TIMEOUT_S)
+
+    def status(self, status: str) -> None:
+        """A new line for `systemctl status`."""
+        self._send(f"STATUS={_one_line(status)}")
+
+    def main_process(self, pid: int) -> None:
+        """From now on the service is that process; call it from the main process before the other says `READY`."""
+        self._send(f"MAINPID={pid}", _SEND_TIMEOUT_S)
+
+    def stopping(self) -> None:
+        """The service drains and will end."""
+        self._send("STOPPING=1\nSTATUS=draining", _SEND_TIMEOUT_S)
+
+    def alive(self) -> None:
+        """Restart systemd's watchdog (WatchdogSec)."""
+        self._send("WATCHDOG=1")
+
+    def send_unsent(self, timeout_s: float = 0.0) -> None:
+        """Send, in order, what must arrive and found no room so far. Call it every so often."""
+        while self._unsent and self._has_sent(self._unsent[0], timeout_s):
+            del self._unsent[0]
+
+    def close(self) -> None:
+        """The last call: nobody sends later what still waits."""
+        self.send_unsent(_SEND_TIMEOUT_S)
+
+    def _send(self, text: str, timeout_s: float = 0.0) -> None:
+        """`timeout_s` above 0: the text must arrive."""
+        self.send_unsent()
+        if (self._unsent or not self._has_sent(text, timeout_s)) and timeout_s:
+            self._unsent.append(text)
+
+    def _has_sent(self, text: str, timeout_s: float) -> bool:
+        """False when there was no room in time. What cannot be sent at all (nobody listens) counts as sent."""
+        if not self._address:
+            return True
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+            sock.settimeout(timeout_s)
+            try:
+                sock.sendto(text.encode(), self._address)
+            except (BlockingIOError, TimeoutError):
+                return False
+        return True
+
+
+def _one_line(text: str) -> str:
+    """Without line breaks: each would begin another assignment of the protocol."""
+    return " ".join(text.split())

@@ -24,7 +24,7 @@ of workers imports neither the application nor an engine. Theory of operation:
 | signals         | SIGTERM, SIGINT: stop; SIGHUP: reload                            | always; applied when serving    |
 | control socket  | `reload`, `upgrade`, one after the other                         | serving; else they are refused  |
 
-Reloads and upgrades hold one lock, so that neither sees half of the other. Knows no interface and no provider.
+Reloads and upgrades hold one lock, so that neither sees half of the other.
 """
 
 import asyncio
@@ -35,45 +35,80 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import uvloop
 
 from gateway import __version__, logs
-from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment
+from gateway.config.loader import ConfigError
 from gateway.config.settings import Config
 from gateway.embedded.servers import EmbeddedServers, dev_key_path
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamUnavailable
 from gateway.runtime import control
-from gateway.runtime.control import ControlSocket
-from gateway.runtime.handover import HandoverFailed, Predecessor, Successor
-from gateway.runtime.restart_settings import needs_restart
-from gateway.runtime.service import Service, ServiceContext, ServiceMaker
-from gateway.runtime.sockets import Sockets, open_sockets
-from gateway.runtime.systemd import Notifier
-from gateway.runtime.welcome import welcome
+from gateway.runtime.control import ControlSocket, HandoverFailed, Notifier, Predecessor, Successor
+from gateway.runtime.service import Service, ServiceContext, ServiceMaker, Sockets, open_sockets
+
+_NEEDS_RESTART = ("server.host", "server.port", "server.backlog", "ops", "local_llm", "local_ocr", "log")
+"""Settings that a reload cannot apply, since sockets, embedded servers and the log outlive configurations."""
+
+
+def needs_restart(before: Config, after: Config, has_workers: bool) -> list[str]:
+    """The key paths that differ and that a reload leaves as they were. `has_workers`: it serves in processes of their
+    own, whose number a reload can change."""
+    paths = [path for path in _NEEDS_RESTART if _setting(before, path) != _setting(after, path)]
+    if not has_workers and after.server.workers > 1:
+        paths.append("server.workers")
+    return paths
+
+
+def _setting(config: Config, path: str) -> object:
+    value: object = config
+    for name in path.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def welcome(url: str, docs_address: str, key_file: object, seconds: float, text_model: str) -> str:
+    """The text printed when the gateway is ready: its address and three commands to try. `docs_address` is empty where
+    callers may not read the documentation, `text_model` where no model answers text."""
+    crawled, wanted = "https://example.com/", "example domain"
+    if docs_address:
+        crawled, wanted = f"http://{docs_address}/docs/", "how long until a revoked key is refused"
+    headers = f'-H "Authorization: Bearer $(cat {key_file})" -H "Content-Type: application/json"'
+    call = f"curl -s {url}/tools/websearch/mcp {headers}"
+    rpc = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"websearch-%s","arguments":%s}}'
+    question = '"messages":[{"role":"user","content":"What is an HTTP gateway?"}],"max_tokens":60'
+    lines = [f"\nThe gateway answers on {url} after {seconds:.1f} s. Its key is in {key_file}. Try:\n"]
+    if text_model:
+        lines.append(f'curl -s {url}/v1/chat/completions {headers} -d \'{{"model":"{text_model}",{question}}}\'\n')
+    crawl = rpc % ("crawl", f'{{"url":"{crawled}","limit":20}}')
+    search = rpc % ("search", f'{{"query":"{wanted}","max_results":3}}')
+    lines.append(f"{call} -d '{crawl}' | head -c 2000; echo; {call} -d '{search}'\n")
+    lines.append(f"{call} -d '{rpc % ('search_status', '{}')}'\n\n")
+    return "\n".join(lines)
+
 
 EX_FAILED = 1
 """Exit code when the gateway cannot serve."""
 
 _BEAT_S = 0.5
-"""Longest time between two watchdog messages; a third of systemd's WatchdogSec if that is shorter. Chosen: at half, an
-idle process wakes up twice as often; double would do for every WatchdogSec from 3 s."""
+"""Longest time between two watchdog messages; a third of systemd's WatchdogSec if that is shorter."""
 
 _ENGINES_S = 45.0
-"""How long a successor waits for its embedded servers before it takes over without them. Chosen: within the minute that
-its predecessor gives it. At half, a large model on a slow disk is cold at the change; at double it never changes."""
+"""How long a successor waits for its embedded servers before it takes over without them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a supervisor's parts come from. `reload` reads the configuration anew, as `prepare` does, and raises
     ConfigError, GatewayError, OSError; `make_service` makes what serves; `has_workers`: in processes of their own, so
-    their number may change with a reload."""
+    their number may change with a reload; `file`: the configuration file that `reload` reads, for people."""
 
     reload: Callable[[], Config]
     make_service: ServiceMaker
     has_workers: bool
+    file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +300,8 @@ class Supervisor:
         if for_people:
             docs_address = parts.sockets.docs_address if self._config.reads_own_docs else ""
             key_file = dev_key_path(self._config.state_dir)
+            file = self._source.file or "none, all defaults (--config FILE, or GATEWAY_CONFIG)"
+            sys.stderr.write(f"\nConfiguration: {file}\n")
             sys.stderr.write(welcome(url, docs_address, key_file, seconds, self._config.text_model))
             sys.stderr.flush()
 

@@ -1,28 +1,152 @@
 """One of the worker processes: serves on inherited sockets until SIGTERM, SIGINT, or the end of its supervisor.
 
-`fork_loop` starts it; `channel` says what the two tell each other. Knows no configuration file and no systemd.
+`fork_server` starts it; `service` says what the two tell each other.
+
+`SingleProcess` serves in the supervisor's own process. An `AppInstance` serves one configuration:
+
+| state    | invariant                                        | leaves it when                                      |
+|----------|--------------------------------------------------|-----------------------------------------------------|
+| new      | nothing listens                                  | `start`: serving; `start` raised: closed            |
+| serving  | listens on duplicates of the product and ops     | `finish`: draining                                  |
+|          | sockets, so closing them leaves the sockets open |                                                     |
+| draining | product: running requests go on, new connections  | all requests ended, or `server.drain_s` is over and |
+|          | see `runner`; ops: answers still, unless replaced| those that still run are cancelled: closed          |
+| closed   | nothing listens, all clients are closed          | never                                               |
+
+`start` and `finish` are called once each. Two instances overlap while a new configuration takes over: both listen, and
+the old one drains.
 """
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import socket
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import uvloop
 
 from gateway import logs
-from gateway.embedded.servers import EmbeddedServers
+from gateway.app import build_app, build_ops_app
+from gateway.config.loader import loaded
+from gateway.config.settings import Config
+from gateway.embedded.servers import Embedded, EmbeddedServers
 from gateway.errors import GatewayError
-from gateway.runtime.channel import BEAT, BEAT_S, READY, REPLACED, Assignment
-from gateway.runtime.generation import AppInstance, Shared
-from gateway.runtime.memory import settle_memory
-from gateway.runtime.sockets import Sockets
-from gateway.runtime.worker_start import receive
+from gateway.runtime.fork_server import receive
+from gateway.runtime.service import BEAT, BEAT_S, READY, REPLACED, Assignment, ServiceContext, Sockets
+from gateway.web.server.runner import Listener
+
+
+def settle_memory(shares_memory: bool = False) -> None:
+    """Make garbage collections rare: exempt the objects that exist now, which live as long as the process, and raise
+    the thresholds, since the objects of a request are freed by reference counts.
+
+    `shares_memory`: the process was forked from one that has exempted its objects already. They stay so, since looking
+    at one writes to it, which copies its memory.
+
+    Measured: the default thresholds cost a tenth of the CPU of a small chat.
+    """
+    if not shares_memory:
+        gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all configurations of this process share: the embedded servers, a function that gives the names of those not
+    ready yet, and the folder of shared metrics (empty unless several workers serve)."""
+
+    embedded: Embedded
+    waiting: Callable[[], list[str]]
+    metrics_folder: str = ""
+
+
+class AppInstance:
+    """One configuration being served; the module docstring has its states."""
+
+    def __init__(self, config: Config, shared: Shared, docs_address: str) -> None:
+        self._config = config
+        self._app = build_app(config, shared.embedded, docs_address)
+        hosts = (config.ops.host, *config.ops.allowed_hosts)
+        self._ops_app = build_ops_app(self._app, shared.waiting, hosts, shared.metrics_folder)
+        self._listeners: list[Listener] = []
+
+    async def start(self, sockets: Sockets) -> None:
+        """Listen. Raises OSError; then nothing listens."""
+        server = self._config.server
+        try:
+            certificate = loaded(server.tls)
+            for app, sock, tls in ((self._app, sockets.product, certificate), (self._ops_app, sockets.ops, None)):
+                if sock is not None:
+                    listener = Listener(app, server.header_timeout_s, server.keep_alive_s, server.backlog)
+                    self._listeners.append(listener)
+                    await listener.start([sock.dup()], tls)
+        except BaseException:
+            await self._close()
+            raise
+
+    async def finish(self, replaced: bool, keep_accepting: bool = False) -> None:
+        """Drain, then close everything; returns when all is closed.
+
+        `replaced`: another instance serves already and answers on the ops socket, so this one's ops listener accepts no
+        more and lets its connections end. Otherwise the ops listener stays open to the end, to report that the process
+        drains, and with `keep_accepting` (see `Sockets.outlives_us`) new connections are served meanwhile.
+        """
+        drain_s = self._config.server.drain_s
+        replaced_ops = self._listeners[1:] if replaced else []
+        cancelled, *_ = await asyncio.gather(
+            self._listeners[0].drain(drain_s, keep_accepting=keep_accepting and not replaced),
+            *(listener.let_go(drain_s) for listener in replaced_ops),
+        )
+        if cancelled:
+            logs.event("requests_ended", level=logging.WARNING, count=cancelled)
+        await self._close()
+
+    async def _close(self) -> None:
+        for listener in reversed(self._listeners):
+            await listener.close()
+
+
+class SingleProcess:
+    """The service of a gateway that serves in the process of its supervisor. A `supervisor.Service`."""
+
+    def __init__(self, config: Config, context: ServiceContext) -> None:
+        self._sockets = context.sockets
+        self._shared = Shared(context.servers.upstreams, context.servers.waiting)
+        self._instance = AppInstance(config, self._shared, self._sockets.docs_address)
+        self._finishing: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Listen. Raises OSError or GatewayError."""
+        await self._instance.start(self._sockets)
+        settle_memory()
+
+    async def replace(self, config: Config) -> None:
+        """Serve another configuration, then drain the old one without waiting for it. Raises OSError or GatewayError;
+        then the old one stays."""
+        fresh = AppInstance(config, self._shared, self._sockets.docs_address)
+        await fresh.start(self._sockets)
+        settle_memory()
+        self._finishing.add(task := asyncio.create_task(self._instance.finish(replaced=True)))
+        task.add_done_callback(self._finishing.discard)
+        self._instance = fresh
+
+    def is_fresh(self) -> bool:
+        """Always: the caller's event loop is the one that serves."""
+        return True
+
+    async def finish(self, replaced: bool) -> None:
+        """Let running requests end, close. `replaced`: another supervisor serves."""
+        self._sockets.product.close()  # else connections would wait in its queue for ever; the instance has a copy
+        await asyncio.gather(self._instance.finish(replaced, self._sockets.outlives_us), *self._finishing)
 
 
 def work(channel: socket.socket) -> int:
-    """Serve what the supervisor assigns over `channel`. Returns the exit code."""
+    """Serve what the supervisor assigns over the channel. Returns the exit code."""
     received = receive(channel)
     if received is None:
         return 0  # the supervisor has ended, perhaps for a wrong configuration

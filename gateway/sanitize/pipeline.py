@@ -15,21 +15,18 @@ from typing import Any
 
 import orjson
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, SanitizerFailed
 from gateway.resilience.fair_queue import FairQueue
-from gateway.resilience.wanted_work import in_thread
-from gateway.sanitize.guardrail.guardrail import Guardrail, GuardrailFailed
-from gateway.sanitize.masking.json_documents import together
-from gateway.sanitize.masking.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
-from gateway.sanitize.masking.slot_masker import SlotMasker
-from gateway.sanitize.masking.stream_masker import StreamMask
-from gateway.sanitize.masking.weights import IN_THREAD_CHARS, weight_of
-from gateway.sanitize.scan.clean_cache import KnownClean
-from gateway.sanitize.scan.scanner import Scanner
-from gateway.sanitize.text.findings import mask_of
-from gateway.sanitize.text.work_budget import SharedAllowance
+from gateway.resilience.single_flight import in_thread
+from gateway.sanitize.guardrail import Guardrail, GuardrailFailed
+from gateway.sanitize.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
+from gateway.sanitize.restoring import Restorer
+from gateway.sanitize.scanner import KnownClean, Scanner
+from gateway.sanitize.slot_mask import IN_THREAD_CHARS, KnownValues, Masks, SlotMasker, together, weight_of
+from gateway.sanitize.stream_mask import StreamMask
+from gateway.sanitize.text import Finding, SharedAllowance
 from gateway.texts import TextSlot, TextUnit
 
 _TURN_S = 0.004
@@ -63,7 +60,8 @@ class Verdict:
     """The result of scanning one unit. `counts`: findings by entity; `flagged`: those of them that stay in the text.
     `refusal`: the error if the unit is blocked.
 
-    `degraded`: the guardrail failed, and the policy lets the text go on without it.
+    `degraded`: the guardrail failed, and the policy lets the text go on without it. `replaced`: those of `counts` that
+    become their values again in the answer.
     """
 
     direction: Direction = "requests"
@@ -71,6 +69,7 @@ class Verdict:
     flagged: dict[str, int] = field(default_factory=dict)
     refusal: ContentBlocked | None = None
     degraded: bool = False
+    replaced: dict[str, int] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Whether there is anything to report."""
@@ -79,6 +78,8 @@ class Verdict:
     def note(self, entity: str, action: Action, where: str) -> None:
         """Count a finding at a slot's path; the first one to block sets `refusal`."""
         self.counts[entity] = self.counts.get(entity, 0) + 1
+        if action == "replace":
+            self.replaced[entity] = self.replaced.get(entity, 0) + 1
         if action == "flag":
             self.flagged[entity] = self.flagged.get(entity, 0) + 1
         if action == "block" and self.refusal is None:
@@ -93,11 +94,12 @@ class RequestWork:
     `allowance`: the one counter; what is left of it is what the texts may still spend beyond their length. `key_id`:
     whose request it is; threads are dealt out by it."""
 
-    __slots__ = ("_turn_ends_s", "allowance", "is_large", "key_id")
+    __slots__ = ("_turn_ends_s", "allowance", "is_large", "key_id", "masks")
 
     def __init__(self, key_id: str = "") -> None:
         self.allowance = SharedAllowance()
         self.key_id = key_id
+        self.masks = Masks()
         self.is_large = False
         """Whether its body was so long that its values were counted: what is done to a part of it may take long."""
         self._turn_ends_s = 0.0
@@ -133,6 +135,8 @@ class Sanitizer:
         self._threads = FairQueue(_SCANS_AT_ONCE, spare=_SPARE_SCANS)
         self._scanner = Scanner(config.patterns, config.allow_list)
         self._clean_units = KnownClean()
+        self.restore_tools = config.restore_tools
+        self._no_actions = ActionTable.empty()
         self._actions: dict[Direction, ActionTable] = {
             "requests": actions(config, "requests"),
             "responses": actions(config, "responses"),
@@ -167,6 +171,23 @@ class Sanitizer:
             await self._judge(self.guardrail, unit, verdict, work)
         return verdict
 
+    @property
+    def replaces(self) -> bool:
+        """Whether values of requests become placeholders, where the interface can put them back."""
+        return self.requests and self._actions["requests"].replaces
+
+    async def mask_known(self, unit: TextUnit, verdict: Verdict, work: RequestWork) -> None:
+        """Mask, in a unit of a request, the values that were found elsewhere in the request. Raises SanitizerFailed."""
+        known = KnownValues(work.masks.found)
+        masker = SlotMasker(known, self._actions["requests"], verdict.note, work.allowance, work.masks)
+        try:
+            for slots in unit.steps(keeps_all=True):
+                for slot in slots:
+                    masker.clean(slot)
+                    await work.pace()
+        except Exception as error:
+            raise SanitizerFailed("the sanitizer failed on this text") from error
+
     def _digest(self, whole: Any, direction: Direction) -> bytes | None:
         """What a unit is known by when it comes again: an agent sends its whole history with every call.
 
@@ -179,7 +200,8 @@ class Sanitizer:
             return None
 
     async def _scan(self, unit: TextUnit, direction: Direction, verdict: Verdict, work: RequestWork) -> None:
-        masker = SlotMasker(self._scanner, self._actions[direction], verdict.note, work.allowance)
+        masks = work.masks if direction == "requests" else None
+        masker = SlotMasker(self._scanner, self._actions[direction], verdict.note, work.allowance, masks)
         only = unit.only_slot
         try:
             if only is not None and only.form == "text" and len(only.text) <= IN_THREAD_CHARS:
@@ -217,12 +239,19 @@ class Sanitizer:
         async with self._threads.hold(key_id):
             await in_thread(work)
 
-    def stream(self, slots_of: Callable[[Json], Iterable[TextSlot]], note: Callable[[str], None]) -> StreamMask:
-        """A mask for one streamed answer. `slots_of(data)` are an event's texts, `note(entity)` is called per finding.
+    def stream(
+        self,
+        slots_of: Callable[[Json], Iterable[TextSlot]],
+        note: Callable[[str], None],
+        restorer: Restorer | None = None,
+    ) -> StreamMask:
+        """A mask for one streamed answer. `slots_of(data)` are an event's texts, `note(entity)` is called per finding,
+        `restorer` puts values back.
 
         The guardrail does not read streams: each paragraph would have to wait for it.
         """
-        return StreamMask(self._scanner, self._actions["responses"], slots_of, note)
+        table = self._actions["responses"] if self.responses else self._no_actions
+        return StreamMask(self._scanner, table, slots_of, note, restorer)
 
     async def _judge(self, guardrail: Guardrail, unit: TextUnit, verdict: Verdict, work: RequestWork) -> None:
         direction = verdict.direction
@@ -243,10 +272,11 @@ class Sanitizer:
             return
         for slot in slots:
             await work.pace()
-            self._apply(slot, findings, table, verdict)
+            self._apply(slot, findings, verdict, work)
 
-    def _apply(self, slot: TextSlot, findings: list[tuple[str, str]], table: ActionTable, verdict: Verdict) -> None:
+    def _apply(self, slot: TextSlot, findings: list[tuple[str, str]], verdict: Verdict, work: RequestWork) -> None:
         """Mask every occurrence. The model's findings block only its own entities; of others they are masked."""
+        table = self._actions[verdict.direction]
         for entity, value in findings:
             action = table.action(entity, certain=False)
             if action == "block" and entity not in GUARDRAIL_ENTITIES:
@@ -255,8 +285,10 @@ class Sanitizer:
             if action == "off" or not pattern.search(slot.text):
                 continue
             verdict.note(entity, action, slot.where)
-            if action == "redact":
-                slot.text = pattern.sub(mask_of(entity), slot.text)
+            if action in ("redact", "replace"):
+                masks = work.masks if verdict.direction == "requests" else Masks()
+                mask = masks.over(Finding(0, len(value), entity, certain=False), value, action)
+                slot.text = mask.join(pattern.split(slot.text))
 
 
 async def _has_cue(slots: Iterable[TextSlot], work: RequestWork) -> bool:

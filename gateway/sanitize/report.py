@@ -5,11 +5,13 @@ Uses the detectors only, not the guardrail. Shows at most the first four charact
 
 from dataclasses import replace
 
-from gateway.config.sanitize_settings import Sanitize
+from gateway.config.settings import Sanitize
 from gateway.domain import Json
-from gateway.sanitize.masking.policy import ActionTable, actions
-from gateway.sanitize.scan.scanner import Scanner
-from gateway.sanitize.text.findings import Finding, masked
+from gateway.sanitize.policy import ActionTable, actions
+from gateway.sanitize.restoring import Placeholders
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.slot_mask import Masks
+from gateway.sanitize.text import Finding
 
 
 def preview(text: str, config: Sanitize, profile: str | None = None) -> Json:
@@ -39,8 +41,8 @@ def preview(text: str, config: Sanitize, profile: str | None = None) -> Json:
     return {
         "profile": config.profile,
         "findings": rows,
-        "request_text": masked(text, _redacted(findings, request_actions)),
-        "response_text": masked(text, _redacted(findings, response_actions)),
+        "request_text": _masked(text, findings, request_actions),
+        "response_text": _masked(text, findings, response_actions),
     }
 
 
@@ -65,15 +67,22 @@ def explain(text: str, config: Sanitize, profile: str | None = None) -> str:
             f"{request_actions.action(finding.entity, finding.certain):<9}"
             f"{response_actions.action(finding.entity, finding.certain):<9}{_excerpt(text, finding)}"
         )
-    request_text = masked(text, _redacted(findings, request_actions))
-    response_text = masked(text, _redacted(findings, response_actions))
+    request_text = _masked(text, findings, request_actions)
+    response_text = _masked(text, findings, response_actions)
     lines += ["", "In a request:", request_text]
     lines += ["", "In a response: the same" if response_text == request_text else f"In a response:\n{response_text}"]
     return "\n".join(lines)
 
 
-def _redacted(findings: list[Finding], table: ActionTable) -> list[Finding]:
-    return [each for each in findings if table.action(each.entity, each.certain) == "redact"]
+def _masked(text: str, findings: list[Finding], table: ActionTable) -> str:
+    """The text as a model sees it, with masks and placeholders."""
+    masks, parts, at = Masks(Placeholders()), list[str](), 0
+    for finding in findings:
+        action = table.action(finding.entity, finding.certain)
+        if action in ("redact", "replace"):
+            parts += (text[at : finding.start], masks.over(finding, text[finding.start : finding.end], action))
+            at = finding.end
+    return "".join((*parts, text[at:]))
 
 
 def _line_and_column(text: str, start: int) -> tuple[int, int]:

@@ -1,8 +1,7 @@
 """Loads JSON Schema files and checks documents against them.
 
 `jsonschema-rs` decides whether a document is valid (20 µs on a 100 KB body). Only for a refusal, `violations` finds the
-wrong places and `messages` words them: the field and what is allowed, never the value, which may be a secret. Knows
-nothing of the documents' meaning.
+wrong places and words them: the field and what is allowed, never the value, which may be a secret.
 """
 
 import functools
@@ -14,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from gateway.domain import Json
-from gateway.schemas.messages import Problem
-from gateway.schemas.violations import ViolationFinder, compiled
+from gateway.schemas.violations import Problem, ViolationFinder, compiled
 
 if TYPE_CHECKING:
     from jsonschema_rs import Validator

@@ -19,21 +19,39 @@ import orjson
 
 from gateway.domain import Json
 from gateway.shared_state.port import StateDown
-from gateway.shared_state.redis_connection import RedisConnection
+from gateway.shared_state.redis_state import RedisConnection
 
 _MAX_BYTES = 4096
-"""Longest message. Chosen: the longest one in use has 200 bytes and a caller's id; longer ones are not sent."""
+"""Longest message."""
 
 _CHANNEL = "gateway:bus"
 _POLL_S = 1.0
 _PAUSE_S = 2.0
-"""How long one wait for a message of Redis lasts, and the pause after it has failed. Chosen: at half, an idle process
-wakes up twice as often; at double, messages are missed for 4 s after an outage."""
+"""How long one wait for a message of Redis lasts, and the pause after it has failed."""
 
 Listener = Callable[[Json], None]
 
 Reached = Callable[[int], None]
 """Called with the number of others that a message was given to."""
+
+
+BUS_FOLDER = "bus"
+"""The folder of the workers' sockets in the state directory."""
+
+
+def has_listeners(folder: Path) -> bool:
+    """Whether a process that serves has a socket in the folder; those of processes that died refuse."""
+    for path in folder.glob("*.sock"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                sock.connect(f"/proc/self/fd/{descriptor}/{path.name}")  # a path of 108 bytes at most, however deep
+                return True
+            except OSError:
+                continue
+            finally:
+                os.close(descriptor)
+    return False
 
 
 class WorkerBus:

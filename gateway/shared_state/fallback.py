@@ -17,13 +17,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.shared_state.memory import MemoryCounters, MemoryWindows
 from gateway.shared_state.port import Amount, Entries, Entry, Reserved, StateDown, Taken, Windows
-from gateway.shared_state.redis_connection import RedisConnection
-from gateway.shared_state.redis_state import RedisCounters, RedisWindows
+from gateway.shared_state.redis_state import RedisConnection, RedisCounters, RedisWindows
 from gateway.shared_state.sqlite_state import SqliteCounters
 
 _MAX_KNOWN = 20_000
-"""Counters whose totals are remembered, and windows that are told again. Chosen: three counters each of 6,000 keys that
-call within a period; at half, a larger gateway grants a forgotten counter its share of the whole limit once more."""
+"""Counters whose totals are remembered, and windows that are told again."""
 
 
 def _share(limit: int, parts: int) -> int:

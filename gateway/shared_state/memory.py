@@ -3,20 +3,19 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from gateway.resilience.bounded_cache import BoundedCache
-from gateway.resilience.shared_cache import SharedCache
+from gateway.resilience.bounded_cache import BoundedCache, SharedCache
 from gateway.shared_state.port import Amount, Entry, Reserved, Taken
 
 _MAX_NAMES = 100_000
-"""Windows and counters remembered. Chosen: more keys than any operator makes, times their limits; at half it would
-still not be reached, at double a flood of addresses with wrong keys could take twice the memory."""
+"""Windows and counters remembered."""
 
 _LONGEST_HOLD_S = 3600.0
-"""A window that nobody has touched for so long is forgotten. Chosen: sixty times the longest hold in use (a minute)."""
+"""A window that nobody has touched for so long is forgotten."""
 
 
 class MemoryWindows:
-    """As `port.Windows`. `clock` gives monotonic seconds."""
+    """As `port.Windows`. `clock` gives monotonic seconds. The members of a window are held equally long, so that those
+    added or renewed first end first."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, max_names: int = _MAX_NAMES) -> None:
         self._clock = clock
@@ -24,17 +23,15 @@ class MemoryWindows:
 
     async def take(self, name: str, limit: int, hold_s: float, member: str) -> Taken:
         members, now_s = self._live(name), self._clock()
+        first_s = max(next(iter(members.values()), now_s + hold_s) - now_s, 0.001)
         if len(members) >= limit:
-            wait_s = max(min(members.values(), default=now_s + hold_s) - now_s, 0.001)
-            return Taken(wait_s, 0, wait_s)
-        members[member] = now_s + hold_s
-        self._windows.put(name, members)
-        return Taken(0.0, limit - len(members), min(members.values()) - now_s)
+            return Taken(first_s, 0, first_s)
+        self._add(name, members, {member: now_s + hold_s})
+        return Taken(0.0, limit - len(members), first_s)
 
     async def hold(self, name: str, members: Mapping[str, float]) -> None:
-        held, now_s = self._live(name), self._clock()
-        held |= {member: now_s + left_s for member, left_s in members.items()}
-        self._windows.put(name, held)
+        now_s = self._clock()
+        self._add(name, self._live(name), {member: now_s + left_s for member, left_s in members.items()})
 
     async def release(self, name: str, members: Sequence[str]) -> None:
         held = self._live(name)
@@ -47,9 +44,18 @@ class MemoryWindows:
         now_s = self._clock()
         return {member: end_s - now_s for member, end_s in self._live(name).items()}
 
+    def _add(self, name: str, members: dict[str, float], ends: Mapping[str, float]) -> None:
+        for member, end_s in ends.items():
+            members.pop(member, None)  # a renewed one goes to the end
+            members[member] = end_s
+        self._windows.put(name, members)
+
     def _live(self, name: str) -> dict[str, float]:
-        now_s = self._clock()
-        return {member: end_s for member, end_s in (self._windows.get(name) or {}).items() if end_s > now_s}
+        """The members that have not ended."""
+        members, now_s = self._windows.get(name) or {}, self._clock()
+        while members and members[first := next(iter(members))] <= now_s:
+            del members[first]
+        return members
 
 
 class MemoryCounters:

@@ -14,7 +14,7 @@
 | `fallback.Fallback*`              | its first store; its second while the first is away                  |
 
 Every method raises StateDown where the store cannot be used. None waits longer than its store's time limit. Names are
-made by the gateway, never by a caller. Knows no HTTP and no configuration.
+made by the gateway, never by a caller.
 """
 
 from collections.abc import Mapping, Sequence

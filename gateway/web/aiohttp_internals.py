@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from aiohttp import StreamReader, web
+from aiohttp import web
 from aiohttp.http_writer import _serialize_headers as head_bytes
 from aiohttp.web_protocol import RequestHandler
 
-__all__ = ["ConnectionBase", "RunnerBase", "ServerBase", "head_bytes", "set_match_info", "take_whole_body"]
+__all__ = ["ConnectionBase", "RunnerBase", "ServerBase", "head_bytes", "set_match_info"]
 """`head_bytes(status_line, headers)`: the head of an answer up to its blank line, as aiohttp's own writer makes it.
 Raises ValueError for a line break or another control character in a header."""
 
@@ -22,22 +22,6 @@ Raises ValueError for a line break or another control character in a header."""
 def set_match_info(request: web.Request, info: web.UrlMappingMatchInfo) -> None:
     """Give a request its route, as `Application._handle` does after the router found it. `info` must be frozen."""
     request._match_info = info
-
-
-def take_whole_body(content: StreamReader) -> bytes | None:
-    """The body where all of it has come in one piece and nothing of it was read; else None, and nothing is taken.
-
-    The naive form, `is_eof` and `read_nowait`, keeps account of what may follow: 2 % of the instructions of a small
-    call.
-    """
-    if type(content) is not StreamReader or not content._eof or content._exception is not None:
-        return None
-    pieces = content._buffer
-    if len(pieces) != 1 or content._buffer_offset:
-        return None
-    content._size = 0
-    content._protocol.resume_reading()
-    return pieces.popleft()
 
 
 class _RequestLoop:

@@ -11,6 +11,7 @@ from gateway.access.rate_limits import LimitState
 from gateway.domain import Caller, RequestStats
 from gateway.errors import RateLimited
 from gateway.sanitize.pipeline import RequestWork, Verdict
+from gateway.sanitize.restoring import Placeholders
 from gateway.web.endpoints import Endpoint
 from gateway.web.state import ServerState
 
@@ -20,7 +21,8 @@ class RequestContext:
     """Made by the outermost middleware (`observe`); `auth` sets `caller`, `body` sets `body`.
 
     `body`: the result of `Endpoint.check`, None where no body was read. `history_verdicts`: the verdicts on stored
-    turns that a handler added to the body. `work`: what decoding, checking and sanitizing it has cost. `limits`: the
+    turns that a handler added to the body. `work`: what decoding, checking and sanitizing it has cost. `placeholders`:
+    what stands for the values that its answer gets back; `addresses`: those that the caller wrote. `limits`: the
     state of the key's limits after this request was counted, by name; empty for none. `reservation`: what the request
     may use of its key's budgets, until it is settled.
     """
@@ -33,6 +35,8 @@ class RequestContext:
     body: Any = None
     history_verdicts: Sequence[Verdict] = ()
     work: RequestWork = field(default_factory=RequestWork)
+    placeholders: Placeholders | None = None
+    addresses: frozenset[str] = frozenset()
     limits: dict[str, LimitState] = field(default_factory=dict)
     reservation: Reservation | None = None
 

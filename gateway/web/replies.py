@@ -16,11 +16,11 @@ from aiohttp_sse import EventSourceResponse
 
 from gateway.domain import Event, EventStream
 from gateway.errors import GatewayError
-from gateway.sanitize.masking.stream_steps import Refusal
+from gateway.sanitize.stream_mask import Refusal
 from gateway.web.aiohttp_internals import head_bytes
 
 _CLIENT_STALL_S = 60.0
-"""A client that acknowledges nothing for so long is cut. The pings find it: aiohttp-sse sends one every 15 s.
+"""A client that acknowledges nothing for so long is cut. The pings find it: aiohttp-sse sends one every _PING_S.
 Chosen: half would cut mobile clients that change networks; double would hold an upstream's slot for two minutes."""
 
 _JOINED_BYTES = 1 << 16
@@ -29,6 +29,9 @@ answers take two, at double more memory is copied."""
 
 _WRITTEN_BYTES = 1 << 20
 """A long body is written in pieces of this size, so that a slow client slows it down."""
+
+_PING_S = 8.0
+"""A waiting client gets a byte within 10 s."""
 
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 """Ask proxies (nginx reads the second) to pass events on at once and unchanged."""
@@ -143,12 +146,14 @@ class EventReply(EventSourceResponse):
         events: EventStream,
         *,
         headers: Mapping[str, str] | None = None,
-        first_event_wait_s: float = 25,
+        first_event_wait_s: float = 8,
         whole_answers: bool = False,
         failure_events: Endings | None = None,
         refusal_events: Refusal | None = None,
     ) -> None:
-        super().__init__(headers=headers, sep="\n", allow_all_methods=True, send_timeout=_CLIENT_STALL_S)
+        super().__init__(
+            headers=headers, sep="\n", allow_all_methods=True, send_timeout=_CLIENT_STALL_S, ping_interval=_PING_S
+        )
         del self.headers[hdrs.CONNECTION]  # aiohttp-sse sets keep-alive even where the connection will close
         self.headers.update(STREAM_HEADERS)
         self.events = events

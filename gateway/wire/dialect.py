@@ -2,15 +2,17 @@
 
 The sanitize middleware asks where the text is; the errors and deliver middlewares ask for the form of an error, whole
 or inside a stream. Implementations, one for each interface: `wire.chat.dialect`, `wire.responses.dialect`,
-`wire.messages.dialect`, `wire.embeddings.dialect`, `mcp.dialect`.
+`wire.messages.dialect`, `wire.embeddings`, `mcp.dialect`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 from gateway.domain import Event, Json
 from gateway.errors import GatewayError
 from gateway.texts import TextSlot, TextUnit
+from gateway.wire.text_walk import request_steps
 
 
 class Dialect(Protocol):
@@ -46,7 +48,7 @@ class Dialect(Protocol):
         ...
 
     def note_findings(self, unit: TextUnit, report: Json, /) -> None:
-        """Record what was found in the unit's answer: `{redacted, flagged, guardrail?}` (`wire.sanitizer_report`).
+        """Record what was found in the unit's answer: `{redacted, flagged, guardrail?}` (`wire.dialect`).
 
         `unit` is one of a whole answer, or of a request whose units are calls of their own.
         """
@@ -70,3 +72,116 @@ class Dialect(Protocol):
     def error_events(self, error: GatewayError) -> list[Event]:
         """The events that end a stream which failed after its first event: an error event, never a clean end."""
         ...
+
+
+# --- sanitizer report ---
+# What the sanitizer did to a text, as callers see it: `{redacted: {entity: count}, flagged: {entity: count}}`.
+#
+# `redacted` counts the values that are missing from the text, masked or withheld with it; `flagged` those that stay.
+# Where values become placeholders, `replaced` counts those of the request, `restored` the placeholders that became
+# values again in the answer, `not_restored` those that did not. `guardrail: "unavailable"` is added where the guardrail
+# failed and the policy let the text pass. Never a value found.
+
+
+def report_of(
+    counts: Mapping[str, int],
+    flagged: Mapping[str, int],
+    replaced: Mapping[str, int] | None = None,
+    *,
+    is_degraded: bool = False,
+) -> Json:
+    """The report on one text. `counts`: all findings by entity; `flagged`: those of them that stay; `replaced`: those
+    that became placeholders."""
+    replaced = replaced or {}
+    redacted = {entity: number - flagged.get(entity, 0) - replaced.get(entity, 0) for entity, number in counts.items()}
+    report: Json = {
+        "redacted": {entity: number for entity, number in sorted(redacted.items()) if number > 0},
+        "flagged": dict(sorted(flagged.items())),
+    }
+    if replaced:
+        report["replaced"] = dict(sorted(replaced.items()))
+    if is_degraded:
+        report["guardrail"] = "unavailable"
+    return report
+
+
+def merged_reports(reports: Iterable[Json]) -> Json:
+    """One report on several texts together."""
+    total: Json = {"redacted": {}, "flagged": {}}
+    for report in reports:
+        for kind in ("redacted", "flagged", "replaced", "restored", "not_restored"):
+            for entity, number in report.get(kind, {}).items():
+                total.setdefault(kind, {})
+                total[kind][entity] = total[kind].get(entity, 0) + number
+        if "guardrail" in report:
+            total["guardrail"] = report["guardrail"]
+    return total
+
+
+# --- one question ---
+# What the dialects have in common whose requests are one question with one answer.
+
+_PLAIN_MESSAGE = frozenset(("role", "content"))
+"""Members of most messages; the schemas allow six words as roles."""
+
+
+class OneQuestion:
+    """A base of `wire.dialect.Dialect`s, which documents the methods."""
+
+    @property
+    def is_one_question(self) -> bool:
+        """True: all units of a request lead to one answer."""
+        return True
+
+    def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
+        """Raises `error`: one refused text refuses the request."""
+        raise error
+
+
+def message_units(body: Json, skip: frozenset[str]) -> Iterator[TextUnit]:
+    """One unit for each message of a checked request, `{messages: [{role, content, …}], …}`, and one for all else but
+    the members in `skip`."""
+    for index, message in enumerate(body["messages"]):
+        where = f"messages[{index}]"
+        if message.keys() == _PLAIN_MESSAGE and type(message["content"]) is str:  # what the walk finds in it
+            if message["content"]:
+                yield TextUnit([TextSlot(message, "content", f"{where}.content", name="content")])
+        else:
+            yield TextUnit(partial(request_steps, message, where), whole=message)
+    rest = {name: value for name, value in body.items() if name not in skip}
+    if rest:
+        yield TextUnit(lambda: request_steps(body, skip=skip), whole=rest)
+
+
+def whole_unit(body: Json, skip: frozenset[str]) -> Iterator[TextUnit]:
+    """One unit: every string of a request but those of the members in `skip`."""
+    yield TextUnit(lambda: request_steps(body, skip=skip), owner=body)
+
+
+# --- cut blocked ---
+# Cuts a blocked answer: of its texts only those up to the finding remain.
+
+
+def withhold(unit: TextUnit, where: str | None) -> None:
+    """Empties the texts of a blocked unit that come after the one with the finding, in place.
+
+    The sanitizer has cut that one at the finding; a JSON document or URL is emptied whole. `where` is the `param` of
+    the refusal: the path of a slot, or a path inside the slot's document; for any other, all texts are emptied.
+    Ids, names and property names stay.
+    """
+    is_behind = not any(_holds(slot.where, where) for slot in unit.slots)
+    for slot in unit.slots:
+        if slot.form in ("name", "label", "group"):
+            is_behind = is_behind or _holds(slot.where, where)
+        elif not slot.is_there:
+            continue
+        elif is_behind:
+            slot.text = ""
+        elif _holds(slot.where, where):
+            is_behind = True
+            if slot.form != "text":
+                slot.text = ""
+
+
+def _holds(slot: str, where: str | None) -> bool:
+    return where is not None and where.startswith(slot)

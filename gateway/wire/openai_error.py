@@ -4,14 +4,18 @@ Source: OpenAI API reference and SDKs openai 3.52, @ai-sdk/openai 3.0 (read 2026
 one SDK drops the message when it is null.
 """
 
+import email.utils
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+import orjson
 
 from gateway.domain import Json
 from gateway.errors import GatewayError, Unauthenticated, UpstreamError, UpstreamRefused, UpstreamUnavailable
 from gateway.key_scrubber import HIDDEN, scrub_keys
-from gateway.wire.untrusted_json import words_of
+from gateway.wire.untrusted_json import table_in, words_of
 
 _WRONG_KEY = "Incorrect API key provided"
 """OpenAI's words for a 401, with its capital letter. LiteLLM tells errors apart by words, not by status: it takes other
@@ -25,6 +29,18 @@ _ANSWER_LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _TOO_LONG_ANSWER = re.compile(r"\b(max_(?:completion_|output_)?tokens)\b.{0,60}? too large")
 """Fields for the length of an answer, and vLLM's words for one that does not fit, in which it names the model's context
 length too. The prompt fits there: clients that shorten it would not get further."""
+_TOO_LONG = re.compile(
+    r"(?i)\bcontext[ _-]?(?:length|window|size|limit)|exceed_context"
+    r"|\bmax(?:imum)?[ _](?:prompt|input|model)[ _](?:length|tokens)"
+    r"|\btoo many (?:input |prompt )?tokens|\b(?:prompt|input|inputs|conversation) (?:is|are|was) too (?:long|large)"
+    r"|\breduce the length of (?:the|your) (?:messages?|prompt|input|conversation)|\brange of input length"
+    r"|\b(?:prompt|inputs?|request|conversation)\b.{0,60}?\b(?:exceed(?:s|ed)?|longer than|greater than|too large)\b"
+    r".{0,60}?\b(?:tokens?|limit|length|context|maximum)\b"
+    r"|\binputs?`? tokens?\b.{0,40}?(?:must be|should be|cannot exceed)"
+)
+"""Words for a conversation that is too long: a context's length, window, size or limit; a prompt or input that exceeds
+tokens, a length or a limit. OpenAI, Anthropic, Gemini, Mistral, Kimi, GLM, xAI, Groq, Bedrock,
+Copilot, TGI, vLLM, SGLang, llama.cpp, llama-cpp-python, Ollama, LM Studio (their public reports, read 2026-11-28)."""
 _FAILURES = {
     "rate_limit_exceeded": 429,
     "insufficient_quota": 429,
@@ -34,6 +50,20 @@ _FAILURES = {
 }
 """Codes of a failed response that clients act on, and the status that each would have had (openai-python's types and
 Codex CLI 0.169, read 2026-11-22)."""
+_WORDS_OF_STATUS = {
+    400: ("invalid_request", "invalid_argument", "failed_precondition", "bad_request", "badrequest", "validation"),
+    401: ("authentication", "unauthenticated", "unauthorized"),
+    403: ("permission", "forbidden"),
+    404: ("not_found",),
+    413: ("too_large",),
+    429: ("rate_limit", "too_many_requests", "resource_exhausted", "insufficient_quota", "throttl"),
+    503: ("overloaded", "unavailable"),
+    504: ("timeout", "deadline_exceeded"),
+}
+"""What the types and codes of errors contain, by the status that they mean: OpenAI's and Anthropic's types, gRPC's
+names (Gemini), class names of vLLM's exceptions."""
+_NESTED = 4
+"""Errors within the message of an error, of gateways before gateways, that are looked into."""
 _ADDRESS = re.compile(
     r"(?i)\b[a-z][a-z0-9+]{1,15}://\S+"
     r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b"
@@ -79,12 +109,40 @@ def failure_code(error: GatewayError) -> str:
     return "invalid_prompt" if 400 <= error.status < 500 and isinstance(error, UpstreamRefused) else "server_error"
 
 
+def error_in_answer(body: Any, sent: Iterable[str] = ()) -> UpstreamError | None:
+    """The error that an answer with status 200, or an event, is; None for one that is none.
+
+    It may be an object `{"error": …}`, a list of such, or `{"object": "error", "message"}`. Its code, a number or a
+    word, its type or its status' name tell the status that it would have had.
+    """
+    inner = body[0] if isinstance(body, list) and len(body) == 1 else body
+    if not isinstance(inner, dict) or not (inner.get("error") or inner.get("object") == "error"):
+        return None
+    fields = _error_fields(body)
+    return upstream_error(_status_of(fields), body, None, sent)
+
+
 def error_in_stream(body: Any) -> UpstreamError:
-    """The error for `{"error": {code, message}}` within an answer; the code, a word or a number, tells the status."""
-    code = _error_fields(body).get("code")
-    if isinstance(code, int) and 400 <= code < 600:
-        return upstream_error(code, body, None)
-    return upstream_error(_FAILURES.get(code, 500) if isinstance(code, str) else 500, body, None)
+    """As `error_in_answer`, for what is known to be an error."""
+    return error_in_answer(body) or upstream_error(_status_of(_error_fields(body)), body, None)
+
+
+def _status_of(fields: Json) -> int:
+    """The status that an error means; 500 where nothing says it."""
+    for name in ("code", "status", "status_code", "http_status"):
+        value = fields.get(name)
+        if isinstance(value, str) and value.isascii() and value.isdigit():
+            value = int(value[:4])
+        if isinstance(value, int) and 400 <= value < 600:
+            return value
+    words = " ".join(str(fields.get(name) or "") for name in ("code", "type", "status")).lower().replace(" ", "_")
+    for code, status in _FAILURES.items():
+        if code in words:
+            return status
+    for status, kinds in _WORDS_OF_STATUS.items():
+        if any(kind in words for kind in kinds):
+            return status
+    return 400 if _TOO_LONG.search(str(fields["message"] or "")) else 500
 
 
 def scrubbed(text: Any, sent: Iterable[str] = ()) -> str:
@@ -103,7 +161,12 @@ def upstream_error(status: int, body: Any, retry_after_s: float | None, sent: It
     UpstreamRefused where the caller can correct the request (400, 409, 413, 422) or wait (429), else UpstreamError.
     `sent`: see `scrubbed`.
     """
-    fields = _error_fields(body)
+    error = _upstream_error(status, _error_fields(body), retry_after_s, sent)
+    error.cause = f"status {status}"
+    return error
+
+
+def _upstream_error(status: int, fields: Json, retry_after_s: float | None, sent: Iterable[str]) -> UpstreamError:
     message = scrubbed(fields.get("message") or "", sent)
     if status in (401, 403):
         return UpstreamError("the upstream did not accept the gateway's credentials", code="upstream_credentials")
@@ -121,7 +184,7 @@ def upstream_error(status: int, body: Any, retry_after_s: float | None, sent: It
         )
     if status in (400, 404, 405, 409, 413, 415, 422):
         return _refused(status, message, fields)
-    if status == 503:
+    if status in (503, 529):
         return UpstreamUnavailable("the upstream is not available", retry_after_s=retry_after_s)
     return UpstreamError(f"the upstream failed ({status})", retry_after_s=retry_after_s)
 
@@ -131,12 +194,10 @@ def _refused(status: int, message: str, fields: Json) -> UpstreamError:
     if status in (404, 405, 415):
         return UpstreamError(f"the upstream does not serve this ({status})", code="upstream_misconfigured")
     code, param = fields.get("code"), fields.get("param")
-    code = code if isinstance(code, str) and _CODE.fullmatch(code) else "invalid_value"
+    code = code if isinstance(code, str) and _CODE.fullmatch(code) and not code.isdigit() else "invalid_value"
     if named := (param if param in _ANSWER_LENGTHS else _TOO_LONG_ANSWER.search(message)):
         code, param = "invalid_value", named if isinstance(named, str) else named[1]
-    elif re.search(r"context (length|size|window)|maximum context|exceed_context|too many tokens", message, re.I) or (
-        fields.get("type") == "exceed_context_size_error"
-    ):
+    elif _TOO_LONG.search(" ".join((message, str(fields.get("type")), code))):
         code, param = "context_length_exceeded", "messages"
     if param is None and (named := re.search(r"^Field '([a-z_]{1,40})'", message)):
         param = named[1]  # llama.cpp
@@ -148,11 +209,84 @@ def _refused(status: int, message: str, fields: Json) -> UpstreamError:
     )
 
 
-def _error_fields(body: Any) -> Json:
-    """`{message, type?, code?, param?}` of `{"error": {…}}`, `{"error": "text"}`, `{"message"}` or `{"detail"}`."""
+def _error_fields(body: Any, depth: int = 0) -> Json:
+    """`{message, type?, code?, param?}` of an error in any form: an object, a list of them, a text, or one of these in
+    the message of another, which has the words that are meant.
+
+        _error_fields({"error": {"message": '{"error":{"message":"too many"}}', "code": 400}})
+        # {"message": "too many", "code": 400}
+    """
+    if isinstance(body, list):
+        return _error_fields(next((each for each in body if isinstance(each, dict)), None), depth)
     if not isinstance(body, dict):
-        return {}
+        return {"message": body}
     inner = body.get("error", body)
-    if isinstance(inner, dict):
-        return {**inner, "message": inner.get("message") or inner.get("detail")}
-    return {"message": inner}
+    if isinstance(inner, list):
+        inner = next((each for each in inner if isinstance(each, dict)), "")
+    if not isinstance(inner, dict):
+        inner = {**body, "message": inner or body.get("message")}
+    words = next((inner[name] for name in ("message", "detail", "msg", "errors") if inner.get(name)), None)
+    fields = {**inner, "message": _detail(words)}
+    for text in (words, table_in(inner, "metadata").get("raw")) if depth < _NESTED else ():
+        deeper = _error_fields(_decoded(text), depth + 1)
+        if deeper["message"]:
+            told = {name: value for name, value in deeper.items() if value is not None}
+            fields = {**told, **{n: v for n, v in fields.items() if v is not None}, "message": deeper["message"]}
+    return fields
+
+
+def _decoded(text: Any) -> Any:
+    """The object or list that a text is; None for any other text."""
+    if not isinstance(text, str) or text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _detail(words: Any) -> Any:
+    """The words of a list of problems, `[{loc, msg}]` (pydantic, FastAPI), as `body.name: words`."""
+    if not isinstance(words, list):
+        return words
+    problems = [each for each in words if isinstance(each, dict) and isinstance(each.get("loc"), list)]
+    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {words_of(each.get('msg'))}" for each in problems) or words
+
+
+# --- retry after ---
+# Reads how long a server wants to be left alone: `Retry-After` in seconds or as a date (RFC 9110 §10.2.3), with
+# decimals as some send it, and `retry-after-ms` (Azure, OpenAI's SDKs; read 2026-11-28).
+#
+#     wait_s({"retry-after-ms": "7400", "Retry-After": "8"})  # 7.4
+
+_MOST_S = 10_000_000
+"""Four months. A longer wait is a mistake of the server, and is treated as none."""
+
+
+_SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
+
+
+def wait_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds from now by the headers of an answer, the more exact one first; None where they say none."""
+    milliseconds = headers.get("retry-after-ms", "").strip()
+    if _SECONDS.fullmatch(milliseconds):
+        return _sensible(float(milliseconds) / 1000)
+    return retry_after_s(headers.get("Retry-After", ""))
+
+
+def retry_after_s(value: str, now: Callable[[], float] = time.time) -> float | None:
+    """Seconds from now, 0 for a date in the past; None for an empty or invalid value, and from _MOST_S on.
+
+    `now` gives Unix time.
+    """
+    value = value.strip()
+    if _SECONDS.fullmatch(value):
+        return _sensible(float(value))
+    try:
+        return _sensible(max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - now()))
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _sensible(seconds: float) -> float | None:
+    return seconds if seconds < _MOST_S else None

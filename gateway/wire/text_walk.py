@@ -1,7 +1,7 @@
 """Walks a decoded JSON value and hands out every string and every property name in it as a TextSlot.
 
 Nothing is looked up in a list of known places: `field_rules` says only what kind of string a field holds, and names
-the few that are skipped. One pass without recursion. Knows no interface and no detector.
+the few that are skipped. One pass without recursion.
 """
 
 import re
@@ -9,18 +9,232 @@ from collections.abc import Hashable, Iterable, Iterator, MutableMapping
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
-from gateway.texts import Form, GroupSlot, TextSlot, TextUnit
+from gateway.texts import Form, GroupSlot, TextSlot, TextUnit, drop_logprobs
 from gateway.wire import field_rules as rules
-from gateway.wire.logprobs import LogprobsSlot
-from gateway.wire.property_names import KeySlot, PropertyNames
-from gateway.wire.text_slots import is_url
+
+# --- text slots ---
+# Finds the texts of a decoded JSON value of unknown shape, at any depth.
+
+_STEP = 512
+"""Chosen: slots that are made in one step (half a millisecond). At half small answers take more steps, at double a step
+keeps others waiting for longer."""
+_URL = re.compile(r"(?i)https?://\S+")
+
+
+def text_slots(value: Any, skip: frozenset[str] = frozenset()) -> list[TextSlot]:
+    """The slots of all strings that are not empty, in order, but for those below the keys in `skip`.
+
+    `value` is an object or a list. A string that is one http(s) URL has the form `url`.
+    """
+    return list(each_text_slot(value, skip))
+
+
+def each_text_slot(value: Any, skip: frozenset[str] = frozenset()) -> Iterator[TextSlot]:
+    """As `text_slots`, one after the other, for what may have very many. Without recursion."""
+    stack = [_members(value, "")]
+    while stack:
+        holder, where, is_object, members = stack[-1]
+        for key, item in members:
+            kind = type(item)
+            if is_object and key in skip:
+                continue
+            if kind is str:
+                if item:
+                    yield TextSlot(holder, key, _path(where, key, is_object), "url" if is_url(item) else "text")
+            elif kind is dict or kind is list:
+                stack.append(_members(item, _path(where, key, is_object)))
+                break
+        else:
+            stack.pop()
+
+
+def text_slot_steps(value: Any, skip: frozenset[str] = frozenset()) -> Iterator[list[TextSlot]]:
+    """As `text_slots`, in steps: the slots found so far, the last time all of them."""
+    slots: list[TextSlot] = []
+    walk = each_text_slot(value, skip)
+    while some := list(islice(walk, _STEP)):
+        slots += some
+        yield slots
+    yield slots
+
+
+def _members(holder: Any, where: str) -> tuple[Any, str, bool, Iterator[tuple[Any, Any]]]:
+    """(an object or list, its path, whether it is an object, what is still to be read of it)."""
+    is_object = isinstance(holder, dict)
+    return holder, where, is_object, iter(holder.items() if is_object else enumerate(holder))
+
+
+def _path(where: str, key: Any, is_object: bool) -> str:
+    if not is_object:
+        return f"{where}[{key}]"
+    return f"{where}.{key}" if where else str(key)
+
+
+def is_url(text: str) -> bool:
+    """Whether the whole text is one http(s) address."""
+    return text[:4].lower() == "http" and _URL.fullmatch(text) is not None
+
+
+# --- property names ---
+# Slots of property names. Renaming one takes the slot of its value along.
+
+_MOST_IN_PLACE = 64
+"""Members of an object in which a renamed property keeps its place, for which the object is filled anew. Chosen: what
+people read has fewer. In a larger one the property becomes the last: with many names to mask the time would grow
+with the square of their number (4,000 keys as names: 4.4 s, measured 2026-11-22)."""
+
+
+class PropertyNames:
+    """What the slots of one body's property names have in common. `values`: the slot of a property's value, by the
+    identity of the object and the name, where the name may be masked and the value is looked at alone."""
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[int, str], TextSlot] = {}
+        self._numbers: dict[tuple[int, str], int] = {}
+
+    def rename(self, holder: MutableMapping[str, Any], name: str, wanted: str) -> str:
+        """Renames a property and returns its new name: `wanted`, with a number behind it where that name is taken."""
+        new = wanted
+        if new in holder:
+            number = self._numbers.get((id(holder), wanted), 2)
+            while (new := f"{wanted}_{number}") in holder:
+                number += 1
+            self._numbers[id(holder), wanted] = number + 1
+        if len(holder) > _MOST_IN_PLACE:
+            holder[new] = holder.pop(name)
+        else:
+            members = [(new if key == name else key, member) for key, member in holder.items()]
+            holder.clear()
+            holder.update(members)
+        value = self.values.pop((id(holder), name), None)
+        if value is not None:
+            value.key = new
+            self.values[id(holder), new] = value
+        return new
+
+
+class KeySlot(TextSlot):
+    """A property name. Setting it renames the property."""
+
+    __slots__ = ("_names",)
+
+    _names: PropertyNames
+
+    @classmethod
+    def of(cls, holder: MutableMapping[str, Any], name: str, where: str, form: Form, names: PropertyNames) -> "KeySlot":
+        """The slot of one name. `names`: those of the same body."""
+        slot = cls(holder, name, where, form, name="text")
+        slot._names = names
+        return slot
+
+    @property
+    def text(self) -> str:
+        return str(self.key)
+
+    @text.setter
+    def text(self, value: str) -> None:
+        if value != self.key and isinstance(self.holder, dict):
+            self.key = self._names.rename(self.holder, self.key, value)
+
+
+# --- logprobs ---
+# The `logprobs` of an answer as a place of text: its tokens and bytes spell the answer again.
+
+
+class LogprobsSlot(TextSlot):
+    """The `logprobs` of a text: what its tokens and bytes spell, then all other strings. Dropped instead of masked."""
+
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        return spell(self.holder[self.key])
+
+    @text.setter
+    def text(self, value: str) -> None:
+        if isinstance(self.holder, dict):
+            drop_logprobs(self.holder)
+
+
+def spell(logprobs: Any) -> str:
+    """What the tokens of each list spell, what their bytes spell, and every other string, as lines.
+
+    Shapes: `{content: [{token, bytes, logprob, top_logprobs: [{token, bytes, logprob}]}], refusal}`, a list of such
+    tokens, or the older `{tokens: [text], top_logprobs: [{text: number}]}`. Alternatives are lines of their own.
+    """
+    lines: list[str] = []
+    rest: list[tuple[Any, bool]] = [(logprobs, False)]
+    while rest:
+        value, is_apart = rest.pop()
+        if isinstance(value, str):
+            lines.append(value)
+        elif isinstance(value, dict):
+            rest += [(name, False) for name in value if not rules.is_plain_word(name)]
+            rest += [(each, name == "top_logprobs") for name, each in value.items() if each.__class__ in _READ]
+        elif isinstance(value, list):
+            tokens = _Tokens(is_apart=is_apart)
+            for each in value:
+                tokens.add(each, rest)
+            lines += tokens.lines()
+    return "\n".join(lines)
+
+
+_READ = (str, dict, list)
+"""Types that hold strings."""
+_USUAL_NAMES = frozenset(("token", "bytes", "logprob", "top_logprobs"))
+"""Found faster in a set than by `is_plain_word`."""
+
+
+class _Tokens:
+    """What the members of one list spell. `is_apart`: each is a line of its own."""
+
+    def __init__(self, *, is_apart: bool) -> None:
+        self.is_apart = is_apart
+        self._texts: list[str] = []
+        self._bytes: list[bytes] = []
+        self._numbers = bytearray()
+
+    def add(self, member: Any, rest: list[tuple[Any, bool]]) -> None:
+        """Read a token, `{token, bytes, …}`, its text, or one of its bytes; what else it holds is added to `rest`."""
+        if isinstance(member, str):
+            self._texts.append(member)
+        elif isinstance(member, list):
+            rest.append((member, self.is_apart))
+        elif isinstance(member, dict):
+            for name, value in member.items():
+                if name == "token" and isinstance(value, str):
+                    self._texts.append(value)
+                elif name == "bytes" and isinstance(value, list):
+                    self._add_numbers(value, rest)
+                elif value.__class__ in _READ:
+                    rest.append((value, name == "top_logprobs"))
+                if name not in _USUAL_NAMES and not rules.is_plain_word(name):
+                    rest.append((name, False))
+        elif type(member) is int and 0 <= member < 256:
+            self._numbers.append(member)
+        if self.is_apart and self._numbers:
+            self._bytes.append(bytes(self._numbers))
+            self._numbers.clear()
+
+    def _add_numbers(self, numbers: list[Any], rest: list[tuple[Any, bool]]) -> None:
+        kept = [each for each in numbers if type(each) is int and 0 <= each < 256]
+        self._numbers += bytes(kept)
+        if len(kept) != len(numbers):
+            rest += [(each, False) for each in numbers if each.__class__ in _READ]
+
+    def lines(self) -> list[str]:
+        """What the texts spell, and what the bytes spell."""
+        separator = "\n" if self.is_apart else ""
+        spelt = [*self._bytes, bytes(self._numbers)]
+        return [separator.join(self._texts), separator.join(each.decode(errors="replace") for each in spelt)]
+
 
 _OPEN, _FREE, _FREE_VALUES, _FIXED = range(4)
 """How the fields of an object are read: by `field_rules`; as free text with its keys; as free text but for its keys;
 as structural."""
 _SHOWN_NAME = re.compile(r"[A-Za-z_]{1,40}").fullmatch
 """Whether a property name may be part of a path that callers and logs see; any other is shown as `*`."""
-_MIN_NUMBER, _USUAL_NAMES = rules.MIN_NUMBER, rules.USUAL_NAMES
+_MIN_NUMBER, _BODY_NAMES = rules.MIN_NUMBER, rules.USUAL_NAMES
 _INDEX = re.compile(r"\[\d+\]")
 _NONE: frozenset[str] = frozenset()
 _Place: TypeAlias = "tuple[Any, str, str, MutableMapping[str, Any] | None, int, Iterator[tuple[Any, Any]] | None]"
@@ -30,7 +244,6 @@ _Members: TypeAlias = Iterable[tuple[Any, Any]]
 Root: TypeAlias = tuple[Any, str, frozenset[str]]
 """(an object or list, its path, the names of its members that are left out)."""
 _LOGPROBS = (dict, list)
-_STEP = 512
 """Chosen: members that are read in one step of the walk (about a millisecond). At half small bodies take more steps; at
 double a step keeps others waiting for longer."""
 
@@ -279,7 +492,7 @@ def _next_members(place: _Place) -> tuple[_Members, Iterator[tuple[Any, Any]] | 
 
 def _is_odd_name(name: str) -> bool:
     """Whether something could be found in a property's name."""
-    return name not in _USUAL_NAMES and not rules.is_plain_word(name)
+    return name not in _BODY_NAMES and not rules.is_plain_word(name)
 
 
 def _mode_below(mode: int, name: str, kind: type) -> int:

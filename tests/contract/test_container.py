@@ -3,9 +3,9 @@
 import json
 import re
 
-from gateway.cli.commands import parser
+from gateway.cli.main import parser
 from gateway.config.environment import Environment
-from gateway.config.server_settings import Ops, Server
+from gateway.config.settings import Ops, Server
 from tests.support.paths import ROOT
 
 RECIPE = re.sub(r"\\\n", " ", (ROOT / "Containerfile").read_text())

@@ -5,9 +5,8 @@ import functools
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,17 +18,21 @@ LEVELS = [
     {"geometry", "child"},
     {"key_scrubber", "texts"},
     {"__init__", "domain", "errors", "logs", "metrics", "trace", "sanitize.text", "resilience"},
-    {"ports", "schemas", "wire", "engines.answer", "engines.fetch", "ocr", "sanitize.detectors", "shared_state"},
+    {
+        "ports", "schemas", "wire", "engines.answer", "engines.fetch", "ocr",
+        "sanitize.spellings", "sanitize.detectors", "shared_state",
+    },
     {
         "config", "mcp", "wire.chat", "services.websearch", "engines.html", "engines.markdown",
         "ocr.image", "ocr.text",
     },
     {
-        "access", "embedded", "providers", "wire.responses", "sanitize.guardrail", "sanitize.scan", "engines.content",
+        "access", "embedded", "providers", "wire.responses", "sanitize.guardrail",
+        "sanitize.policy", "sanitize.restoring", "sanitize.scanner", "engines.content",
         "wire.messages", "wire.embeddings", "ocr.scripts", "ocr.code",
     },
     {
-        "engines.documents", "engines.render", "engines.embedding", "ocr.server", "sanitize.masking",
+        "engines.documents", "engines.render", "engines.embedding", "ocr.server", "sanitize.slot_mask",
         "services.completion",
     },
     {"engines.index", "sanitize", "services.ocr", "services.hosted_tools"},
@@ -70,6 +73,11 @@ def unit_of(module: str) -> str:
     raise AssertionError(f"{module} stands in no level of the layout")
 
 
+def has_unit(module: str) -> bool:
+    parts = module.split(".")
+    return any(".".join(parts[:length]) in UNITS for length in range(1, len(parts) + 1))
+
+
 def level_of(module: str) -> int:
     return UNITS[unit_of(module)]
 
@@ -78,13 +86,18 @@ KNOWN = {module_name(path) for path in SOURCES}
 
 
 @functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@functools.cache
 def gateway_imports(path: Path) -> frozenset[str]:  # anywhere in the file
-    return imports_in(ast.walk(ast.parse(path.read_text())), module_name(path))
+    return imports_in(ast.walk(parsed(path)), module_name(path))
 
 
 def needed_at_once(path: Path) -> frozenset[str]:
     """Those that it imports while it is imported itself: not in a function, nor for type checkers."""
-    return imports_in(ast.parse(path.read_text()).body, module_name(path))
+    return imports_in(parsed(path).body, module_name(path))
 
 
 def imports_in(nodes: Iterable[ast.AST], importer: str) -> frozenset[str]:
@@ -101,18 +114,18 @@ def imports_in(nodes: Iterable[ast.AST], importer: str) -> frozenset[str]:
     return frozenset(names - {importer})
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=module_name)
-def test_a_module_imports_only_from_the_levels_below_or_its_own_package(path: Path) -> None:
-    module = module_name(path)
-    if path.name == "__init__.py" and module not in UNITS:
-        assert not gateway_imports(path), f"{module} only groups its folders and imports nothing"
-        return
-    for imported in gateway_imports(path):
-        own_package = unit_of(imported) == unit_of(module)
-        if not own_package:
-            assert level_of(imported) < level_of(module), f"{module} must not import {imported}"
-        if unit_of(imported) == "app" and not own_package:
-            assert unit_of(module) in ENTRY_POINTS, f"{module} must not import the composition root"
+def test_a_module_imports_only_from_the_levels_below_or_its_own_package() -> None:
+    faults = []
+    for path in SOURCES:
+        module = module_name(path)
+        groups_only = path.name == "__init__.py" and module not in UNITS
+        for imported in gateway_imports(path):
+            own_package = unit_of(imported) == unit_of(module)
+            is_below = own_package or level_of(imported) < level_of(module)
+            is_entry = unit_of(imported) != "app" or own_package or unit_of(module) in ENTRY_POINTS
+            if groups_only or not (is_below and is_entry):
+                faults.append(f"{module} must not import {imported}")
+    assert not faults
 
 
 def test_wire_imports_only_the_domain_the_errors_texts_the_scrubber_of_keys_and_slices() -> None:
@@ -150,43 +163,46 @@ def imported_roots(tree: ast.Module) -> set[str]:
     return roots
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=module_name)
-def test_web_frameworks_and_the_environment_stay_where_they_belong(path: Path) -> None:
-    module, tree = module_name(path), ast.parse(path.read_text())
-    roots = imported_roots(tree)
-    if not module.startswith("web") and module not in ("ocr.server.app", "app", "runtime.supervisor"):
-        assert "aiohttp.web" not in roots, f"{module} imports aiohttp.web"
-    if module.split(".")[0] in ("sanitize", "mcp"):
-        assert not any(root.split(".")[0] == "aiohttp" for root in roots), f"{module} imports aiohttp"
-    if module.split(".")[0] != "config":
-        for node in ast.walk(tree):
-            reads = isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")
-            assert not reads, f"{module} reads the environment"
+def test_web_frameworks_and_the_environment_stay_where_they_belong() -> None:
+    faults = []
+    for path in SOURCES:
+        module, tree = module_name(path), parsed(path)
+        roots = imported_roots(tree)
+        serves = module.startswith("web") or module in ("ocr.server.app", "app", "runtime.supervisor")
+        if "aiohttp.web" in roots and not serves:
+            faults.append(f"{module} imports aiohttp.web")
+        if module.split(".")[0] in ("sanitize", "mcp") and any(root.split(".")[0] == "aiohttp" for root in roots):
+            faults.append(f"{module} imports aiohttp")
+        names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        if module.split(".")[0] != "config" and names & {"environ", "getenv", "environb"}:
+            faults.append(f"{module} reads the environment")
+    assert not faults
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=module_name)
-def test_functions_import_only_optional_extras_and_modules_keep_no_global_state(path: Path) -> None:
-    tree = ast.parse(path.read_text())
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            for node in ast.walk(function):
-                names = []
-                if isinstance(node, ast.Import):
-                    names = [alias.name for alias in node.names]
-                elif isinstance(node, ast.ImportFrom):
-                    names = [node.module or ""]
-                for name in names:
-                    assert name.split(".")[0] in OPTIONAL, (
-                        f"{module_name(path)}:{function.lineno} imports {name} in a function"
-                    )
-                assert not isinstance(node, ast.Global), f"{module_name(path)}:{function.lineno} uses global"
+def test_functions_import_only_optional_extras_and_modules_keep_no_global_state() -> None:
+    faults = []
+    for path in SOURCES:
+        functions = (
+            each for each in ast.walk(parsed(path)) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+        )
+        for node in {node for function in functions for node in ast.walk(function)}:
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            elif isinstance(node, ast.Global):
+                names = ["global"]
+            else:
+                continue
+            wrong = [name for name in names if name.split(".")[0] not in OPTIONAL]
+            faults += [f"{path}:{node.lineno} has {name} in a function" for name in wrong]
+    assert not faults
 
 
 def test_file_names_say_what_is_inside() -> None:
     for path in SOURCES:
         assert not FORBIDDEN_NAMES & set(path.stem.split("_")), path
-        module = ast.parse(path.read_text())
-        assert path.stem == "__init__" or ast.get_docstring(module), f"{path} has no docstring"
+        assert path.stem == "__init__" or ast.get_docstring(parsed(path)), f"{path} has no docstring"
 
 
 def test_the_top_level_holds_only_what_has_a_reason() -> None:
@@ -205,76 +221,43 @@ def test_the_top_level_holds_only_what_has_a_reason() -> None:
     assert tops - fixed == set()
 
 
-IMPORT_IN_FORKS = """
-import importlib, json, os, sys, traceback
-import aiohttp.web, jsonschema_rs, orjson  # what nearly every module of ours imports: once, not once a child
-
-def visit(name, below):
-    if os.fork():
-        return os.wait()
+IMPORT_IN_ORDER = """
+import importlib, json, sys, traceback
+faults = {}
+for name in json.load(sys.stdin):
     try:
         importlib.import_module(name)
-        words = ""
     except BaseException:
-        words = traceback.format_exc()[-800:]
-    os.write(1, json.dumps([name, words]).encode() + b"\\n")
-    for each in below.items() if not words else ():
-        visit(*each)
-    os._exit(0)
-
-for each in json.load(sys.stdin).items():
-    visit(*each)
+        faults[name] = traceback.format_exc()[-800:]
+json.dump(faults, sys.stdout)
 """
-"""Reads {module: the same of the modules below it} and imports each in a process forked from that of the one above it.
-Writes a line of JSON for each: its name, and what it said."""
 
 
-def import_tree() -> dict[str, Any]:
-    """Every module of ours below the one of its imports that imports most, as IMPORT_IN_FORKS takes it.
-
-    Naive form: each below none, which takes four times as long. A module imports the one above it by itself.
-    """
+def import_order() -> list[str]:
+    """Every module of ours after those that it imports, by levels: each is imported while nothing is loaded that only
+    a module above it needs."""
     graph = {module_name(path): needed_at_once(path) for path in SOURCES if module_name(path) != "__main__"}
-    nodes: dict[str, dict[str, Any]] = {module: {} for module in graph}
-    reach = {module: len(reached(module, graph)) for module in graph}
-    top: dict[str, Any] = {}
-    for module, imported in graph.items():
-        above = max(imported & graph.keys(), key=lambda name: (reach[name], name), default=None)
-        (top if above is None else nodes[above])[full_name(module)] = nodes[module]
-    return top
+    order: dict[str, None] = {}
 
+    def visit(module: str) -> None:
+        for imported in sorted(graph.get(module, ())):
+            visit(imported)
+        if module in graph:
+            order.setdefault(module)
 
-def reached(module: str, graph: Mapping[str, frozenset[str]]) -> set[str]:
-    """Modules that a module imports, directly or not."""
-    found, todo = set[str](), [module]
-    while todo:
-        new = graph.get(todo.pop(), frozenset()) - found
-        found |= new
-        todo += new
-    return found
-
-
-def full_name(module: str) -> str:
-    return "gateway" if module == "__init__" else f"gateway.{module}"
-
-
-@pytest.fixture(scope="module")
-def import_failures() -> dict[str, str]:
-    """What each module of ours says when a process imports it first: "" where that works, no entry below a failure."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", IMPORT_IN_FORKS],
-        input=json.dumps(import_tree()).encode(),
-        capture_output=True,
-        timeout=300,
-        check=True,
-    )
-    return dict(json.loads(line) for line in done.stdout.splitlines())
+    groups = sorted(name for name in graph if not has_unit(name))  # packages that hold folders alone
+    for module in [*groups, *sorted(graph.keys() - set(groups), key=lambda name: (level_of(name), name))]:
+        visit(module)
+    return ["gateway" if module == "__init__" else f"gateway.{module}" for module in order]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", SOURCES, ids=module_name)
-def test_every_module_can_be_imported_alone(path: Path, import_failures: dict[str, str]) -> None:
-    module = module_name(path)
-    if module == "__main__":
-        pytest.skip("runs the command line")
-    assert import_failures.get(full_name(module), "a module that it imports cannot be imported") == ""
+def test_every_module_can_be_imported_when_those_are_loaded_that_it_imports() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", IMPORT_IN_ORDER],
+        input=json.dumps(import_order()).encode(),
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+    assert json.loads(done.stdout) == {}

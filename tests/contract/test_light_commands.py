@@ -11,7 +11,7 @@ import pytest
 from tests.support.paths import ROOT
 
 HEAVY = {
-    "aiohttp", "prometheus_client", "lxml", "trafilatura", "onnxruntime", "numpy", "cv2", "xllamacpp", "phonenumbers",
+    "aiohttp", "prometheus_client", "lxml", "onnxruntime", "numpy", "cv2", "xllamacpp", "phonenumbers",
     "stdnum", "markdown_it",
 }  # fmt: skip
 """Libraries of the application and its engines."""
@@ -29,7 +29,7 @@ OWN_HEAVY = (
 )
 """Our own folders with the application and its engines in them."""
 
-SUPERVISOR = "import gateway.cli.main, gateway.cli.serve, gateway.runtime.worker_pool, gateway.runtime.supervisor"
+SUPERVISOR = "import gateway.cli.main, gateway.cli.serve, gateway.runtime.workers, gateway.runtime.supervisor"
 CHECK = "import gateway.cli.main, gateway.cli.check"
 
 

@@ -3,20 +3,25 @@
 RE2 is linear by construction. Each pattern of Python's `re` is timed on strings derived from it
 (`bench.pattern_strings`) in the most costly way there is, all matches from every place, whatever way the product uses
 it. A pattern that is compiled where this test cannot reach it needs an example here.
+
+Only new patterns are timed here: `python -m bench.pattern_times` times all of them and writes those that pass into
+`timed_patterns.txt`.
 """
 
 import functools
+import hashlib
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 from bench.growth import SIZES, careful_look, grows, quick_look
-from bench.pattern_finder import AnyPattern, PatternCall, pattern_calls, patterns_of, reachable
+from bench.pattern_finder import AnyPattern, Found, PatternCall, pattern_calls, patterns_of, reachable
 from bench.pattern_memory import MOST_BYTES_PER_CHAR, bytes_per_char, repeats_groups
 from bench.pattern_strings import texts
-from gateway.sanitize.detectors import iban, phone_plans, secret_tokens
+from gateway.sanitize.detectors import cards, phones, vendor_tokens
 from tests.support.cpu_time import takes_less
 
 MOST_S = 5e-6 * SIZES[-1]
@@ -25,17 +30,17 @@ this much; the slowest pattern of the product takes half of it."""
 
 
 def _phone_plans() -> Sequence[AnyPattern]:
-    plans = [phone_plans._plan(code, regions) for code, regions in phone_plans._REGIONS.items()]
-    numbers = [phone_plans._number_pattern(plan.code, region) for plan in plans[:12] for region in plan.regions[:2]]
+    plans = [phones._plan(code, regions) for code, regions in phones._regions().items()]
+    numbers = [phones._number_pattern(plan.code, region) for plan in plans[:12] for region in plan.regions[:2]]
     return [each for plan in plans for each in (plan.national_prefix, plan.leading_digits) if each] + numbers
 
 
 RUN_TIME: dict[str, Callable[[], Sequence[AnyPattern]]] = {
-    "gateway.sanitize.detectors.iban:_form": lambda: [form for each in iban._FORMS if (form := iban._form(each))],
-    "gateway.sanitize.detectors.phone_plans:_plan": _phone_plans,
-    "gateway.sanitize.detectors.phone_plans:_number_pattern": list,
-    "gateway.sanitize.detectors.secret_tokens:_compile": lambda: [
-        secret_tokens._compile(form) for form in ("gh[pousr]_[A-Za-z0-9]{36,}", "xox[abposr]-[0-9A-Za-z-]{10,}")
+    "gateway.sanitize.detectors.cards:_form": lambda: [form for each in cards._FORMS if (form := cards._form(each))],
+    "gateway.sanitize.detectors.phones:_plan": _phone_plans,
+    "gateway.sanitize.detectors.phones:_number_pattern": list,
+    "gateway.sanitize.detectors.vendor_tokens:_compile": lambda: [
+        vendor_tokens._compile(form) for form in ("gh[pousr]_[A-Za-z0-9]{36,}", "xox[abposr]-[0-9A-Za-z-]{10,}")
     ],
     "gateway.sanitize.pipeline:Sanitizer._apply": lambda: [
         re.compile(rf"(?<!\w){re.escape(value)}(?!\w)") for value in ("Jane Roe", "a a a a a a a a", "." * 100)
@@ -49,33 +54,65 @@ def _functions(call: PatternCall) -> str:
     return f"{call.module}:{call.inside}"
 
 
-REACHABLE = reachable()
-CALLS = [call for call in pattern_calls() if call.library != "re2"]
+KNOWN = Path(__file__).with_name("timed_patterns.txt")
+"""Digests of the patterns that were found linear, separated by blanks."""
 
 
-def _timed() -> list[tuple[str, AnyPattern]]:
+@functools.cache
+def reached() -> Sequence[Found]:
+    return reachable()
+
+
+@functools.cache
+def calls() -> Sequence[PatternCall]:
+    return [call for call in pattern_calls() if call.library != "re2"]
+
+
+def every_pattern() -> list[tuple[str, AnyPattern]]:
+    """Each pattern of `re` with its place."""
     literals = [
-        (f"{call.module}:{call.line}", re.compile(call.source, call.flags)) for call in CALLS if call.source is not None
+        (f"{call.module}:{call.line}", re.compile(call.source, call.flags))
+        for call in calls()
+        if call.source is not None
     ]
     examples = [(name, pattern) for name, make in RUN_TIME.items() for pattern in make()]
-    every = [(each.where, each.pattern) for each in REACHABLE if each.pattern is not None] + literals + examples
+    every = [(each.where, each.pattern) for each in reached() if each.pattern is not None] + literals + examples
     return list({(pattern.pattern, pattern.flags): (where, pattern) for where, pattern in reversed(every)}.values())
 
 
-TIMED = _timed()
+def digest(pattern: AnyPattern) -> str:
+    return hashlib.sha256(f"{pattern.pattern!r} {pattern.flags}".encode()).hexdigest()[:10]
+
+
+def fault(where: str, pattern: AnyPattern) -> str:
+    """What a pattern costs too much on; empty where it is linear and quick."""
+    search = _search(pattern)
+    for prefix, unit, suffix in texts(pattern):
+
+        def make(size: int, prefix: str = prefix, unit: str = unit, suffix: str = suffix) -> str:
+            return prefix + unit * (size // len(unit)) + suffix
+
+        look = quick_look(search, make)
+        found = None if look.linear else careful_look(search, make)
+        if found is not None:
+            return f"{where}: {prefix!r} + {unit!r}… + {suffix!r} grows {found}"
+        text = make(SIZES[-1])
+        if look.longest_s >= MOST_S and not takes_less(MOST_S, functools.partial(search, text)):
+            return f"{where}: {prefix!r} + {unit!r}… + {suffix!r} costs {look.longest_s:.4f} s"
+    return ""
 
 
 def test_every_call_that_compiles_a_pattern_is_reached_or_has_an_example() -> None:
-    reached = {each.where for each in REACHABLE}
-    sources = {each.source for each in REACHABLE}
+    places = {each.where for each in reached()}
+    sources = {each.source for each in reached()}
     missing = [
         f"{call.module}:{call.line}"
-        for call in CALLS
-        if call.source is None and f"{call.module}:{call.name}" not in reached and _functions(call) not in RUN_TIME
+        for call in calls()
+        if call.source is None and f"{call.module}:{call.name}" not in places and _functions(call) not in RUN_TIME
         and not (call.name and _holds_patterns(call))
     ]  # fmt: skip
     assert not missing, "compile it at import under a global name, or add an example to RUN_TIME"
-    assert sources and not set(RUN_TIME) - {_functions(call) for call in CALLS}, "an example of no call"
+    assert sources and not set(RUN_TIME) - {_functions(call) for call in calls()}, "an example of no call"
 
 
 def _holds_patterns(call: PatternCall) -> bool:
@@ -93,20 +130,10 @@ def _search(pattern: AnyPattern) -> Callable[[str], object]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("where", "pattern"), TIMED, ids=[where for where, _ in TIMED])
-def test_a_pattern_takes_little_time_and_in_step_with_its_text(where: str, pattern: AnyPattern) -> None:
-    search = _search(pattern)
-    for prefix, unit, suffix in texts(pattern):
-
-        def make(size: int, prefix: str = prefix, unit: str = unit, suffix: str = suffix) -> str:
-            return prefix + unit * (size // len(unit)) + suffix
-
-        look = quick_look(search, make)
-        found = None if look.linear else careful_look(search, make)
-        assert found is None, f"{where}: {prefix!r} + {unit!r}… + {suffix!r} grows {found}"
-        text = make(SIZES[-1])
-        is_quick = look.longest_s < MOST_S or takes_less(MOST_S, functools.partial(search, text))
-        assert is_quick, f"{where}: {prefix!r} + {unit!r}… + {suffix!r} costs {look.longest_s:.4f} s"
+def test_a_new_pattern_takes_little_time_and_in_step_with_its_text() -> None:
+    known = set(KNOWN.read_text().split())
+    faults = [fault(where, pattern) for where, pattern in every_pattern() if digest(pattern) not in known]
+    assert not [each for each in faults if each], "mend it; then: python -m bench.pattern_times"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +151,7 @@ def test_a_quadratic_pattern_is_noticed(source: str) -> None:
 
 @pytest.mark.slow
 def test_no_pattern_takes_much_memory_for_each_character() -> None:
-    taken = {where: bytes_per_char(pattern) for where, pattern in TIMED if repeats_groups(pattern)}
+    taken = {where: bytes_per_char(pattern) for where, pattern in every_pattern() if repeats_groups(pattern)}
     assert not {where: found for where, found in taken.items() if found[0] > MOST_BYTES_PER_CHAR}
 
 

@@ -49,16 +49,21 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_SubParsersAction": "nor which of them holds the commands",
         "_choices_actions": "nor the help of each command",
     },
-    "cli.commands": {
+    "cli.main": {
+        "_choices_actions": "the help of each command, in the order in which they are added",
         "_actions": "argparse tells the options of a parser in no public way",
         "_SubParsersAction": "nor which of them holds the commands",
+    },
+    "engines.documents.slides": {
+        "_tc": "the element of a table's cell, whose runs have links that no public name tells",
+        "_txBody": "the element of a shape's text, for the same reason",
     },
     "metrics": {
         "_upper_bounds": "a histogram's bounds: many amounts are counted in one go",
         "_sum": "the same",
         "_buckets": "the same",
     },
-    "sanitize.detectors.re2_search": {
+    "sanitize.text": {
         "_Regexp": "the class of a compiled pattern, for annotations",
         "_Anchor": "the matcher's argument; the module does without where it is missing",
         "_regexp": "the matcher that gives places without a match object; the module does without where it is missing",

@@ -13,7 +13,7 @@ import pytest
 from gateway.config import settings as config
 from gateway.config.environment import Environment, credential_variable
 from gateway.config.loader import load_config
-from gateway.config.server_settings import Secret
+from gateway.config.settings import Secret
 from tests.support.paths import ROOT
 
 FILES = sorted((ROOT / "schemas").rglob("*.json"))

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.argument_types import EX_CONFIG
+from gateway.cli.options import EX_CONFIG
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
-from gateway.config.server_settings import Server
+from gateway.config.settings import Server
 from tests.support.paths import ROOT
 
 SYSTEMD = ROOT / "systemd"

@@ -7,9 +7,9 @@ from typing import Any
 
 import aiohttp
 
-from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.keys import KeyFile, KeyRequest
 from gateway.access.usage import read_usage
-from gateway.shared_state.state_file import STATE_FILE
+from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
 from tests.support.upstream import (
     Exchange,

@@ -11,7 +11,7 @@ import openai
 import orjson
 import pytest
 
-from gateway.engines.embedding.model_file import is_installed
+from gateway.engines.embedding.embedder import is_installed
 from tests.support import upstream as up
 from tests.support.asking import OFF
 from tests.support.gateways import InProcessGateway, StartGateway
@@ -130,7 +130,6 @@ BROKEN = {
     "empty": vectors([], []),
     "no base64": vectors("a b c d", "a b c d"),
     "two lengths": vectors([1.0], [1.0, 2.0]),
-    "two forms": vectors([1.0], packed(1.0)),
     "twice the same": {"data": [{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}]},
     "a place beyond": {"data": [{"index": 0, "embedding": [1.0]}, {"index": 7, "embedding": [1.0]}]},
 }

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.keys import KeyFile, KeyRequest
 from gateway.access.usage import read_usage
-from gateway.shared_state.state_file import STATE_FILE
+from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support.gateways import StartGateway
 from tests.support.hosted_mcp import WORDS, Stage, mcp_stage
 from tests.support.hosted_search import SEARCH, call, round_of, search

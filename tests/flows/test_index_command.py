@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.embedding.model_file import is_installed
+from gateway.engines.embedding.embedder import is_installed
 from gateway.engines.index.rows import vector_counts
 from gateway.engines.index.store import PageIndex
 from tests.support.asking import OFF

@@ -10,8 +10,7 @@ import orjson
 import pytest
 from multidict import CIMultiDict
 
-from gateway.config.sanitize_settings import Sanitize, SanitizeActions
-from gateway.config.server_settings import Limits
+from gateway.config.settings import Limits, Sanitize, SanitizeActions
 from tests.support.mcp_cases import CASES, NO_BODY
 from tests.support.web_tools import bounded, modern, request, tool_call
 from tests.support.web_tools_site import MOST_BODY_BYTES, PATH, WebToolsSite, web_tools_site

@@ -174,8 +174,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"messages": [user({"type": "image", "source": {"type": "file", "file_id": "f"}})]}, "files are not stored"),
     "a block nobody knows": ({"messages": [user({"type": "strange"})]}, "'strange' is not supported"),
     "an assistant's image": ({"messages": [*HELLO, assistant(IMAGE)]}, "'image' is not an assistant's"),
-    "a tool of the server": ({"tools": [{"type": "code_execution_20250825", "name": "code_execution"}]},
-        "'code_execution_20250825' do not exist"),
     "a tool without a name": ({"tools": [{"input_schema": {}}]}, "tools[0].name"),
     "a choice that is no tool": ({"tools": [ADD], "tool_choice": {"type": "tool", "name": "x"}}, "tool_choice.name"),
     "a choice without tools": ({"tool_choice": {"type": "any"}}, "there are no tools"),

@@ -4,7 +4,7 @@ import asyncio
 
 import aiohttp
 
-from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.keys import KeyFile, KeyRequest
 from tests.support.asking import ASK
 from tests.support.gateways import InProcessGateway
 from tests.support.upstream import Exchange, Upstream

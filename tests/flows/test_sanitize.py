@@ -11,9 +11,9 @@ import aiohttp
 import orjson
 import pytest
 
-from gateway.config.sanitize_settings import GuardrailSettings, Sanitize, SanitizeActions
+from gateway.config.settings import GuardrailSettings, Sanitize, SanitizeActions
 from gateway.errors import UpstreamError
-from gateway.sanitize.guardrail.guardrail import Guardrail
+from gateway.sanitize.guardrail import Guardrail
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import DONE, USAGE, Exchange, Upstream, scripted_upstream
 from tests.support.web_tools import tool_call

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.keys import KeyFile, KeyRequest
 from tests.support import shared_checks as checks
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml

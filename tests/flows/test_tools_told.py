@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.config.sanitize_settings import Sanitize, SanitizeActions
+from gateway.config.settings import Sanitize, SanitizeActions
 from tests.support.web_tools import tool_call
 from tests.support.web_tools_site import WebToolsSite, web_tools_site
 

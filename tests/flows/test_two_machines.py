@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.access.api_keys import KeyRequest
+from gateway.access.keys import KeyRequest
 from gateway.access.redis_keys import RedisKeys
 from gateway.embedded.child_server import free_port
 from tests.support import shared_checks as checks

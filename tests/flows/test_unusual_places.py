@@ -46,7 +46,7 @@ def spellings(raw: str) -> list[str]:
         texts.append(orjson.dumps(orjson.loads(raw)).decode())
     words = "".join(char if char.isalnum() or char in "+/" else " " for char in raw).split()
     for word in (each for each in words if len(each) > 40):
-        decoded = base64.b64decode(word + "=" * (-len(word) % 4), validate=False)
+        decoded = base64.b64decode(word[: len(word) // 4 * 4], validate=False)
         texts += [decoded.decode("latin1"), decoded.decode("utf-16", "ignore")]
         if decoded[:2] == b"\x1f\x8b":
             texts.append(gzip.decompress(decoded).decode("latin1"))

@@ -22,11 +22,10 @@ from pathlib import Path
 import pytest
 
 from gateway import logs
-from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.keys import KeyFile, KeyRequest
 from gateway.app import build_app, build_ops_app
-from gateway.config.certificate import loaded
 from gateway.config.environment import Environment
-from gateway.config.loader import load_config
+from gateway.config.loader import load_config, loaded
 from gateway.config.settings import Config
 from gateway.domain import SCOPES
 from gateway.embedded.child_server import free_port

@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.keys import KeyFile, KeyRequest
 from tests.support.gateways import StartGateway
 from tests.support.hosted_search import Scene, post, scene
 from tests.support.mcp_server import McpServer

@@ -29,7 +29,7 @@ import uvloop
 
 from bench.upstream import STREAM, WHOLE
 from gateway.config.environment import read_environment
-from gateway.runtime.memory import settle_memory
+from gateway.runtime.worker import settle_memory
 from tests.support.gateways import start_in_process, upstream_toml
 from tests.support.paths import ROOT
 

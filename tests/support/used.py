@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from gateway.access.prices import PriceList, Used
-from gateway.access.usage import UsageBook, UsageKey
-from gateway.shared_state.state_file import STATE_FILE, StateFile
+from gateway.access.usage import PriceList, UsageBook, UsageKey, Used
+from gateway.shared_state.sqlite_state import STATE_FILE, StateFile
 
 
 async def use(state_dir: Path, key_id: str = "k1") -> None:

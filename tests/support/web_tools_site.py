@@ -9,15 +9,14 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from gateway.access.api_keys import KeyFile, KeyRequest, KeyStore
-from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
-from gateway.config.sanitize_settings import Sanitize
-from gateway.config.server_settings import Limits
+from gateway.access.keys import KeyFile, KeyRequest, KeyStore
+from gateway.access.rate_limits import BadKeyLimiter, Limiter
+from gateway.config.settings import Limits, Sanitize
 from gateway.mcp.dialect import WebSearchDialect
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
 from gateway.metrics import Metrics
-from gateway.sanitize.guardrail.guardrail import Guardrail
+from gateway.sanitize.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.shared_state.memory import MemoryWindows
 from gateway.web.endpoints import Endpoint, EndpointTable
@@ -25,8 +24,7 @@ from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.in_flight import InFlight
 from gateway.web.listen_socket import bind
 from gateway.web.request_log import Recorder
-from gateway.web.server.chain import application
-from gateway.web.server.runner import Listener
+from gateway.web.server.runner import Listener, application
 from gateway.web.state import ServerState
 from tests.support.web_tools import RecordingTools
 
@@ -77,7 +75,7 @@ async def web_tools_site(
         in_flight=InFlight(100),
         keys=KeyStore(keys.path),
         bad_keys=BadKeyLimiter(0, MemoryWindows()),
-        limiter=LocalLimiter(limits or Limits()),
+        limiter=Limiter(MemoryWindows(), limits or Limits()),
         sanitizer=Sanitizer(sanitize or Sanitize(), guardrail),
         metrics=metrics,
         recorder=Recorder(metrics),

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from aiohttp import web
 
-from gateway.config.web_settings import Web
+from gateway.config.settings import Web
 from gateway.domain import Json, WebCall
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.page_loader import PageHelp, PageLoader
-from gateway.engines.documents.parse_pool import ParsePool
-from gateway.engines.documents.shortening import shorten_in
+from gateway.engines.documents.parse_pool import ParsePool, shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots

@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyRequest, KeyStore
-from gateway.access.rate_limits import LocalLimiter
-from gateway.config.server_settings import Limits
+from gateway.access.keys import KeyFile, KeyRequest, KeyStore
+from gateway.access.rate_limits import Limiter
+from gateway.config.settings import Limits
 from gateway.domain import Caller
 from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 from gateway.errors import RateLimited, Unauthenticated
-from gateway.wire.retry_after import retry_after_s
+from gateway.shared_state.memory import MemoryWindows
+from gateway.wire.openai_error import retry_after_s
 
 HOUR_S = 3600.0
 WORDS = ["zebra", "ostrich", "walnut", "harbour", "violin"]
@@ -59,7 +60,7 @@ def test_a_key_that_ends_is_refused_after_its_end_by_the_clock_as_it_stands(tmp_
 
 async def test_limits_go_by_the_steady_clock_alone() -> None:
     steady = [1000.0]
-    limiter = LocalLimiter(Limits(per_minute=2), clock=lambda: steady[0])
+    limiter = Limiter(MemoryWindows(lambda: steady[0]), Limits(per_minute=2))
     caller = Caller("k", "k", frozenset())
     for _ in range(2):
         await limiter.charge(caller)

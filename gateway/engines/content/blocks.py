@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from operator import or_
 from typing import Any
 
-from gateway.engines.html.dom import FURNITURE_ROLES
-from gateway.engines.markdown.block_names import BLOCKS
+from gateway.engines.html.tree import BLOCKS, FURNITURE_ROLES, PREFORMATTED
 
 _REMEMBERED = 8_192
 """Classes and ids, and parts of them, whose categories a process remembers, a few MB. Chosen: a site repeats some
@@ -120,7 +119,7 @@ class _Collector:
                 continue
             tag = node.tag
             in_link = in_link or tag in ("a", "button")
-            if tag in BLOCKS and node is not box.element:
+            if tag in BLOCKS and node is not box.element and box.element.tag not in PREFORMATTED:
                 box = _Box(node, box, box.depth + 1)
                 boxes.append(box)
             if text := node.text:

@@ -3,23 +3,24 @@
 Runs in the parsing processes.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
-from gateway.engines.content import block_model, blocks, page_types
-from gateway.engines.content.block_features import BlockFeatures, Column
-from gateway.engines.content.block_model import BlockModel
+from gateway.engines.content import blocks, models
 from gateway.engines.content.blocks import WORD, TextBlock
-from gateway.engines.content.comment_sections import in_comments, own_text
-from gateway.engines.content.declared_kinds import declares_article, declares_product
-from gateway.engines.content.manual_links import is_manual_link
-from gateway.engines.content.page_features import signals
-from gateway.engines.content.page_parts import parts_of
-from gateway.engines.content.page_types import PageTypes
+from gateway.engines.content.models import BlockFeatures, BlockModel, Column, PageTypes, signals
+from gateway.engines.content.parts import in_comments, is_manual_link, own_text, parts_of
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.dom import (
+from gateway.engines.html.cleaning import drop_code, link_notes, open_frames, write_formulas
+from gateway.engines.html.head import PICTURES, Head, declares_article, declares_product
+from gateway.engines.html.hidden import drop_hidden, styles_of
+from gateway.engines.html.shapes import set_shapes
+from gateway.engines.html.tree import (
+    BLOCKS,
+    PREFORMATTED,
     drop_furniture,
     raw_text,
     region_of,
@@ -27,12 +28,6 @@ from gateway.engines.html.dom import (
     remove_apart,
     values_of,
 )
-from gateway.engines.html.formulas import write_formulas
-from gateway.engines.html.hidden import drop_hidden
-from gateway.engines.html.inline_frames import open_frames
-from gateway.engines.html.metadata import Head
-from gateway.engines.html.no_text import drop_code
-from gateway.engines.markdown.block_names import BLOCKS
 
 MAX_BLOCKS = 12_000
 """A page with more blocks is not measured and loses only marked furniture. Chosen: 12,000 blocks with 132 features
@@ -48,7 +43,8 @@ SHOWCASES = frozenset({"product", "listing", "collection"})
 """Types of pages that show goods or teasers, each with its name, picture and buttons. Measured on the development part
 of bench.extract: without the descriptions of pictures listing gains .024 of word F1, collection .019, product .009; the
 other types keep theirs."""
-_CELLS = frozenset({"td", "th"})
+_HEADING = re.compile(r"^h[1-6]$")
+_CELLS, _ITEMS = frozenset({"td", "th"}), frozenset({"li", "dt", "dd"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +61,7 @@ class Content:
 @dataclass(frozen=True, slots=True)
 class PageMeasures:
     """A measured page: its blocks, their feature columns (none for a page with too many blocks), which blocks are
-    comments, the bits of page_parts of each, the words outside comments, the page's signals, the region from which it
+    comments, the bits of `parts` of each, the words outside comments, the page's signals, the region from which it
     was measured, whether it has scripts, whether it declares one product or an article, whether the rules of its
     `style` elements were ignored (see html.hidden), and whether it has only short texts for browsers without scripts
     (see html.no_text)."""
@@ -82,6 +78,7 @@ class PageMeasures:
     is_article: bool = False
     styles_ignored: bool = False
     for_no_scripts: bool = False
+    notes: Sequence[tuple[Any, Any]] = ()
 
     def evidence(self, types: dict[str, float]) -> PageEvidence:
         """Input of `select_blocks`. `types`: the probability of each page type."""
@@ -94,9 +91,12 @@ def measure_page(root: Any, head: Head) -> PageMeasures:
     document, and sets `head.semantic`."""
     open_frames(root)
     write_formulas(root)
-    styles_ignored = drop_hidden(root)
+    styles = styles_of(root)
+    styles_ignored = drop_hidden(root, styles)
+    set_shapes(root, styles)
     has_scripts = root.find(".//script") is not None
     for_no_scripts = drop_code(root)
+    notes = link_notes(root)
     scripted = has_scripts and not for_no_scripts  # scripts draw nothing of such a text
     region = region_of(root)
     head.semantic = region.semantic
@@ -106,7 +106,7 @@ def measure_page(root: Any, head: Head) -> PageMeasures:
     if not found or len(found) > MAX_BLOCKS:
         measures = PageMeasures(found, [], [], [], 0, [], region.element, scripted, styles_ignored=styles_ignored)
         return replace(measures, for_no_scripts=for_no_scripts)
-    page_types.read_credit(found, head)
+    models.read_credit(found, head)
     features = BlockFeatures(found, region.element, head, head.base)
     columns = features.columns()
     comments = in_comments(found)
@@ -120,6 +120,7 @@ def measure_page(root: Any, head: Head) -> PageMeasures:
         is_article=declares_article(head),
         styles_ignored=styles_ignored,
         for_no_scripts=for_no_scripts,
+        notes=notes,
     )
 
 
@@ -133,24 +134,37 @@ def _signals(features: BlockFeatures, comments: list[bool], own_words: int, head
 
 def main_content(root: Any, head: Head) -> Content:
     """Removes everything but the content from the document, in place."""
-    return prune_page(root, measure_page(root, head), head, (block_model.load(), page_types.load()))
+    return prune_page(root, measure_page(root, head), head, (models.load_model(), models.load_types()))
 
 
 def prune_page(
-    root: Any, page: PageMeasures, head: Head, models: tuple[BlockModel | None, PageTypes | None]
+    root: Any, page: PageMeasures, head: Head, trained: tuple[BlockModel | None, PageTypes | None]
 ) -> Content:
     """Removes everything but the content from a measured document. Without a model, or for a page that was not
     measured, removes only what the page marks as furniture."""
-    model, types = models
+    model, types = trained
     if model is None or types is None or not page.columns:
         drop_furniture(root)
         return Content(page.region, "", page.styles_ignored, page.for_no_scripts)
     kinds = types.probabilities(page.signals, head)
     keep = select_blocks(page.evidence(kinds), model.probabilities(page.columns))
+    _keep_notes(page, keep)
     body = root.find("body")
     body = root if body is None else body
     remove_others(body, [block for block, is_kept in zip(page.blocks, keep, strict=True) if is_kept])
-    return Content(body, page_types.likeliest(kinds), page.styles_ignored, page.for_no_scripts)
+    return Content(body, models.likeliest(kinds), page.styles_ignored, page.for_no_scripts)
+
+
+def _keep_notes(page: PageMeasures, keep: list[bool]) -> None:
+    """Keeps the notes of texts that are kept, and the heading above them; leaves those of others out."""
+    places = {block.element: at for at, block in enumerate(page.blocks)}
+    for box, mark in page.notes:
+        text = next((places[each] for each in mark.iterancestors() if each in places), None)
+        members = [places[each] for each in box.iter() if each in places]
+        for at in members:
+            keep[at] = text is not None and keep[text]
+        if members and keep[members[0]] and members[0] and _HEADING.match(page.blocks[members[0] - 1].element.tag):
+            keep[members[0] - 1] = True
 
 
 def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
@@ -163,15 +177,18 @@ def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
             alive.add(box)
             box = box.getparent()
     pictured: set[Any] = set()
-    for image in body.iter("img"):
+    for image in body.iter(*PICTURES):
         for box in image.iterancestors():
             if box in pictured:
                 break
             pictured.add(box)
+    lines = {line for element in texts if element.tag in PREFORMATTED for line in element.iter(*BLOCKS)}
+    texts |= lines
+    alive |= lines
     remove_apart(_others(list(body.iter(*BLOCKS)), alive, pictured))
     for element in alive:
         if element not in texts and element.tag in BLOCKS:
-            _strip_loose(element, alive)
+            _strip_loose(element, alive | pictured)
     _remove_dangling(body)
 
 
@@ -203,9 +220,9 @@ def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterato
             continue
         if element in pictured and _is_figure(element, alive):
             continue
-        if parent in spared or (element.tag in _CELLS and parent in alive and not WORD.search(raw_text(element))):
-            spared.add(element)  # an empty cell, or one with a mark: without it the others of its row move
-            for picture in list(element.iter("img")) if element in pictured else ():
+        if parent in spared or (parent in alive and _is_part(element, alive)):
+            spared.add(element)
+            for picture in list(element.iter("img")) if element in pictured and element.tag in _CELLS else ():
                 picture.set("alt", "")
         elif element.tag != "hr" or parent not in alive:  # a rule parts the texts around it
             doomed.add(element)
@@ -214,20 +231,34 @@ def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterato
             yield element
 
 
+def _is_part(element: Any, alive: set[Any]) -> bool:
+    """True for an element without words that belongs to its box: a cell, without which the others of its row move, or
+    signs beside content, such as an item "\u263e", a line of code or a term "//"."""
+    text = raw_text(element)
+    if WORD.search(text):
+        return False
+    if element.tag in _CELLS:
+        return True
+    if not text.strip() or next(element.iter("a"), None) is not None:
+        return False
+    near = (element.getprevious(), element.getnext())
+    return element.tag in _ITEMS or any(each is not None and each in alive for each in near)
+
+
 def _is_figure(element: Any, alive: set[Any]) -> bool:
     """True for the box of a picture next to content, without text of its own, that leads to no next page."""
     if WORD.search(raw_text(element)):
         return False
-    leads = [is_manual_link(image.get("alt") or "") for image in element.iter("img")]
+    leads = [is_manual_link(image.get("alt") or "") for image in element.iter(*PICTURES)]
     if all(leads) or 2 < len(leads) < 2 * sum(leads):
         return False
     return any(near is not None and near in alive for near in (element.getprevious(), element.getnext()))
 
 
-def _strip_loose(element: Any, alive: set[Any]) -> None:
+def _strip_loose(element: Any, kept: set[Any]) -> None:
     """Removes the text directly inside a box that stays only because a block inside it is content."""
     element.text = None
     for child in list(element):
         child.tail = None
-        if child not in alive and child.tag not in BLOCKS and child.tag != "img":
+        if child not in kept and child.tag not in BLOCKS and child.tag not in PICTURES:
             element.remove(child)

@@ -1,9 +1,10 @@
 """Decides which blocks of a page are its content, from the block model's probabilities and the page's type.
 
-Runs in the parsing processes. The rules: the cells of a table and the items of a list are kept or dropped together; a
-table of data below a kept sentence is kept; blocks at the same place of repeated boxes are judged alike; code near
-content is kept; comments below a text are dropped, unless the page is a forum; documentation loses only what is marked
-as furniture or is very unlikely to be content; on other pages a second rendering of a text is dropped (`repeats`).
+Cells of a table and items of a list are kept or dropped together; a table of data below a kept sentence is kept; blocks
+at the same place of repeated boxes are judged alike; code near content is kept; comments below a text are dropped,
+unless the page is a forum; documentation loses only what is marked as furniture or is very unlikely to be content; on
+other pages a second rendering of a text is dropped (`repeats`). A page with too few words for the model is read whole.
+Runs in the parsing processes.
 """
 
 import itertools
@@ -12,12 +13,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from gateway.engines.content import block_model, page_parts, repeats, short_pages
-from gateway.engines.content.blocks import TAG_BITS, TextBlock
-from gateway.engines.content.data_tables import keep_tables
-from gateway.engines.content.furniture import SHARE, furniture_of
-from gateway.engines.content.short_pages import SHORT_WORDS
+from gateway.engines.answer.text import unparted_words
+from gateway.engines.content import models, parts, repeats
+from gateway.engines.content.blocks import CATEGORIES, MASKS, TAG_BITS, TextBlock
+from gateway.engines.content.parts import FURNITURE_TAGS, SHARE, furniture_of
 
 _CODE_FLOOR = 0.1
 _HEADING_FLOOR = 0.1
@@ -28,6 +29,13 @@ text start to go; at half, menus inside documentation and headings of link lists
 _FIELD_FLOOR = 0.15
 """The same for a field of a record that is kept. Measured on the development part of bench.extract: at a third and at
 this value lists gain the same; at double the names of goods beside kept prices are lost."""
+_INSIDE_FLOOR, _BEFORE_FLOOR = 0.01, 0.1
+"""The same for a block among the paragraphs of a text, and between the title and the text."""
+_TEXT_PARAGRAPHS = 2  # kept paragraphs in a box from which it holds a text
+_LEAD_BLOCKS = 6  # most blocks between the title and the text
+_PARTS_OF_TEXT = frozenset(
+    {"p", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "h2", "h3", "h4", "h5", "h6", "figure", "figcaption"}
+)
 _TITLE_FLOOR = 0.02
 """The same for the title of documentation, of which `_doubted_before_title` halves nothing. Chosen: half of
 _STRUCTURE_FLOOR, as titles beside menus and alone above a table of contents are rare where the model learnt. At half,
@@ -88,16 +96,16 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     nothing is kept, comments and the like are what the page is about; and where that is nothing either, everything but
     the furniture is kept.
     """
-    labels = [_is_of_goods(page) and bool(part & page_parts.ACTIONS) for part in page.parts]
+    labels = [_is_of_goods(page) and bool(part & parts.ACTIONS) for part in page.parts]
     # `judged_alike` then lowers the other blocks at the same place of repeated boxes, which are labels too.
     probabilities = [0.0 if label else each for label, each in zip(labels, probabilities, strict=True)]
     if page.types["documentation"] < _LIKELY:
         probabilities = repeats.judged_alike(page.blocks, probabilities)
     furniture = furniture_of(page.blocks)
-    if max(page.parts, default=0) >= (way := page_parts.NAVIGATION):  # the highest bit
+    if max(page.parts, default=0) >= (way := parts.NAVIGATION):  # the highest bit
         furniture = [mark or part >= way for mark, part in zip(furniture, page.parts, strict=True)]
-    first, always = _set_aside(page), [bool(part & page_parts.NEVER) for part in page.parts]
-    attempts = [(aside, block_model.LOWEST_LIMIT) for aside in ([first] if first == always else [first, always])]
+    first, always = _set_aside(page), [bool(part & parts.NEVER) for part in page.parts]
+    attempts = [(aside, models.LOWEST_LIMIT) for aside in ([first] if first == always else [first, always])]
     sizes = [len(block.words) for block in page.blocks]
     if (own := sum(itertools.compress(sizes, map(operator.not_, furniture)))) > SHORT_WORDS:
         attempts.append((first, 0.0))  # a list of which no block is likely, but some are likelier than others
@@ -106,34 +114,76 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         keep = _likely_content(page, likely, furniture, lowest)
         others = [any(marks) for marks in zip(furniture, aside, labels, strict=True)]
         keep_tables(page.blocks, keep, others)
+        _keep_inside_text(page.blocks, keep, probabilities, others)
+        _keep_before_text(page.blocks, keep, probabilities, others)
         least = 0 if lowest else _LIKELIEST_SHARE * own
-        if short_pages.is_enough(page.blocks, keep, furniture) and least <= sum(itertools.compress(sizes, keep)):
+        if is_enough(page.blocks, keep, furniture) and least <= sum(itertools.compress(sizes, keep)):
             return keep
-    return short_pages.whole_text(page.blocks, keep, furniture, page.scripted)
+    return whole_text(page.blocks, keep, furniture, page.scripted)
+
+
+def _keep_inside_text(
+    blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float], others: Sequence[bool]
+) -> None:
+    """Keeps short blocks that stand as paragraphs, lists or headings among or behind those of a kept text, in the same
+    box: a line of links, thanks at the end, "See also" with its list."""
+    members: dict[Any, list[int]] = {}
+    for at, block in enumerate(blocks):
+        element = block.element
+        if element.tag == "div" and element.getparent().tag in _PARTS_OF_TEXT:
+            element = element.getparent()
+        while element.tag in _PARTS_OF_TEXT and (box := element.getparent()) is not None:
+            element = box
+            if element.tag not in _PARTS_OF_TEXT:
+                members.setdefault(element, []).append(at)
+    for places in members.values():
+        text = [at for at in places if keep[at] and blocks[at].element.tag in ("p", "div") and _is_sentence(blocks[at])]
+        if len(text) < _TEXT_PARAGRAPHS:
+            continue
+        for at in places:
+            if at > text[0] and not keep[at] and not others[at] and probabilities[at] >= _INSIDE_FLOOR:
+                keep[at] = True
+
+
+def _keep_before_text(
+    blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float], others: Sequence[bool]
+) -> None:
+    """Keeps the title of the page and what stands between it and the first kept block: an abstract, a name with its
+    heading, as manuals have it outside of their main box."""
+    title = next((at for at, block in enumerate(blocks) if block.element.tag == "h1" and not others[at]), len(blocks))
+    first = next((at for at in range(title + 1, len(blocks)) if keep[at]), 0)
+    if not title < first <= title + _LEAD_BLOCKS or True in keep[:title]:
+        return
+    for at in range(first - 1, title, -1):
+        block = blocks[at]
+        is_heading = bool(_HEADING.match(block.element.tag)) and keep[at + 1]
+        if not others[at] and not block.link_words and (is_heading or probabilities[at] >= _BEFORE_FLOOR):
+            keep[at] = True
+    keep[title] = keep[title] or probabilities[title] >= _TITLE_FLOOR
 
 
 def _set_aside(page: PageEvidence) -> list[bool]:
     """Blocks that are no content on a page of this type, whatever the model says."""
-    parts, types = page_parts.NEVER, page.types
+    marks, types = parts.NEVER, page.types
     if types["documentation"] < _LIKELY:
-        parts |= page_parts.NEWSLETTER | page_parts.REFERENCES | page_parts.THREADS
+        marks |= parts.NEWSLETTER | parts.REFERENCES | parts.THREADS
     if page.is_product or types["product"] >= _LIKELY:
-        parts |= page_parts.REVIEWS | page_parts.TERMS | page_parts.SHOP
+        marks |= parts.REVIEWS | parts.TERMS | parts.SHOP
     if page.is_product:
-        parts |= page_parts.DELIVERY
+        marks |= parts.DELIVERY
     if page.is_product or _is_of_goods(page):
-        parts |= page_parts.QUESTIONS | page_parts.RELATED | page_parts.PROMISES
+        marks |= parts.QUESTIONS | parts.RELATED | parts.PROMISES
     if types["article"] >= _LIKELY:
-        parts |= page_parts.RELATED
+        marks |= parts.RELATED
     if types["listing"] + types["collection"] >= _LIKELY:
-        parts |= page_parts.FACETS
-    aside = [bool(part & parts) for part in page.parts]
+        marks |= parts.FACETS
+    aside = [bool(part & marks) for part in page.parts]
     if _drops_comments(page):
         aside = list(map(operator.or_, aside, page.comments))
     if types["forum"] >= _LIKELY:
         copies = Counter(block.text for block in page.blocks)
         for at, block in enumerate(page.blocks):
-            is_about_poster = page.parts[at] & (page_parts.SIGNATURE | page_parts.POSTER)
+            is_about_poster = page.parts[at] & (parts.SIGNATURE | parts.POSTER)
             is_share = block.near & SHARE and len(block.words) <= _SHARE_WORDS
             aside[at] = aside[at] or bool(is_about_poster or is_share) or copies[block.text] > _MAX_POSTS_ALIKE
     return aside
@@ -158,7 +208,7 @@ def _likely_content(
         mean = sum(probabilities[at] * sizes[at] for at in members) / weight
         for at in members:
             shared[at] = mean
-    keep = block_model.keep_likely(shared, sizes, lowest)
+    keep = models.keep_likely(shared, sizes, lowest)
     if page.types["documentation"] >= _LIKELY:
         _drop_menus(blocks, keep, probabilities)
         _keep_structure(keep, probabilities, furniture)
@@ -235,3 +285,178 @@ def _leads_content(blocks: Sequence[TextBlock], keep: list[bool], at: int) -> bo
         if keep[later]:
             return True
     return False
+
+
+SHORT_WORDS = 300
+_KEPT_SHARE = 0.3
+"""A page of at most so many words outside its furniture, of which the model keeps a smaller share than this, is read
+whole: there is too little to tell the content by. Chosen: one screen of text. At half, short notices and indexes still
+come back empty; at double, the menus of short articles stay. Of the share half leaves out most of a short list; double
+reads short product pages with everything around them."""
+_TINY_WORDS = 40
+"""A page of at most so many words outside its furniture is read whole. Chosen: a notice, an error, a small table. At
+half, single cells and lines of such pages are lost; at double, menus that are not marked as such come with short
+reference pages (5 of 80 of SQLite's documentation)."""
+SENTENCE_WORDS = 5
+"""Words of a sentence. Chosen: at half the words "please wait" are a page, at double a short sentence is none."""
+_OWN_SHARE = 0.25
+"""Share of a page's words outside its furniture from which these are content without a sentence among them: lists of
+links, tables of numbers. At half, the contacts on pages that scripts draw are content; at double, short lists under
+long menus are lost."""
+_LISTED_WORDS = 100
+"""Words outside the furniture from which a page with scripts is a list, though it has no sentence. Chosen: the page of
+a program that draws itself has some labels and an address. At half these are read as lists, at double short lists of
+links on sites with scripts are refused."""
+_MARKED_WORDS = 10
+"""Kept words inside `main` from which a short page with scripts is no empty frame. Chosen: at half "please wait while
+the page loads" passes, at double a contents page of ten commands is refused."""
+_INDEX_SHARE = 0.8
+"""Share of a page's words inside `nav` from which these are its content. Chosen: an index has a title and a footer
+beside it. Its half reads the menus of pages that scripts draw; at most 1 can be asked for."""
+_LOST_SHARE = 0.04
+"""A longer page of which less is kept is a list of links or a table that the model takes for menus. Chosen: a heading
+over a long index. At double, teasers around a short article come with it; at half, the heading alone is the answer."""
+_INDEX_TAGS = FURNITURE_TAGS | TAG_BITS["header"]
+
+
+def is_enough(blocks: Sequence[TextBlock], keep: Sequence[bool], furniture: Sequence[bool]) -> bool:
+    """Whether what the model keeps is the content of the page, and not next to nothing of it."""
+    own = _words(blocks, list(map(operator.not_, furniture)))
+    kept = _words(blocks, keep)
+    if kept < own <= _TINY_WORDS:
+        return False
+    if not own and kept < _LISTED_WORDS and not any(map(_is_sentence, itertools.compress(blocks, keep))):
+        return False  # labels of a footer, of a page that scripts draw
+    return kept > 0 and kept >= (_KEPT_SHARE if own <= SHORT_WORDS else _LOST_SHARE) * own
+
+
+def whole_text(
+    blocks: Sequence[TextBlock], keep: Sequence[bool], furniture: Sequence[bool], scripted: bool
+) -> list[bool]:
+    """Everything but the furniture; where the furniture holds all sentences, that too. A page that is nearly all
+    furniture, without a sentence beside it, is an index inside a `nav`, or a short text that it marks as its main part
+    and of which the model keeps something, or unreadable."""
+    others = list(map(operator.not_, furniture))
+    own, total = _words(blocks, others), _words(blocks, [True] * len(others))
+    sentences = [is_own and _is_sentence(block) for block, is_own in zip(blocks, others, strict=True)]
+    is_list = own >= _OWN_SHARE * total and (not scripted or own >= _LISTED_WORDS)
+    if any(sentences) or is_list:
+        return others
+    if not own and not scripted and any(map(_is_sentence, blocks)):
+        return [True] * len(others)  # all the text stands in a footer or an aside
+    menus = [block.tags & _INDEX_TAGS == TAG_BITS["nav"] for block in blocks]
+    if _words(blocks, menus) >= _INDEX_SHARE * total:
+        return [True] * len(others)
+    marked = [is_own and bool(block.tags & TAG_BITS["main"]) for block, is_own in zip(blocks, others, strict=True)]
+    is_page = _words(blocks, list(map(operator.and_, marked, keep))) >= _MARKED_WORDS
+    return [is_page and is_marked for is_marked in marked]
+
+
+def _is_sentence(block: TextBlock) -> bool:
+    return _size(block) >= SENTENCE_WORDS and 2 * block.link_words < len(block.words)
+
+
+def _words(blocks: Sequence[TextBlock], members: Sequence[bool]) -> int:
+    return sum(_size(block) for block, is_member in zip(blocks, members, strict=True) if is_member)
+
+
+def _size(block: TextBlock) -> int:
+    """Words of a block, in scripts without blanks too."""
+    return len(block.words) + unparted_words(block.text)
+
+
+_LEAST_ROWS, _LEAST_CELLS = 3, 6
+"""Rows and cells with text of such a table. Chosen: headings and two rows of three. At half, boxes of one line count;
+at double, short tables of a text are lost."""
+_LEAST_HEADINGS = 2
+"""Cells at the beginning of a table without `th` that must be marked as headings. Chosen: a table of two columns. At
+half, one name in bold makes layout a table; at double, tables of two columns are lost."""
+_SENTENCE_REACH = 40
+"""Blocks before the table that are searched for a kept sentence in the same box. Chosen: a table of contents, a caption
+and a list may come between. At half such tables are lost, at double tables of other sections are kept."""
+_WRAPPERS = 4
+"""Boxes around a table alone that are looked through. Chosen: themes have up to three. At half some tables are lost; at
+double nothing more is found."""
+_HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6"})
+_MENU = next(bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True) if name == "nav")
+
+
+def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[bool]) -> None:
+    """Keeps every cell of a table with headings of which some were dropped, and the heading directly above it; further
+    tables in the same box follow the first. `others`: the blocks that are known to be no content; a table with one of
+    them, or one that is named a menu, stays dropped."""
+    cells = [at for at, block in enumerate(blocks) if block.tags & TAG_BITS["table"]]
+    if not any(not keep[at] and _is_heading(blocks[at].element) for at in cells):
+        return
+    tables: dict[Any, list[int]] = {}
+    known: dict[Any, Any] = {}
+    for at in cells:
+        if (table := _table_around(blocks[at].element, known)) is not None:
+            tables.setdefault(table, []).append(at)
+    after: tuple[Any, int] = (None, 0)
+    for table, members in tables.items():
+        is_menu = any(others[at] or blocks[at].far & _MENU for at in members)
+        kept = sum(keep[at] for at in members)
+        if kept == len(members) or is_menu or not _is_data(members, blocks, table):
+            continue
+        box, first = _box_around(table), members[0]
+        follows_table = box is not None and box is after[0] and first - after[1] <= _SENTENCE_REACH
+        if 2 * kept > len(members) or follows_table or _follows_sentence(box, first, blocks, keep):
+            for at in members:
+                keep[at] = True
+            if first and blocks[first - 1].element.tag in _HEADINGS and not others[first - 1]:
+                keep[first - 1] = True
+            after = box, members[-1]
+
+
+def _table_around(element: Any, known: dict[Any, Any]) -> Any:
+    """The innermost table around the element, or None; `known` caches it for every element."""
+    path: list[Any] = []
+    box = element
+    while box is not None and box not in known:
+        path.append(box)
+        if box.tag == "table":
+            known[box] = box
+            break
+        box = box.getparent()
+    table = known.get(box)
+    known.update(dict.fromkeys(path, table))
+    return table
+
+
+def _is_data(members: Sequence[int], blocks: Sequence[TextBlock], table: Any) -> bool:
+    rows = sum(1 for _ in itertools.islice(table.iter("tr"), _LEAST_ROWS))
+    has_headings = any(blocks[at].element.tag == "th" for at in members)
+    if not has_headings and 2 * sum(blocks[at].link_words for at in members) < sum(
+        len(blocks[at].words) for at in members
+    ):
+        has_headings = all(_is_heading(blocks[at].element) for at in members[:_LEAST_HEADINGS])
+    return has_headings and rows == _LEAST_ROWS and len(members) >= _LEAST_CELLS
+
+
+def _is_heading(element: Any) -> bool:
+    """Whether a cell, or what is in it, is a heading by its tag or class or is all in bold."""
+    if element.tag == "th":
+        return True
+    if "head" in (element.get("class") or ""):
+        return True
+    bold = element[0] if len(element) == 1 and not (element.text or "").strip() else None
+    return bold is not None and bold.tag in ("b", "strong") and not (bold.tail or "").strip()
+
+
+def _box_around(table: Any) -> Any:
+    """The innermost box around the table, or None, that holds something else."""
+    box = table.getparent()
+    for _ in range(_WRAPPERS):
+        if box is None or len(box) > 1:
+            break
+        box = box.getparent()
+    return box
+
+
+def _follows_sentence(box: Any, first: int, blocks: Sequence[TextBlock], keep: Sequence[bool]) -> bool:
+    """True when a sentence is kept before the table in the box around it. `first`: the table's first block."""
+    return any(
+        keep[at] and len(blocks[at].words) >= SENTENCE_WORDS and blocks[at].element.getparent() is box
+        for at in range(max(0, first - _SENTENCE_REACH), first)
+    )

@@ -20,10 +20,11 @@ from gateway.engines.crawl.host_pauses import HostPauses
 from gateway.engines.crawl.page_loader import LoadedPage, PageLoader, empty_reason
 from gateway.engines.crawl.relevance import Interest
 from gateway.engines.documents import simhash as fingerprint
-from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.robots import ALLOW_ALL, Robots, RobotsCache
 from gateway.engines.fetch.urls import canonical, route_of
+from gateway.errors import EngineMissing
 
 MAX_WORKERS = 12
 """Pages in work at once. Chosen: enough to keep four parsing processes busy while others wait for the network;
@@ -194,6 +195,11 @@ class Crawler:
             await self._check_redirect(visit, page)
         except FetchFailed as failure:
             self._record_failure(visit, failure)
+            return
+        except EngineMissing as missing:
+            if visit.depth == 0:
+                raise
+            self._record_failure(visit, FetchFailed(missing.message, "unsupported_type"))
             return
         await self._add(visit, page)
         self._report(page.url)

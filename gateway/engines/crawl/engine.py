@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from gateway.config.web_settings import Web
+from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, ExtractRequest, Json, Progress, WebCall
 from gateway.engines.crawl.crawler import Crawler, CrawlOutcome, CrawlPlan
 from gateway.engines.crawl.frontier import Scope
@@ -37,7 +37,7 @@ from gateway.engines.fetch.urls import canonical, from_caller, parse_url
 from gateway.engines.index.port import Index, IndexBatch, WriteTurns
 from gateway.engines.index.rows import SHARED, IndexedPage
 from gateway.engines.render.renderer import Renderer
-from gateway.errors import InvalidRequest
+from gateway.errors import EngineMissing, GatewayError, InvalidRequest, Overloaded
 
 PATIENT_BUDGET_S = 120.0
 """Time budget of a call with a progress token, whose client waits for as long as it gets progress. Chosen: double keeps
@@ -79,10 +79,11 @@ class LocalWebEngine:
         """`{results: [{url, final_url?, title, raw_content, rendered?, sections?, images?, favicon?}], failed_results:
         [{url, error, retry_after_s?}], response_time, truncated?, note?}`; each URL succeeds or fails on its own.
 
-        Raises EngineMissing, Overloaded."""
+        Raises EngineMissing, Overloaded when it holds for every URL."""
         started = time.monotonic()
         results: dict[int, Json] = {}
         failures: dict[int, Json] = {}
+        refusals: dict[int, GatewayError] = {}
         pages: list[LoadedPage] = []
         without_section: list[str] = []
         pauses = HostPauses()
@@ -96,6 +97,9 @@ class LocalWebEngine:
                 pages.append(page)
             except FetchFailed as failure:
                 failures[at] = failed_result(raw, failure)
+            except (EngineMissing, Overloaded) as failure:  # of one address: the others may need nothing of it
+                failures[at] = failed_result(raw, failure)
+                refusals[at] = failure
             if call.progress is not None:
                 call.progress.step(len(results) + len(failures), len(request.urls), raw)
 
@@ -108,6 +112,8 @@ class LocalWebEngine:
                     task.cancel()
                 outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         _raise_first(outcomes)
+        if len(refusals) == len(request.urls):
+            raise refusals[0]
         unread = [at for at in range(len(request.urls)) if at not in results and at not in failures]
         for at in unread:
             failures[at] = unread_result(request.urls[at], len(request.urls), budget_s)

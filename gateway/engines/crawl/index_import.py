@@ -6,14 +6,13 @@ The pages are shared by all keys. The addresses of a folder's files are file:// 
 import asyncio
 from pathlib import Path
 
-from gateway.config.web_settings import Web
+from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, Json, Progress
 from gateway.engines.crawl.crawler import Crawler, CrawlPlan
 from gateway.engines.crawl.engine import EngineDeps, indexed_page
 from gateway.engines.crawl.outcome_note import explain
 from gateway.engines.crawl.page_loader import LoadedPage, PageLoader
-from gateway.engines.documents.options import ExtractOptions
-from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.engines.fetch.errors import FetchFailed, SkippedUrl
 from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.fetch.urls import canonical, from_caller, parse_url

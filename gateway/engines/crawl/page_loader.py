@@ -17,17 +17,16 @@ from urllib.parse import urlsplit
 from gateway.domain import Json
 from gateway.engines.crawl.host_pauses import MAX_WAIT_S, HostPauses
 from gateway.engines.crawl.page_rendering import PageRendering
-from gateway.engines.documents.options import ExtractOptions
-from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.engines.documents.pictures import PictureReader
 from gateway.engines.fetch.decompress import decoder_for
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetched, Fetcher, FetchLimits
 from gateway.engines.fetch.host_limits import HostSlots
 from gateway.engines.fetch.urls import canonical, route_of
-from gateway.engines.html.metadata import refresh_target
+from gateway.engines.html.head import refresh_target
 from gateway.engines.render.renderer import Renderer
-from gateway.wire.retry_after import retry_after_s
+from gateway.wire.openai_error import retry_after_s
 
 MAX_REFRESHES = 3
 """Refreshes followed for one page. Chosen: one or two are honest (a splash page, a language choice), more are a

@@ -12,8 +12,7 @@ The page as fetched is kept where a browser shows less of it. Knows no crawl and
 from dataclasses import dataclass, replace
 
 from gateway.domain import Json
-from gateway.engines.documents.options import ExtractOptions
-from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.engines.documents.pictures import PictureReader
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetched

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from gateway.domain import ExtractRequest, Json
 from gateway.engines.crawl.page_loader import LoadedPage
-from gateway.engines.documents.options import ExtractOptions
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.fetch.urls import from_caller, parse_url
+from gateway.errors import GatewayError
 
 MOST_SECTIONS = 60
 _LEAST_SECTIONS = 8
@@ -73,7 +73,7 @@ def crawl_result(depth: int, page: LoadedPage, include_favicon: bool) -> Json:
     return result
 
 
-def failed_result(raw: str, failure: FetchFailed) -> Json:
+def failed_result(raw: str, failure: GatewayError) -> Json:
     """`{url, error, retry_after_s?}`."""
     result: Json = {"url": raw, "error": failure.message}
     if failure.retry_after_s is not None:

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.answer.bm25 import bm25
-from gateway.engines.answer.tokens import INSTRUCTION_WORDS, WORD, fold, terms
+from gateway.engines.answer.text import INSTRUCTION_WORDS, WORD, bm25, fold, terms
 from gateway.errors import GatewayError
 from gateway.ports import ChatModel
-from gateway.wire.thinking import without_thinking
+from gateway.wire.untrusted_json import without_thinking
 
 FLOOR = 0.15
 """Share of the best page's score that a page needs to fit. Chosen: at half a page with one common word of many fits; at

@@ -1,6 +1,6 @@
 """Crawls a site into a folder. Knows no command line and no form of files."""
 
-from gateway.config.web_settings import Web
+from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, Json, Progress
 from gateway.engines.crawl.crawler import Crawler, CrawlPlan
 from gateway.engines.crawl.index_import import FILL_BUDGET_S, OPERATOR

@@ -7,7 +7,7 @@ the heading or term that it stands on, in or right before; any other id counts f
 from typing import Any
 
 from gateway.engines.answer.sections import LAST_HEADING_LEVEL, Anchor
-from gateway.engines.html.dom import text_of
+from gateway.engines.html.tree import text_of
 
 _MAX_IDS = 20_000
 """Ids read of one page. Chosen: ten times those of the longest reference pages; half cuts some of these, double costs

@@ -20,11 +20,10 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.engines.fetch.urls import join
-from gateway.engines.html.dom import parse, text_of
+from gateway.engines.html.cleaning import drop_code
+from gateway.engines.html.head import link_target
 from gateway.engines.html.hidden import drop_hidden
-from gateway.engines.html.metadata import link_target
-from gateway.engines.html.no_text import drop_code
-from gateway.engines.html.tree_builder import MISSING
+from gateway.engines.html.tree import MISSING, parse, text_of
 from gateway.engines.markdown.inline import Inline, InlineStyle
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.errors import EngineMissing

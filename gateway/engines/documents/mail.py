@@ -14,9 +14,9 @@ from email.message import Message
 from email.parser import BytesHeaderParser
 from typing import NamedTuple
 
-from gateway.engines.answer.code_fences import fenced
+from gateway.engines.answer.sections import fenced
 from gateway.engines.documents.feeds import FeedText, written
-from gateway.engines.html.charset import decode
+from gateway.engines.html.encoding import decode
 from gateway.engines.markdown.inline import Inline, InlineStyle
 
 _HEAD_BYTES = 65_536

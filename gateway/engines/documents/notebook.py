@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from gateway.engines.answer.code_fences import fenced
+from gateway.engines.answer.sections import fenced
 
 _MAX_CELLS = 20_000
 """Cells that are read, and outputs of one cell. Chosen: long courses have some hundred; double only costs time."""

@@ -12,13 +12,10 @@ from urllib.parse import unquote
 
 from gateway.engines.documents.document_text import DocumentText
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html.charset import decode
-from gateway.engines.html.dom import parse
-from gateway.engines.html.formulas import write_formulas
+from gateway.engines.html.cleaning import drop_code, write_formulas
+from gateway.engines.html.encoding import decode, text_only
 from gateway.engines.html.hidden import drop_hidden
-from gateway.engines.html.no_text import drop_code
-from gateway.engines.html.text_check import text_only
-from gateway.engines.html.xhtml import as_html
+from gateway.engines.html.tree import as_html, parse
 from gateway.engines.markdown.writer import Writer, WriterOptions
 
 _URN = "{urn:oasis:names:tc:opendocument:xmlns:"

@@ -8,25 +8,20 @@ from dataclasses import replace
 from typing import Any
 
 from gateway.domain import Json
-from gateway.engines.answer.invisible import strip_invisible, visible
 from gateway.engines.answer.sections import Anchor
-from gateway.engines.answer.word_count import count_words
+from gateway.engines.answer.text import count_words, strip_invisible, visible
 from gateway.engines.content.prune import SHOWCASES, Content, main_content
 from gateway.engines.documents import simhash, sniff
 from gateway.engines.documents.anchors import anchors_of, mark_anchors
 from gateway.engines.documents.feeds import Feed, feed_links, feed_page, is_json_feed, read_json_feed, read_xml_feed
-from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.part import PartWish, part_of
 from gateway.engines.documents.pdf import PdfWish
 from gateway.engines.documents.reader import KINDS, page_range, read_document
-from gateway.engines.html.charset import decode
-from gateway.engines.html.dom import first_elements, parse
-from gateway.engines.html.embedded_state import EmbeddedState
-from gateway.engines.html.holdable import holdable
-from gateway.engines.html.metadata import Head, images_of, links_of, read_head, title_from_url
-from gateway.engines.html.script_signs import FEW_WORDS, read_signs
-from gateway.engines.html.text_check import text_only
-from gateway.engines.html.xhtml import as_html, is_xml
+from gateway.engines.html.encoding import decode, text_only
+from gateway.engines.html.head import Head, images_of, links_of, read_head, title_from_url
+from gateway.engines.html.scripts import FEW_WORDS, EmbeddedState, read_signs
+from gateway.engines.html.tree import as_html, first_elements, holdable, is_xml, parse
 from gateway.engines.markdown.writer import Writer, WriterOptions
 
 MAX_TEXT_CHARS = 2_000_000
@@ -49,7 +44,7 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
     feeds `links?` of their items, `{part?, sections?, lacks_section?}` as `engines.documents.part`
     has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
     needs_browser, page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that
-    were taken out (engines.answer.invisible); `styles_ignored`: the page hides most of its own text, which was read all
+    were taken out (engines.answer.text); `styles_ignored`: the page hides most of its own text, which was read all
     the same (engines.html.hidden). `content` is empty for a page without text; then `login` says whether it asks for a
     password, `scripted` whether it needs JavaScript. `needs_browser`: scripts seem to draw more than was read. `hash`
     and `simhash` are hexadecimal, see engines.documents.simhash;

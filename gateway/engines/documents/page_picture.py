@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from gateway.domain import Json
-from gateway.engines.documents.signatures import is_pdf
+from gateway.engines.documents.parse_pool import is_pdf
 from gateway.engines.documents.sniff import unpacked
 from gateway.errors import EngineMissing, InvalidRequest
 from gateway.geometry.boxes import no_such_pages

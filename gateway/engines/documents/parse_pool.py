@@ -1,72 +1,113 @@
-"""The server's pool of parse processes: started at first use, replaced when one hangs, dies or has grown old.
+"""The server's pool of parse processes, and what one is asked to do. Imports nothing that reads pages.
 
-The server itself never imports lxml: it is large, and hostile pages may crash or block them, so they
-run in processes that can be killed. A job waits for its turn, dealt out by key, and is bounded in time; a job that is
-cancelled or too slow ends the process it runs in. Protocol: see `parse_worker`. Knows nothing of HTML.
+The server itself never imports lxml: it is large, and hostile pages may crash or block it, so pages are read in
+processes that can be killed (`gateway.child`; the other side is `parse_worker`). A job waits for its turn, dealt out by
+key, and is bounded in time, CPU and memory; a job that is cancelled or too slow ends the process it runs in.
 
 A page cannot be interrupted, so while one key's slow pages hold every process, a page of another key is read in a
-spare process at once (see `resilience.fair_queue`). Three rules make that quick:
-
-- when pages begin to wait, one process is started as a reserve, which a key that has a page in work does not get;
-- slow pages give way: the priority of their process is lowered (_CROWDED_JOB_S, and `parse_process`);
-- a process of low priority goes on with pages of a key that has more of them waiting, and is ended after the flood.
+spare process at once (`resilience.fair_queue`). Two rules make that quick: when pages begin to wait, one process is
+started as a reserve, which a key that has a page in work does not get; and slow pages give way: the priority of their
+process is lowered, and it ends after them.
 """
 
 import asyncio
-import contextlib
 import math
 import os
 import sys
 import time
-from asyncio.subprocess import PIPE
-from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import Literal
 
 import orjson
 
+from gateway.child.client import Child, ChildDied, ChildLimits, ChildNotStarted
 from gateway.child.restart_policy import RestartPolicy
 from gateway.domain import Json
-from gateway.engines.documents.memory_limit import out_of_memory
-from gateway.engines.documents.options import ExtractOptions
-from gateway.engines.documents.parse_process import ParseProcess
-from gateway.engines.documents.signatures import is_document
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.errors import EngineMissing, Overloaded
 from gateway.resilience.fair_queue import HALF, FairQueue, QueueFull
 
+SNIFFED_BYTES = 1024
+"""Beginning of a body that shows its kind: declarations and root elements are there."""
+ZIP = b"PK\x03\x04"
+MEMORY_BYTES, PICTURE_MEMORY_BYTES = 600_000_000, 1_000_000_000
+"""Private memory that a process may have beyond the body while it reads a page or document, and while it draws a page
+or decodes a picture. Its libraries take 170 MB of it. Measured: a page of 5 MB takes 130 MB more, a manual of 21 MB 10,
+a sheet of 600,000 cells 110, a picture of 35 million pixels 410."""
+_PICTURE_TASKS = frozenset(("picture", "plain picture"))
 _JOBS_PER_PROCESS = 2_000
-"""After so many jobs a process is replaced, to return fragmented memory. Chosen: the 0.13 s of a start and first page
-(measured 2026-11-22 on a page of one line) are lost among 2,000 jobs. At half, twice the starts; at double, a process
-may grow twice as far."""
-
+"""After so many jobs a process is replaced, to return fragmented memory."""
 _JOB_LIMIT_S = 20.0
 _MAX_WAITING = 1000
 _IDLE_S = 300.0
-"""Chosen together. Most pages take well under a second: at half the limit, large PDFs fail on a busy machine; at
-double, one hostile page holds a process for 40 s. 1,000 waiting jobs are the pages of several large crawls: at half,
-some of those are refused; at double, the last ones wait longer than their callers do. After five minutes without a job
-the processes end: at half, an occasional search pays for a start; at double, memory is held for nothing (45 MB for each
-process after a page of one line, measured 2026-11-22)."""
-
+"""Seconds after which an idle process ends."""
 _CPU_S, _CPU_S_PER_MB, _DOCUMENT_CPU_S = 2.0, 0.6, 15.0
 """CPU seconds that a body may cost, which the kernel holds a process to: those of a small page, those of each megabyte
-more, and those of a PDF or Office document. An honest page of 1.6 MB takes 0.9 s, with a second opinion 1.9 s, and a
-process's first page 0.3 s more for its imports (measured 2026-11-22); 300 pages of a PDF take 5 to 12 s. At half, long
-manuals fail on a slow machine; at double, a hostile page of 5 MB holds a process for 10 s instead of 5."""
-
+more, and those of a PDF or Office document. An honest page of 1.6 MB takes 0.9 s; 300 pages of a PDF take 5 to 12 s."""
 _MAX_PROCESSES = 4
-"""Chosen: beyond it, fetching is the bottleneck. At half, a crawl on a large machine is slower; at double, the pool may
-hold twice the memory."""
-
 _CROWDED_JOB_S, _FLOOD_S = 0.2, 1.0
 """After the first time a page has its process's priority lowered when more pages of its key wait; at once when pages of
-its key have waited without a break for the second. Chosen: most pages take a tenth of a second. At half, a crawl's
-pages are read a little later; at double, a flood of slow pages slows others for twice as long."""
-
+its key have waited without a break for the second."""
+_LONG_JOB_CPU_S, _LONG_JOB_NICE, _LOOK_S = 1.0, 10, 0.25
+"""After so many seconds of CPU a page has its process's priority lowered in any case; looked at every _LOOK_S. CPU and
+not time: on a busy machine short pages take long."""
 _LONGEST_PAUSE_S = 1.0
-"""Longest pause before the next start when processes keep dying. Chosen: pages come from strangers, and a site full of
-pages that kill the parser must not stop the reading of others. At half, a broken installation costs two starts a
-second; at double, sound pages wait longer behind hostile ones."""
+"""Longest pause before the next start when processes keep dying: a site full of pages that kill the parser must not
+stop the reading of others."""
+_MAX_ANSWER_BYTES = 64_000_000
+"""Largest answer of a process: twelve times the largest page that the fetcher accepts, since JSON escapes text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractOptions:
+    """A job for a parsing process: what to read from one body.
+
+    `task` "page" reads a page (see `engines.documents.page`), "file" one of a request: its content is bytes, UTF-8,
+    since a `str` may take four bytes a character and is made once it is known what stands around it. "sitemap" reads a
+    sitemap (see `engines.documents.feeds`), for which the other fields mean nothing; "shorten" cuts texts
+    (`shorten_in`), "picture" draws page `number` of a document, "plain picture" turns one upright (see
+    `engines.documents.page_picture`). `depth` is basic or advanced, `format` markdown or text. `query` asks for what of
+    the page answers it, `fragment` for one section; of a result longer than `most_chars` (0: any) the sections are
+    listed, about `most_sections`. `links` and `images` ask for those lists; with `routes` links to `#!/…` are links to
+    pages. `page_texts`: what OCR has read of pages without text, by their number; of an HTML page, which is one, of a
+    picture of it.
+    """
+
+    url: str
+    content_type: str = "text/html"
+    depth: str = "basic"
+    format: str = "markdown"
+    query: str | None = None
+    fragment: str = ""
+    most_chars: int = 0
+    most_sections: int = 0
+    links: bool = False
+    routes: bool = False
+    images: bool = False
+    number: int = 1
+    page_texts: tuple[tuple[int, str], ...] = ()
+    task: Literal["page", "file", "sitemap", "shorten", "picture", "plain picture"] = "page"
+
+
+def is_pdf(body: bytes) -> bool:
+    """Whether a body begins as a PDF does, whatever its Content-Type."""
+    return body[:SNIFFED_BYTES].lstrip()[:5] == b"%PDF-"
+
+
+def is_document(body: bytes) -> bool:
+    """Whether a body may be a PDF or Office document, which take longer to read than pages."""
+    return is_pdf(body) or body.startswith(ZIP)
+
+
+def memory_limit(task: str) -> int:
+    """Bytes of private memory that a job of a task may take beyond its body."""
+    return PICTURE_MEMORY_BYTES if task in _PICTURE_TASKS else MEMORY_BYTES
+
+
+def out_of_memory(task: str) -> FetchFailed:
+    """The error for a page that needs more memory than its task may have."""
+    size = f"{memory_limit(task) // 1_000_000} MB"
+    return FetchFailed(f"reading the page needs more memory than one page may take ({size})", "too_large")
 
 
 class ParsePool:
@@ -87,35 +128,33 @@ class ParsePool:
         idle_s: float = _IDLE_S,
     ) -> None:
         size = size or max(1, min(_MAX_PROCESSES, os.cpu_count() or 1))
-        self._job_limit_s = job_limit_s
-        self._idle_s = idle_s
-        self._slots = FairQueue(size, share=share, spare=size, max_waiting=max_waiting)
-        self._idle: list[ParseProcess] = []
-        self._slowed: list[ParseProcess] = []
-        self._waits_since: dict[str, float] = {}
-        self._busy: set[ParseProcess] = set()
-        self._warming: asyncio.Task[None] | None = None
-        self._closed = False
-        self._ending: set[asyncio.Task[None]] = set()
+        self._limits = ChildLimits(
+            start_s=job_limit_s, message_s=job_limit_s, job_s=job_limit_s, pause_s=_LONGEST_PAUSE_S, idle_s=idle_s,
+            message_bytes=_MAX_ANSWER_BYTES,
+        )  # fmt: skip
         self._restarts = RestartPolicy(longest_pause_s=_LONGEST_PAUSE_S)
-        self._timer: asyncio.TimerHandle | None = None
+        self._slots = FairQueue(size, share=share, spare=size, max_waiting=max_waiting)
+        self._idle: list[Child] = []
+        self._busy: set[Child] = set()
+        self._waits_since: dict[str, float] = {}
+        self._warming: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     async def close(self) -> None:
         """End every process; jobs that still run fail with FetchFailed."""
         self._closed = True
         if self._warming is not None:
             await asyncio.wait({self._warming})
-        if self._timer is not None:
-            self._timer.cancel()
-        self._retire_idle()
-        for worker in self._busy:
-            self._retire(worker)
+        for child in (*self._idle, *self._busy):
+            self._retire(child)
+        self._idle.clear()
         await asyncio.gather(*self._ending, return_exceptions=True)
 
     async def extract(self, body: bytes, options: ExtractOptions, owner: str = "") -> Json:
         """Parse a document for the key `owner`. Returns the page as `engines.documents.page.extract` describes it.
 
-        Raises FetchFailed (`unparsable`, `too_large` or as the parser says), EngineMissing when the web extra is not
+        Raises FetchFailed (`unparsable`, `too_large` or as the parser says), EngineMissing when an extra is not
         installed, Overloaded when too many jobs wait.
         """
         if not self._slots.take(owner):
@@ -140,83 +179,67 @@ class ParsePool:
         return page
 
     async def _run(self, body: bytes, options: ExtractOptions, owner: str) -> Json:
-        limits = {"limit_s": int(self._job_limit_s), "cpu_s": self._cpu_limit_s(body)}
-        job = orjson.dumps({**asdict(options), **limits})
-        worker = self._idle_process(owner) or await self._start()
+        child = self._idle_child(owner) or Child(_WORKER, self._limits, self._restarts)
+        self._busy.add(child)
+        slowing = asyncio.get_running_loop().create_task(self._give_way(child, owner))
         keep = False
-        self._busy.add(worker)
-        watch = contextlib.ExitStack()
         try:
-            async with asyncio.timeout(self._job_limit_s):
-                await worker.get_ready(self._job_limit_s)
-                watch.callback(worker.slow_down_when_long())
-                watch.callback(self._slow_down_when_crowded(worker, owner))
-                answer = await worker.run(job, body)
-            keep = worker.jobs < _JOBS_PER_PROCESS and not self._closed
+            cpu_s = self._cpu_limit_s(body)
+            answer, content = await child.ask({"options": asdict(options), "cpu_s": cpu_s}, body)
+            if content:
+                answer["page"]["content"] = content
+            keep = slowing.cancel() and child.jobs < _JOBS_PER_PROCESS  # False once the priority was lowered
             return answer
-        except TimeoutError as error:
-            self._record_death(worker)
-            message = f"the page takes longer than {self._job_limit_s:g} s to read"
-            raise FetchFailed(message, "unparsable") from error
-        except (asyncio.IncompleteReadError, ConnectionError, OSError) as error:
-            if await worker.was_out_of_time():  # the page's fault, not the process's: the next one need not wait
-                message = f"the page takes longer than {self._cpu_limit_s(body):.1f} s to read"
-                raise FetchFailed(message, "unparsable") from error
-            if worker.was_out_of_memory():
-                raise out_of_memory(options.task) from error
-            self._record_death(worker)
-            raise FetchFailed("the page brought the parser down; it cannot be read", "unparsable") from error
+        except ChildDied as death:
+            raise self._failure(death, body, options) from death
+        except ChildNotStarted as error:
+            raise FetchFailed("the page cannot be read: the parser did not start", "unparsable") from error
         finally:
-            watch.close()
-            self._busy.discard(worker)
-            if keep:
-                self._put_back(worker)
+            slowing.cancel()
+            self._busy.discard(child)
+            if keep and not self._closed:
+                self._idle.append(child)
             else:
-                self._retire(worker)
+                self._retire(child)
 
-    def _slow_down_when_crowded(self, worker: ParseProcess, owner: str) -> Callable[[], None]:
-        """Lower the priority of a page's process if more pages of its key wait. Returns what ends the watch."""
+    def _failure(self, death: ChildDied, body: bytes, options: ExtractOptions) -> FetchFailed:
+        if death.reason == "memory":
+            return out_of_memory(options.task)
+        limits = {"cpu": f"{self._cpu_limit_s(body):.1f}", "too long": f"{self._limits.job_s:g}"}
+        if death.reason in limits:
+            return FetchFailed(f"the page takes longer than {limits[death.reason]} s to read", "unparsable")
+        return FetchFailed("the page brought the parser down; it cannot be read", "unparsable")
+
+    async def _give_way(self, child: Child, owner: str) -> None:
+        """Lower the priority of a page's process when it is slow, or when more pages of its key wait. Ends then."""
         is_flood = time.monotonic() - self._waits_since.get(owner, math.inf) > _FLOOD_S
-        timer = asyncio.get_running_loop().call_later(
-            0.0 if is_flood else _CROWDED_JOB_S, lambda: worker.slow_down() if self._slots.waits(owner) else None
-        )
-        return timer.cancel
+        await child.start()
+        before_s = child.cpu_s() or 0.0
+        await asyncio.sleep(0.0 if is_flood else _CROWDED_JOB_S)
+        is_slow = self._slots.waits(owner)
+        while not is_slow:
+            await asyncio.sleep(_LOOK_S)
+            is_slow = self._slots.waits(owner) or (child.cpu_s() or 0.0) - before_s >= _LONG_JOB_CPU_S
+        child.lower_priority(_LONG_JOB_NICE)
 
-    def _idle_process(self, owner: str) -> ParseProcess | None:
-        """An idle process for a page of this key: a slowed one where the key floods; the last one of full priority only
-        where the key has no other page in work, or nobody waits. One that has died meanwhile is no page's fault."""
-        for workers in (self._idle, self._slowed):
-            for dead in [each for each in workers if each.process.returncode is not None]:
-                workers.remove(dead)
-                self._retire(dead)
-        if self._slots.waits(owner) and self._slowed:
-            return self._slowed.pop()
+    def _idle_child(self, owner: str) -> Child | None:
+        """An idle process for a page of this key: the last one only where the key has no other page in work, or nobody
+        waits."""
         is_reserve = len(self._idle) == 1 and self._slots.waiting > 0 and self._slots.held(owner) > 1
         return None if is_reserve or not self._idle else self._idle.pop()
-
-    def _put_back(self, worker: ParseProcess) -> None:
-        """The process has done its page. One of low priority is kept while pages wait."""
-        (self._slowed if worker.is_slowed else self._idle).append(worker)
-        self._watch_idle()
-        if not self._slots.waiting:
-            self._retire_all(self._slowed)
 
     def _warm_up(self) -> None:
         """Start one process in the background unless one is idle: the next key to come does not wait for its start."""
         if self._idle or self._warming is not None or self._restarts.wait_s > 0:
             return
+        child = Child(_WORKER, self._limits, self._restarts)
 
         async def start() -> None:
             try:
-                worker = await self._start()
-                try:
-                    await worker.get_ready(self._job_limit_s)
-                except (TimeoutError, asyncio.IncompleteReadError, OSError):  # a ConnectionError is an OSError
-                    self._record_death(worker)
-                    self._retire(worker)
-                else:
-                    self._idle.append(worker)
-                    self._watch_idle()
+                await child.start()
+                self._idle.append(child)
+            except ChildNotStarted:
+                self._retire(child)
             finally:
                 self._warming = None
 
@@ -226,32 +249,19 @@ class ParsePool:
         """CPU seconds that reading the body may take."""
         return _DOCUMENT_CPU_S if is_document(body) else _CPU_S + _CPU_S_PER_MB * len(body) / 1e6
 
-    def _record_death(self, worker: ParseProcess) -> None:
-        if not self._closed:
-            self._restarts.record_death(time.monotonic() - worker.started_at)
-
-    async def _start(self) -> ParseProcess:
-        if (pause_s := self._restarts.wait_s) > 0:
-            await asyncio.sleep(pause_s)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gateway.engines.documents.parse_worker", stdin=PIPE, stdout=PIPE, limit=1 << 20
-        )
-        return ParseProcess(process)
-
-    def _watch_idle(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._retire_idle)
-
-    def _retire_idle(self) -> None:
-        self._retire_all(self._idle)
-        self._retire_all(self._slowed)
-
-    def _retire_all(self, workers: list[ParseProcess]) -> None:
-        while workers:
-            self._retire(workers.pop())
-
-    def _retire(self, worker: ParseProcess) -> None:
-        task = asyncio.get_running_loop().create_task(worker.stop())
+    def _retire(self, child: Child) -> None:
+        task = asyncio.get_running_loop().create_task(child.close())
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
+
+
+_WORKER = (sys.executable, "-m", "gateway.engines.documents.parse_worker")
+
+
+async def shorten_in(pool: ParsePool, texts: list[str], max_chars: int, owner: str) -> list[str]:
+    """The texts as `answer.excerpt.shorten` cuts them, for the key `owner`; half surrogate pairs become `?`. Raises as
+    `ParsePool.extract` does."""
+    whole = [text.encode("utf-8", "replace").decode() for text in texts]
+    answer = await pool.extract(orjson.dumps([max_chars, whole]), ExtractOptions("", task="shorten"), owner)
+    shortened: list[str] = answer["texts"]
+    return shortened

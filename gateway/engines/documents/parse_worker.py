@@ -1,49 +1,48 @@
-"""A parsing process: reads jobs from standard input and writes answers to standard output, one at a time.
+"""A parsing process: reads the bodies that `parse_pool` sends, one at a time (`gateway.child.worker` has the protocol).
 
-`python -m gateway.engines.documents.parse_worker`. Frames are a 4-byte big-endian length and that many bytes; a job is
-a JSON frame (the fields of ExtractOptions, `limit_s` and `cpu_s`, seconds) and a body frame, an answer is a JSON frame
-(`{page}`, `{missing: message}` when the extra 'web' is not installed, or `{failed: message, code}`) and a frame with
-the content of a file in UTF-8, which is empty for other tasks. The process ends when its input does. The kernel caps
-its memory and the CPU time of each job, so that a hostile page ends this process and nothing else: Python answers what
-needs more memory, a library that has none aborts the process (SIGABRT).
+`python -m gateway.engines.documents.parse_worker`. A job is `{options: the fields of ExtractOptions, cpu_s}` and a
+body; an answer is `{page}`, `{missing: message}` when an extra is not installed, or `{failed: message, code}`, and the
+content of a file in UTF-8, which is empty for other tasks. The kernel caps memory and CPU time of each job, so that a
+hostile page ends this process and nothing else.
 """
 
+import contextlib
 import gc
-import resource
 import signal
-import struct
 import sys
 from collections.abc import Callable
-from typing import BinaryIO
 
 import orjson
 
+from gateway.child import worker
 from gateway.domain import Json
-from gateway.engines.documents import shortening
+from gateway.engines.answer.excerpt import shorten
 from gateway.engines.documents.feeds import read_sitemap
-from gateway.engines.documents.memory_limit import limited_memory
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.page_picture import page_picture, plain_picture
+from gateway.engines.documents.parse_pool import ExtractOptions, memory_limit, out_of_memory
 from gateway.errors import EngineMissing, GatewayError
 
 MAX_STACK_FRAMES = 3_000
-"""Chosen: trees are walked recursively and engines.html lets elements nest 512 deep, at a few frames a level. Python's
-own 1,000 fails such pages; a much larger limit lets recursion through C code overflow the stack, which ends the
-process."""
+"""Trees are walked recursively and engines.html lets elements nest 512 deep, at a few frames a level; a much larger
+limit lets recursion through C code overflow the stack, which ends the process."""
 _COLLECTED_OBJECTS = 10_000
 """New objects from which Python looks for cycles among them. Measured on 45 pages of bench.extract: extraction takes
-3 % less CPU than at Python's own 700; 20,000 and 40,000 save nothing more."""
-_GRACE_S = 5
-"""Seconds past the server's own limit. Chosen: only a job whose server is gone is still running then."""
-_LENGTH = struct.Struct(">I")
+3 % less CPU than at Python's own 700."""
+_FIRST_BODY = b"<title>first</title><main><p>What reads pages is imported with the first one.</p></main>"
+
+
+def _shortened(body: bytes, _: ExtractOptions) -> Json:
+    """`{texts}` for a body `[max_chars, texts]`."""
+    max_chars, texts = orjson.loads(body)
+    return {"texts": [shorten(text, max_chars) for text in texts]}
 
 
 _TASKS: dict[str, Callable[[bytes, ExtractOptions], Json]] = {
     "page": extract,
     "file": extract,
     "sitemap": lambda body, options: read_sitemap(body, options.url),
-    "shorten": lambda body, _: shortening.run(body),
+    "shorten": _shortened,
     "picture": lambda body, options: page_picture(body, options.number),
     "plain picture": lambda body, _: plain_picture(body),
 }
@@ -54,40 +53,29 @@ def main() -> None:
     """Serves until end of input; an unexpected failure of one job is answered and does not end the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when to stop
     gc.set_threshold(_COLLECTED_OBJECTS)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    worker.limit_process()
     sys.setrecursionlimit(MAX_STACK_FRAMES)
-    source, sink = sys.stdin.buffer, sys.stdout.buffer
-    while (header := _read_frame(source)) is not None:
-        body = _read_frame(source)
-        if body is None:
-            return
-        job = orjson.loads(header)
-        answer, content = _run_job(job, body), b""
-        if job["task"] == "file" and "page" in answer:
+    channel = worker.Channel()
+    with contextlib.suppress(EngineMissing):  # a page will say so
+        extract(_FIRST_BODY, ExtractOptions(""))
+    channel.hello({})
+    while True:
+        job = channel.next_job()
+        options = ExtractOptions(**job.head["options"])
+        answer, content = _answer(job, options), b""
+        if options.task == "file" and "page" in answer:
             content, answer["page"]["content"] = answer["page"]["content"].encode(), ""
-        for frame in (orjson.dumps(answer), content):
-            sink.write(_LENGTH.pack(len(frame)) + frame)
-        sink.flush()
+        job.end(answer, content)
+        del job, answer, content
         gc.collect(1)
-        del body, answer, content
 
 
-def _read_frame(source: BinaryIO) -> bytes | None:
-    head = source.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    size = _LENGTH.unpack(head)[0]
-    return source.read(size)
-
-
-def _run_job(job: Json, body: bytes) -> Json:
-    limit_s = int(job.pop("limit_s", 30))
-    signal.alarm(limit_s + _GRACE_S)  # ends the process when the server is gone and a page takes forever
-    signal.setitimer(signal.ITIMER_PROF, float(job.pop("cpu_s", limit_s)))  # SIGPROF ends the process
-    options = ExtractOptions(**job)
+def _answer(job: worker.Job, options: ExtractOptions) -> Json:
     try:
-        with limited_memory(options.task, len(body)):
-            return {"page": _TASKS[options.task](body, options)}
+        with worker.limited(memory_limit(options.task) + len(job.body), job.head["cpu_s"]):
+            return {"page": _TASKS[options.task](job.body, options)}
+    except MemoryError:
+        return {"failed": out_of_memory(options.task).message, "code": "too_large"}
     except EngineMissing as error:
         return {"missing": error.message}
     except GatewayError as error:
@@ -96,9 +84,6 @@ def _run_job(job: Json, body: bytes) -> Json:
         return {"failed": "the page is nested too deeply to be read", "code": "unparsable"}
     except Exception as error:  # a bug that one page meets must not end the process
         return {"failed": f"the page could not be read ({type(error).__name__})", "code": "unparsable"}
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.alarm(0)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gateway.domain import Json
-from gateway.engines.documents.options import ExtractOptions
-from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest
 from gateway.ports import PagePicture, PictureOcr, PictureText
-from gateway.resilience.work_time import WorkTime
+from gateway.resilience.fair_queue import WorkTime
 from gateway.wire.image_header import ImageInfo
 
 PLAIN = ("image/png", "image/jpeg")
@@ -38,7 +37,7 @@ class PooledPictures:
 
 
 class PooledPixels:
-    """Implements services.ocr.images.PixelWork in the parsing processes."""
+    """Implements services.ocr.request.PixelWork in the parsing processes."""
 
     def __init__(self, pool: ParsePool) -> None:
         self._pool = pool

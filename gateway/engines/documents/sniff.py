@@ -9,16 +9,15 @@ import re
 
 import orjson
 
-from gateway.engines.answer.code_fences import fenced
+from gateway.engines.answer.sections import fenced
 from gateway.engines.documents.feeds import is_xml_feed
 from gateway.engines.documents.mail import is_mail, read_mail
 from gateway.engines.documents.notebook import is_notebook, read_notebook
+from gateway.engines.documents.parse_pool import SNIFFED_BYTES, ZIP, is_pdf
 from gateway.engines.documents.reader import archive_kind
-from gateway.engines.documents.signatures import SNIFFED_BYTES, ZIP, is_pdf
 from gateway.engines.fetch.decompress import decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html.charset import decode, wide_codec
-from gateway.engines.html.text_check import not_text, text_only
+from gateway.engines.html.encoding import decode, not_text, text_only, wide_codec
 from gateway.wire.image_header import media_type
 
 _TEXTUAL = re.compile(

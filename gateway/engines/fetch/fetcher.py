@@ -12,7 +12,7 @@ import ssl
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -56,6 +56,7 @@ _ACCEPT = "text/html,application/xhtml+xml;q=0.9,application/pdf;q=0.8,*/*;q=0.5
 _USED_HEADERS = ("retry-after", "etag", "last-modified", "x-robots-tag", "refresh", "link", "server")
 
 _UNCONDITIONAL: Mapping[str, str] = MappingProxyType({})
+_NO_HOSTS: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,8 @@ class Fetcher:
     """The only client for addresses that callers and pages name. It opens its session at first use.
 
     `policy` decides which addresses are allowed; `limits` are the defaults of `fetch`; `resolver` replaces the
-    system's.
+    system's. `host_headers`: further headers by host, or `host:port`; they are sent to it alone, and no more after a
+    redirect to elsewhere. Pages that were asked for with them are not public.
     """
 
     def __init__(
@@ -121,7 +123,9 @@ class Fetcher:
         user_agent: str,
         limits: FetchLimits | None = None,
         resolver: AbstractResolver | None = None,
+        host_headers: Mapping[str, Mapping[str, str]] = _NO_HOSTS,
     ) -> None:
+        self._host_headers = host_headers
         self.policy = policy
         self.limits = limits or FetchLimits()
         self._user_agent = user_agent
@@ -183,14 +187,17 @@ class Fetcher:
 
     async def _follow(self, url: URL, limits: FetchLimits, accept: str, conditions: Mapping[str, str]) -> Fetched:
         cookies: dict[str, dict[str, str]] = {}
+        own, started_at = self._headers_of(url), url.origin()
         for _ in range(MAX_HOPS + 1):
             self._check(url)
-            headers = {**self._headers(accept, cookies.get(url.raw_host or "")), **conditions}
+            own = own if url.origin() == started_at else _UNCONDITIONAL
+            headers = {**self._headers(accept, cookies.get(url.raw_host or "")), **conditions, **own}
             request = self._open_session().get(url, headers=headers, allow_redirects=False)
             async with request as response:
                 location = response.headers.get("Location")
                 if response.status not in _REDIRECTS or not location:
-                    return await self._read_body(url, response, limits)
+                    read = await self._read_body(url, response, limits)
+                    return replace(read, public=False) if own else read
                 jar = cookies.setdefault(url.raw_host or "", {})
                 jar.update({name: morsel.value for name, morsel in list(response.cookies.items())[:MAX_COOKIES]})
                 response.close()
@@ -199,6 +206,12 @@ class Fetcher:
                 raise FetchFailed("the page redirects to something that is not a web address", "redirects")
             url, conditions = parse_url(target), _UNCONDITIONAL
         raise FetchFailed(f"the page redirects more than {MAX_HOPS} times", "redirects")
+
+    def _headers_of(self, url: URL) -> Mapping[str, str]:
+        """The operator's headers for the host of an address."""
+        host = (url.raw_host or "").lower()
+        by_port = self._host_headers.get(f"{host}:{url.port}")
+        return by_port or (self._host_headers.get(host, _UNCONDITIONAL) if url.is_default_port() else _UNCONDITIONAL)
 
     def _check(self, url: URL) -> None:
         """Checks what the resolver cannot: IP literals, for which aiohttp never asks it, and the path on the gateway's

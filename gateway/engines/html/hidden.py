@@ -12,9 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.engines.answer.hidden_share import hides_too_much
-from gateway.engines.html.dom import remove_all, text_size
-from gateway.engines.html.shadow_trees import put_in, take_out
+from gateway.engines.answer.text import hides_too_much
 from gateway.engines.html.styles import (
     TRANSPARENT,
     Colour,
@@ -26,6 +24,7 @@ from gateway.engines.html.styles import (
     pixels,
     same,
 )
+from gateway.engines.html.tree import put_in, remove_all, take_out, text_size
 
 _AWAY_PX = 900.0  # from the screen's edge; the usual ways to hide move by 999 pixels and more
 _TINY_PX = 1.0
@@ -40,6 +39,8 @@ _LINE_CHARS = 300  # longest visible line of such a box
 _NEVER = frozenset({"html", "body", "head", "main"})
 _NAMING = ("aria-controls", "data-target", "data-bs-target", "popovertarget", "commandfor", "for")
 """Attributes by which a control names what it reveals; `href` does it with `#`."""
+_OPENING = frozenset({"aria-expanded", "onclick", "role"})
+_CONTROLLING = frozenset({*_NAMING, "href"})
 _ATTRIBUTES = frozenset({"style", "hidden", "aria-hidden", "inert", "popover", "color"})
 _CANVAS: Colour = (255, 255, 255)
 _STATING = frozenset({"color", "background-color"})
@@ -70,16 +71,23 @@ class _Findings:
         )
 
 
-def drop_hidden(root: Any) -> bool:
-    """Removes hidden elements and texts. True when what would hide too much of the page was ignored."""
-    body = root.find("body")
-    if body is None:
-        return False
+def styles_of(root: Any) -> Styles:
+    """The styles of a document, whose shadow trees are put in the place of what they hide."""
     trees = take_out(root)
     styles = Styles(root)
     for tree in trees:
         styles.read_sheets(tree.content, tree.host)
     put_in(trees)
+    return styles
+
+
+def drop_hidden(root: Any, known: Styles | None = None) -> bool:
+    """Removes hidden elements and texts. True when what would hide too much of the page was ignored. `known`: the
+    document's styles, if they were read before."""
+    body = root.find("body")
+    if body is None:
+        return False
+    styles = known or styles_of(root)
     found = _Search(root, styles).find()
     if not found.boxes and not found.texts:
         return styles.is_cut
@@ -151,7 +159,9 @@ class _Search:
         self._root, self._styles = root, styles
         self._grounds = _Grounds(root, styles)
         self._has_scripts = next(root.iter("script"), None) is not None
-        self._controls: dict[str, list[Any]] | None = None
+        self._controls: list[tuple[Any, list[str]]] = []
+        self._openers: list[Any] = []
+        self._targets: dict[str, list[Any]] | None = None
 
     def find(self) -> _Findings:
         found = _Findings()
@@ -160,6 +170,10 @@ class _Search:
             names = element.keys()
             if names and not _ATTRIBUTES.isdisjoint(names):
                 suspects[element] = None
+            if names and not _CONTROLLING.isdisjoint(names):
+                self._controls.append((element, names))
+            if names and not _OPENING.isdisjoint(names):
+                self._openers.append(element)
         suspects |= dict.fromkeys(self._styles.ruled())
         for element in suspects:
             if element.tag not in _NEVER and isinstance(element.tag, str):
@@ -171,7 +185,7 @@ class _Search:
     def _judge(self, element: Any, found: _Findings) -> None:
         style = self._styles.of(element)
         own = self._styles.own(element)
-        if _hidden_by_attribute(element) and not self._is_displayed(element, style):
+        if _hidden_by_attribute(element) and not (self._is_displayed(element, style) or _is_only_form(element)):
             found.boxes[element] = False
         elif _hides_for_good(style):
             found.boxes[element] = not _hides_for_good(own)
@@ -225,7 +239,7 @@ class _Search:
     def _around_openers(self) -> set[Any]:
         """The controls that may open something, and the elements around them."""
         around: set[Any] = set()
-        for element in self._root.iter():
+        for element in (*self._root.iter("button", "summary", "label"), *self._openers):
             if _is_opener(element):
                 box = element
                 while box is not None and box not in around:
@@ -239,10 +253,10 @@ class _Search:
             return True
         if _is_answer(box, found, invisible) or self._is_streamed(box):
             return True
-        if self._controls is None:
-            self._controls = self._controls_by_target()
+        if self._targets is None:
+            self._targets = self._controls_by_target()
         names = {f"#{box.get('id')}", *(f".{name}" for name in (box.get("class") or "").split())}
-        return any(_is_seen(control, found) for name in names for control in self._controls.get(name, ()))
+        return any(_is_seen(control, found) for name in names for control in self._targets.get(name, ()))
 
     def _is_streamed(self, box: Any) -> bool:
         """True for a part that React sends late and moves to its place: `<div hidden id="S:1">` for `B:1`."""
@@ -252,9 +266,8 @@ class _Search:
     def _controls_by_target(self) -> dict[str, list[Any]]:
         """The elements that name others, by what they name (`#id`, `.class`)."""
         controls: dict[str, list[Any]] = {}
-        for control in self._root.iter():
-            names = control.keys()
-            for name in (*_NAMING, "href") if names else ():
+        for control, names in self._controls:
+            for name in (*_NAMING, "href"):
                 for word in (control.get(name) or "").split() if name in names else ():
                     if word[0] in "#.":
                         controls.setdefault(word, []).append(control)
@@ -357,6 +370,9 @@ def _is_opener(element: Any) -> bool:
         return False
     if element.tag in ("button", "summary"):
         return True
+    if element.tag == "label":  # of a check box, by whose state a style opens what follows
+        inputs = (*element.iter("input"), *element.itersiblings("input", preceding=True))
+        return any((each.get("type") or "").lower() in ("checkbox", "radio") for each in inputs)
     names = element.keys()
     return bool(names) and ("aria-expanded" in names or "onclick" in names or element.get("role") in ("button", "tab"))
 
@@ -399,6 +415,17 @@ def _hidden_by_attribute(element: Any) -> bool:
     if (value("aria-hidden") or "").strip().lower() == "true" or value("inert") is not None:
         return True
     return value("popover") is not None or (element.tag == "dialog" and value("open") is None)
+
+
+def _is_only_form(element: Any) -> bool:
+    """True for a `span` in a text that only `aria-hidden` hides, which the eye sees, and that has no other form for the
+    ear beside it: a formula drawn with letters."""
+    box = element.getparent()
+    if element.tag != "span" or box is None or box.tag != "span":
+        return False
+    if any(element.get(name) is not None for name in ("hidden", "inert", "popover", "style")):
+        return False
+    return text_size(box) == text_size(element) and not box.get("aria-label")
 
 
 def _is_at_most(value: float | None, bound: float) -> bool:

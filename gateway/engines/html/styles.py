@@ -34,6 +34,7 @@ _NAME = r"(?:[\w-]|[^\x00-\x7f]|\\[0-9a-fA-F]{1,6}\s?|\\[^\n0-9a-fA-F])++"
 _STEP = re.compile(rf"\s*+(>?)\s*+((?:\*|{_NAME})?(?:[.#]{_NAME})*)")
 _PART = re.compile(rf"([.#]?)({_NAME}|\*)")
 _MAX_STEPS = 6
+_FEW = 8  # elements whose descendants are gone through at once
 _VARIABLE = re.compile(r"var\(\s*(--[\w-]{1,60})\s*(?:,([^()]{0,200}))?\)")
 _LENGTH = re.compile(r"([+-]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(?:e[+-]?\d)?)([a-z%]{0,5})")
 _CALC = re.compile(r"calc\(([^()]*)\)")
@@ -64,7 +65,7 @@ _LENGTHS = frozenset(
 )  # fmt: skip
 _OTHERS = frozenset(
     {"opacity", "color", "background-color", "background-image", "background-clip", "text-shadow", "clip", "clip-path",
-     "transform", "translate", "filter"}
+     "transform", "translate", "filter", "font-family"}
 )  # fmt: skip
 _SHORTHANDS = frozenset({"font", "background", "margin", "inset", "overflow-x", "overflow-y", "-webkit-clip-path"})
 _KNOWN = _WORDS.keys() | _LENGTHS | _OTHERS | _SHORTHANDS
@@ -97,6 +98,8 @@ class _Step(NamedTuple):
     tag: str
     ids: tuple[str, ...]
     classes: tuple[str, ...]
+    keys: tuple[str, ...]
+    """What the element must have, as `tag`, `.class` and `#id`."""
 
 
 class _Rule(NamedTuple):
@@ -159,8 +162,6 @@ class Styles:
         steps = _steps_of(selector)
         if not steps:
             return
-        last = steps[-1]
-        key = next(iter([*(f"#{name}" for name in last.ids), *(f".{name}" for name in last.classes), last.tag]))
         rank = (
             sum(len(step.ids) for step in steps),
             sum(len(step.classes) for step in steps),
@@ -168,29 +169,51 @@ class Styles:
             self._order,
         )
         rule = _Rule(rank, declared)
-        known: dict[tuple[Any, int], bool] = {}
-        for element in index.get(key, ()):
-            if self._matches(element, steps, len(steps) - 1, known):
-                self._rules.setdefault(element, []).append(rule)
+        for element in self._matched(steps, index):
+            self._rules.setdefault(element, []).append(rule)
 
-    def _matches(self, element: Any, steps: list[_Step], at: int, known: dict[tuple[Any, int], bool]) -> bool:
-        if not _fits(element, steps[at]):
-            return False
-        if at == 0:
-            return True
-        found = known.get((element, at))
-        if found is None:
-            found = False
-            for box in element.iterancestors():
-                self._looks -= 1
-                if self._looks < 0:
-                    self.is_cut = True
-                    break
-                found = self._matches(box, steps, at - 1, known)
-                if found or steps[at].is_child:
-                    break
-            known[element, at] = found
+    def _matched(self, steps: list[_Step], index: dict[str, list[Any]]) -> list[Any]:
+        """The elements that a selector matches: those of each step that are inside those of the step before."""
+        if any(key not in index for step in steps for key in step.keys):
+            return []  # most rules of a page speak of what it does not have
+        found: list[Any] = []
+        for at, step in enumerate(steps):
+            fitting = min((index[key] for key in step.keys), key=len)
+            if len(step.keys) > 1:
+                fitting = [each for each in fitting if _fits(each, step)]
+            if at:
+                fitting = self._inside(fitting, found, step)
+            found = fitting
+            if not found:
+                break
         return found
+
+    def _inside(self, fitting: list[Any], around: list[Any], step: _Step) -> list[Any]:
+        """Those of some elements whose parent, or any element around it, is among others."""
+        above = set(around)
+        if step.is_child:
+            return [each for each in fitting if each.getparent() in above]
+        if len(above) <= _FEW < len(fitting):
+            tags = () if step.tag == "*" else (step.tag,)
+            below = {each for box in above for each in box.iterdescendants(*tags)}
+            return [each for each in fitting if each in below]
+        known: dict[Any, bool] = {}
+        return [each for each in fitting if self._is_inside(each, above, known)]
+
+    def _is_inside(self, element: Any, above: set[Any], known: dict[Any, bool]) -> bool:
+        box = element.getparent()
+        path: list[Any] = []
+        found = False
+        while box is not None:
+            if box in above or box in known:
+                found = box in above or known[box]
+                break
+            path.append(box)
+            box = box.getparent()
+        self._looks -= len(path)
+        self.is_cut = self.is_cut or self._looks < 0
+        known.update(dict.fromkeys(path, found))
+        return found and not self.is_cut
 
 
 def _is_screen_sheet(sheet: Any) -> bool:
@@ -228,10 +251,13 @@ def _steps_of(selector: str) -> list[_Step]:
         match = _STEP.match(selector, at)
         if match is None or not match[2] or (not steps and match[1]) or len(steps) == _MAX_STEPS:
             return []
-        parts = [(sign, _ESCAPE.sub(_unescaped, name)) for sign, name in _PART.findall(match[2])]
+        parts = _PART.findall(match[2])
+        if "\\" in match[2]:
+            parts = [(sign, _ESCAPE.sub(_unescaped, name)) for sign, name in parts]
         tag = next((name.lower() for sign, name in parts if not sign), "*")
         ids, classes = (tuple(name for sign, name in parts if sign == wanted) for wanted in "#.")
-        steps.append(_Step(bool(match[1]), tag, ids, classes))
+        keys = (*(f"#{name}" for name in ids), *(f".{name}" for name in classes))
+        steps.append(_Step(bool(match[1]), tag, ids, classes, (*keys, tag) if tag != "*" or not keys else keys))
         at = match.end()
     return steps
 
@@ -290,8 +316,12 @@ def _declared(text: str) -> _Declared:
     found: _Declared = {}
     custom: dict[str, str] = {}
     for declaration in _split(_NOISE.sub(_without_noise, text)):
-        name, _, value = _ESCAPE.sub(_unescaped, declaration).partition(":")
+        if "\\" in declaration:
+            declaration = _ESCAPE.sub(_unescaped, declaration)
+        name, _, value = declaration.partition(":")
         name = name.strip()
+        if name not in _KNOWN and name.lower() not in _KNOWN and not name.startswith("--"):
+            continue
         value, bang, word = value.rpartition("!")
         if bang and word.strip().lower() != "important":
             continue
@@ -300,8 +330,6 @@ def _declared(text: str) -> _Declared:
             custom[name] = value
             continue
         name = name.lower()
-        if name not in _KNOWN:
-            continue
         if "var(" in value:
             value = _VARIABLE.sub(lambda each: custom.get(each[1], each[2] or "var()"), value)
             if "var(" in value:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import NamedTuple, Protocol
 
-from gateway.engines.answer.foreign_stems import MARK
-from gateway.engines.answer.passages import Passage
+from gateway.engines.answer.sections import Passage
+from gateway.engines.answer.text import MARK
 from gateway.engines.index.query import IndexQuery, QueryTerms
 
 
@@ -32,7 +32,11 @@ class PageRow(NamedTuple):
 
 
 class IndexReader(Protocol):
-    """Reads of one search. Every method raises what the store's driver raises."""
+    """Reads of one search. Every method raises what the store's driver raises. `large`: passages from which not all
+    with a word can be ranked in time (`affordable_terms`), but as many as `row_budget`."""
+
+    large: int
+    row_budget: int
 
     def passage_total(self, limit: int) -> int:
         """How many passages there are, not counted past `limit`."""
@@ -103,9 +107,8 @@ _MAX_CANDIDATES = 300
 """Passages that are ranked. Chosen: a page of a manual has up to 100 passages with a common word, and ten pages are
 wanted; at half, long pages push others out; at double, finding their pages costs as much as the search."""
 
-ROW_BUDGET = 4_000
 _MAX_RECOUNTED = _MAX_GROUPED = 4
-"""Rows that BM25 may rank in a large index, words counted once more within the caller's pages, and words that groups
+"""Words counted once more within the caller's pages, and words that groups
 are made of. Chosen for 60 ms of CPU at the 95th percentile over 100,000 pages (`bench.index`); double misses that.
 Measured with every index taken for a large one, 125 questions over two sets of documentation: MRR@10 .702 without a
 budget, .697 with this one, .683 with 3,000 rows, .625 with 6,000 rows of the rarest words alone, as before."""
@@ -134,6 +137,10 @@ class RankedPage:
     rank: float = 0.0
     cosine: float = 0.0
 
+    def order(self) -> tuple[float, float, int]:
+        """A sort key, best first; pages of one rank by their best passages."""
+        return -self.rank, -max((each.score for each in self.passages), default=0.0), self.row
+
     def strength(self, size: int = COUNTED_PASSAGES) -> float:
         """The score of the best passage and a share of the next ones. `size`: the number of the page's passages; a page
         that has no next ones is taken to have such of half the score."""
@@ -161,7 +168,7 @@ class PassageCounts:
         """Word to the number of passages with it, at most the row budget and one."""
         wanted = list(words)
         if missing := [word for word in wanted if word not in self._counts]:
-            self._counts.update(self._reader.counts(missing, ROW_BUDGET + 1))
+            self._counts.update(self._reader.counts(missing, self._reader.row_budget + 1))
         return {word: self._counts[word] for word in wanted}
 
 
@@ -198,10 +205,10 @@ def affordable_terms(
     are no such groups, the newest passages that have any word are ranked: only then the second value is above 0. A word
     that is common in all may be rare among the pages that may be found, so a few such words are counted there.
     """
-    asked, left = _with_affordable_stems(asked, counter)
+    asked, left = _with_affordable_stems(asked, counter, reader.row_budget)
     counts = counter.of(asked.words)
-    for word in [word for word in asked.words if counts[word] > ROW_BUDGET][:_MAX_RECOUNTED]:
-        counts[word] = reader.count_visible(query, QueryTerms((word,), ()), ROW_BUDGET + 1)
+    for word in [word for word in asked.words if counts[word] > reader.row_budget][:_MAX_RECOUNTED]:
+        counts[word] = reader.count_visible(query, QueryTerms((word,), ()), reader.row_budget + 1)
     rarest = sorted(asked.words, key=lambda word: counts[word])
     groups: list[tuple[str, ...]] = []
     while rarest and counts[rarest[0]] <= left:
@@ -221,16 +228,16 @@ def affordable_terms(
     if groups:
         return replace(asked, needed=tuple(groups)), 0
     common = QueryTerms(tuple(rarest[:_MAX_RECOUNTED]), asked.pairs)
-    return common, reader.newest_after(query, common, ROW_BUDGET)
+    return common, reader.newest_after(query, common, reader.row_budget)
 
 
-def _with_affordable_stems(asked: QueryTerms, counter: PassageCounts) -> tuple[QueryTerms, int]:
+def _with_affordable_stems(asked: QueryTerms, counter: PassageCounts, budget: int) -> tuple[QueryTerms, int]:
     """The terms with the rarest of their stems, those in at most half of the row budget's passages, and what is left of
     the budget."""
     counts = counter.of([pair for pair in asked.pairs if pair.endswith(MARK)])
-    left, dear = ROW_BUDGET, set[str]()
+    left, dear = budget, set[str]()
     for stem in sorted(counts, key=counts.__getitem__):
-        if left - counts[stem] < ROW_BUDGET // 2:
+        if left - counts[stem] < budget // 2:
             dear.add(stem)
         else:
             left -= counts[stem]

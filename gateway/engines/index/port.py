@@ -3,7 +3,7 @@
 | implementation                      | where the pages are                                  |
 |-------------------------------------|------------------------------------------------------|
 | `store.PageIndex`                   | a SQLite file below the state directory: the default |
-| `postgres.store.PostgresIndex`      | PostgreSQL, for several gateways with one index      |
+| `postgres_index.PostgresIndex`      | PostgreSQL, for several gateways with one index      |
 """
 
 import errno

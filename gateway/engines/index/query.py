@@ -10,10 +10,17 @@ from functools import cache
 from importlib import resources
 
 import gateway.engines.embedding
-from gateway.engines.answer.foreign_stems import query_stems
-from gateway.engines.answer.passages import Passage
-from gateway.engines.answer.stop_words import foreign_stop_words
-from gateway.engines.answer.tokens import CJK, STOP_WORDS, WORD, bigrams, fold, name_parts
+from gateway.engines.answer.sections import Passage
+from gateway.engines.answer.text import (
+    CJK,
+    STOP_WORDS,
+    WORD,
+    bigrams,
+    fold,
+    foreign_stop_words,
+    name_parts,
+    query_stems,
+)
 
 _MOST_WORDS = 32
 """Words of a query that are looked up. Chosen: questions have up to 20; at half, long ones lose words, and each further
@@ -54,7 +61,8 @@ class IndexHit:
     """A found page. `score` is absolute, 0 to 1; below 0.3 the page most likely does not answer the query.
 
     `passages` are the best of the page, best first, as slices of `content`. `respelt`: misspelt words of the query and
-    the words that were looked up instead, the same for all pages of an answer.
+    the words that were looked up instead, the same for all pages of an answer. `others`: further addresses with
+    the same title and text.
     """
 
     url: str
@@ -65,6 +73,7 @@ class IndexHit:
     favicon: str | None
     passages: tuple[Passage, ...] = ()
     respelt: tuple[tuple[str, str], ...] = ()
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

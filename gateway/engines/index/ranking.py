@@ -20,8 +20,8 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from gateway.engines.answer.passages import Passage, plain_text
-from gateway.engines.answer.tokens import terms
+from gateway.engines.answer.sections import Passage, plain_text
+from gateway.engines.answer.text import terms
 from gateway.engines.index.candidates import (
     COUNTED_PASSAGES,
     Candidate,
@@ -91,7 +91,7 @@ def near_pages(reader: IndexReader, near: list[Candidate], text: str) -> list[Ra
         page = pages[row]
         page.cosine = page.passages[0].score
         page.rank = page.near_strength(furthest) * (1 - _PRIOR_SHARE * (1 - page_prior(url, title, text)))
-    return sorted(pages.values(), key=lambda page: -page.rank)
+    return sorted(pages.values(), key=RankedPage.order)
 
 
 def near_share(coverage: float, sentence_degree: float) -> float:
@@ -137,7 +137,7 @@ def fused(
         pages[row].rank += gain
     for page in pages.values():
         page.passages.sort(key=lambda each: -worth[each.row])
-    return sorted(pages.values(), key=lambda page: -page.rank)
+    return sorted(pages.values(), key=RankedPage.order)
 
 
 FITTING_SCORE = 0.3
@@ -213,8 +213,8 @@ def in_order(scores: Sequence[float], speaks: Sequence[bool]) -> list[float]:
     return shown
 
 
-LARGE_INDEX = 40_000
-"""Passages from which an index is a large one, in which not all passages with a word can be ranked."""
+_MAX_OTHERS = 5
+"""Further addresses of one page that a result names."""
 _MAX_NAMED_PAGES = 100
 """Pages whose address and title are read. Chosen: results are at most 20, from the best pages whose rank is lowered by
 at most a third; at half, many copies of one page under other owners could use them up."""
@@ -270,9 +270,9 @@ def _hits(
 ) -> list[IndexHit]:
     """The best pages for the terms `asked` of the query's text, which the caller gave as `pasted`."""
     asked = whole_names(reader, query, asked)
-    total = reader.passage_total(LARGE_INDEX + 1)
+    total = reader.passage_total(reader.large + 1)
     used, after_row = asked, 0
-    if asked.words and not query.phrases and total > LARGE_INDEX:
+    if asked.words and not query.phrases and total > reader.large:
         used, after_row = affordable_terms(reader, query, asked, counter)
     pages = _by_page(reader, ranked_passages(reader, query, used, after_row), query.text)
     weights = word_weights(counter, asked, total)
@@ -299,7 +299,7 @@ def _hits(
 def _best_possible(reader: IndexReader, asked: QueryTerms, counter: PassageCounts, missing: list[str]) -> float:
     """The score of a page, found by words, whose title has all words of the query but those that no page has: a bound
     that spares a search for most misspelt queries, since such a word weighs most."""
-    total = reader.passage_total(LARGE_INDEX + 1)
+    total = reader.passage_total(reader.large + 1)
     weights = word_weights(counter, asked, total)
     whole = sum(weights.values())
     held = 1 - sum(weights.get(term, 0.0) for word in missing for term in terms(word)) / whole if whole else 0.0
@@ -314,11 +314,11 @@ def _by_page(reader: IndexReader, candidates: list[Candidate], text: str) -> lis
     sizes = reader.passage_counts([page.row for page in pages.values() if len(page.passages) < COUNTED_PASSAGES])
     for page in pages.values():
         page.rank = page.strength(sizes.get(page.row, COUNTED_PASSAGES))
-    ranked = sorted(pages.values(), key=lambda page: -page.rank)
+    ranked = sorted(pages.values(), key=RankedPage.order)
     best = {page.row: page for page in ranked[:_MAX_NAMED_PAGES]}
     for row, url, title in reader.names(list(best)):
         best[row].rank *= page_prior(url, title, text)
-    return sorted(best.values(), key=lambda page: -page.rank)
+    return sorted(best.values(), key=RankedPage.order)
 
 
 def _named(
@@ -328,16 +328,25 @@ def _named(
     phrases = [comparable(phrase) for phrase in query.phrases]
     found: list[tuple[IndexHit, RankedPage]] = []
     urls: set[str] = set()
+    places: dict[int, int] = {}  # of texts among those found
     for page in ranked:
         hit = _read_page(reader, stored, page, query)
         if hit is None or hit.url in urls:
             continue
+        text = hash((hit.title, hit.content))
+        if (twin := places.get(text)) is not None:  # the same page at another address
+            first, ranked_first = found[twin]
+            if len(first.others) < _MAX_OTHERS:
+                found[twin] = replace(first, others=(*first.others, hit.url)), ranked_first
+            urls.add(hit.url)
+            continue
+        if len(found) == max(query.count, _SCORED_PAGES):
+            break
         if phrases and not holds_all(comparable(f"{hit.title} {hit.content}"), phrases):
             continue
         urls.add(hit.url)
+        places[text] = len(found)
         found.append((hit, page))
-        if len(found) == max(query.count, _SCORED_PAGES):
-            break
     return found
 
 

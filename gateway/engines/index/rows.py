@@ -22,9 +22,8 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from gateway.domain import Json
-from gateway.engines.answer.foreign_stems import text_stems
-from gateway.engines.answer.passages import Passage, passage_steps, plain_text
-from gateway.engines.answer.tokens import bigrams, fold, joined_name_parts
+from gateway.engines.answer.sections import Passage, passage_steps, plain_text
+from gateway.engines.answer.text import bigrams, fold, joined_name_parts, text_stems
 from gateway.engines.index.candidates import Candidate, PageRow
 from gateway.engines.index.query import IndexQuery, QueryTerms, conditions, match_expression, owner_token, quoted
 from gateway.engines.index.signals import WEIGHTS
@@ -540,12 +539,17 @@ def unpacked(content: bytes) -> str:
         return ""
 
 
+LARGE_INDEX = 40_000
+"""Passages from which not all with a word are ranked."""
 _FTS5_WEIGHTS = ", ".join(map(str, WEIGHTS.values()))
 _DAY = "coalesce(published, date(fetched_at, 'unixepoch'))"
 
 
 class SqliteReader:
-    """Implements `reader.IndexReader` on a connection. Every method raises sqlite3.Error."""
+    """Implements `candidates.IndexReader` on a connection. Every method raises sqlite3.Error."""
+
+    large = LARGE_INDEX
+    row_budget = 4_000
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

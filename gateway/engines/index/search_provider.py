@@ -8,9 +8,8 @@ import sqlite3
 from collections.abc import Sequence
 
 from gateway.domain import Json, SearchRequest, WebCall
-from gateway.engines.answer.code_fences import closing
-from gateway.engines.answer.excerpt import best_within
-from gateway.engines.answer.passages import MOST_CHARS, Passage, open_fences
+from gateway.engines.answer.excerpt import GAP, best_within
+from gateway.engines.answer.sections import MOST_CHARS, Passage, closing, open_fences
 from gateway.engines.index.port import Index
 from gateway.engines.index.query import IndexHit, IndexQuery, is_english
 from gateway.engines.index.ranking import FITTING_SCORE
@@ -64,7 +63,8 @@ class LocalSearch:
         self._vectors = vectors
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
-        """`{results: [{title, url, content, score, published_date?, raw_content?, favicon?}], images: [], note?}`.
+        """`{results: [{title, url, content, score, other_urls?, published_date?, raw_content?, favicon?}], images: [],
+        note?}`.
 
         Results are best first; `content` joins the page's best pieces, `note` says why there is no result or
         none that fits, and which words were searched for instead of misspelt ones.
@@ -127,6 +127,8 @@ class LocalSearch:
 
 def _search_result(hit: IndexHit, content: str, request: SearchRequest) -> Json:
     result: Json = {"title": hit.title, "url": hit.url, "content": content, "score": hit.score}
+    if hit.others:
+        result["other_urls"] = list(hit.others)
     if hit.published:
         result["published_date"] = hit.published
     if request.include_raw_content:
@@ -137,20 +139,24 @@ def _search_result(hit: IndexHit, content: str, request: SearchRequest) -> Json:
 
 
 def _content(hit: IndexHit, place: int, asked: str, depth: str) -> Steps[str]:
-    """What of the page answers what is asked: of the best pages several passages, of the others the best one."""
+    """What of the page answers what is asked: the best passage, and for the best pages others after it."""
     if not hit.passages:
         return hit.content[:MOST_CHARS]
-    if place < _LONG_EXCERPTS and depth in _LONG_DEPTHS:
-        return (yield from best_within(_joined(hit), asked, _EXCERPT_CHARS))
     best = hit.passages[0]
-    return "\n\n".join(filter(None, (" > ".join(best.headings), *_texts(hit.content, [best]))))
+    lead = "\n\n".join(filter(None, (" > ".join(best.headings), *_texts(hit.content, [best]))))
+    if place >= _LONG_EXCERPTS or depth not in _LONG_DEPTHS:
+        return lead
+    if len(hit.passages) == 1 or len(lead) > 2 * MOST_CHARS:
+        return (yield from best_within(_joined(hit, hit.passages), asked, _EXCERPT_CHARS))
+    rest = yield from best_within(_joined(hit, hit.passages[1:]), asked, _EXCERPT_CHARS - len(lead) - len(GAP))
+    return f"{lead}{GAP}{rest}" if rest.strip() else lead
 
 
-def _joined(hit: IndexHit) -> str:
-    """The page's best passages in page order, each below its headings, as a page of its own, cut to `_READ_CHARS`."""
+def _joined(hit: IndexHit, passages: Sequence[Passage]) -> str:
+    """Passages of a page in its order, each below its headings, as a page of its own, cut to `_READ_CHARS`."""
     parts: list[str] = []
     headings: tuple[str, ...] = ()
-    ordered = sorted(hit.passages, key=lambda passage: passage.start)
+    ordered = sorted(passages, key=lambda passage: passage.start)
     for each, text in zip(ordered, _texts(hit.content, ordered), strict=True):
         if each.headings != headings:
             headings = each.headings

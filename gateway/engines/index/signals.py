@@ -11,9 +11,19 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from heapq import nlargest
 
-from gateway.engines.answer.foreign_stems import MARK, has_stem, stem_of
-from gateway.engines.answer.stop_words import foreign_stop_words
-from gateway.engines.answer.tokens import INSTRUCTION_WORDS, STOP_WORDS, WORD, fold, stem, terms, terms_among
+from gateway.engines.answer.text import (
+    INSTRUCTION_WORDS,
+    MARK,
+    STOP_WORDS,
+    WORD,
+    fold,
+    foreign_stop_words,
+    has_stem,
+    stem,
+    stem_of,
+    terms,
+    terms_among,
+)
 from gateway.engines.index.candidates import Candidate, IndexReader, PassageCounts, RankedPage, StoredPages
 from gateway.engines.index.query import QueryTerms, comparable
 
@@ -34,14 +44,13 @@ def idf(total: int, count: int) -> float:
     return weight if weight > 0 else _LEAST_IDF
 
 
-def norm_sql(length: str, mean: str) -> str:
-    """SQL for what a passage's length adds to a term's frequency in the divisor; both are SQL expressions above 0."""
-    return f"({K1} * ({1 - B} + {B} * {length} / {mean}))"
-
-
-def term_sql(weight: str, frequency: str, norm: str) -> str:
-    """SQL for one term's part of the score. f / (f + n) is written 1 - n / (f + n), in which f stands once."""
-    return f"{weight} * {K1 + 1} * (1 - {norm} / ({frequency} + {norm}))"
+def bm25(weights: Sequence[float], frequencies: Sequence[float], length: float) -> float:
+    """The score of a passage: the weight of each term, how often the passage has it (column weights added up), and the
+    passage's length as a multiple of the mean."""
+    norm = K1 * (1 - B + B * length)
+    return sum(
+        weight * count * (K1 + 1) / (count + norm) for weight, count in zip(weights, frequencies, strict=True) if count
+    )
 
 
 _RELEASE_NOTES = re.compile(
@@ -187,7 +196,7 @@ def by_length(reader: IndexReader, pages: list[RankedPage], text: str) -> list[R
     counts = reader.passage_counts([page.row for page in best])
     for page in best:
         page.rank /= 1 + _MESSAGES_SHARE * math.log2(max(counts.get(page.row, 1) / _LONG_PAGE, 1.0))
-    return sorted(best, key=lambda page: -page.rank) + pages[_MESSAGES_PAGES:]
+    return sorted(best, key=RankedPage.order) + pages[_MESSAGES_PAGES:]
 
 
 _COVERAGE_SHARE = 1.0
@@ -249,7 +258,7 @@ def by_coverage(reader: IndexReader, pages: list[RankedPage], text: str, weights
         held = f"{title} {headings} {body}"
         first[row].rank *= 1 + share * coverage(held, weights)
         first[row].rank *= 1 + share * _RUN_SHARE * heaviest_run(words, of_words, comparable(held))
-    return sorted(pages[:_COVERAGE_PAGES], key=lambda page: -page.rank) + pages[_COVERAGE_PAGES:]
+    return sorted(pages[:_COVERAGE_PAGES], key=RankedPage.order) + pages[_COVERAGE_PAGES:]
 
 
 def heaviest_run(words: Sequence[str], weights: Sequence[float], text: str) -> float:
@@ -312,7 +321,7 @@ def by_definition(reader: IndexReader, pages: list[RankedPage], text: str) -> li
         if first := defining.get(page.row):
             page.rank *= 1 + _DEFINITIONS_SHARE
             page.passages = sorted(page.passages, key=partial(_is_other, first))
-    return sorted(best, key=lambda page: -page.rank) + pages[_DEFINITIONS_PAGES:]
+    return sorted(best, key=RankedPage.order) + pages[_DEFINITIONS_PAGES:]
 
 
 def defines(name: str, headings: str, body: str) -> bool:
@@ -392,7 +401,7 @@ def by_page_words(
     most = max(held)
     for page, each in zip(best, held, strict=True):
         page.rank *= 1 + share * each / most if most else 1
-    return sorted(best, key=lambda page: -page.rank) + pages[_PAGE_WORDS_PAGES:]
+    return sorted(best, key=RankedPage.order) + pages[_PAGE_WORDS_PAGES:]
 
 
 def _held(stored: StoredPages, row: int, weights: Mapping[str, float]) -> float:

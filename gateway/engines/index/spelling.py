@@ -9,9 +9,7 @@ import re
 import string
 from dataclasses import replace
 
-from gateway.engines.answer.foreign_stems import stem_of
-from gateway.engines.answer.stop_words import foreign_stop_words
-from gateway.engines.answer.tokens import WORD, fold
+from gateway.engines.answer.text import WORD, fold, foreign_stop_words, stem_of
 from gateway.engines.index.candidates import IndexReader, PassageCounts
 from gateway.engines.index.query import IndexQuery, QueryTerms, is_known
 

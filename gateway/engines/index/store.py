@@ -12,6 +12,7 @@ deleting, cutting pages of an older version) takes its turns between. A further 
 
 import asyncio
 import contextlib
+import fcntl
 import shutil
 import sqlite3
 import threading
@@ -21,7 +22,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import IO, TypeAlias, TypeVar
 
 from gateway.domain import Json
 from gateway.engines.index.port import Turn
@@ -30,7 +31,9 @@ from gateway.engines.index.ranking import run
 from gateway.engines.index.rows import (
     DamagedIndex,
     IndexedPage,
+    PassageText,
     SqliteReader,
+    adopt_model,
     cut_steps,
     delete_steps,
     drop_steps,
@@ -42,7 +45,9 @@ from gateway.engines.index.rows import (
     set_aside,
     some_pages,
     store_steps,
+    store_vectors,
     transaction,
+    unembedded,
 )
 
 Steps: TypeAlias = Callable[[sqlite3.Connection], Iterator[None]]
@@ -267,6 +272,7 @@ class PageIndex:
         self._upkeep.set_result(None)
         self.problem: str | None = None
         self.on_stored: Callable[[], None] | None = None
+        self._vectors_lock: IO[str] | None = None
 
     @property
     def path(self) -> Path:
@@ -284,6 +290,8 @@ class PageIndex:
         for connection in self._connections:
             connection.close()
         self._connections.clear()
+        if self._vectors_lock is not None:
+            self._vectors_lock.close()
 
     async def add(self, pages: Sequence[IndexedPage], turn: Turn = nullcontext) -> str | None:
         """See Index; the turns are dealt out by `engines.index.port`."""
@@ -332,6 +340,46 @@ class PageIndex:
         """Runs `work`, which makes its own transaction, in the writer's thread. Raises sqlite3.Error, OSError."""
         await self._on(self._writer, self._need_room)
         return await self._on(self._writer, work)
+
+    @property
+    def vectors_file(self) -> Path | None:
+        """See VectorStore."""
+        return self._path
+
+    def may_hold_pages(self) -> bool:
+        """See VectorStore."""
+        with contextlib.suppress(OSError):
+            return self._path.stat().st_size > 0
+        return False
+
+    async def claim_vectors(self) -> bool:
+        """See VectorStore. A lock file beside the index is held until it is closed."""
+        if self._vectors_lock is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            lock = self._path.with_name(self._path.name + ".vectors-lock").open("w")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.close()
+                return False
+            self._vectors_lock = lock
+        return True
+
+    async def adopt_vectors(self, version: str) -> bool:
+        """See VectorStore."""
+        return await self.write(lambda connection: adopt_model(connection, version))
+
+    async def unembedded(self, count: int) -> list[PassageText]:
+        """See VectorStore."""
+        return await self.read(lambda connection: unembedded(connection, count))
+
+    async def store_vectors(self, rows: Sequence[tuple[PassageText, bytes | None]]) -> None:
+        """See VectorStore."""
+        await self.write(lambda connection: store_vectors(connection, rows))
+
+    async def nearest(self, vector: Sequence[float], owners: Sequence[str], count: int) -> list[tuple[int, float]]:
+        """See VectorStore. The embedding process finds them in the file."""
+        raise NotImplementedError
 
     async def stats(self) -> Json:
         """See Index; `vectors` as `vector_counts` says, once there are any."""

@@ -13,9 +13,8 @@ from urllib.parse import quote
 import numpy as np
 
 from gateway.domain import Json
-from gateway.engines.embedding.encoder import Array, Encoder
-from gateway.engines.embedding.model_file import DIMENSIONS, MODEL_VERSION
-from gateway.engines.embedding.worker import Job, embed_jobs, serve
+from gateway.engines.embedding.embedder import DIMENSIONS, MODEL_VERSION
+from gateway.engines.embedding.worker import Array, Encoder, Job, embed_jobs, serve
 
 _WORDS = DIMENSIONS // 64
 _CANDIDATES = 1_500

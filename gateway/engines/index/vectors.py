@@ -1,11 +1,11 @@
 """The vectors of the search index: made in the background after pages are stored, and asked for the nearest passages.
 
-Theory of operation. `run` is one task, started by the first `start`, `wake` or `nearest`. It alone makes vectors, and
-of all processes that use the file only the one that holds the lock file does; the others try again every _POLL_S.
+Theory of operation. One task, started by the first `start`, `wake` or `nearest`, makes the vectors. Of all
+processes that use the index only the one that has claimed them does; the others try again every _POLL_S.
 
 | state   | what happens                                                       | leaves it when                        |
 |---------|--------------------------------------------------------------------|---------------------------------------|
-| locked  | another process makes the vectors; looks every _POLL_S             | the lock is free: working             |
+| waiting | another process makes the vectors; looks every _POLL_S             | the claim is free: working            |
 | working | reads some passages without vectors, has them embedded, stores them| none is left: resting; fault: pausing |
 | resting | waits for `wake` or _POLL_S, for pages that other processes stored | always: working                       |
 | pausing | waits _PAUSE_S                                                     | always: working, with half as many    |
@@ -16,26 +16,16 @@ a fault, a slow start or a missing extra leaves the ranking by words. Knows no r
 
 import asyncio
 import contextlib
-import fcntl
 import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from gateway import logs
 from gateway.domain import Json
-from gateway.engines.embedding.frames import VECTOR
-from gateway.engines.embedding.model_file import MODEL_VERSION
-from gateway.engines.embedding.process import EmbeddingProcess, TextsFailed
-from gateway.engines.index.rows import (
-    MAX_TOKENS,
-    PassageText,
-    adopt_model,
-    store_vectors,
-    unembedded,
-)
-from gateway.engines.index.store import PageIndex
+from gateway.engines.embedding.embedder import MODEL_VERSION, VECTOR, EmbeddingProcess, TextsFailed
+from gateway.engines.index.rows import MAX_TOKENS, PassageText
 from gateway.errors import GatewayError
 
 _PASSAGES_AT_ONCE = 16
@@ -53,13 +43,48 @@ NEAREST = 200
 """Passages that vectors propose for one query."""
 
 
+class VectorStore(Protocol):
+    """An index that keeps vectors. Its methods raise sqlite3.Error and OSError."""
+
+    on_stored: Callable[[], None] | None
+
+    @property
+    def vectors_file(self) -> Path | None:
+        """The file in which the embedding process finds the nearest passages itself; None: ask `nearest`."""
+        ...
+
+    def may_hold_pages(self) -> bool:
+        """False for an index that is empty, so that no vectors are waited for."""
+        ...
+
+    async def claim_vectors(self) -> bool:
+        """Whether this process makes the vectors: one at a time does, and asks before each round."""
+        ...
+
+    async def adopt_vectors(self, version: str) -> bool:
+        """Removes some vectors of other models; whether there are none left."""
+        ...
+
+    async def unembedded(self, count: int) -> list[PassageText]:
+        """The newest passages that have no vector yet."""
+        ...
+
+    async def store_vectors(self, rows: Sequence[tuple[PassageText, bytes | None]]) -> None:
+        """Stores vectors (`embedder.VECTOR`); None for a text that cannot be embedded."""
+        ...
+
+    async def nearest(self, vector: Sequence[float], owners: Sequence[str], count: int) -> list[tuple[int, float]]:
+        """`(passage, cosine)` of the owners' passages nearest to a vector, nearest first."""
+        ...
+
+
 class PassageVectors:
     """The vectors of one index. Close it before the index and the process.
 
     `problem`: why vectors cannot be made at present, or None.
     """
 
-    def __init__(self, index: PageIndex, process: EmbeddingProcess) -> None:
+    def __init__(self, index: VectorStore, process: EmbeddingProcess) -> None:
         self._index = index
         self._process = process
         self._news = asyncio.Event()
@@ -70,9 +95,8 @@ class PassageVectors:
     def start(self) -> None:
         """The server starts: make the vectors of passages that have waited since the last run. An index whose file is
         empty or missing has none, and is left alone."""
-        with contextlib.suppress(OSError):
-            if self._index.path.stat().st_size:
-                self.wake()
+        if self._index.may_hold_pages():
+            self.wake()
 
     def wake(self) -> None:
         """Pages were stored: their vectors are made soon."""
@@ -86,26 +110,25 @@ class PassageVectors:
         Empty when there are no vectors, or when they cannot be asked in time. Never raises.
         """
         self.wake()
-        job: Json = {
-            "kind": "nearest",
-            "index": str(self._index.path),
-            "text": text,
-            "owners": list(owners),
-            "count": NEAREST,
-            "max_tokens": MAX_TOKENS,
-        }
-        with contextlib.suppress(GatewayError, TimeoutError):
+        file = self._index.vectors_file
+        job: Json = {"kind": "embed", "texts": [text], "max_tokens": MAX_TOKENS}
+        if file is not None:
+            more = {"index": str(file), "text": text, "owners": list(owners), "count": NEAREST}
+            job = {"kind": "nearest", "max_tokens": MAX_TOKENS, **more}
+        with contextlib.suppress(GatewayError, TimeoutError, sqlite3.Error, OSError):
             async with asyncio.timeout(_SEARCH_WAIT_S):
-                head, _ = await self._process.ask(job, "urgent", key)
+                head, body = await self._process.ask(job, "urgent", key)
+                if file is None:
+                    return await self._index.nearest(memoryview(body).cast("f"), owners, NEAREST)
             return [(passage, cosine) for passage, cosine in head["found"]]
         return []
 
     async def fill(self) -> None:
         """Makes every missing vector now. Raises GatewayError, sqlite3.Error, OSError."""
-        while not await self._index.write(lambda connection: adopt_model(connection, MODEL_VERSION)):
+        while not await self._index.adopt_vectors(MODEL_VERSION):
             pass
         size = _PASSAGES_AT_ONCE
-        while texts := await self._index.read(lambda connection: unembedded(connection, size)):  # noqa: B023
+        while texts := await self._index.unembedded(size):
             try:
                 rows = await self._embedded(texts)
                 size = _PASSAGES_AT_ONCE
@@ -114,7 +137,7 @@ class PassageVectors:
                     size = len(texts) // 2
                     continue
                 rows = [(texts[0], None)]
-            await self._index.write(lambda connection: store_vectors(connection, rows))  # noqa: B023
+            await self._index.store_vectors(rows)
 
     async def close(self) -> None:
         """Ends the task."""
@@ -131,15 +154,17 @@ class PassageVectors:
 
     async def _run(self) -> None:
         while True:
-            with _sole_maker(self._index.path) as is_sole:
-                while is_sole:
-                    if not await self._attempt():
-                        await asyncio.sleep(_PAUSE_S)
-                        continue
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(_POLL_S):
-                            await self._news.wait()
-            await asyncio.sleep(_POLL_S)
+            is_ours = False
+            with contextlib.suppress(GatewayError, sqlite3.Error, OSError):
+                is_ours = await self._index.claim_vectors()
+            if is_ours and not await self._attempt():
+                await asyncio.sleep(_PAUSE_S)
+            elif is_ours:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_POLL_S):
+                        await self._news.wait()
+            else:
+                await asyncio.sleep(_POLL_S)
 
     async def _attempt(self) -> bool:
         """Makes the missing vectors; whether that succeeded."""
@@ -153,16 +178,3 @@ class PassageVectors:
             self.problem = "vectors cannot be made at present; they are tried again"
             return False
         return True
-
-
-@contextmanager
-def _sole_maker(path: Path) -> Iterator[bool]:
-    """Whether no other process makes the vectors of this index; none does until the block ends."""
-    with contextlib.ExitStack() as resources:
-        is_sole = False
-        with contextlib.suppress(OSError):  # held by another process, or a folder that cannot be written
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lock = resources.enter_context(path.with_name(path.name + ".vectors-lock").open("w"))
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_sole = True
-        yield is_sole

@@ -1,14 +1,17 @@
-"""Tells tables of data from layout, and writes data as GFM tables. Source: GFM 0.29, section 4.10.
+"""Tells tables of data from layout and writes them as GFM tables (GFM 0.29, 4.10); reads the text of code blocks."""
 
-Knows nothing of inline Markdown: the caller gives the text of a cell.
-"""
-
+import re
 from collections.abc import Callable
 from typing import Any
+
+from gateway.engines.html.tree import text_size
+from gateway.engines.markdown.inline import CONTROLS, MAX_DEPTH
 
 _MAX_COLUMNS = 60
 """Columns of a table, and rows or columns of one cell: a forged span must not blow up the text. At half, calendars and
 matrices are cut; at double, a forged table of the same size costs four times as much."""
+_NESTED_CHARS = 300  # longest nested table beside a text in its cell
+_MAX_NESTED = 3  # tables inside cells that are written as rows
 _HEADINGS = ("h1", "h2", "h3")
 _LAYOUT_CHARS = 1500
 """A table without headings whose longest cell has as many characters lays out a page: a cell of data is no article. At
@@ -18,7 +21,8 @@ half, tables with long remarks become text; at double, short articles become one
 def rows_of(table: Any) -> list[list[Any]]:
     """The cells of each non-empty row, in document order, without those of nested tables."""
     rows: list[list[Any]] = []
-    for child in table:
+    parts = sorted(table, key=lambda part: part.tag == "tfoot")  # which may stand before the body
+    for child in parts:
         if child.tag == "tr":
             rows.append(_cells(child))
         elif child.tag in ("thead", "tbody", "tfoot"):
@@ -40,12 +44,26 @@ def is_data(table: Any, rows: list[list[Any]]) -> bool:
     if not _is_wide(rows):
         return has_heads and len(rows) > 1
     for inner in table.iter("table", *_HEADINGS):
-        if inner is not table:
+        if inner is not table and not (has_heads and inner.tag == "table" and _is_small(inner)):
             return False
+    if has_heads:
+        return True
     programs = sum("\n" in "".join(code.itertext()).strip() for code in table.iter("pre"))
     if programs and 2 * programs >= len(rows):
         return False
-    return has_heads or _are_short(rows)
+    return _are_short(rows)
+
+
+def _is_small(inner: Any) -> bool:
+    return _alone_in_cell(inner) is not None or text_size(inner) <= _NESTED_CHARS
+
+
+def _alone_in_cell(inner: Any) -> Any | None:
+    """The cell of which a nested table is all; None where something else stands beside it."""
+    box = inner.getparent()
+    while box is not None and box.tag not in ("td", "th"):
+        box = box.getparent()
+    return box if box is not None and text_size(box) == text_size(inner) else None
 
 
 def _is_wide(rows: list[list[Any]]) -> bool:
@@ -93,10 +111,10 @@ def line_numbered_code(rows: list[list[Any]]) -> Any | None:
 def write(rows: list[list[Any]], cell_text: Callable[[Any], str], plain: bool) -> str:
     """The table as lines: GFM, or tab-separated when `plain`; empty without text.
 
-    `cell_text` gives a cell's text. The further places that a spanning cell covers are empty.
+    `cell_text` gives a cell's lines, joined by line ends. The further places that a spanning cell covers are empty; the
+    rows of a table that is all of a cell are rows beside it.
     """
-    grid = _grid(rows, cell_text)
-    grid = [row for row in grid if any(row)]
+    grid = [[_on_one_line(cell, plain) for cell in row] for row in _grid(rows, cell_text) if any(row)]
     if not grid:
         return ""
     width = max(len(row) for row in grid)
@@ -105,19 +123,26 @@ def write(rows: list[list[Any]], cell_text: Callable[[Any], str], plain: bool) -
     if len(filled) < width:  # columns that only part others
         grid, width = [[row[at] for at in filled] for row in grid], len(filled)
     if plain:
-        return "\n".join("\t".join(cell for cell in row).rstrip("\t") for row in grid)
+        return "\n".join("\t".join(row).rstrip("\t") for row in grid)
     lines = [_line([cell.replace("|", "\\|") for cell in row]) for row in grid]
     return "\n".join([lines[0], _line(["---"] * width), *lines[1:]])
 
 
-def _grid(rows: list[list[Any]], cell_text: Callable[[Any], str]) -> list[list[str]]:
+def _grid(rows: list[list[Any]], cell_text: Callable[[Any], str], depth: int = 0) -> list[list[str]]:
     grid: list[list[str]] = []
     below: dict[int, int] = {}
     for row in rows:
         line: list[str] = []
+        under: list[list[str]] = []
         for cell in row:
             _skip_spanned(line, below)
-            text = flat([cell_text(cell)])
+            inner = next(cell.iter("table"), None) if depth < _MAX_NESTED else None
+            if inner is not None and _alone_in_cell(inner) is cell:
+                first, *others = _grid(rows_of(inner), cell_text, depth + 1) or [[""]]
+                under += [[""] * len(line) + other for other in others]
+                line += first
+                continue
+            text = cell_text(cell)
             columns, height = _span(cell, "colspan"), _span(cell, "rowspan")
             for offset in range(columns):
                 if height > 1:
@@ -126,7 +151,7 @@ def _grid(rows: list[list[Any]], cell_text: Callable[[Any], str]) -> list[list[s
             if len(line) > _MAX_COLUMNS:
                 break
         _skip_spanned(line, below)
-        grid.append(line)
+        grid += [line, *under]
     return grid
 
 
@@ -141,10 +166,91 @@ def _span(cell: Any, name: str) -> int:
     return min(int(value), _MAX_COLUMNS) if value.isdecimal() and len(value) < 5 and int(value) > 0 else 1
 
 
-def flat(blocks: list[str]) -> str:
-    """Blocks joined on one line, as a table cell needs them."""
-    return " ".join(" ".join(blocks).split())
+def _on_one_line(text: str, plain: bool) -> str:
+    """The lines of a cell on one: `<br>` parts them in Markdown."""
+    lines = [line if line.startswith("`") else " ".join(line.split()) for line in text.split("\n")]
+    return (" " if plain else "<br>").join(line for line in lines if line)
 
 
 def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
+
+
+_LANGUAGE_CLASS = re.compile(
+    r"(?:^|\s)(?:language|lang|highlight-(?:source|text)|highlight(?!\s+highlight)|sourceCode|brush:?)[-: ]\s*"
+    r"([A-Za-z0-9+#._-]+)"
+)
+_NO_LANGUAGE = frozenset({"default", "text", "none", "plain", "plaintext", "highlight", "source", "notranslate"})
+_BARE = frozenset(
+    {
+        "bash", "c", "console", "cpp", "csharp", "css", "diff", "go", "haskell", "html", "ini", "java", "javascript",
+        "js", "json", "kotlin", "lua", "make", "markdown", "php", "perl", "powershell", "python", "python3", "pycon",
+        "r", "ruby", "rust", "scala", "sh", "shell", "sql", "swift", "toml", "ts", "typescript", "xml", "yaml", "zsh",
+    }
+)  # fmt: skip
+_MAX_BOXES = 3
+"""Elements around a code block whose classes may name its language: Chosen as
+highlighters wrap it in a few. Further out, a
+class such as `language-en` describes the page."""
+_MAX_LANGUAGE_CHARS = 20
+"""Chosen: longer names are classes rather than languages. At half, names such as `objective-cpp` are cut."""
+_LINE_NUMBERS = frozenset({"linenos", "lineno", "linenumber", "line-number", "line-numbers", "gutter", "hljs-ln-n"})
+
+
+def language_of(pre: Any) -> str:
+    """The language in lower case, named by the block, its code element or the elements around it; empty without one."""
+    code = pre.find("code")
+    nearest = [element for element in (code, pre) if element is not None]
+    around = list(pre.iterancestors())[:_MAX_BOXES]
+    for element in nearest + around:
+        for name in ("data-lang", "data-language", "lang-name"):
+            if element.get(name):
+                return _clean(element.get(name))
+        match = _LANGUAGE_CLASS.search(element.get("class") or "")
+        if match is not None and _clean(match[1]):
+            return _clean(match[1])
+    for element in nearest:
+        for word in (element.get("class") or "").lower().split():
+            if word in _BARE:
+                return word
+    return ""
+
+
+def _clean(name: str) -> str:
+    lowered = re.sub(r"[^a-z0-9+#._-]", "", name.lower())
+    return "" if lowered in _NO_LANGUAGE else lowered[:_MAX_LANGUAGE_CHARS]
+
+
+def code_text(pre: Any) -> str:
+    """The block's text verbatim, but without line numbers and outer blank lines; line ends are `\\n`."""
+    pieces: list[str] = []
+    _collect(pre, pieces, 0)
+    text = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")
+    return re.sub(r"^(?:[ \t]*+\n)++", "", text).rstrip()
+
+
+def _collect(element: Any, pieces: list[str], depth: int) -> None:
+    if element.text:
+        pieces.append(element.text)
+    for child in element:
+        if isinstance(child.tag, str) and child.tag not in CONTROLS:
+            classes = (child.get("class") or "").lower().split()
+            if child.tag == "br":
+                pieces.append("\n")
+            elif _LINE_NUMBERS.isdisjoint(classes) and child.get("data-line-number") is None:
+                if depth < MAX_DEPTH:
+                    _collect(child, pieces, depth + 1)
+                _end_line(child, pieces)
+        if child.tail:
+            pieces.append(child.tail)
+
+
+def _end_line(child: Any, pieces: list[str]) -> None:
+    """Adds a line end after an element that holds one line: some highlighters use blocks instead of line ends. So it
+    does between two samples that have nothing between them: the same in two languages, of which a button shows one."""
+    is_line = child.tag in ("div", "p", "li", "tr")
+    if child.tag == "code" and not child.tail:
+        following = child.getnext()
+        is_line = following is not None and following.tag == "code"
+    if is_line and pieces and not pieces[-1].endswith("\n"):
+        pieces.append("\n")

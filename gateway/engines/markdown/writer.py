@@ -2,21 +2,30 @@
 
 Does not decide what is content: the caller prunes the region first. Keeps structure: headings, code with its language
 and blanks, tables, nested lists, links, images. Source: CommonMark 0.31, GFM 0.29.
+
+A note or warning that documentation sets apart becomes a quotation with its label in bold: classes of docutils, MkDocs,
+DocBook, AsciiDoc, Docusaurus, GitHub and MDN, read 2026-11-22.
 """
 
+import itertools
 import re
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.engines.html.tree import BLOCKS, PREFORMATTED
 from gateway.engines.markdown import tables
-from gateway.engines.markdown.admonitions import clear_label, label_of
-from gateway.engines.markdown.block_names import BLOCKS
 from gateway.engines.markdown.inline import MAX_DEPTH, Inline, InlineStyle, collapse
-from gateway.engines.markdown.source_code import code_text, language_of
+from gateway.engines.markdown.tables import code_text, language_of
 
 _LISTS = frozenset({"ul", "ol", "menu", "dir"})
 _HEADING = re.compile(r"^h[1-6]$")
-_BLOCK_START = re.compile(r"^(#{1,6}(?=\s)|[-+](?=\s)|>|\d{1,9}[.)](?=\s)|={3,}$|-{3,}$|~~~)")
+_BLOCK_START = re.compile(
+    r"^(?:#{1,6}(?=\s|$)|[-+](?=\s|$)|>|\d{1,9}[.)](?=\s|$)|[=-]+(?= *$)|~~~|\[(?=[^\]^][^\]]{0,999}\]:)|"
+    r"[-|:](?=[-|: ]+$))",
+    re.MULTILINE,
+)
+_CLOSING_SIGNS = re.compile(r"(?<= )(#+)$")
+_LIST_ITEM = re.compile(r"[-+*] |\d{1,9}[.)] ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,8 @@ class Writer:
         self._plain = options.plain
         self._inline = Inline(InlineStyle(options.base_url, options.plain, options.pictures))
         self._mixed: set[Any] = set()
+        self._follows = ""
+        """The block before the one that is written: a list behind a list needs another marker."""
 
     def write(self, region: Any) -> str:
         """The whole text: blocks separated by blank lines, no blank at either end."""
@@ -65,6 +76,7 @@ class Writer:
             elif tag in BLOCKS or child in self._mixed:
                 blocks += self._paragraph(loose)
                 loose = []
+                self._follows = blocks[-1] if blocks else ""
                 blocks += self._block(child, tag, depth + 1)
             else:
                 self._inline.render(child, loose, depth + 1)
@@ -80,12 +92,10 @@ class Writer:
         return [self._guarded(part) for part in text.split("\n\n")]
 
     def _guarded(self, text: str) -> str:
-        if self._plain or not _BLOCK_START.match(text):
-            return text
-        return _BLOCK_START.sub(lambda m: _guard(m[0]), text, count=1)
+        return text if self._plain else _BLOCK_START.sub(lambda mark: _guard(mark[0]), text)
 
     def _block(self, element: Any, tag: str, depth: int) -> list[str]:
-        if tag in ("pre", "listing", "xmp"):
+        if tag in PREFORMATTED:
             return self._code(element)
         if _HEADING.match(tag):
             return self._heading(element, int(tag[1]))
@@ -112,7 +122,7 @@ class Writer:
         text = " ".join(collapse("".join(pieces), self._plain).split())
         if not text:
             return []
-        return [text if self._plain else f"{'#' * level} {text}"]
+        return [text if self._plain else f"{'#' * level} {_CLOSING_SIGNS.sub(_escaped, text)}"]
 
     def _code(self, element: Any) -> list[str]:
         code = code_text(element)
@@ -130,34 +140,38 @@ class Writer:
         A list of sections is written as they are anywhere else, without marks and indents."""
         if self._only_indents(element):
             return self._container(element, depth)
-        start = element.get("start") or ""
-        number = int(start) if element.tag == "ol" and start.isdecimal() and len(start) < 9 else 1
-        items: list[str] = []
+        is_plus = self._follows.startswith("- ")
+        number, step = _numbering(element)
+        sign = ")" if re.match(r"\d{1,9}\. ", self._follows) else "."
+        items: list[_Item] = []
         sections: list[str] | None = None if self._plain or element.tag == "ol" else []
-        tight = True
+        last = number - step
         for child in element:
             tag = child.tag
             if tag in _LISTS and items:  # a nested list beside its item instead of inside it
-                nested = "\n\n".join(self._list(child, depth + 1))
-                items[-1] += "\n" + _indent(nested, 2)
+                self._follows = items[-1].blocks[-1]
+                items[-1].blocks.extend(self._list(child, depth + 1))
                 sections = None
                 continue
             blocks = self._container(child, depth + 1) if isinstance(tag, str) else []
             blocks += self._text(child.tail)
-            if not blocks:
-                continue
-            if sections is not None:
-                sections += blocks
-                if not _is_section(blocks):
-                    sections = None
-            marker = f"{number}. " if element.tag == "ol" else "- "
-            number += 1
-            body, item_tight = _item(blocks)
-            tight = tight and item_tight
-            items.append(marker + _indent(body, len(marker)).lstrip(" "))
+            if tag == "li":
+                number = _value_of(child, number)
+            if blocks:
+                if sections is not None:
+                    sections += blocks
+                    if not _is_section(blocks):
+                        sections = None
+                if items and number != last + 1:  # a new list for readers of Markdown, who count by themselves
+                    sign = ")" if sign == "." else "."
+                last = number
+                marker = f"{number}{sign} " if element.tag == "ol" else "+ " if is_plus else "- "
+                items.append(_Item(marker, blocks))
+            if tag == "li":
+                number += step
         if sections and len(sections) > len(items):
             return [*self._text(element.text), *sections]
-        return [*self._text(element.text), *([("\n" if tight else "\n\n").join(items)] if items else [])]
+        return [*self._text(element.text), *([_joined(items)] if items else [])]
 
     def _text(self, text: str | None) -> list[str]:
         return self._paragraph([self._inline.escape(text)]) if text and not text.isspace() else []
@@ -194,7 +208,7 @@ class Writer:
             pieces: list[str] = []
             self._inline.inside(cell, pieces, 0)
             return collapse("".join(pieces), self._plain)
-        return tables.flat(self._container(cell, 1))
+        return "\n".join(_cell_lines(self._container(cell, 1)))
 
     def _quote(self, element: Any, depth: int) -> list[str]:
         blocks = self._container(element, depth)
@@ -239,6 +253,22 @@ class Writer:
         return blocks
 
 
+def _cell_lines(blocks: list[str]) -> list[str]:
+    """The lines of blocks as a cell of a table can hold them: code as spans, headings in bold."""
+    lines: list[str] = []
+    for block in blocks:
+        if block.startswith("```"):
+            code = block.split("\n")[1:-1]
+            lines += [f"`` {line} ``" if "`" in line else f"`{line}`" for line in code if line.strip()]
+        elif block.startswith("| "):
+            lines += [row[2:-2] for row in block.split("\n") if row.strip("|- ")]
+        elif block.startswith("#"):
+            lines.append(f"**{block.lstrip('#').strip()}**")
+        else:
+            lines += [line.strip() for line in block.split("\n") if line.strip()]
+    return lines
+
+
 def _quoted(blocks: list[str]) -> str:
     text = "\n\n".join(blocks)
     return "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
@@ -257,12 +287,122 @@ def _is_section(blocks: list[str]) -> bool:
     return blocks[0].startswith("#") and all(rank > ranks[0] for rank in ranks[1:])
 
 
-def _item(blocks: list[str]) -> tuple[str, bool]:
-    """One list item's text, and whether it is tight: a paragraph, perhaps with a nested list."""
-    simple = len(blocks) == 1 or (len(blocks) == 2 and re.match(r"(- |\d{1,9}\. )", blocks[1]) is not None)
-    return ("\n" if simple else "\n\n").join(blocks), simple
+@dataclass(slots=True)
+class _Item:
+    """One item of a list: its marker with the blank behind it, and its blocks."""
+
+    marker: str
+    blocks: list[str]
+
+    @property
+    def is_tight(self) -> bool:
+        """A paragraph, perhaps with a list that may follow it without an empty line."""
+        if len(self.blocks) == 1:
+            return "\n\n" not in self.blocks[0]
+        return (
+            len(self.blocks) == 2 and bool(re.match(r"[-+] |1[.)] ", self.blocks[1])) and "\n\n" not in self.blocks[1]
+        )
+
+    def written(self) -> str:
+        first = "***" if self.blocks[0] == "---" else self.blocks[0]
+        text = ("\n" if self.is_tight else "\n\n").join((first, *self.blocks[1:]))
+        return self.marker + _indent(text, len(self.marker)).lstrip(" ")
+
+
+def _joined(items: list[_Item]) -> str:
+    return ("\n" if all(item.is_tight for item in items) else "\n\n").join(item.written() for item in items)
+
+
+def _numbering(element: Any) -> tuple[int, int]:
+    """(number of the first item, step from item to item) of an ordered list; (1, 1) of another."""
+    if element.tag != "ol":
+        return 1, 1
+    step = -1 if element.get("reversed") is not None else 1
+    count = sum(1 for child in element if child.tag == "li") if step < 0 else 1
+    return _whole(element.get("start"), count), step
+
+
+def _value_of(item: Any, number: int) -> int:
+    return _whole(item.get("value"), number)
+
+
+def _whole(text: str | None, default: int) -> int:
+    """A number that Markdown can count from; the default for another."""
+    text = (text or "").strip()
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else default
+
+
+def _escaped(signs: re.Match[str]) -> str:
+    return f"\\{signs[0]}"
 
 
 def _indent(text: str, width: int) -> str:
     pad = " " * width
     return "\n".join(pad + line if line else line for line in text.split("\n"))
+
+
+_FRAMES = frozenset({"admonition", "admonitionblock", "theme-admonition", "markdown-alert", "notecard", "callout"})
+_KINDS = {
+    name: name.capitalize()
+    for name in ("note", "warning", "tip", "caution", "important", "danger", "hint", "attention", "error", "info")
+} | {"seealso": "See also"}
+_TITLE_TAGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "th", "summary"})
+_TITLES = ("title", "heading", "label")
+_MAX_TITLE_CHARS = 80
+"""Longest label. Chosen: labels are a word or a short headline; at half some headlines stay below "Note", at double
+sentences become labels."""
+_MAX_BEFORE_TITLE = 8
+"""Elements of a note among which its label is, the note included. Chosen: DocBook lays notes out as tables, with an
+icon in the cell before the label. At half these are not found; at double only empty boxes are passed."""
+_MAX_CHARS = 4_000
+"""Longest note: a longer box is a part of the page that is called so. Chosen: at half long warnings are not framed, at
+double chapters with such a class are."""
+
+
+def label_of(element: Any) -> tuple[str, Any | None] | None:
+    """(the label, the element that holds it, if one does) of an admonition; None for any other element."""
+    if element.tag not in ("div", "aside", "section", "blockquote", "details"):
+        return None
+    classes = (element.get("class") or "").lower().split()
+    is_framed = not _FRAMES.isdisjoint(classes)
+    if not is_framed and _KINDS.keys().isdisjoint(classes):
+        return None
+    words = {part for name in classes for part in (name, name.rpartition("-")[2])}
+    kind = next((_KINDS[word] for word in _KINDS if word in words), None)
+    title = _title(element)
+    if not is_framed and title is None:
+        return None
+    if len("".join(element.itertext())) > _MAX_CHARS:
+        return None
+    text = " ".join("".join(title.itertext()).split()) if title is not None else kind
+    return (text.rstrip(" :"), title) if text else None
+
+
+def _title(element: Any) -> Any | None:
+    """The first element inside that is a heading or is called a title, before any other text."""
+    for inner in itertools.islice(element.iter(), 1, _MAX_BEFORE_TITLE):
+        if not isinstance(inner.tag, str):
+            continue
+        is_named = any(name in (inner.get("class") or "").lower() for name in _TITLES)
+        if is_named or inner.tag in _TITLE_TAGS:
+            size = len("".join(inner.itertext()).strip())
+            return inner if 0 < size <= _MAX_TITLE_CHARS else None
+        if (inner.text or "").strip():
+            return None
+    return None
+
+
+def clear_label(element: Any, title: Any, text: str) -> None:
+    """Empties the label's element, as the label is written before the note. A table around it only lays the note out,
+    with an icon that is called as the label is."""
+    title.text = None
+    for child in list(title):
+        title.remove(child)
+    if title.tag == "th":
+        title.tag = "td"
+        for table in title.iterancestors("table"):
+            table.set("role", "presentation")
+            break
+        for icon in list(element.iter("img")):
+            if (icon.get("alt") or "").strip("[]() ").lower() == text.lower():
+                icon.set("alt", "")

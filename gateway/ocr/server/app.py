@@ -22,7 +22,7 @@ import orjson
 from aiohttp import web
 
 from gateway.domain import Json
-from gateway.embedded.parent_death import die_with_parent
+from gateway.embedded.llm_server import die_with_parent
 from gateway.errors import GatewayError, InvalidRequest, PayloadTooLarge
 from gateway.ocr.server.worker_client import OcrWorker, worker_command
 from gateway.wire.ocr import REPORT, wants_details

@@ -8,27 +8,263 @@ digits. To add a country, add a line to `id_countries`.
 import functools
 import importlib
 import re
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import resources
+from itertools import accumulate, chain
+from typing import NamedTuple
 
 import re2
 
-from gateway.sanitize.detectors.id_candidates import REACH_CHARS, WINDOW_CHARS, beginnings, digit_classes
-from gateway.sanitize.detectors.id_countries import AMBIGUOUS, COUNTRIES, FORMS
-from gateway.sanitize.detectors.id_labels import (
-    AMBIGUOUS_WORDS,
-    FORM_PATTERNS,
-    NO_ID,
-    NO_LABEL_BEFORE,
-    FormCheck,
-    IdWord,
-    accept,
-    is_followed_by_number,
+from gateway.sanitize.detectors.cards import DigitRun, WordIndex
+from gateway.sanitize.detectors.harmless import IDS
+from gateway.sanitize.text import Finding, View, WorkBudget, searcher
+
+
+def _table(kind: str) -> list[list[str]]:
+    """The rows of `identities.txt` under the heading `[kind]`, as lists of columns."""
+    rows, is_kind = list[list[str]](), False
+    for line in resources.files(__package__).joinpath("identities.txt").read_text().splitlines():
+        if line.startswith(("[", "#")):
+            is_kind = line == f"[{kind}]"
+        elif is_kind:
+            rows.append(line.split("\t"))
+    return rows
+
+
+FORMS = [(name, words, form) for name, words, form in _table("form")]
+"""(name, words, form) of numbers without a public checksum: found only right behind their label."""
+AMBIGUOUS = frozenset(word for row in _table("ambiguous") for word in row)
+"""Words that also mean something else: they count only as labels, with a sign or in capitals, right before the number.
+"""
+COUNTRIES = [(module, words) for module, words in _table("country")]
+"""(python-stdnum module, comma-separated words, in any case and with accents folded, of which one must precede its
+number)."""
+
+# ----------------------------------------------------------------------------------------------------
+# Where an id may begin and end behind a word that names it.
+#
+# A chain is tokens of letters and digits with at most two separators between neighbours. An id is up to seven
+# neighbouring tokens with 6 to 22 characters, at least four of them digits. Does not know any country's checks.
+REACH_CHARS = 64
+"""Chosen: how far behind its word an id may begin: a label, a colon and a few words. At half "social security number of
+the applicant is …" is lost; at double more numbers are checked that the word does not mean."""
+WINDOW_CHARS = REACH_CHARS + 24
+"""The text searched behind a word: the reach, and the longest id behind it."""
+_MIN_CHARS, _MAX_CHARS = 6, 22
+"""Letters and digits of the shortest and the longest ids of `id_countries`, with some tolerance for the longest."""
+_MAX_TOKENS = 7
+"""Tokens of one id: the French number is written in seven groups."""
+_MIN_DIGITS = 4
+"""Chosen: the digits of an id; at half words with two digits are checked too, at double ids full of letters are
+lost."""
+_TOKEN = re.compile(rb"[A-Za-z0-9]+")
+_DIGIT_CLASS = bytes(0x64 if 0x30 <= code <= 0x39 else 0x78 for code in range(256))
+_CHAIN = re.compile(rb"[A-Za-z0-9]++(?:[ ./_-]{1,2}+[A-Za-z0-9]++)*+")
+
+
+def digit_classes(text: bytes) -> bytes:
+    """The text with `d` for each digit, `x` for all else: `count(b"d", start, end)` then counts digits fast."""
+    return text.translate(_DIGIT_CLASS)
+
+
+class Chain:
+    """The tokens of the chain at [low, high), and the number of digits up to each. `index` is the current token."""
+
+    __slots__ = ("_sums", "index", "tokens")
+
+    def __init__(self, text: bytes, digits: bytes, low: int, high: int) -> None:
+        self.index = 0
+        self.tokens = [match.span() for match in _TOKEN.finditer(text, low, high)]
+        self._sums = [0, *accumulate([digits.count(b"d", start, end) for start, end in self.tokens])]
+
+    def beginnings(self, text: bytes) -> Iterator[int]:
+        """Offsets where an id may begin, `index` set to the token there; never at a plain word."""
+        sums, last = self._sums, len(self._sums) - 1
+        for index, (start, end) in enumerate(self.tokens):
+            if sums[index + _MAX_TOKENS if index + _MAX_TOKENS < last else last] - sums[index] >= _MIN_DIGITS:
+                token = text[start:end]
+                if not token.isalpha() or len(token) == 1 or (len(token) <= 4 and token.isupper()):
+                    self.index = index
+                    yield start
+
+    def ends(self) -> list[int]:
+        """Offsets where an id that begins with the token `index` may end, longest first."""
+        ends: list[int] = []
+        index = self.index
+        length, wanted = 0, self._sums[index] + _MIN_DIGITS
+        for token_count, (start, end) in enumerate(self.tokens[index : index + _MAX_TOKENS], index + 1):
+            length += end - start
+            if length > _MAX_CHARS:
+                break
+            if length >= _MIN_CHARS and self._sums[token_count] >= wanted:
+                ends.append(end)
+        ends.reverse()
+        return ends
+
+
+def beginnings(text: bytes, words: Sequence[int], budget: WorkBudget) -> Iterator[tuple[int, Chain | int]]:
+    """(offset where an id behind a word may begin, its chain), in order; for a single token, its end instead of a
+    chain.
+
+    `words` are the ends of words that name ids, in order. Raises BudgetExceeded.
+    """
+    digits = digit_classes(text) if words else b""
+    for start, stop in _search_ranges(words):
+        budget.spend((stop - start) // 12)
+        for match in _CHAIN.finditer(text, start, stop):
+            low, high = match.span()
+            if high - low < _MIN_CHARS or digits.count(b"d", low, high) < _MIN_DIGITS:
+                continue
+            if words[bisect_right(words, high) - 1] < low - REACH_CHARS:
+                continue
+            if text[low:high].isalnum():
+                budget.spend(2)
+                if high - low <= _MAX_CHARS:
+                    yield low, high
+                continue
+            advance_charge = (high - low) // 2  # before the chain is built, as it may be as long as the text
+            budget.spend(6 + advance_charge)
+            chain = Chain(text, digits, low, high)
+            budget.spend(max(0, 3 * len(chain.tokens) - advance_charge))
+            for offset in chain.beginnings(text):
+                yield offset, chain
+
+
+def _search_ranges(words: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The windows behind the words, overlapping ones merged."""
+    start = stop = -1
+    for word in words:
+        if word > stop:
+            if stop >= 0:
+                yield start, stop
+            start = word
+        stop = word + WINDOW_CHARS
+    if stop >= 0:
+        yield start, stop
+
+
+# ----------------------------------------------------------------------------------------------------
+# Decides whether a word names the number behind it, and how certainly: right behind its label, or only near.
+#
+# Knows the forms of numbers without a checksum (`FORMS`), which count right behind their label alone.
+FORM_PATTERNS = {name: re.compile(form.encode(), re.IGNORECASE) for name, _, form in FORMS}
+_STRICT_FORM = "gb.nino"
+"""The one of FORMS that is distinctive enough to be likely when its name is only near."""
+AMBIGUOUS_WORDS = frozenset(View(word).lower for word in AMBIGUOUS)
+NO_LABEL_BEFORE = frozenset(bytes([mark]) for mark in b"-/.@\\$%")
+_MAX_GAP_CHARS = 32
+"""Chosen: a colon, quotation marks of JSON or Markdown, `number is`. At half " number is: **" does not fit; at double
+the gap holds other words, which the pattern refuses anyway."""
+_LABEL_GAP = re.compile(
+    rb"[\s\"'`*_|>()\[\].:=#&;-]{0,8}(?:(?:no|nr|num|number|nummer|numero|n\x03?|id|code|is|was|ist|est|es|lautet|e|de|du|der|card|quot)"
+    rb"(?![a-z])[\s\"'`*_|>()\[\].:=#&;-]{0,6}){0,4}"
 )
-from gateway.sanitize.detectors.re2_search import searcher
-from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import WorkBudget
+_SIGN = re.compile(rb"[:=#\"']|\bn\x03|\b(?:no|nr|num|number|nummer|numero|is|ist|est|es)\b")
+NO_ID = re.compile(
+    rb"\A(?:(?:19|20)\d\d[-./ ][01]?\d[-./ ][0-3]?\d.*|[0-3]?\d[-./][01]?\d[-./](?:19|20)\d\d"  # dates
+    rb"|(?:(?:100644|100755|120000|160000|040000|000000)[ .]*+)++"  # modes of git
+    rb"|\d{1,3}(?:\.\d{1,4}){1,4} .*|[\d.]+ +[\d.]+[.][\d.]+.*|[A-Za-z]{1,2}\d{4,5})"  # versions and releases
+)
+_DIGIT = re.compile(rb"[0-9]")
+_MAX_LETTERS = 8
+"""Characters before the first digit of an id: six letters and two separators (`RCCMNL83…`)."""
+_SEPARATORS = b" ./_-"
+
+
+class IdWord(NamedTuple):
+    """A word in the text that ends at `end`, and the python-stdnum modules or FORMS that it names.
+
+    `is_ambiguous`: it counts only as a label right before the number; `needs_sign`: and only with a sign between.
+    """
+
+    end: int
+    modules: tuple[str, ...]
+    is_ambiguous: bool
+    needs_sign: bool
+
+
+def accept(text: bytes, span: tuple[int, int], module: str, words: Iterable[IdWord]) -> tuple[int, bool]:
+    """(size, certain) of the valid number at `span`, which is (start, size); size 0 when its words do not name it.
+
+    Certain: right behind its label.
+    """
+    start, size = span
+    value = text[start : start + size]
+    if NO_ID.fullmatch(value) or len(set(value)) < 3 or value.translate(None, _SEPARATORS).decode().upper() in IDS:
+        return 0, False
+    word = [each for each in words if module in each.modules][-1]
+    gap = text[word.end : start].lower()
+    is_label = len(gap) <= _MAX_GAP_CHARS and _LABEL_GAP.fullmatch(gap) is not None
+    if is_label and word.needs_sign and _SIGN.search(gap) is None:
+        is_label = False
+    needs_label = word.is_ambiguous or (module in FORM_PATTERNS and module != _STRICT_FORM)
+    return (0, False) if needs_label and not is_label else (size, is_label)
+
+
+def is_followed_by_number(lower: bytes, end: int) -> bool:
+    """Whether what may stand between a label, which ends at `end`, and its number is followed by a digit within a few
+    characters."""
+    gap = _LABEL_GAP.match(lower, end, end + _MAX_GAP_CHARS)
+    return gap is not None and _DIGIT.search(lower, gap.end(), gap.end() + _MAX_LETTERS) is not None
+
+
+class FormCheck:
+    """A form of FORMS, which has no checksum."""
+
+    def __init__(self, form: re.Pattern[bytes]) -> None:
+        self._form = form
+
+    def is_valid(self, value: str) -> bool:
+        return self._form.fullmatch(value.encode()) is not None
+
+    def accepts_length(self, size: int) -> bool:
+        """Whether a number of `size` digits alone can have the form."""
+        return self.is_valid("1" * size)
+
+
+# ----------------------------------------------------------------------------------------------------
+# Finds United States social security numbers in runs of digits: nine digits as 3-2-4, or in any groups near a word.
+_SSN = re.compile(rb"(?<!\d)\d{3}[ ./_()\t-]{1,2}\d{2}[ ./_()\t-]{1,2}\d{4}(?!\d)")
+SSN_WORDS = re2.compile(rb"\bssn\b|social.security|\bss#")
+SSN_HINTS = (b"ssn", b"social", b"ss#")
+"""A text with none of these has none of SSN_WORDS; substrings are searched faster than the pattern."""
+
+
+def find_ssns(run: DigitRun, words: WordIndex) -> list[Finding]:
+    """US social security numbers in a run of nine digits or more: 3-2-4 digits with dashes, or any groups near a word.
+
+    `words` is the index of SSN_WORDS.
+    """
+    if len(run.digits) == 9:
+        has_word = _has_word(words, run.start, run.end)
+        is_match = run.is_bounded and _is_ssn(run.digits) and (_has_dashes(run.raw) or has_word)
+        return [Finding(run.start, run.end, "US_SSN", has_word)] if is_match else []
+    findings: list[Finding] = []
+    if run.is_grouped:
+        for match in _SSN.finditer(run.text, run.start, run.end):
+            start, end = match.span()
+            has_word = _has_word(words, start, end)
+            if _is_ssn(run.digits_between(start, end)) and (_has_dashes(match.group()) or has_word):
+                findings.append(Finding(start, end, "US_SSN", has_word))
+    return findings
+
+
+def _has_word(words: WordIndex, start: int, end: int) -> bool:
+    return words.before(start, REACH_CHARS) or words.after(end, 2)
+
+
+def _has_dashes(raw: bytes) -> bool:
+    return len(raw) == 11 and raw[3:4] == raw[6:7] == b"-"
+
+
+def _is_ssn(digits: bytes) -> bool:
+    """Not one of the ranges that are never issued: 000, 666 and 900 to 999 as area, 00 as group, 0000 as serial
+    number."""
+    if digits.decode() in IDS:
+        return False
+    return digits[:3] not in (b"000", b"666") and digits[:1] != b"9" and digits[3:5] != b"00" and digits[5:] != b"0000"
+
 
 _MAX_CHECKS = 200
 """Checks by python-stdnum in one text, at about 12 units (4 µs) each; later numbers behind a word count as valid.

@@ -1,6 +1,7 @@
-"""Finds keys by the block or list around them: Kubernetes secrets, JSON web keys, PuTTY keys, recovery codes, words.
+"""Finds keys by the block or list around them: private keys in PEM, Kubernetes secrets, JSON web keys, PuTTY keys,
+recovery codes, words.
 
-Private keys in PEM are `secret_tokens`' matter. Sources: RFC 7517 and 7518 (JSON web keys), Kubernetes' Secret, BIP 39
+Sources: RFC 7517 and 7518 (JSON web keys), Kubernetes' Secret, BIP 39
 (12 to 24 words), the files of PuTTY and of Ansible's vault; read 2026-11-22.
 """
 
@@ -8,10 +9,9 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
-from gateway.sanitize.detectors.secret_spans import judged
-from gateway.sanitize.detectors.secret_values import Naming
-from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.work_budget import WorkBudget
+from gateway.sanitize.detectors.named_secrets import judged
+from gateway.sanitize.detectors.value_forms import Naming
+from gateway.sanitize.text import Finding, View, WorkBudget
 
 _MAX_CHARS = 4096
 """Chosen: how far a block reaches from its first word. At half secrets of several certificates are cut; at double many
@@ -53,7 +53,29 @@ _CODE = re.compile(rb"(?<![A-Za-z0-9-])[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0
 _DIGIT = re.compile(rb"[0-9]")
 
 
-def find_at(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
+_KEY_BODY = re.compile(
+    rb"-----BEGIN (?:(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?|OpenVPN [A-Za-z0-9 -]{1,30})-----"
+    rb"(?:[A-Za-z0-9+/=]{1,200}(?![A-Za-z0-9-])|[:,-]|\s|\\n|\\r)*+"
+)
+_KEY_END = re.compile(rb"-----END (?:(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?|OpenVPN [A-Za-z0-9 -]{1,30})-----")
+_WHOLE_ROW = re.compile(rb"[A-Za-z0-9+/]{32,76}={0,2}[ \t\r]{0,4}")
+_KEY_ROW = re.compile(rb"[A-Za-z0-9+/=]{16}")
+_MAX_KEY_CHARS = 16_384
+"""Chosen: twice the longest key that a stream holds back. At half an 8192-bit RSA key with long headers may not end in
+it; at double texts of BEGIN lines cost more."""
+_NOT_SEARCHED = -2
+
+
+def find_key_material(view: View, budget: WorkBudget) -> Iterator[Finding]:
+    """Findings of the entity SECRET, in folded offsets; not in order. Raises BudgetExceeded."""
+    text = view.folded
+    if b"-----BEGIN" in text:
+        yield from _find_private_keys(text, budget)
+    if b"PRIVATE KEY-----" in text:
+        yield from _find_headless_keys(text, budget)
+
+
+def find_block(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Finding]:
     """The secrets in the block or list that begins with the words at [start, end). Raises BudgetExceeded."""
     mark = text[start : start + 1]
     budget.spend(20)
@@ -123,3 +145,41 @@ def _kubernetes(text: bytes, start: int, budget: WorkBudget) -> Iterator[Finding
             finding = judged(text, pair.start(1), pair.group(1), _OWNED, budget)
             if finding is not None:
                 yield finding
+
+
+def _find_headless_keys(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
+    """The rows above `-----END … PRIVATE KEY-----` where the text was cut and the line BEGIN is not in it."""
+    at = text.find(b"-----END")
+    while at >= 0:
+        budget.spend(16)
+        first, row_end = at, at - 1
+        while row_end > max(0, at - _MAX_KEY_CHARS):
+            row_start = text.rfind(b"\n", max(0, row_end - 100), row_end) + 1
+            if not _WHOLE_ROW.fullmatch(text, row_start, row_end):
+                break
+            first, row_end = row_start, row_start - 1
+            budget.spend(6)
+        closing = _KEY_END.match(text, at) if first < at else None
+        if closing is not None and not text.startswith(b"-----BEGIN", text.rfind(b"\n", 0, max(0, first - 1)) + 1):
+            yield Finding(first, closing.end(), "SECRET")
+        at = text.find(b"-----END", at + 8)
+
+
+def _find_private_keys(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
+    """Private keys from BEGIN to END; without an END line, as far as the characters of keys follow."""
+    at, closing_at = text.find(b"-----BEGIN"), _NOT_SEARCHED
+    while at >= 0:
+        body = _KEY_BODY.match(text, at, at + _MAX_KEY_CHARS)
+        budget.spend(16)
+        end = at + 10
+        if body is not None:
+            if closing_at == _NOT_SEARCHED or 0 <= closing_at < at:
+                closing_at = text.find(b"-----END", at)
+            closing = _KEY_END.match(text, closing_at) if at < closing_at < at + _MAX_KEY_CHARS else None
+            end = closing.end() if closing else body.end()
+            while text[end - 1] in b" \t\r\n":
+                end -= 1
+            # a listing of `-----BEGIN …-----` lines, or a key left out as `...`, has no row of base64
+            if _KEY_ROW.search(text, at + len(b"-----BEGIN PRIVATE KEY-----"), end) or body.end() >= len(text):
+                yield Finding(at, end, "SECRET")
+        at = text.find(b"-----BEGIN", end)

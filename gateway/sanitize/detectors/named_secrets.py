@@ -7,16 +7,458 @@ values. `syntax_secrets` finds those that other syntax than a name makes secrets
 import re
 from collections.abc import Iterator, Mapping
 
-from gateway.sanitize.detectors.name_patterns import ANY_NAME, ASSIGNED, NAMED, PROSE
-from gateway.sanitize.detectors.published_examples import is_published_login
-from gateway.sanitize.detectors.re2_search import searcher
-from gateway.sanitize.detectors.secret_names import Namings
-from gateway.sanitize.detectors.secret_spans import judged, may_be_special, special_secret
-from gateway.sanitize.detectors.secret_values import Naming, is_placeholder, quote_before, value_at
-from gateway.sanitize.detectors.value_forms import is_identifier, is_leet_password_word, is_password_word, is_random
-from gateway.sanitize.text.findings import Finding
-from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import WorkBudget
+import re2
+
+from gateway.sanitize.detectors.harmless import is_published_login
+from gateway.sanitize.detectors.value_forms import (
+    MAX_VALUE_CHARS,
+    RESOURCES,
+    Link,
+    Naming,
+    has_dense_signs,
+    is_identifier,
+    is_leet_password_word,
+    is_password_word,
+    is_placeholder,
+    is_public,
+    is_random,
+    judge_secret,
+    quote_before,
+    value_at,
+)
+from gateway.sanitize.text import Finding, View, WorkBudget, searcher
+
+# ----------------------------------------------------------------------------------------------------
+# The patterns of credentials' names, and of what leads from a name to its value: an assignment, a phrase, a tag.
+#
+# `named_secrets` searches with them; `secret_names` says what a name means.
+STRONG = (
+    rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|parola(?: d'ordine)?|clave|tlspsk|userpwd"
+    rb"|passin|kennwort|passwort|mot de passe"
+    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord(?:et)?|passord(?:et)?|adgangskoden?|salasana|jelszo"
+    rb"|heslo|lozinka|sifre(?:niz|m|si)?|mat khau|kata sandi(?:nya)?"
+    rb"|(?:wlan|wi-?fi|netzwerk|geheim|zugangs)-?schlussel|(?:verification|one[ -]time|log-?in|sign-?in"
+    rb"|security|alarm|door|gate|safe|access|entry|unlock) code)|[n\x02]apo\x02\x02"
+    rb"|\x04\x05|\x06\x02\x07-\x02"
+    rb"|(?:^|[^A-Za-z])(?i:pass|pwd?|pin|psk|mdp)|(?i:bindpw|psksecret|authtok|(?:ro|rw|-server )community)"
+    rb"|[a-z](?:Pass|Pwd|Pw|pass\b)"
+    rb"|[_-](?i:pwd?|pass)|(?:SSH|SMTP|FTP|LDAP|DB|ROOT|USER|ADMIN)PASS"
+)
+_WEAK = (
+    rb"(?i:secret|token|credentials?|bearer|api[_ -]?key|accesskey|authorization|oauth|signature"
+    rb"|connection[_ -]?string|sess(?:ion)?[_-]?(?:id|key)|pepper|mnemonic|(?:seed|recovery|backup) phrase)"
+    rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)|_SALT|(?:ro|rw"
+    rb"|-server )community"
+)
+NAMES = STRONG + rb"|" + _WEAK
+"""RE2 pattern of the names that make what follows a secret."""
+_FOR_USER = (
+    rb"(?: #?\d{1,2}(?=:)|(?i: for (?!(?:the|our|this|that|my|your|its|all|an?) )(?:key |user |host )?[\"'`]?(?:https?://|[~/]{1,2})?[\w.%/-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?)"
+    rb"|(?i: (?:provisoire|temporaire|initiale?|temporal|provisional|provvisoria|provisoria|temporary))(?= ?[:=])"
+    rb"|(?i: (?:antigua|nueva|anterior|actual|antiga|nova|vecchia|nuova))(?= e[rs])"
+    rb"| (?=\([A-Za-z0-9 /-]{1,20}\)(?: ?[:=]| is | ist | es | est )| ?\[[\w* .-]{1,24}\]:))"
+)
+_SUFFIX = (
+    rb"(?=((?!\.\.)[_.0-9A-Z-][A-Za-z0-9_.-]{0,24}(?<!-(?=>))|s|))\1(?:,[a-z]{2,12}|" + _FOR_USER + rb")?"
+)  # fmt: skip
+_CLOSE = rb"(?:\\{0,7}[\"'`]\]?|\\u0022|&quot;|\)|\]|\([A-Za-z0-9 /-]{0,20}\)|\[[\w* .-]{1,24}\](?=:)|\*\*|__)?"
+_LONG_STRING = (
+    rb"\"{3}\s{0,16}|'{3}\s{0,16}"  # Python, Java, Kotlin
+    rb"|\[={0,3}\[|b?r#{1,3}\"|\{[a-z]{0,4}\||<<\""  # Lua, Rust, OCaml, Erlang
+    rb"|(?:%[qQwW]?|~[sS]|qq?)[(\[{<|/!]"  # Ruby, Elixir, Perl
+    rb"|<<[<~-]?[\"']?[A-Z]{2,12}[\"']?[\w.()]{0,20}[ \t;]{0,4}\r?\n[ \t]{0,16}"  # documents in shell, PHP, Ruby
+    rb"|\\verb[|!+]|[\"']\{\{ ?[\"']"  # a template's expression
+)
+"""How string literals begin that are no quotation by one mark."""
+_OPEN = (
+    rb"(?:\(\s{0,16}|string\([0-9]{1,4}\) )?(?:[NbBrRuUfF@]{1,2}(?=[\"']))?(?:" + _LONG_STRING + rb"|\\u0022"
+    rb"|\\{0,7}[\"'`](?:\\\r?\n[ \t]{0,16})?|&quot;|(?:<(?:b|strong|code|span|em|i|kbd|tt)(?: [^<>\n]{1,60})?>){1,2})?"
+)
+_ASSIGN = (
+    rb"\s{0,3}:\s?(?:&(?:'static )?)?[A-Za-z][\w.]{0,24}[\]?*>]{0,2}\s{0,2}=\s{0,3}(?=[\"'`@])"
+    rb"|::?[ \t]?[>|][0-9+-]{0,2} {0,2}\n[ \t]{1,16}"
+    rb"|[ \t](?:(?i:as)[ \t][A-Za-z.]{2,24}|string|text)[ \t]?=[ \t]?(?=[\"'])"  # Basic, Bicep
+    rb"|[ \t]?(?:\.{3,60}[ \t]?:|\.{6,60})[ \t]{1,4}"  # a form: Password ....... : x
+    rb"|[ \t]{0,20}(?:=>|->|<{1,2}-|(?:[:?+]|::|\|\||\?\?)?={1,3}|:(?::(?=[ \t]))?)"
+    rb"(?:\*\*|__|\*(?=[ \t]))?(?:[ \t]{4,40}|\s{0,4})(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
+    rb"(?:[A-Za-z_$][\w.$()\[\]\"']{0,80}+\s{0,8}(?:\|\||\?\?|\?:|or )\s{0,8}(?=[\"'`]))?"  # = env.TOKEN || "x"
+    rb"|%3[dDaA]"
+)
+_ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
+_ELEMENT = (
+    rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>(?:(?=[^\s<>]{4,160}</)"
+    rb"|<!\[CDATA\[(?=[^\s<>]{4,160}>?</))"
+    rb"|&gt;(?=[^\s<>]{4,160}&lt;/)|\\{1,7}u003[eE](?=[^\s<>]{4,160}\\u003[cC]/)"
+)  # <password>x</password>, also as other HTML and as JSON quote it
+_PAIRED = (
+    rb"[\"']?\s{0,3}[:=]\s{0,3}\{\s{0,20}(?:[\"']?\w{1,20}+[\"']?\s?[:=]\s?[\"']?[\w./-]{0,40}+[\"']?,?\s{1,20}+){0,4}[\"']?(?i:value|default|plain(?:text)?|content)[\"']?\s{0,3}[:=]\s{0,3}"
+    rb"|\)?\s{0,4}(?:\|\||\?\?|\?:|or)\s{1,4}(?=[\"'`])"  # env.TOKEN ?? "x", get("TOKEN") or "x"
+    rb"|[ \t]{1,3}--?(?i:(?:secret-|string-)?(?:value|string)|body)(?:=|[ \t]{1,3})"  # --name db-pass --value x
+    rb"|:[ \t]?\n(?:[ \t]{1,16}[A-Za-z]{2,20}:[ \t][^\n]{0,80}\n){0,4}[ \t]{1,16}(?i:default|value):[ \t]{1,4}"
+    rb"|[\"']?\s{0,20}(?:,\s{0,40})?[\"']?(?i:value|val|content)[\"']?\s{0,3}[:=]\s{0,3}"  # name: PASSWORD, value: x
+    rb"|[ \t]?(?:=>|[:=])\s?[\[(]\s{0,20}(?=[\"'])|:[ \t]?\n[ \t]{0,16}-[ \t]{1,3}"  # keys: ["x", "y"]
+    rb"|</(?:[kK]ey|name|stringProp|param-name)>\s{0,20}"
+    rb"<(?:string|data|[vV]alue|stringProp|param-value)(?: [^<>\n]{1,60})?>"
+    rb"|[ \t]{1,8}REG_(?:EXPAND_)?SZ[ \t]{1,8}|[\"']\n\s{0,4}[0-9]{1,3}\) (?=[\"'])"  # exports of registries, Redis
+    rb"|:[ \t][a-z]{2,14}[ \t](?=[!-~]{8,160}(?:[\s,]|\Z))"  # Passwords: staging x
+    rb"|:?[ \t]?</(?:t[hd]|dt|b|strong|em|label|span|code)>:?\s{0,20}(?:<[a-z]{1,8}(?: [^<>]{1,60})?>\s{0,8}){0,2}"
+    rb"|>\s{0,20}<(?i:value|string)>"
+    rb"|\s?\{\s{1,12}(?:[a-z_]{2,16}[ \t]{0,6}=[^\n]{0,120}\n[ \t]{0,12}){0,3}default[ \t]{0,6}=[ \t]{0,3}"
+    rb"|[({]\s?(?=[\"'])"  # setPassword("x"), password{"x"}
+    rb"|[ \t]{0,20}(?:(?::[ ]?[A-Za-z][\w.\[\]]{0,24}+\s{0,2})?=|:=|=>|[:,])\s{0,3}(?:new )?[A-Za-z\[][\w.:\[\]]{0,40}+"
+    rb"\((?:\w{2,16}+[ ]?=[ ]?)?(?=[\"'`])"  # key = []byte("x"), key: str = field(default="x")
+    rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
+    rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512|cipher)[ \t]{1,3}"
+    rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
+    rb"|(?! (?:is|was|ist|lautet|est|es|e|jest|to|war|era):)"
+    rb"(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [a-z\x02@]{1,16})(?: [A-Z]?[a-z\x02@]{1,16}){0,5}):"
+    rb"\s{1,5}(?=[!-~]{8,160}(?:\s|\Z))"
+    rb"|(?i:(?: [\w.@'-]{1,24}){1,8}? (?:is|was|used to be|ist|lautet|est|es|e|jest|to|war|era|as)):?[ \t]{1,3}"
+    rb"|(?<=\x02)(?: [a-z\x02]{1,16}){1,4} - (?=[!-~]{8,160}(?:[\s,]|\Z))"
+)
+_LISTED = rb"\s{0,2},\s{0,16}(?=(?:<<)?[\"'])"
+_SAID = (
+    rb"[ \t]{1,3}(?i:(?:(?:has|have) been |is |was )?(?:re)?(?:set|changed) to"
+    rb"|(?:is|ist|est|es|e) (?:now|still|jetzt|nun|maintenant|ahora|adesso|agora)"
+    rb"|is|was|by|=|ist|lautet|war|est|etait|es|e|era|er|ar|jest|to|:)"
+    rb"(?:[ \t]?:)?[ \t]{1,3}|(?<=alasana)[ \t]on[ \t]|(?<=eslo)[ \t]je[ \t]|(?<=arola)[ \t]este[ \t]"
+    rb"|(?<=khau)[ \t]la[ \t]|[ \t]e\x02vai[ \t]|[ \t]?\x02{1,3}[: \t\x03]{0,3}(?=[!-~])"
+)
+NAMED = re2.compile(NAMES)
+ANY_NAME = re.compile(NAMES)
+ASSIGNED = re.compile(
+    _SUFFIX
+    + _CLOSE
+    + b"(?:"
+    + b"|".join(b"(" + link + b")" for link in (_PAIRED, b"|".join((_ASSIGN, _ARGUMENT, _ELEMENT)), _LISTED, _SAID))
+    + rb"|(?:'s)?[ \t]{1,20}(?:(?:(?i:from|used to be|von)|--?|\x03|b\x02\x02[ao]?)[ \t]{1,3})?)"
+    + _OPEN
+)
+"""What leads from a name to its value. Not one pattern with the names, as that has too many states for RE2."""
+
+
+# ----------------------------------------------------------------------------------------------------
+# What the name before a value says of it: whether it names a credential, and by which syntax it owns the value.
+#
+# A name is read whole: what follows `password` in it (`password_encryption`) may say that the value is something
+# about a
+# password, what precedes `key` (`public_key`) that it is no secret. The verb "pass" names nothing. `named_secrets`
+# finds
+# the names, `secret_values` judges the values.
+_LINKS: tuple[Link, ...] = ("beside", "beside", "paired", "assigned", "listed", "said")
+"""By the last group of ASSIGNED that matched; the first one is the rest of the name."""
+_IS_STRONG = re.compile(STRONG)
+_SAYS_ABOUT = re.compile(
+    rb"encr|hash|ident|chang|reset|min|max|len|polic|field|input|file|path|type|ur[li]|name|expir|ttl|age|time|valid"
+    rb"|algor|format"
+    rb"|method|mode|hint|prompt|requir|enabl|list|count|size|start|contain|null|hook|handle|manag|provid|class|form"
+    rb"|view"
+    rb"|backend|strength|attr|column|source|sha|reverse|match|confirm|repeat|help|label|error|status|stor|lookup"
+    rb"|command|cmd|callback|generat|function|option|setting|config|rule|history|rotat|sniff|auth|check|through|thru|widget"
+    rb"|uidb|token_|nonce|timestamp"
+)
+"""Words in the rest of a name that make it the name of something about a password or key."""
+_NOT_SECRET_KEYS = re.compile(
+    rb"(?:public|pub|primary|foreign|partition|sort|cache|idempotency|host|row|unique|index|map|hash|dict|group"
+    rb"|object|lookup"
+    rb"|registry|hot|arrow|access|cursor|page|dns|zone|trust|composite|natural|surrogate|bucket|s3|storage|i18n|message"
+    rb"|option|config|setting|json|header|cookie|session|query|order|shard|routing|signing|gpg|pgp|ssh|result)[ _-]?\Z"
+)
+"""Words before a bare `key` or `sig` that say which one it is; its values are no credentials for certain."""
+_NOT_SECRET_TOKENS = re.compile(
+    rb"(?:next|page|input|output|pagination|continuation|continue|request|idempotency|lock|change|update|sync|delta"
+    rb"|cursor|import|client|starting)"
+    rb"[ _-]?token"
+)
+"""Tokens that mark a place in a list, a version or one call."""
+_PAGE_TOKENS = re.compile(rb"(?:next|page|pagination|continuation|cursor|starting)[ _-]?token\Z")
+"""Tokens that only ask for the next part of a list: without them a caller cannot go on."""
+_KEY_ACTIONS = re.compile(
+    rb"--?(?:recv|receive|install|search|delete|edit|import|export|trusted|send|sign|lsign|list)-key"
+)
+"""Options that take the fingerprint of a key."""
+_NAMES_ONE = re.compile(rb"(?:\A|[_.-])(?i:ids?|arns?|identifiers?)\Z|[a-z](?:I[dD]s?|Arns?|Identifiers?)\Z")
+"""The end of a name whose value identifies a key or a secret: `KmsKeyId`, `--key-id`, `SecretArn`."""
+_PROVING = re.compile(
+    rb"assw(?:or)?d|pass(?:phrase|code|wrd)|pwd|\W?pw\Z|\x04\x05|\x07-\x02|[_-]p(?:ass|w)|pass\Z|secret|token"
+    rb"|credential|bearer|api[_ -]?key|pswd|sifre|mat khau|kata sandi"
+    rb"|accesskey|oauth|authorization|connection|kennwort|passwort|auth\Z|psk\Z|bindpw|authtok|mot de passe"
+    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|passord|adgangskode|salasana|jelszo|heslo|lozinka"
+    rb"|clave|parola|mdp\Z|\x02\x02\Z"
+    rb"|pepper|_salt|[a-z][_-]?key"
+    rb"|community|sess(?:ion)?id"
+)
+"""Names of credentials: a random value behind one is certainly a secret. A bare `key`, `sig` or `pin` is not enough."""
+_PROVING_BEFORE = re.compile(
+    rb"(?:encrypt(?:ion|or)?|crypt|private|master|secret|account|shared|storage|recovery|unseal|licen[cs]e|product"
+    rb"|authenticator"
+    rb"|wep|hmac|isakmp"
+    rb"|aes)[ ._-]?key\Z|api\.key\Z"
+    rb"|(?:shared|secret)[_-]?access[_-]?key\Z|x-(?:amz|goog|oss)-signature\Z|host, signature\Z"
+    rb"|[0-9]\.[0-9]{1,3} key\Z|[?&]sig(?:nature)?\Z"
+)
+"""A `key` or signature that is a credential for certain, by what stands before it."""
+_COMPOUND_KEY = re.compile(rb"[a-z0-9][_-]?key\Z")
+_OPTION = re.compile(rb"(?:(?:\A|\s)--?|[\s({]:)[a-z][\w-]*\Z")
+_BEFORE_NAME_CHARS = 16
+"""Characters before a name that may belong to it (`primary_`, `X-Shopify-Access-`)."""
+_COMPOUND = re.compile(rb"[A-Za-z0-9]_[A-Za-z0-9_]{0,80}\Z|[a-z][A-Z][A-Za-z0-9]{0,80}\Z")
+"""The end of a name that is written as programs and settings write names, so that a value beside it is its own."""
+_OWNING_HEAD = re.compile(
+    rb"(?:[^\s>#$%]{0,60}[>#$%])?[ \t>#$]{0,16}(?:(?:set|setenv|define|snmp-server|tacacs-server|radius-server|crypto"
+    rb"|enable"
+    rb"|username"
+    rb"|neighbor|ntp|standby|proxy_set_header|requestheader set"
+    rb"|ppp|machine"
+    rb"|nmcli|mysqladmin|netsh|iwconfig|wg|key)\s.{0,120})?\Z|.{0,120}\b(?:login|user(?: ?name)?"
+    rb"|account)[ \t]{1,4}\S{1,64}[ \t]{1,4}\Z"
+)
+"""A line before a name that is a directive, a command or a login: nothing, a router's or shell's word, `login anna`."""
+_HEAD_CHARS = 120
+_CALL_BEFORE = re.compile(rb"\w\(\s?(?:[\"'][\w.@-]{0,40}[\"'],\s?){0,4}[\"'][\w.-]{0,40}\Z")
+_OPTION_BEFORE = re.compile(rb"[\"']--?[\w-]{0,40}\Z")
+_PAIR_BEFORE = re.compile(rb"[(\[]\s?[\"'][\w.-]{0,40}\Z")
+_TUPLE_BEFORE = re.compile(rb"\{\s?[a-z0-9_@]{0,40}\Z")
+_TUPLE_END = re.compile(rb"[\"'](?:>>)?\s?\}")
+"""Erlang's pairs: `{password, "x"}`."""
+_PAIR_END = re.compile(rb"[\"']\s?[)\]]")
+_OWNED_BY = re.compile(
+    rb"(?i:encrypt(?:ion|or)?|crypt|secret|credentials?|jwt|pagerduty\w{0,16})[\"']?\s{0,2}(?:=>"
+    rb"|[:=])?\s{0,2}[\[{(]?(?:\s{0,3}[\"'][A-Z"
+    rb"a-z]{1,16}[\"']\s?[:=]>?\s?[\"'][\w.-]{1,24}[\"'],){0,2}\s{0,16}(?:- )?"
+    rb"[\"']?(?:routing_|service_|[sS]igning_?)?[kK]?\Z"
+)
+"""The mapping whose only `key` follows: `encryption:` above `key: x`, `'crypt' => ['key' => 'x']`."""
+_FALLBACK = re.compile(rb"(?i:secret|token|passw(?:or)?d|api_?key)[\w\"')\]]{0,12}\s{0,8}(?:\|\||\?\?|\?:|or\s)")
+"""A variable with a credential's name, whose default the value is: `key = env.JWT_SECRET ?? "x"`."""
+_ENDS_STRONG = re.compile(rb"(?i:passw(?:or)?d|passphrase|secret)\Z")
+_LINE_END = re.compile(rb"[\"']?;?[ \t]{0,8}(?:[\r\n]|\Z)")
+_ENDING_IN_PASS = re.compile(
+    rb"(?<![a-z])(?:by|com|encom|sur|tres|under|over|multi|low|high|band|all|im|re|un|out)pass\Z"
+)
+"""Words, and what circuits do: no passwords."""
+
+
+class Namings:
+    """What the names of one text say. Names come again in lists and settings, so that answers are remembered."""
+
+    def __init__(self, text: bytes, budget: WorkBudget) -> None:
+        self._text, self._budget = text, budget
+        self._namings: dict[tuple[bytes, bytes, Link, bytes], Naming | None] = {}
+
+    def of(self, start: int, end: int, assigned: re.Match[bytes], quoted_value: tuple[bytes, bytes]) -> Naming | None:
+        """What the name at [start, end) says of the value behind `assigned`; None when it names nothing.
+
+        `quoted_value` is the quotation mark before the value, and the value.
+        """
+        name, rest, link = self._text[start:end], assigned.group(1) or b"", _LINKS[assigned.lastindex or 0]
+        quote, value = quoted_value
+        value_end = assigned.end() + len(value)
+        is_beside = link == "beside" and self._owns(start, assigned.end(1), value_end)
+        if is_beside or (link == "listed" and self._is_pair(start, value_end)):
+            link = "paired"
+        if assigned.lastindex in _BESIDE or name.endswith(_OWNED_NAMES):
+            # what precedes the name counts too
+            name = self._text[max(0, start - _BEFORE_NAME_CHARS) : end]
+            if link != "beside" and name[-1:] in b"nN":
+                # the words alone: `SERVICE_17_TOKEN` comes with any number
+                name = name[len(name.rstrip(_WORD_CHARS)) :]
+        key = name, rest, link, quote
+        naming = self._namings.get(key)
+        if naming is None and key not in self._namings:
+            self._budget.spend(20)
+            naming = self._namings[key] = _naming(name, self._text[start:end], rest, (link, quote))
+        if naming is not None and not naming.proves and link == "assigned" and name[-3:].lower() == b"key":
+            self._budget.spend(4)
+            owner = _OWNED_BY.search(self._text, max(0, start - _HEAD_CHARS // 2), start + 1)
+            if not rest and (owner or _FALLBACK.search(assigned.group())):
+                return naming._replace(proves=True)
+        return naming
+
+    def _is_pair(self, start: int, value_end: int) -> bool:
+        """Whether a name and the string behind its comma are a pair: `define("PASSWORD", "x")`, `("token", "x")`,
+        `["--password", "x"]`."""
+        low = max(0, start - _HEAD_CHARS // 2)
+        if _CALL_BEFORE.search(self._text, low, start + 1) or _OPTION_BEFORE.search(self._text, low, start + 1):
+            return True
+        if _TUPLE_END.match(self._text, value_end) and _TUPLE_BEFORE.search(self._text, low, start + 1):
+            return True
+        closed = _PAIR_END.match(self._text, value_end) is not None
+        return closed and _PAIR_BEFORE.search(self._text, low, start + 1) is not None
+
+    def _owns(self, start: int, name_end: int, value_end: int) -> bool:
+        """Whether the name owns the value with which it has only blanks in between."""
+        self._budget.spend(6)
+        low = max(0, start - _HEAD_CHARS)
+        if _COMPOUND.search(self._text, max(0, start - _BEFORE_NAME_CHARS), name_end):
+            return True
+        head = self._text[max(low, self._text.rfind(b"\n", low, start + 1) + 1) : start + 1]
+        if head[-1:].isalnum():
+            head = head[:-1].rstrip(_WORD_CHARS[:-1])
+        match = _OWNING_HEAD.match(head)
+        if self._text[start:name_end].endswith(b"community"):
+            return True
+        return match is not None and (head.strip() != b"" or _LINE_END.match(self._text, value_end) is not None)
+
+
+def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link, bytes]) -> Naming | None:
+    """`before` is the name with what precedes it, `rest` what follows it up to the assignment."""
+    link, quote = link_and_quote
+    lower, before = name.lower(), before.lower()
+    if before.endswith(_PUBLIC_KEYS) or (lower.endswith(b"pass") and not rest and _ENDING_IN_PASS.search(before)):
+        return None
+    if lower.endswith(b"token") and not rest and _PAGE_TOKENS.search(before):
+        return None
+    if link in ("beside", "paired"):
+        if b"." in rest and not rest.strip(b"._-"):
+            return None  # the end of a sentence
+        # requirepass x, -storepass x
+        is_directive = name.endswith(b"pass") and (link == "paired" or _OPTION.search(before) is not None)
+        if lower.endswith(b"pass") and not rest and not lower.startswith((b"-", b"_")) and not is_directive:
+            return None  # the verb, or a directive such as `proxyPass`
+        if (quote and quote != b"`" and name.strip().isupper()) or _OPTION.search(before):
+            link = "said"  # SQL: PASSWORD 'x', or an option: --token x
+    strong = _IS_STRONG.match(name) is not None and not (
+        name[-5:].strip(b"\"'`( \t\n") == b"PASS" and name[:1] not in _JOINED and not rest.startswith(_PASS_GOES_ON)
+    )
+    ends_strong = _ENDS_STRONG.search(rest) is not None
+    strong = strong or ends_strong
+    if link == "beside" and strong and quote in _STRING_MARKS:
+        link = "paired"  # using password "x", (defvar my-password "x")
+    about = (
+        rest != b""
+        and not ends_strong
+        and (_SAYS_ABOUT.search(rest.lower()) is not None or _NAMES_ONE.search(rest) is not None)
+    )
+    if about:
+        if link != "assigned" or lower.endswith(b"pin"):
+            return None
+        strong = False
+    proves = not about and _proves(before, lower, rest)
+    return Naming(strong, proves, link, quote)
+
+
+def _proves(before: bytes, lower: bytes, rest: bytes) -> bool:
+    """Whether a random value behind the name is certainly a secret."""
+    if not rest and _PROVING_BEFORE.search(before):
+        return True
+    return bool(
+        (_PROVING.search(lower + rest.lower()) or (_COMPOUND_KEY.search(before) and rest not in (b"s", b"S")))
+        and not (lower.endswith((b"key", b"sig")) and _NOT_SECRET_KEYS.search(before, 0, len(before) - 3))
+        and not (lower.endswith(b"token") and _NOT_SECRET_TOKENS.search(before))
+        and not (lower.endswith(b"key") and _KEY_ACTIONS.search(before))
+    )
+
+
+_JOINED = (b"_", b"-")
+_STRING_MARKS = (b'"', b"'")
+_PASS_GOES_ON = (b"WORD", b"WD", b"PHRASE", b"CODE")
+"""What makes more of the verb or verdict `PASS`, with which the names of `"PASSWORD"` begin."""
+_BESIDE = (None, 1)
+"""The last groups of ASSIGNED when only blanks are between a name and its value."""
+_WORD_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_- "
+_OWNED_NAMES = (b"key", b"Key", b"KEY", b"sig", b"Sig", b"token", b"Token", b"TOKEN", b"signature", b"Signature")
+_PUBLIC_KEYS = (b"public key", b"public_key", b"public-key", b"publickey", b"pubkey", b"pub_key", b"pub-key")
+
+
+def is_mark_of_place(text: bytes, start: int) -> bool:
+    """Whether the word `token` at `start` is one that marks a place in a list, a version or one call."""
+    return _NOT_SECRET_TOKENS.search(text[max(0, start - _BEFORE_NAME_CHARS) : start + 5].lower()) is not None
+
+
+# ----------------------------------------------------------------------------------------------------
+# How far the secret at a place reaches: a word, a quotation, a quotation with blanks, groups, or a word of any
+# length.
+#
+# `secret_values` judges one value; this module finds the value in the text and makes a finding of it.
+_WITH_BLANKS = {mark: re.compile(rb"[^\n" + mark + rb"]{16,160}(?=" + mark + rb")") for mark in (b'"', b"'", b"`")}
+"""By quotation mark. Shorter keys with blanks in them are not told from sentences."""
+_PHRASE = re.compile(rb"[a-z0-9]{3,12}(?:[ -][a-z0-9]{3,12}){2,9}")
+_PHRASE_NOT = re.compile(
+    rb"\b(?:your|you|the|pass\w*|pwd|enter|please|must|least|characters?|user|name|with|for|and|this|that|not|has|have"
+    rb"|does|are|was|can|will|from|invalid|wrong|reset|change|forgot|login|file|when|which|should)\b"
+)
+"""Words of a sentence about a password, which a passphrase drawn from a list has not."""
+_PHRASE_END = {mark: re.compile(rb"(?: [^\s" + mark + rb"]{1,40}){1,8}(?=" + mark + rb")") for mark in (b'"', b"'")}
+"""By quotation mark: the further words of a password that has blanks."""
+_GROUPS = re.compile(rb"[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}(?![A-Za-z0-9])")
+"""A key in base32 as authenticator programs show it (RFC 4648; groups of four for reading)."""
+_TEMPLATE = re.compile(rb"[$%][{(][A-Za-z]|%\(\w|\{\d{1,3},")
+_MAX_LINE_CHARS = 512
+"""Chosen: how much of a line belongs to a syntax. Longer headers and records hold more than one credential only in
+lists of cookies, which have a bound of their own. At half long commands are cut; at double dense texts cost more."""
+_REST = re.compile(rb"[A-Za-z0-9+/=_.%~-]{1,2048}")
+
+
+def line_end(text: bytes, at: int, most: int = _MAX_LINE_CHARS) -> int:
+    """Where the line with `at` ends, at most `most` characters on."""
+    end = text.find(b"\n", at, at + most)
+    return end if end >= 0 else min(len(text), at + most)
+
+
+def line_start(text: bytes, at: int) -> int:
+    """Where the line before `at` begins, at most _MAX_LINE_CHARS characters back."""
+    low = max(0, at - _MAX_LINE_CHARS)
+    return text.rfind(b"\n", low, at) + 1 or low
+
+
+def secret_at(text: bytes, at: int, naming: Naming, budget: WorkBudget) -> Finding | None:
+    """The secret that begins at `at`, for a name or syntax that owns it. Raises BudgetExceeded."""
+    value = value_at(text, at, quote_before(text, at))
+    if value is None:
+        return special_secret(text, at, naming, budget)
+    return judged(text, at, value, naming, budget)
+
+
+def may_be_special(text: bytes, at: int, quote: bytes) -> bool:
+    """Whether a quotation with blanks, or a key in groups, may begin at `at`."""
+    return quote in _WITH_BLANKS or (text[at + 4 : at + 5] in (b" ", b"-") and text[at : at + 2].isupper())
+
+
+def judged(text: bytes, at: int, value: bytes, naming: Naming, budget: WorkBudget) -> Finding | None:
+    """`value` at `at` as a finding, with all of a longer word; None when it is no secret."""
+    after = text[at + len(value) : at + len(value) + 1]
+    if naming.quote in _WITH_BLANKS and after not in (naming.quote, b"\\"):
+        special = special_secret(text, at, naming, budget)
+        if special is not None:
+            return special
+    # a value behind a weak name is also tested for randomness, which costs more
+    budget.spend(7 + len(value) // 5 if naming.strong else 12 + len(value) // 3)
+    size, certain = judge_secret(value, after, naming)
+    if not size:
+        if naming.quote in _WITH_BLANKS and after == naming.quote and value.startswith(RESOURCES):
+            return None  # all of the quotation names a resource
+        return special_secret(text, at, naming, budget)
+    end = at + size
+    if size >= MAX_VALUE_CHARS:
+        rest = _REST.match(text, end)
+        end = rest.end() if rest else end
+        budget.spend((end - at) // 16)
+    elif after == b" " and naming.strong and naming.link == "assigned" and naming.quote in _PHRASE_END:
+        phrase = _PHRASE_END[naming.quote].match(text, end)
+        end = phrase.end() if phrase else end
+    return Finding(at, end, "SECRET", certain)
+
+
+def special_secret(text: bytes, at: int, naming: Naming, budget: WorkBudget) -> Finding | None:
+    """A quoted key with blanks among its signs, or a key in groups; both only where the name owns the value."""
+    if not naming.owns:
+        return None
+    quote = quote_before(text, at)
+    if quote in _WITH_BLANKS:
+        match = _WITH_BLANKS[quote].match(text, at)
+        if match is not None:
+            budget.spend(10 + len(match.group()) // 4)
+            key = match.group()
+            if naming.strong and _PHRASE.fullmatch(key) and _PHRASE_NOT.search(key.lower()) is None:
+                return Finding(at, match.end(), "SECRET", False)
+            if len(key) > 31 and has_dense_signs(key) and _TEMPLATE.search(key) is None and not is_public(key):
+                return Finding(at, match.end(), "SECRET", naming.proves)
+    groups = _GROUPS.match(text, at)
+    if groups is None or groups.group().isalpha() or not naming.proves:
+        return None
+    return Finding(at, groups.end(), "SECRET")
+
 
 _FIND_NAME = searcher(NAMED)
 _NOTHING: Mapping[int, int] = {}
@@ -30,14 +472,16 @@ _NEXT_WORDS = re.compile(
 """What leads from a password to another one in its sentence: `… and the new one is`, `, prod`, `to`."""
 _MAX_IN_SENTENCE = 4
 """Chosen: further passwords of one sentence. At half a list of four servers is cut, at double nothing more is found."""
-_PAIRED = Naming(strong=True, proves=True, link="paired", quote=b"")
+_PAIRED_NAMED_SECRETS = Naming(strong=True, proves=True, link="paired", quote=b"")
 _CHANGED_CHARS = 6
 """Length of the arrow, with its quotation marks, between the old and the new value in plans of Terraform and Pulumi."""
 _WORD_GOES_ON = frozenset(bytes([code]) for code in b"abcdefghijklmnopqrtuvwxyz")
 """Behind a name: the letters of a longer word (`keyboard`), to which ASSIGNED leads never; `s` may be a plural."""
 _USERINFO = re.compile(
-    rb"://(?<=[a-zA-Z0-9+.-]://)(?:[^\s/@:?#\"'<>]{0,128}:([^\s/@\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@"
+    rb"://(?<=[a-zA-Z0-9+.-]://)(?:[^\s/:?#\"'<>@.]{0,64}:((?![0-9]{1,5}/)(?:(?!://)[^\s?#\"'<>]){3,256})"
+    rb"|[^\s/:?#\"'<>]{0,128}:([^\s/\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@(?=[\w\[(])"
 )
+"""A password reaches to the last `@`, and may hold a slash where its user is a plain word."""
 
 
 def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] = _NOTHING) -> Iterator[Finding]:
@@ -53,10 +497,13 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
         if start < 0:
             break
         name_end = at
-        if PROSE.match(text, at) is not None:
+        if _PROSE.match(text, at) is not None and _IS_STRONG_NAMED_SECRETS.match(text, start) is None:
             budget.spend(4)
             continue
         budget.spend(8)
+        before = _before_name(text, start, budget)
+        if before is not None:
+            yield before
         assigned = None if _goes_on(text, at) else ASSIGNED.match(text, at)
         if assigned is None:
             name = ANY_NAME.match(text, start + 1)  # RE2 may have matched a name that began a character earlier
@@ -70,6 +517,14 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
         quote = quote_before(text, end)
         value = value_at(text, end, quote)
         if value is None:
+            plain = _PLAIN_VALUE.match(text, end)
+            if plain is not None and _is_setting((text, start, assigned.end(1)), end, plain.end(), quote):
+                naming = namings.of(start, name_end, assigned, (quote, plain.group()))
+                finding = _setting_value(text, (end, plain.group()), naming, budget)
+                if finding is not None:
+                    yield finding
+                    at = finding.end
+                    continue
             if not may_be_special(text, end, quote):
                 at = name_end  # the words between may be a name: `secret key is x`
                 continue
@@ -79,12 +534,98 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
         naming = namings.of(start, name_end, assigned, (quote, value))
         if naming is None:
             continue
+        if value and naming.is_assigned and _is_setting((text, start, assigned.end(1)), end, end + len(value), quote):
+            finding = judged(text, end, value, naming, budget) or _setting_value(text, (end, value), naming, budget)
+            if finding is not None:
+                yield finding
+                yield from _behind(text, finding.end, naming, quote, budget)
+            continue
         finding = judged(text, end, value, naming, budget) if value else special_secret(text, end, naming, budget)
-        if finding is not None and not (quote == b"" and _is_sibling(text, start, name_end, finding)):
+        if finding is not None:
             yield finding
             yield from _behind(text, finding.end, naming, quote, budget)
     if b"://" in text and b"@" in text:
         yield from _find_in_urls(text, budget)
+
+
+_IS_STRONG_NAMED_SECRETS = re.compile(STRONG)
+_PROSE = re.compile(
+    rb"s? (?!(?:is|was|has|have|by|to|ist|est|es|e|send|value|val|content|for|of)\b)[a-z]{2,14}+(?=[\s,;)]|\.\s)"
+)
+"""A sentence that goes on behind a key or token (`the key changes when`), which leads to no value: found sooner."""
+_BEFORE_CHARS = 160
+_BEFORE_NAME = re.compile(
+    rb"(?:\A|[\s\"'`(])([^\s\"'`]{6,64})[\"'`]?"
+    rb"(?i: (?:is|was|as|ist|war|als|est|comme|es|como|e|era|come|jest|to|jako|is als))"
+    rb"(?: [A-Za-z\x02]{1,12}){0,4}[ _]?\Z"
+)
+"""`X is my new ` before the name: the words for being and for one's own in the languages of the names."""
+
+
+def _before_name(text: bytes, start: int, budget: WorkBudget) -> Finding | None:
+    """The value that a sentence names behind it: `Hunter22! is my password`, `log in with X as the password`."""
+    if text[start - 1 : start] not in (b" ", b"_") and text[start : start + 1] != b" ":
+        return None
+    if _IS_STRONG_NAMED_SECRETS.match(text, start) is None:
+        return None
+    budget.spend(2)
+    name_at = start + (text[start : start + 1] == b" ")
+    word = text[max(0, name_at - 14) : name_at - 1].rpartition(b" ")
+    if not word[1] or not word[2].isalpha():
+        return None  # a list of settings, not a sentence
+    budget.spend(6)
+    before = _BEFORE_NAME.search(text, max(0, start - _BEFORE_CHARS), name_at)
+    if before is None:
+        return None
+    return judged(text, before.start(1), before.group(1), _PAIRED_NAMED_SECRETS, budget)
+
+
+def _is_setting(name: tuple[bytes, int, int], at: int, end: int, quote: bytes) -> bool:
+    """Whether the value at [at, end) is all that a setting, an option or a line `Password: x` holds.
+
+    `name`: the text, and where the secret's name begins and ends. Code assigns variables, so that an unquoted word
+    counts only without blanks around its `=`, or as the rest of its line behind a colon.
+    """
+    text, start, name_end = name
+    if not quote and text[at - 1 : at] in (b" ", b"\t") and b"=" in text[name_end:at]:
+        return False
+    head = _SETTING_HEAD.search(text, max(0, start - 48), name_end)
+    sign = text[name_end:at]
+    if head is None or b"(" in sign or b"," in sign:
+        return False
+    after = text[end : end + 1]
+    if quote:
+        return after == quote and (b":" in sign or b"=" in sign or sign.rstrip(b" \"'").endswith((b" is", b" was")))
+    if b"=" in sign:
+        return not sign.strip(b"=\"'") and sign.count(b"=") == 1 and after in _SETTING_ENDS
+    is_line = _LINE_HEAD.search(text, max(0, start - 48), name_end) is not None
+    return (
+        sign.rstrip(b" \t*_").endswith(b":")
+        and b"\n" not in sign
+        and is_line
+        and _LINE_REST.match(text, end) is not None
+    )
+
+
+_PLAIN_VALUE = re.compile(rb"[A-Za-z][\w.!?@#$%&*+^~-]{3,100}(?<![.!?])")
+_SETTING_HEAD = re.compile(rb"(?:\A|[\s\"'`?&;/{\[]|--?)[A-Za-z0-9_.-]*+[^A-Za-z0-9]?[A-Za-z]*\Z")
+_SETTING_ENDS = frozenset((b"", b" ", b"\n", b"\r", b"\t", b'"', b"'", b"&", b";", b"`"))
+_LINE_HEAD = re.compile(
+    rb"(?:\A|\n)[ \t>*#-]{0,12}[\"'*_]{0,2}(?:[A-Za-z0-9_.-]+ ){0,3}[A-Za-z0-9_.-]*[^A-Za-z0-9]?[A-Za-z]*\Z"
+)
+_ENV_HEAD = re.compile(rb"[A-Z0-9_]{4,60}=[\"']?\Z")
+_LINE_REST = re.compile(rb"[*_\"'`.]{0,2}[ \t\r]*(?:\n|\Z)")
+
+
+def _setting_value(text: bytes, place: tuple[int, bytes], naming: Naming | None, budget: WorkBudget) -> Finding | None:
+    """The value of a setting with a password's name, whatever it looks like; likely only."""
+    at, value = place
+    if naming is None or not naming.is_assigned:
+        return None
+    if not naming.strong and not (naming.proves and _ENV_HEAD.search(text, max(0, at - 64), at)):
+        return None
+    finding = judged(text, at, value, naming._replace(any_word=True), budget)
+    return None if finding is None else finding._replace(certain=False)
 
 
 def _behind(text: bytes, at: int, naming: Naming, quote: bytes, budget: WorkBudget) -> Iterator[Finding]:
@@ -108,7 +649,9 @@ def _in_same_sentence(text: bytes, at: int, budget: WorkBudget) -> Iterator[Find
             return
         quote = quote_before(text, words.end())
         value = value_at(text, words.end(), quote)
-        finding = judged(text, words.end(), value, _PAIRED._replace(quote=quote), budget) if value else None
+        finding = (
+            judged(text, words.end(), value, _PAIRED_NAMED_SECRETS._replace(quote=quote), budget) if value else None
+        )
         if finding is None:
             return
         yield finding
@@ -119,23 +662,6 @@ def _goes_on(text: bytes, at: int) -> bool:
     """Whether a longer word goes on at `at` (`keyboard`, `passes`), to which ASSIGNED never leads."""
     char = text[at : at + 1]
     return char in _WORD_GOES_ON or (char == b"s" and text[at + 1 : at + 2] in _WORD_GOES_ON)
-
-
-def _is_sibling(text: bytes, start: int, name_end: int, finding: Finding) -> bool:
-    """Whether the value is a name of a program that begins like the name before it, as in lists of constants: `vbKeyL
-    vbKeyLButton`."""
-    value = text[finding.start : finding.end]
-    if not _CONSTANT.fullmatch(value):
-        return False
-    word = _WORD_BEFORE.search(text, max(0, start - 40), name_end)
-    return word is not None and word.group().startswith(value[:_MIN_FAMILY_CHARS])
-
-
-_CONSTANT = re.compile(rb"[A-Za-z_*]{8,}+")
-_WORD_BEFORE = re.compile(rb"(?<![A-Za-z0-9_])[A-Za-z0-9_]{1,60}\Z")
-_MIN_FAMILY_CHARS = 3
-"""Chosen: the letters by which a library's names begin (`Xkb`). At half names without one would count, at double few
-libraries have as many."""
 
 
 def _is_part_of_name(text: bytes, start: int, end: int, value: bytes) -> bool:
@@ -159,12 +685,12 @@ def _find_in_urls(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
     """Passwords, and long user names (tokens), before the `@` of web addresses."""
     for match in _USERINFO.finditer(text):
         budget.spend(16)
-        group = 1 if match.group(1) is not None else 2
+        group = match.lastindex or 1
         password, user = match.group(group), text[match.start() + 3 : match.start(group) - 1].strip(b":")
         lower = password.lower()
         if is_placeholder(lower) or is_password_word(password.partition(b";")[0]) or lower == user.lower():
             continue
-        if group == 1 and is_published_login(user, password):
+        if group < 3 and is_published_login(user, password):
             continue
         certain = len(password) >= _MIN_URL_CHARS and _is_no_word(_ESCAPE.sub(b"-", password))
         yield Finding(match.start(group), match.end(group), "SECRET", certain)

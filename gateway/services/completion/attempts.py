@@ -32,16 +32,259 @@ the request itself (4xx other than 429) is never retried.
 """
 
 import asyncio
-from collections.abc import Sequence
+import logging
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+from gateway import logs
 from gateway.domain import RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.ports import CompletionUpstream
-from gateway.services.completion.retries import RetryBudget, backoff_s, weighted_order
-from gateway.services.completion.upstream_health import UpstreamHealth
+from gateway.resilience.bounded_cache import BoundedCache
+from gateway.resilience.circuit_breaker import BreakerPolicy, CircuitBreaker
 from gateway.wire.chat.request import UpstreamOptions
 
+# When an upstream may be called again: the figures of its circuit breaker, the retry budget, the order of upstreams.
+#
+# Figures follow the practice of Envoy (outlier detection, retry budgets) and Google SRE ("Addressing Cascading
+# Failures"), read 2026-11-21. Time is monotonic seconds.
+
+UPSTREAM_BREAKER = BreakerPolicy(
+    failures_in_a_row=5,
+    share_min_calls=20,
+    window_s=10.0,
+    first_rest_s=5.0,
+    longest_rest_s=30.0,
+    probe_limit_s=30.0,
+)
+"""Five consecutive failures are Envoy's default for ejecting a host (`consecutive_5xx`), and 30 s its base ejection
+time. The other figures are chosen. At half of the share rule (10 calls, 5 s), a short burst of timeouts closes off an
+upstream that serves half of its calls; at double, a busy server waits 20 s before it stops calling one that fails half
+of them. At half the first rest, callers of a restarting upstream see twice as many failed probes; at double, they are
+refused for 10 s after a hiccup."""
+
+_RETRY_SHARE = 0.1
+_RETRIES_PER_S = 3.0
+"""Google SRE: retries of a client stay below a tenth of its requests, so that an overloaded upstream receives at most
+1.1 times its load (double: 1.2 times). Envoy: `min_retry_concurrency` 3, here a rate, so that a quiet gateway may
+retry at all."""
+
+_MAX_SAVED_S = 10
+"""Seconds of `_RETRIES_PER_S` that a busy time may save up (30 retries). Chosen: at half, a failure after a busy time
+leaves its last callers without a retry; at double, 60 retries come at once when an upstream breaks down."""
+
+_FIRST_BACKOFF_S = 0.1
+_MAX_BACKOFF_S = 2.0
+"""Chosen: the caller waits while this runs, and an attempt is repeated at most once. At half, a retry often meets the
+same restart; at double, callers notice the pause before the error does them any good."""
+
+T = TypeVar("T")
+
+
+def upstream_breaker(clock: Callable[[], float] = time.monotonic) -> CircuitBreaker:
+    """A closed breaker for one upstream."""
+    return CircuitBreaker(UPSTREAM_BREAKER, clock)
+
+
+class RetryBudget:
+    """A token bucket for one upstream: `share` of a token for each request, and `per_second` tokens a second.
+
+    Time fills the bucket up to `per_second` tokens, requests up to `_MAX_SAVED_S` times as many. A retry costs one.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        share: float = _RETRY_SHARE,
+        per_second: float = _RETRIES_PER_S,
+    ) -> None:
+        self._clock = clock
+        self._share = share
+        self._per_second = per_second
+        self._tokens = per_second
+        self._filled_s = clock()
+
+    def request(self) -> None:
+        """Count a request, retries included."""
+        self._tokens = min(self._tokens + self._share, _MAX_SAVED_S * self._per_second)
+
+    def take(self) -> bool:
+        """Whether a retry may be made now; if so, it is paid for."""
+        now_s = self._clock()
+        if self._tokens < self._per_second:
+            self._tokens = min(self._per_second, self._tokens + (now_s - self._filled_s) * self._per_second)
+        self._filled_s = now_s
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+
+def weighted_order(items: Iterable[tuple[T, int]]) -> list[T]:
+    """The items of (item, weight) in a random order; the share of first places is proportional to weight, 0 comes last.
+
+    Equals drawing without replacement, each time with probability weight / sum of the weights left (Efraimidis and
+    Spirakis 2006: sort by random ** (1 / weight)).
+    """
+    keyed = [(random.random() ** (1 / weight) if weight > 0 else -1.0, item) for item, weight in items]  # noqa: S311
+    return [item for _, item in sorted(keyed, key=lambda pair: pair[0], reverse=True)]
+
+
+def backoff_s(attempt: int) -> float:
+    """Seconds to wait before attempt `attempt` + 1: between 0 and 0.1 s doubled `attempt` times (full jitter)."""
+    return random.random() * min(_FIRST_BACKOFF_S * float(2**attempt), _MAX_BACKOFF_S)  # noqa: S311
+
+
+MOST_OF_ONE = 4
+"""Faults of one caller that count within the breaker's window. Chosen: one less than the row that opens it, so that it
+takes a second caller. At half, an outage is noticed after the faults of three callers; double would let one caller
+alone open the breaker."""
+
+_MAX_CALLERS = 1000
+_CALLER_TTL_S = 120.0
+"""Callers whose own breakers are remembered, and for how long after the breaker was made. Chosen: four of the longest
+rests. At half or double only the memory changes (1 KB each): a forgotten caller makes five more bad calls."""
+
+
+_MAX_COUNTED = 1000
+"""Faults remembered with their callers. Chosen: as many as the breaker remembers; at half or double, only beyond 50
+faults a second a caller may count more often than MOST_OF_ONE times."""
+
+
+class UpstreamHealth:
+    """Whether an upstream may be called for a caller: two circuit breakers, and how much one caller counts in them.
+
+    Callers are ids of keys; "" is the gateway itself. Two kinds of fault are distinguished, because a poisoned prompt
+    that makes a sound upstream answer 500 must not shut it for everybody:
+
+    | fault                          | who counts                             | while its breaker is open          |
+    |--------------------------------|----------------------------------------|------------------------------------|
+    | no answer: refused,            | all callers; one of them at most       | nobody calls the upstream          |
+    | unreachable, timed out         | MOST_OF_ONE times in the window,       |                                    |
+    |                                | unless nobody else calls               |                                    |
+    | a bad answer: 5xx, cut,        | all callers; one of them at most       | calls go to other upstreams; with  |
+    | not in the API's form          | MOST_OF_ONE times in the window        | nowhere else to go they are made   |
+    |                                | the caller alone, without a bound      | the same, for this caller alone    |
+
+    So one caller alone never opens the breaker of bad answers for others, and a model's last upstream is closed off
+    only when it never answers: a refusal would help nobody there. A bad answer is an answer: it ends a row of silent
+    calls.
+
+    A caller for whom `take` was called reports exactly one outcome. Knows no HTTP. Time is monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._silence = _WeighedBreaker(clock, counts_only_caller=True)
+        self._bad_answers = _WeighedBreaker(clock, counts_only_caller=False)
+        self._own: BoundedCache[str, CircuitBreaker] = BoundedCache(_MAX_CALLERS, ttl_s=_CALLER_TTL_S, clock=clock)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether one of the breakers that hold for all callers is open or half-open."""
+        return self._silence.breaker.is_open or self._bad_answers.breaker.is_open
+
+    def wait_s(self, caller: str, *, is_last: bool = False) -> float:
+        """Seconds until `take` may answer True; 0 when it would now. `is_last`: there is no other upstream to call."""
+        wait_s = self._silence.breaker.wait_s
+        if is_last:
+            return wait_s
+        own = self._own.get(caller)
+        return max(wait_s, self._bad_answers.breaker.wait_s, own.wait_s if own is not None else 0.0)
+
+    def take(self, caller: str, *, is_last: bool = False) -> bool:
+        """Whether a call may be made now. Hands out the probe of each breaker that is half-open."""
+        if not (self._own or self.is_open):
+            return True  # nearly always: every breaker is closed
+        if self.wait_s(caller, is_last=is_last) > 0:
+            return False
+        self._silence.breaker.take()
+        if not is_last:
+            self._bad_answers.breaker.take()
+            if (own := self._own.get(caller)) is not None:
+                own.take()
+        return True
+
+    def release(self, caller: str) -> None:
+        """The call ended without an outcome (its client left, for example)."""
+        self._silence.breaker.release()
+        self._bad_answers.breaker.release()
+        if (own := self._own.get(caller)) is not None:
+            own.release()
+
+    def succeeded(self, caller: str) -> None:
+        """The upstream answered as it should."""
+        self._silence.succeeded(caller)
+        self._bad_answers.succeeded(caller)
+        if (own := self._own.get(caller)) is not None:
+            own.succeeded()
+
+    def was_silent(self, caller: str) -> None:
+        """The upstream did not answer: refused, unreachable, timed out."""
+        self._bad_answers.breaker.release()
+        if (own := self._own.get(caller)) is not None:
+            own.release()
+        self._silence.failed(caller)
+
+    def answered_badly(self, caller: str) -> None:
+        """The upstream answered with a fault of its own."""
+        self._silence.succeeded(caller)
+        self._bad_answers.failed(caller)
+        own = self._own.get(caller)
+        if own is None:
+            own = upstream_breaker(self._clock)
+            self._own.put(caller, own)
+        own.failed()
+
+
+class _WeighedBreaker:
+    """A breaker in which one caller's faults count at most MOST_OF_ONE times within the window.
+
+    `counts_only_caller`: those of a caller who is alone in the window all count.
+    """
+
+    def __init__(self, clock: Callable[[], float], *, counts_only_caller: bool) -> None:
+        self.breaker = upstream_breaker(clock)
+        self._clock = clock
+        self._counts_only_caller = counts_only_caller
+        self._counted: deque[tuple[float, str]] = deque(maxlen=_MAX_COUNTED)
+        self._last_two: dict[str, float] = {}
+
+    def succeeded(self, caller: str) -> None:
+        if self._counts_only_caller:
+            self._note(caller)
+        self.breaker.succeeded()
+
+    def failed(self, caller: str) -> None:
+        now_s = self._note(caller)
+        while self._counted and self._counted[0][0] < now_s - UPSTREAM_BREAKER.window_s:
+            self._counted.popleft()
+        is_alone = self._counts_only_caller and not self._others_since(caller, now_s - UPSTREAM_BREAKER.window_s)
+        counts = self.breaker.is_open or is_alone  # an open breaker asks for the outcome of its probe
+        if not counts and sum(each == caller for _, each in self._counted) >= MOST_OF_ONE:
+            return
+        self._counted.append((now_s, caller))
+        self.breaker.failed()
+
+    def _note(self, caller: str) -> float:
+        """Remember when the last two callers had an outcome: enough to tell whether there is another one."""
+        now_s = self._clock()
+        self._last_two.pop(caller, None)
+        if len(self._last_two) > 1:
+            del self._last_two[next(iter(self._last_two))]
+        self._last_two[caller] = now_s
+        return now_s
+
+    def _others_since(self, caller: str, since_s: float) -> bool:
+        return any(at_s >= since_s for other, at_s in self._last_two.items() if other != caller)
+
+
+_TELL_EVERY_S, _MOST_CAUSES = 10.0, 32
 _MAX_ATTEMPTS = 3
 """Upstream calls for one request. Chosen: at two, one dead upstream and one busy one fail a request that a third could
 answer; at six, an outage multiplies the load on what is left and the caller's wait by up to six."""
@@ -58,15 +301,18 @@ class Target:
     """One upstream of a model, and the state of its health, shared by all requests.
 
     `weight` orders the upstreams of a model; 0 is tried last. `native`: it speaks /responses itself.
-    `first_event_wait_s`: seconds until the answer's status is sent even though the upstream has sent nothing.
+    `first_event_wait_s`: seconds until the answer's status is sent even though the upstream has sent nothing. `fault`:
+    the cause of its last failure; `told_s`: when each cause was logged.
     """
 
     upstream: CompletionUpstream
     options: UpstreamOptions
     weight: int = 1
     native: bool = False
-    first_event_wait_s: float = 25
+    first_event_wait_s: float = 8
     health: UpstreamHealth = field(default_factory=UpstreamHealth)
+    fault: str = ""
+    told_s: dict[str, float] = field(default_factory=dict)
     budget: RetryBudget = field(default_factory=RetryBudget)
 
     @property
@@ -93,7 +339,7 @@ class ModelEntry:
     @property
     def first_event_wait_s(self) -> float:
         """The shortest wait among the upstreams, in seconds."""
-        return min((target.first_event_wait_s for target in self.targets), default=25)
+        return min((target.first_event_wait_s for target in self.targets), default=8)
 
     @property
     def has_tools(self) -> bool:
@@ -110,6 +356,11 @@ class Attempt:
     begun: bool = False
     caller: str = ""
 
+    @property
+    def maker(self) -> str:
+        """The name of its upstream in the states of messages (`wire.chat.kept`)."""
+        return f"{self.entry.name}/{self.target.upstream.name}"
+
     def begin(self) -> None:
         """Call when the first event is passed on: from here on no error is retried. The upstream counts as healthy."""
         self.begun = True
@@ -117,10 +368,14 @@ class Attempt:
 
 
 class Plan:
-    """The attempts of one request. `entries`: the requested model, then its fallbacks. See the module's tables."""
+    """The attempts of one request. `entries`: the requested model, then its fallbacks. `maker`: the upstream among
+    those of the first entry that is asked first. See the module's tables."""
 
-    def __init__(self, entries: Sequence[ModelEntry]) -> None:
+    def __init__(self, entries: Sequence[ModelEntry], maker: str = "") -> None:
         self._waiting = [Attempt(entry, target) for entry in entries for target in _in_order(entry.targets)]
+        if maker:
+            own = len(entries[0].targets)
+            self._waiting[:own] = sorted(self._waiting[:own], key=lambda attempt: attempt.maker != maker)
         self._made = 0
         self._retried = False
 
@@ -144,12 +399,16 @@ class Plan:
     async def leave(self, attempt: Attempt, error: BaseException | None) -> bool:
         """For `attempt`: its block has ended. Returns whether the error is swallowed."""
         health = attempt.target.health
+        was_open = health.is_open
         if error is None:
             if not attempt.begun:
                 health.succeeded(attempt.caller)
+                _tell_breaker(attempt, was_open=was_open)
             return False
         if isinstance(error, UpstreamError):
             _report(attempt, error)
+            _tell(attempt, error)
+            _tell_breaker(attempt, was_open=was_open)
             return not attempt.begun and await self._may_retry(attempt, error)
         health.release(attempt.caller)
         return False
@@ -215,6 +474,30 @@ class _Calling:
 def _in_order(targets: Sequence[Target]) -> Sequence[Target]:
     """The upstreams of a model, by weight and chance."""
     return targets if len(targets) < 2 else weighted_order((target, target.weight) for target in targets)
+
+
+def _tell(attempt: Attempt, error: UpstreamError) -> None:
+    """A warning in the log for a fault of an upstream, at most one of a kind in _TELL_EVERY_S."""
+    if isinstance(error, UpstreamRefused):
+        return
+    cause, target, now_s = error.cause or error.code, attempt.target, time.monotonic()
+    target.fault = cause
+    if now_s - target.told_s.get(cause, float("-inf")) < _TELL_EVERY_S:
+        return
+    if len(target.told_s) >= _MOST_CAUSES:
+        target.told_s.clear()
+    target.told_s[cause] = now_s
+    names = {"model": attempt.entry.name, "upstream": target.upstream.name}
+    logs.event("upstream_failed", {**names, "cause": cause}, level=logging.WARNING)
+
+
+def _tell_breaker(attempt: Attempt, *, was_open: bool) -> None:
+    """An event for a breaker that this outcome has opened or closed."""
+    is_open = attempt.target.health.is_open
+    if is_open != was_open:
+        names = {"model": attempt.entry.name, "upstream": attempt.target.upstream.name}
+        level = logging.WARNING if is_open else logging.INFO
+        logs.event("upstream_rests" if is_open else "upstream_is_back", names, level=level)
 
 
 def _report(attempt: Attempt, error: UpstreamError) -> None:

@@ -5,7 +5,7 @@ Model table, retries, fallbacks, queues and health are those of completions. Kno
 
 from gateway.domain import Json, RequestStats
 from gateway.services.completion.service import CompletionService
-from gateway.wire.embeddings import answer as wire
+from gateway.wire import embeddings as wire
 
 _ROUTE = "embeddings"
 
@@ -17,20 +17,19 @@ class EmbeddingService:
         self._completions = completions
 
     async def create(self, body: Json, stats: RequestStats) -> Json:
-        """The embeddings object of a checked body (`wire.embeddings.answer.embeddings_object`).
+        """The embeddings object of a checked body (`wire.embeddings.embeddings_object`).
 
         Raises GatewayError: ModelNotFound, UpstreamError, also for an answer that does not fit the inputs.
         """
         plan = self._completions.plan(body["model"])
-        user = self._completions.hashed_user(body)
-        stats.user_hash = user or ""
-        count, estimate = wire.input_count(body), wire.token_estimate(body)
+        user = self._completions.hashed_user(body, stats)
+        estimate = wire.token_estimate(body)
         while True:
             async with plan.attempt(stats) as attempt:
                 target = attempt.target
                 sent = wire.to_upstream(body, target.options, user=user)
                 answer = await target.upstream.complete(sent, stats, route=_ROUTE)
-                data = wire.checked_data(answer, count)
+                data = wire.checked_data(answer, body)
                 break
         result = wire.embeddings_object(data, attempt.entry.name, answer, estimate)
         result["provider_specific_fields"] |= {

@@ -10,13 +10,11 @@ from contextlib import aclosing
 from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
-from gateway.services.completion.images import MAX_IMAGES
-from gateway.services.completion.service import CompletionService
+from gateway.services.completion.service import MAX_IMAGES, CompletionService
 from gateway.wire.chat.answer import AnswerContext
-from gateway.wire.responses.native_answer import NativeStream, repair_response
-from gateway.wire.responses.native_request import image_parts, takes, to_native
+from gateway.wire.responses.native import NativeStream, image_parts, repair_response, takes, to_native
 from gateway.wire.responses.request import ChatRequest, to_chat
-from gateway.wire.responses.whole_answer import from_chat
+from gateway.wire.responses.stream import from_chat
 from gateway.wire.untrusted_json import count_in, table_in
 
 _ROUTE = "responses"
@@ -110,8 +108,7 @@ class NativeResponses:
         return Plan([entry, *(other for other in others if _is_native(other))])
 
     def _sent(self, body: Json, earlier: list[Json], attempt: Attempt, stats: RequestStats) -> Json:
-        user = self._completions.hashed_user(body)
-        stats.user_hash = user or ""
+        user = self._completions.hashed_user(body, stats)
         return to_native(body, earlier, attempt.target.options, user)
 
     async def _inline_images(self, body: Json) -> None:

@@ -1,25 +1,179 @@
 """Chat completions: finds the model, calls its upstreams until one answers, and normalises the answer.
 
-Deliberately knows no HTTP: upstreams are `ports.CompletionUpstream`, `attempts` decides on retries, `wire` normalises.
+Images that messages name by URL are fetched and sent as data URLs. Deliberately knows no HTTP: upstreams are
+`ports.CompletionUpstream`, `attempts` decides on retries, `wire` normalises.
 """
 
 import asyncio
+import base64
 import hashlib
 import hmac
 import time
-from collections.abc import AsyncGenerator, Sequence
+import weakref
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
+from gateway.access.sealing import Sealer
 from gateway.domain import EventBatch, EventStream, Json, RequestStats
-from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
+from gateway.errors import GatewayError, InvalidRequest, ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.key_scrubber import scrub_keys
 from gateway.ports import ImageSource
-from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
-from gateway.services.completion.images import data_urls, inline_images
+from gateway.services.completion.attempts import Attempt, ModelEntry, Plan, Target
+from gateway.services.completion.turns import SealedStates, Turn, TurnMemory
 from gateway.wire.chat.answer import AnswerContext, normalise_answer
-from gateway.wire.chat.request import is_legacy, needs_json_check, to_upstream
+from gateway.wire.chat.kept import NO_CARRIER, Carrier
+from gateway.wire.chat.request import image_parts, is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat.stream import ChatStream, require_json
+from gateway.wire.image_header import media_type
 from gateway.wire.untrusted_json import count_in, table_in
+
+# Replaces image URLs in messages by the images themselves, so that no upstream fetches an address of a caller.
+#
+# Knows no HTTP: `ports.ImageSource` fetches.
+
+MAX_IMAGES = 8
+"""Images in one request. Chosen: eight of MAX_IMAGE_BYTES are 160 MiB in memory; at double twice that, at half a
+document of more than four pages needs several requests. The OCR route's messages and documentation name it."""
+MAX_IMAGE_BYTES = 20 * 1024 * 1024
+"""Size of one image file. Chosen: as base64 it fits into the default `server.max_body_bytes` of 32 MiB. At double
+it would not; at half large photographs as PNG are refused."""
+
+
+async def inline_images(body: Json, source: ImageSource | None) -> Json:
+    """A copy of a chat body with data URLs in place of http(s) image URLs; the body itself when it has no images.
+
+    Raises InvalidRequest: too many images, not an image, another scheme, the source's refusal, or an address of
+    anything else (a video, say).
+    """
+    if all(type(message.get("content")) is str for message in body["messages"]):
+        return body
+    places = image_parts(body)
+    if not places:
+        return body
+    if len(places) > MAX_IMAGES:
+        raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="messages")
+    messages = list(body["messages"])
+    for number in {number for _, number, _ in places}:
+        messages[number] = {**messages[number], "content": [*messages[number]["content"]]}
+    images: list[Json] = []
+    for _, number, place in places:
+        parts = messages[number]["content"]
+        parts[place] = _copy_image_part(parts[place])
+        images.append(parts[place]["image_url"])
+    urls = await data_urls([(image["url"], where) for image, (where, _, _) in zip(images, places, strict=True)], source)
+    for image, url in zip(images, urls, strict=True):
+        image["url"] = url
+    return {**body, "messages": messages}
+
+
+async def data_urls(urls: list[tuple[str, str]], source: ImageSource | None) -> list[str]:
+    """The images of `(url, path)` pairs as data URLs, in the same order, fetched side by side.
+
+    Raises InvalidRequest as `data_url`, `param` being the path; the other downloads are cancelled then.
+    """
+    tasks = [asyncio.create_task(_data_url_at(url, where, source)) for url, where in urls]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def _data_url_at(url: str, where: str, source: ImageSource | None) -> str:
+    try:
+        return await data_url(url, source)
+    except InvalidRequest as error:
+        error.param = where
+        raise
+
+
+async def data_url(url: str, source: ImageSource | None) -> str:
+    """The image of an http(s) URL as a data URL; a data URL unchanged. Raises InvalidRequest."""
+    if url.startswith("data:"):
+        if len(url) > MAX_IMAGE_BYTES * 4 // 3 + 100:
+            raise InvalidRequest(f"an image may have at most {MAX_IMAGE_BYTES} bytes", param="messages")
+        return url
+    if not url.lower().startswith(("http://", "https://")):
+        raise InvalidRequest("image_url must be an http(s) or data: URL", param="messages")
+    if source is None:
+        raise InvalidRequest("images by URL are not supported here; send a data: URL", param="messages")
+    data = await source.fetch_image(url, MAX_IMAGE_BYTES)
+    kind = media_type(data)
+    if kind is None:
+        raise InvalidRequest(
+            "the image's format is unknown; send PNG, JPEG, WEBP, GIF, BMP or TIFF",
+            param="messages",
+            code="invalid_image_format",
+        )
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+
+
+def _copy_image_part(part: Json) -> Json:
+    """A copy of an image part; an image given as a string gets chat's form `{type: "image_url", image_url: {url}}`."""
+    image = part["image_url"]
+    if isinstance(image, str):
+        image = {"url": image, **({"detail": part["detail"]} if part.get("detail") else {})}
+    return {**part, "type": "image_url", "image_url": dict(image)}
+
+
+# Counts the tokens of a messages request with the upstream's own tokenizer, where the upstream has a route for it.
+#
+# llama.cpp's server and vLLM count on `/v1/messages/count_tokens` (llama.cpp tried 2026-11-22: 2 ms).
+
+_ROUTE = "messages/count_tokens"
+_FIELDS = ("messages", "system", "tools")
+"""What is counted; nothing else of the request goes to the upstream."""
+_WAIT_S = 3.0
+"""Chosen: counting takes milliseconds, so a slower upstream is busy answering. At half, one under load is not waited
+for; at double, agents that count before every request wait longer for an estimate."""
+
+
+class TokenCounter:
+    """Remembers which upstreams have no such route, for as long as they are configured."""
+
+    def __init__(self) -> None:
+        self._without_route: weakref.WeakSet[object] = weakref.WeakSet()
+
+    async def count(self, entry: ModelEntry, body: Json, stats: RequestStats) -> int | None:
+        """The input tokens of a messages body by the model's first upstream; None where it cannot say."""
+        if not entry.targets:
+            return None
+        target = entry.targets[0]
+        is_resting = target.health.wait_s(stats.key_id) > 0
+        if target.upstream in self._without_route or is_resting or _has_foreign_data(body):
+            return None
+        asked = {name: body[name] for name in _FIELDS if body.get(name) is not None}
+        return await self._ask(target, {"model": target.options.model, **asked}, stats)
+
+    async def _ask(self, target: Target, body: Json, stats: RequestStats) -> int | None:
+        try:
+            async with asyncio.timeout(_WAIT_S):
+                answer = await target.upstream.complete(body, stats, route=_ROUTE)
+        except GatewayError as error:
+            if error.code == "upstream_misconfigured":  # 404 or 405: it does not know the route
+                self._without_route.add(target.upstream)
+            return None
+        except TimeoutError:
+            return None
+        return count_in(answer, "input_tokens") or None
+
+
+def _has_foreign_data(body: Json) -> bool:
+    """Whether a block holds more than text: an upstream could fetch its address, or refuses it."""
+    stack = [block for message in body["messages"] for block in _blocks(message)]
+    while stack:
+        block = stack.pop()
+        if block["type"] in ("image", "document"):
+            return True
+        if block["type"] == "tool_result":
+            stack += _blocks(block)
+    return False
+
+
+def _blocks(holder: Json) -> list[Json]:
+    content = holder.get("content")
+    return content if isinstance(content, list) else []
+
 
 _AFTER_FINISH_S = 5.0
 """Seconds to wait for usage and `[DONE]` after the finish reason. Chosen: both usually come in the same read; at half,
@@ -40,6 +194,9 @@ class CompletionService:
 
     def __init__(self, models: Sequence[ModelEntry], *, images: ImageSource | None, user_key: bytes) -> None:
         self._images = images
+        self._memory = TurnMemory()
+        self.sealer: Callable[[], Sealer] | None = None
+        """Seals what clients carry; None: they carry nothing."""
         self.user_key = user_key
         self.models = tuple(models)
         self._by_name = {name: entry for entry in models for name in (entry.name, *entry.aliases)}
@@ -62,14 +219,17 @@ class CompletionService:
         """
         body = await self._with_images(body)
         started_s = time.perf_counter()
-        plan = self.plan(body["model"])
+        turn = Turn(self._memory, stats.key_id, body["messages"])
+        plan = self.plan(body["model"], turn.maker)
         while True:
             async with plan.attempt(stats) as attempt:
-                context = _context(body, attempt, stats, started_s)
+                context = _context(body, attempt, stats, started_s, turn)
                 is_checked = needs_json_check(body, attempt.target.options)
-                answer = await attempt.target.upstream.complete(self._sent(body, attempt, stats), stats)
+                answer = await attempt.target.upstream.complete(self._sent(body, attempt, stats, turn), stats)
                 answer = normalise_answer(answer, context)
                 break
+        stats.made = context.state_of(0)
+        turn.remember(context.states.values())
         count_usage(answer["usage"], stats)
         if is_checked:
             for choice in answer["choices"]:
@@ -84,12 +244,14 @@ class CompletionService:
         """
         body = await self._with_images(body)
         started_s = time.perf_counter()
-        plan = self.plan(body["model"])
+        turn = Turn(self._memory, stats.key_id, body["messages"])
+        plan = self.plan(body["model"], turn.maker)
         while True:
             async with plan.attempt(stats) as attempt:
-                context = _context(body, attempt, stats, started_s)
+                context = _context(body, attempt, stats, started_s, turn)
+                stats.made = context.state_of(0)
                 state = ChatStream(context, keep_text=needs_json_check(body, attempt.target.options))
-                stream = attempt.target.upstream.stream(self._sent(body, attempt, stats), stats)
+                stream = attempt.target.upstream.stream(self._sent(body, attempt, stats, turn), stats)
                 try:
                     async with aclosing(stream) as payloads:
                         async for batch in payloads:
@@ -109,6 +271,7 @@ class CompletionService:
                         if state.finished and not state.done and (trailing := await _trailing(payloads, state)):
                             yield trailing
                     ending = state.end()
+                    turn.remember(context.states.values())
                     attempt.begin()
                     yield ending
                 finally:
@@ -117,12 +280,13 @@ class CompletionService:
                         count_usage(state.usage, stats)
                 return
 
-    def hashed_user(self, body: Json) -> str | None:
-        """`user_` and 32 hex digits, an HMAC of the body's `user`; None when it has none."""
+    def hashed_user(self, body: Json, stats: RequestStats) -> str | None:
+        """`user_` and 32 hex digits, an HMAC of the body's `user`, noted for the log; None when it has none."""
         user = body.get("user")
         if not isinstance(user, str) or not user:
             return None
-        return "user_" + hmac.new(self.user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
+        stats.user_hash = "user_" + hmac.new(self.user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
+        return stats.user_hash
 
     async def inlined(self, urls: list[tuple[str, str]]) -> list[str]:
         """The images of `(url, path)` pairs as data URLs, in order. Raises InvalidRequest, `param` being the path."""
@@ -132,15 +296,29 @@ class CompletionService:
         self.resolve(body["model"])
         return await inline_images(body, self._images)
 
-    def _sent(self, body: Json, attempt: Attempt, stats: RequestStats) -> Json:
-        user = self.hashed_user(body)
-        stats.user_hash = user or ""
-        return to_upstream(body, attempt.target.options, user=user)
+    def _sent(self, body: Json, attempt: Attempt, stats: RequestStats, turn: Turn) -> Json:
+        options = attempt.target.options
+        messages = turn.messages_for(attempt.maker, options.rules.thoughts)
+        return to_upstream({**body, "messages": messages}, options, user=self.hashed_user(body, stats))
 
-    def plan(self, name: str) -> Plan:
-        """The attempts for a model: its own upstreams, then those of its fallbacks. Raises ModelNotFound."""
+    def notes(self) -> list[str]:
+        """What an operator must know: upstreams that are not called for a while, and why."""
+        return [
+            f"upstream {target.upstream.name} of {entry.name} keeps failing and is left alone: {target.fault}"
+            for entry in self.models
+            for target in entry.targets
+            if target.health.is_open
+        ]
+
+    def carrier(self, owner: str, stats: RequestStats) -> Carrier:
+        """Hands the states of this request's answer to its client, the key `owner`, and reads those that it has."""
+        return SealedStates(self.sealer, owner, stats) if self.sealer is not None else NO_CARRIER
+
+    def plan(self, name: str, maker: str = "") -> Plan:
+        """The attempts for a model: its own upstreams, then those of its fallbacks. The upstream `maker` is asked
+        first: it has made what only it understands of the conversation. Raises ModelNotFound."""
         entry = self.resolve(name)
-        return Plan([entry, *(self.resolve(other) for other in entry.fallback)])
+        return Plan([entry, *(self.resolve(other) for other in entry.fallback)], maker)
 
 
 class OwnModel:
@@ -182,7 +360,7 @@ async def _trailing(payloads: AsyncGenerator[list[bytes], None], state: ChatStre
     return events
 
 
-def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float) -> AnswerContext:
+def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float, turn: Turn) -> AnswerContext:
     return AnswerContext(
         model=attempt.entry.name,
         provider=attempt.target.upstream.name,
@@ -194,6 +372,8 @@ def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float
         request=body,
         fingerprint=attempt.target.options.fingerprint,
         warnings=stats.warnings,
+        made_by=attempt.maker,
+        ids=turn.ids,
     )
 
 

@@ -15,18 +15,271 @@ are used up, the model is asked a last time without our tools (`tool_choice: "no
 calls of ours then is ignored. Closing the generator cancels what runs.
 """
 
+import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
 
-from gateway.domain import Json, RequestStats
+import orjson
+
+from gateway.domain import Event, EventBatch, Json, RequestStats
+from gateway.engines.answer.excerpt import excerpt_steps
+from gateway.resilience.slices import in_slices
 from gateway.services.completion.service import CompletionService
-from gateway.services.hosted_tools.hosted_tool import HostedTool, Running, run_all
-from gateway.services.hosted_tools.rounds import AskedCall, Round, RoundReader, added, ask
-from gateway.services.hosted_tools.sources import Sources
-from gateway.wire.hosted_answer import AnswerEnd, HostedCall, HostedEvent
+from gateway.services.hosted_tools.citations import CitationFinder, Sources
+from gateway.services.hosted_tools.web_search import WebSearchTool
+from gateway.wire import sse
+from gateway.wire.hosted_answer import (
+    AnswerEnd,
+    CallPhase,
+    ClientCall,
+    HostedCall,
+    HostedEvent,
+    ReasoningPiece,
+    TextPiece,
+)
+
+_CALLS_AT_ONCE = 4
+"""Calls of one round that run beside each other. Chosen: at half, four searches take twice as long; at double, one
+answer takes more of the providers' and the pages' connections from others."""
+
+
+class HostedTool(Protocol):
+    """One kind of hosted tool in one request. `phases`: those that are reported before a call runs."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def phases(self) -> tuple[str, ...]: ...
+
+    @property
+    def guidance(self) -> str:
+        """What the prompt says about its functions, beside their descriptions; read after `functions`."""
+        ...
+
+    def opening(self, limit_s: float) -> AsyncGenerator[list[HostedEvent], None]:
+        """What happens before the first round, such as listing a server's tools, within `limit_s` seconds. What takes
+        longer fails as a call does. Raises GatewayError."""
+        ...
+
+    def functions(self, taken: Collection[str]) -> list[Json]:
+        """The chat function tools that the model is offered, after `opening`; no name is among `taken`."""
+        ...
+
+    def serves(self, name: str) -> bool:
+        """Whether a function of this name is one of `functions`."""
+        ...
+
+    def start(self, name: str, arguments: str) -> HostedCall:
+        """A call as the model made it; `arguments` is what it wrote, which may be no JSON."""
+        ...
+
+    async def run(self, call: HostedCall) -> None:
+        """Run a call: sets `status` (`completed` or `failed`) and `output`. Raises no GatewayError."""
+        ...
+
+
+Running: TypeAlias = tuple[HostedTool, HostedCall]
+
+
+async def run_all(calls: Sequence[Running], limit_s: float) -> AsyncGenerator[list[HostedEvent], None]:
+    """Run the calls at the same time, `limit_s` seconds at most; their phases are yielded in the order of the calls.
+
+    Closing the generator cancels those that still run.
+    """
+    turns = asyncio.Semaphore(_CALLS_AT_ONCE)
+    tasks = [asyncio.create_task(_run(tool, call, turns, limit_s)) for tool, call in calls]
+    try:
+        for (tool, call), task in zip(calls, tasks, strict=True):
+            yield [CallPhase(call, phase) for phase in tool.phases]
+            await task
+            yield [CallPhase(call, call.status)]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+OUT_OF_TIME = "the time for tools in one answer is used up"
+"""The error of a call, or of a list of tools, that was ended by the limit of the answer."""
+
+
+async def _run(tool: HostedTool, call: HostedCall, turns: asyncio.Semaphore, limit_s: float) -> None:
+    try:
+        async with asyncio.timeout(limit_s), turns:
+            await tool.run(call)
+    except TimeoutError:
+        call.status, call.error = "failed", OUT_OF_TIME
+        call.output = f"This call failed: {call.error}. Answer with what you know."
+
+
+# One round with a model: a chat request to the completion service, its answer as neutral events.
+#
+# Calls of hosted tools are kept for the loop, everything else is passed on at once.
+
+_IDENTITY = ("id", "created", "model", "system_fingerprint", "service_tier")
+
+
+@dataclass(slots=True)
+class AskedCall:
+    """A call of a hosted tool as the model made it. `pieces`: what has come of its arguments."""
+
+    call_id: str
+    name: str
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> str:
+        """JSON, as long as it is still streamed a part of it."""
+        return "".join(self.pieces)
+
+
+@dataclass(slots=True)
+class Round:
+    """What a round has brought so far. `text`: all of it; `finish_reason` and `usage`: None until they came.
+
+    `is_hosted(name)`: whether a call is one of ours. `client_calls`: calls of the caller's own tools, over all rounds.
+    """
+
+    is_hosted: Callable[[str], bool]
+    client_calls: int = 0
+    text: list[str] = field(default_factory=list)
+    calls: list[AskedCall] = field(default_factory=list)
+    finish_reason: str | None = None
+    usage: Json = field(default_factory=dict)
+    backend: Json = field(default_factory=dict)
+    identity: Json = field(default_factory=dict)
+
+
+class RoundReader:
+    """Reads one answer into a `Round`. `sources`: what it may cite; None where its text is no prose (JSON)."""
+
+    def __init__(self, made: Round, sources: Sources | None) -> None:
+        self._round = made
+        self._finder = CitationFinder(sources or Sources())
+        self._hosted: dict[int, AskedCall] = {}
+        self._numbers: dict[int, int] = {}
+
+    def take(self, batch: EventBatch) -> list[HostedEvent]:
+        """The events of the chunks of one read (`wire.chat.stream`). Plain texts that came together are one piece."""
+        events: list[HostedEvent] = []
+        texts: list[str] = []
+        for event in batch:
+            if event.relayed is not None and event.data is None:
+                texts.append(event.text)
+                continue
+            if texts:
+                events += self._text("".join(texts))
+                texts = []
+            events += self._take_chunk(event)
+        return [*events, *self._text("".join(texts))] if texts else events
+
+    def _take_chunk(self, event: Event) -> list[HostedEvent]:
+        chunk = sse.decode(event)
+        if chunk is None:
+            return []
+        if not self._round.identity:
+            self._round.identity = _identity(chunk)
+        self._round.usage = chunk.get("usage") or self._round.usage
+        events: list[HostedEvent] = []
+        for choice in chunk.get("choices") or ():
+            events += self.take_delta(choice.get("delta") or {})
+            self._finish(choice)
+        return events
+
+    def take_answer(self, answer: Json) -> list[HostedEvent]:
+        """The events of a whole answer (`wire.chat.answer.normalise_answer`)."""
+        choice: Json = answer["choices"][0]
+        message: Json = choice["message"]
+        self._round.identity, self._round.usage = _identity(answer), answer["usage"]
+        calls = [{**call, "index": index} for index, call in enumerate(message.get("tool_calls") or ())]
+        events = self.take_delta({**message, "tool_calls": calls})
+        self._finish(choice)
+        return [*events, *self.end()]
+
+    def take_delta(self, delta: Json) -> list[HostedEvent]:
+        """The events of a chat delta, or of a whole message."""
+        events: list[HostedEvent] = []
+        if reasoning := delta.get("reasoning_content"):
+            events += [*self.end(), ReasoningPiece(reasoning)]
+        if content := delta.get("content"):
+            events += self._text(content)
+        if refusal := delta.get("refusal"):
+            events += [*self.end(), TextPiece(refusal, is_refusal=True)]
+        for call in delta.get("tool_calls") or ():
+            events += self._call(call)
+        return events
+
+    def end(self) -> list[HostedEvent]:
+        """The text that was held back: no more will come."""
+        return list(self._finder.flush())
+
+    def _text(self, text: str) -> list[HostedEvent]:
+        self._round.text.append(text)
+        return list(self._finder.push(text))
+
+    def _call(self, delta: Json) -> list[HostedEvent]:
+        index, function = int(delta.get("index") or 0), delta.get("function") or {}
+        if index not in self._hosted and index not in self._numbers:
+            name = function.get("name") or ""
+            if self._round.is_hosted(name):
+                self._hosted[index] = AskedCall(delta.get("id") or "", name)
+                self._round.calls.append(self._hosted[index])
+            else:
+                self._numbers[index] = self._round.client_calls
+                self._round.client_calls += 1
+        if index in self._hosted:
+            self._hosted[index].pieces.append(function.get("arguments") or "")
+            return []
+        return [*self.end(), ClientCall({**delta, "index": self._numbers[index]})]
+
+    def _finish(self, choice: Json) -> None:
+        self._round.finish_reason = choice.get("finish_reason") or self._round.finish_reason
+        self._round.backend = choice.get("provider_specific_fields") or self._round.backend
+
+
+async def ask(
+    completions: CompletionService, body: Json, stats: RequestStats, reader: RoundReader
+) -> AsyncGenerator[list[HostedEvent], None]:
+    """The events of one round; `body["stream"]` decides how the upstream is called. Raises GatewayError."""
+    if not body.get("stream"):
+        yield reader.take_answer(await completions.complete(body, stats))
+        return
+    body = {**body, "stream_options": {"include_usage": True}}
+    async with aclosing(completions.stream(body, stats)) as batches:
+        async for batch in batches:
+            yield reader.take(batch)
+    yield reader.end()
+
+
+def message_text(message: Json) -> str:
+    """The text of a chat message, its parts joined by line feeds."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [{"text": content}]
+    return "\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
+def added(total: Json, usage: Json) -> Json:
+    """The sum of two usages of chat, their details included."""
+    if not total:
+        return dict(usage)
+    names = dict.fromkeys((*total, *usage))
+    return {name: _sum(total.get(name), usage.get(name)) for name in names}
+
+
+def _sum(first: Any, second: Any) -> Any:
+    if isinstance(first, dict) or isinstance(second, dict):
+        return added(first if isinstance(first, dict) else {}, second if isinstance(second, dict) else {})
+    numbers = [each for each in (first, second) if isinstance(each, int | float)]
+    return sum(numbers) if numbers else (second if second is not None else first)
+
+
+def _identity(answer: Json) -> Json:
+    return {name: answer[name] for name in _IDENTITY if answer.get(name) is not None}
+
 
 _NOT_RUN = "This call was not run: no more calls are possible in this answer. Answer with what you know."
 _CUT = ("length", "content_filter")
@@ -208,3 +461,81 @@ def is_prose(body: Json) -> bool:
 def _reason(made: Round, client_calls: int) -> str | None:
     """Chat's finish reason of the answer: hosted calls are none of the caller's."""
     return "stop" if made.finish_reason == "tool_calls" and not client_calls else made.finish_reason
+
+
+# Web search for models that call no tools: one search for the last question, its results in the prompt.
+#
+# The same events as `loop.HostedLoop` with one call in it.
+
+_MAX_QUERY_CHARS = 400
+"""Chosen: a question of several sentences; search providers use no more, and at double some refuse it."""
+_PASSAGE_CHARS = 500
+_PASSAGES: Mapping[str, int] = {"low": 2, "medium": 4, "high": 8}
+"""What a prompt holds, by `search_context_size`. Tried on the packaged model of 135 million parameters (2026-11-22, 13
+questions about the documentation): with 300 characters of a page, or with a third page, it answers beside the point
+more often, and 6,000 characters took it 25 s."""
+_EXAMPLE = (
+    {
+        "role": "user",
+        "content": "Berlin has 3.9 million inhabitants [1].\n\nThe river Spree flows through Berlin [2].\n\n"
+        "Question: How many people live in Berlin?",
+    },
+    {"role": "assistant", "content": "3.9 million people live in Berlin [1]."},
+)
+"""Shows how to cite: small models follow an example, and repeat an instruction instead of following it."""
+_NOTHING = "A web search for this question found nothing."
+
+
+class ForcedSearch:
+    """Answers one request. `search` is the hosted tool, `sources` the pages that it shows."""
+
+    def __init__(
+        self, completions: CompletionService, search: WebSearchTool, sources: Sources, limits: LoopLimits
+    ) -> None:
+        self._completions = completions
+        self._search = search
+        self._sources = sources
+        self._limits = limits
+
+    async def run(self, request: LoopRequest, stats: RequestStats) -> AsyncGenerator[list[HostedEvent], None]:
+        """As `HostedLoop.run`. Without a question in words there is no search; the model sees when it failed."""
+        body, question = request.body, _question(request.body["messages"])
+        if question:
+            name = self._search.functions(())[0]["function"]["name"]
+            call = self._search.start(name, orjson.dumps({"query": question[:_MAX_QUERY_CHARS]}).decode())
+            async with aclosing(run_all([(self._search, call)], self._limits.total_s)) as phases:
+                async for batch in phases:
+                    yield batch
+            body = {**body, "messages": await _with_results(body["messages"], call, self._search.size)}
+        made = Round(lambda _: False)
+        reader = RoundReader(made, self._sources if is_prose(body) else None)
+        async with aclosing(ask(self._completions, body, stats, reader)) as batches:
+            async for batch in batches:
+                yield batch
+        yield [AnswerEnd(made.finish_reason, made.usage, made.backend, made.identity)]
+
+
+def _question(messages: Sequence[Json]) -> str:
+    """The text of the last user message."""
+    last = next((message for message in reversed(messages) if message.get("role") == "user"), {})
+    return message_text(last).strip()
+
+
+async def _with_results(messages: Sequence[Json], call: HostedCall, size: str) -> list[Json]:
+    """The messages with what the search brought before the question, in the same message, each passage followed by its
+    number; and an example before the conversation."""
+    place = max(index for index, message in enumerate(messages) if message.get("role") == "user")
+    question = message_text(messages[place])
+    numbers = {source.url: source.number for source in call.sources}
+    passages = []
+    for result in call.results[: _PASSAGES[size]]:
+        if result["url"] in numbers and result["content"]:
+            part = await in_slices(excerpt_steps(result["content"], question, _PASSAGE_CHARS))
+            passages.append(f"{' '.join(part.split())} [{numbers[result['url']]}]")
+    text = "\n\n".join([*(passages or [_NOTHING]), "Question:"])
+    content = messages[place]["content"]
+    content = [{"type": "text", "text": text}, *content] if isinstance(content, list) else f"{text} {content}"
+    first = next(index for index, message in enumerate(messages) if message.get("role") not in ("system", "developer"))
+    example = _EXAMPLE if passages else ()
+    asked = {**messages[place], "content": content}
+    return [*messages[:first], *example, *messages[first:place], asked, *messages[place + 1 :]]

@@ -4,7 +4,7 @@ Implements `HostedTool` over a `ports.ToolServer`. What a server says is foreign
 are bounded, without invisible characters, and masked as the web tools' are. Knows no wire format and no HTTP.
 
 Theory of operation. `opening` lists the tools, then runs the calls that the caller has approved, and adds them to the
-conversation; a call that was refused is in it already (`wire.responses.mcp_request`). A call that needs approval is not
+conversation; a call that was refused is in it already (`wire.responses.mcp`). A call that needs approval is not
 run: it becomes an `mcp_approval_request`, which ends the answer.
 
 | `HostedCall.kind`      | `name`, `arguments` | `results`                  | `action`                                |
@@ -17,7 +17,7 @@ run: it becomes an `mcp_approval_request`, which ends the answer.
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -25,19 +25,42 @@ from typing import ClassVar
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.answer.invisible import strip_invisible, strip_steps
+from gateway.engines.answer.text import strip_invisible, strip_steps
 from gateway.errors import GatewayError
+from gateway.mcp.tools import Tool
 from gateway.ports import ToolServer
 from gateway.resilience.slices import in_slices
-from gateway.services.hosted_tools.hosted_tool import OUT_OF_TIME, run_all
-from gateway.services.hosted_tools.web_calls import ToolCaller
+from gateway.services.hosted_tools.loop import OUT_OF_TIME, run_all
+from gateway.services.hosted_tools.web_search import ToolCaller, WebCalls
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire.hosted_answer import CallPhase, HostedCall, HostedEvent
-from gateway.wire.responses.mcp_request import ApprovalRule, ApprovedCall
-from gateway.wire.responses.tool_names import ToolNames, ToolRef
-from gateway.wire.text_slots import text_slots
-from gateway.wire.text_walk import answer_slots
+from gateway.wire.responses.mcp import ApprovalRule, ApprovedCall
+from gateway.wire.responses.tools import ToolNames, ToolRef
+from gateway.wire.text_walk import answer_slots, text_slots
 from gateway.wire.untrusted_json import table_in, words_of
+
+
+class OwnTools:
+    """Implements ports.ToolServer. Calls are charged, checked and masked by `calls`."""
+
+    def __init__(self, tools: Mapping[str, Tool], calls: WebCalls) -> None:
+        self._tools = tools
+        self._calls = calls
+
+    async def tools(self) -> list[Json]:
+        """See ports.ToolServer."""
+        return [tool.descriptor for tool in self._tools.values()]
+
+    async def call(self, name: str, arguments: Json) -> tuple[str, bool]:
+        """See ports.ToolServer. A tool's failure is a result, which the model may act on."""
+        try:
+            return orjson.dumps(await self._calls.call(name, arguments)).decode(), False
+        except GatewayError as error:
+            return error.message, True
+
+    async def close(self) -> None:
+        """Nothing is kept."""
+
 
 _MAX_DESCRIPTION_CHARS = 4_000
 _MAX_SCHEMA_BYTES = 32_768

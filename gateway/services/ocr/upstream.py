@@ -13,12 +13,11 @@ from typing import Any
 import orjson
 
 from gateway.domain import Json, RequestStats
-from gateway.engines.answer.invisible import visible
+from gateway.engines.answer.text import visible
 from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
-from gateway.wire import repaired_json
-from gateway.wire.repetition import LoopGuard, cut_loop
-from gateway.wire.untrusted_json import list_in, table_in, tables_in
+from gateway.wire.ocr import LoopGuard, cut_loop
+from gateway.wire.untrusted_json import list_in, mended_json, table_in, tables_in
 
 CONTEXT_TOKENS = 8192
 """DeepSeek-OCR's context (its README); a server may refuse a request whose prompt and limit exceed it."""
@@ -129,7 +128,7 @@ def _texts(message: Json) -> list[str]:
 def _decode_chunk(raw: bytes) -> Json | None:
     """A chunk with at least one choice; None for anything else."""
     try:
-        data = repaired_json.loads(raw)
+        data = mended_json(raw)
     except orjson.JSONDecodeError:
         return None
     choices = list_in(data, "choices")

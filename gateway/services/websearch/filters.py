@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from yarl import URL
 
 from gateway.domain import Json, SearchRequest
-from gateway.engines.answer.invisible import strip_steps
+from gateway.engines.answer.text import strip_steps
 from gateway.resilience.slices import Steps
-from gateway.wire.text_slots import each_text_slot
+from gateway.wire.text_walk import each_text_slot
 
 _QUOTED = re.compile(r'"([^"]{1,200})"')
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
@@ -92,9 +92,7 @@ def domain_of(text: str) -> str:
 
 
 def _dates_done(request: SearchRequest, capabilities: frozenset[str]) -> bool:
-    if request.start_date or request.end_date:
-        return {"start_date", "end_date"} <= capabilities
-    return "time_range" in capabilities
+    return ({"time_range"} if request.time_range else {"start_date", "end_date"}) <= capabilities
 
 
 def _in_time(result: Json, start: date | None, end: date | None) -> bool:

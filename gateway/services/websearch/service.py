@@ -13,8 +13,7 @@ from gateway.errors import EngineMissing, GatewayError, InvalidRequest, Upstream
 from gateway.ports import SearchProvider, WebEngine
 from gateway.resilience.slices import in_slices
 from gateway.services.websearch import filters
-from gateway.services.websearch.cache import SearchCache
-from gateway.services.websearch.result_cutter import ResultCutter, Shorten
+from gateway.services.websearch.results import ResultCutter, SearchCache, Shorten
 from gateway.wire.preencoded import PackedJson
 from gateway.wire.untrusted_json import MOST_RESULTS
 

@@ -15,7 +15,7 @@ from gateway.errors import Forbidden, InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.loop import LoopRequest
-from gateway.services.hosted_tools.options import of_chat
+from gateway.services.hosted_tools.web_search import of_chat
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
@@ -24,9 +24,8 @@ from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.request import is_legacy
-from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
+from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT, KeptLinks
 from gateway.wire.json_body import JsonBody
-from gateway.wire.url_citations import KeptLinks
 
 SCOPE_OF_KIND = {"text": "chat", "ocr": "ocr"}
 """The scope a key needs on the chat route, by the model's kind; models of other kinds have a route of their own."""

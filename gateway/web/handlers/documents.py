@@ -1,19 +1,282 @@
-"""The documentation on the operations listener: pages with contents and a search, for people and for the web tools.
+"""The documentation on the operations listener, and the OpenAPI document of all routes.
 
-Without the extra `web` the pages are served as they were written, as Markdown. Knows no route but its own.
+Pages come with contents and a search, for people and for the web tools. Without the extra `web` they are served as they
+were written, as Markdown.
 """
 
+import copy
 import functools
 import html
 import importlib.util
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from importlib import resources
+from typing import Any
 
 from aiohttp import web
 
-from gateway.domain import Json
+from gateway import __version__, schemas
+from gateway.domain import OCR_MODEL, WEB_TOOLS, Json
+from gateway.web.endpoints import Endpoint
+
+# The OpenAPI document of all routes, made from the table of endpoints and the files in `schemas/`.
+#
+# Source: spec.openapis.org/oas/v3.1.0 (read 2026-11-22), whose schemas are those of JSON Schema 2020-12, so that the
+# files are in it unchanged; only their `$defs` become components, since a reference counts from the whole document.
+
+_EVENTS = "text/event-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What the document says of a route. `request`: the component of its body; `answer`: that of its whole answer."""
+
+    id: str
+    summary: str
+    request: str = ""
+    answer: str = ""
+    streams: bool = False
+    query: dict[str, str] = field(default_factory=dict)
+
+
+_WORDS = {
+    ("POST", "/v1/chat/completions"): _Words(
+        "createChatCompletion", f"Answer a conversation, or read images with the model {OCR_MODEL}.",
+        "ChatRequest", "ChatCompletion", streams=True),
+    ("POST", "/v1/responses"): _Words(
+        "createResponse", "Answer an input, with hosted tools, stored answers and every kind of item.",
+        "ResponsesRequest", "Response", streams=True),
+    ("GET", "/v1/responses/{response_id}"): _Words("getResponse", "A stored response.", answer="Response"),
+    ("DELETE", "/v1/responses/{response_id}"): _Words(
+        "deleteResponse", "Delete a stored response.", answer="Deleted"),
+    ("GET", "/v1/responses/{response_id}/input_items"): _Words(
+        "listInputItems", "The input of a stored response.", answer="List"),
+    ("POST", "/v1/messages"): _Words(
+        "createMessage", "Answer a conversation in the form of Anthropic's API.",
+        "MessagesRequest", "Message", streams=True),
+    ("POST", "/v1/messages/count_tokens"): _Words(
+        "countTokens", "Count the input tokens of a messages request.", "MessagesRequest", "TokenCount"),
+    ("POST", "/v1/embeddings"): _Words(
+        "createEmbeddings", "Turn texts into vectors.", "EmbeddingsRequest", "List"),
+    ("GET", "/v1/models"): _Words("listModels", "The models a key may name.", answer="List"),
+    ("GET", "/v1/models/{model}"): _Words("getModel", "One model.", answer="Model"),
+    ("POST", "/tools/websearch/mcp"): _Words(
+        "callWebTools", "The web tools by MCP: JSON-RPC 2.0, answered as JSON or as events.",
+        "JsonRpcRequest", "JsonRpcAnswer", streams=True),
+    ("GET", "/admin/usage"): _Words(
+        "getUsage", "What keys, models and tools have used.", answer="Usage",
+        query={"since": "First day, as YYYY-MM-DD (UTC).", "by": "What is summed by: of day,key,model,tool."}),
+    ("GET", "/admin/requests"): _Words("listRequests", "The last 200 requests, the newest first.", answer="Requests"),
+    ("GET", "/admin/history"): _Words(
+        "getHistory", "What happened in the last minutes and hours, by time.", answer="History",
+        query={"range": "5m, 1h or 24h."}),
+    ("GET", "/admin/keys"): _Words("listKeys", "All keys, without their texts.", answer="Keys"),
+    ("POST", "/admin/keys"): _Words("createKey", "Make a key; its text is shown once.", "NewKeyRequest", "NewKey"),
+    ("POST", "/admin/keys/{key_id}/rotate"): _Words(
+        "rotateKey", "Make a key with the rights of another, which stays valid.", answer="NewKey"),
+    ("DELETE", "/admin/keys/{key_id}"): _Words("revokeKey", "Revoke a key.", answer="Revoked"),
+    ("POST", "/admin/sanitize"): _Words(
+        "previewSanitizing", "What would be masked in a text.", "SanitizePreviewRequest", "SanitizePreview"),
+}  # fmt: skip
+"""By method and path; a route without an entry fails `document`, and with it the start of the tests."""
+
+_TOOLS = [name.removeprefix("websearch-") for name in WEB_TOOLS]
+_FILES = {
+    "ChatRequest": "chat",
+    "ResponsesRequest": "responses",
+    "MessagesRequest": "messages",
+    "EmbeddingsRequest": "embeddings",
+    "JsonRpcRequest": "jsonrpc",
+    "SanitizePreviewRequest": "sanitize_preview",
+    "NewKeyRequest": "admin_key",
+}
+
+
+def _object(required: str, **properties: Json) -> Json:
+    return {"type": "object", "required": required.split(), "properties": properties}
+
+
+_TEXT, _WHOLE, _NUMBER, _FLAG = {"type": "string"}, {"type": "integer"}, {"type": "number"}, {"type": "boolean"}
+_ANY: Json = {"type": "object", "additionalProperties": True}
+_ROWS: Json = {"type": "array", "items": _ANY}
+_ANSWERS: dict[str, Json] = {
+    "ChatCompletion": _object(
+        "id object created model choices", id=_TEXT, object=_TEXT, created=_WHOLE, model=_TEXT, choices=_ROWS,
+        usage=_ANY, provider_specific_fields=_ANY),
+    "Response": _object(
+        "id object status output", id=_TEXT, object=_TEXT, created_at=_NUMBER, status=_TEXT, model=_TEXT, output=_ROWS,
+        usage=_ANY, provider_specific_fields=_ANY),
+    "Message": _object(
+        "id type role content", id=_TEXT, type=_TEXT, role=_TEXT, model=_TEXT, content=_ROWS,
+        stop_reason={"type": ["string", "null"]}, usage=_ANY),
+    "TokenCount": _object("input_tokens", input_tokens=_WHOLE),
+    "Model": _object("id object", id=_TEXT, object=_TEXT, created=_WHOLE, kind=_TEXT, context_length=_WHOLE),
+    "List": _object("object data", object=_TEXT, data=_ROWS),
+    "Deleted": _object("id deleted", id=_TEXT, object=_TEXT, deleted=_FLAG),
+    "JsonRpcAnswer": _object("jsonrpc", jsonrpc=_TEXT, id={}, result=_ANY, error=_ANY),
+    "Usage": _object(
+        "since by currency rows", since=_TEXT, by={"type": "array", "items": _TEXT}, currency=_TEXT, rows=_ROWS),
+    "Requests": _object("requests", requests=_ROWS),
+    "History": _object("range step_s points", range=_TEXT, step_s=_WHOLE, points=_ROWS),
+    "Keys": _object("keys own", keys=_ROWS, own=_TEXT),
+    "NewKey": _object("key record", key=_TEXT, record=_ANY),
+    "Revoked": _object("revoked", revoked=_TEXT),
+    "SanitizePreview": _object(
+        "profile findings request_text response_text", profile=_TEXT, findings=_ROWS, request_text=_TEXT,
+        response_text=_TEXT),
+    "Error": _object("error", error=_object(
+        "message", message=_TEXT, type=_TEXT, param={"type": ["string", "null"]}, code={"type": ["string", "null"]})),
+}  # fmt: skip
+
+
+def document(rows: Iterable[Endpoint], server: str) -> Json:
+    """The document of these routes below the address `server`. Raises KeyError for a route that has no words."""
+    paths: dict[str, Json] = {}
+    for row in rows:
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, _WORDS[row.method, row.path])
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "gateway",
+            "version": __version__,
+            "description": "Web tools, language models, OCR and sanitization under one key.",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "servers": [{"url": server}],
+        "security": [{"bearer": []}, {"apiKey": []}],
+        "paths": paths,
+        "components": {
+            "schemas": _components(),
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "apiKey": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+            },
+        },
+    }
+
+
+def _operation(row: Endpoint, words: _Words) -> Json:
+    scopes = " or ".join(sorted(row.scopes))
+    operation: Json = {
+        "operationId": words.id,
+        "summary": words.summary,
+        "description": f"Needs a key with the scope {scopes}." if scopes else "Takes any valid key.",
+        "responses": {
+            "200": {"description": "The answer.", "content": _content(words)},
+            "default": {"description": "What is wrong, and what to do.", "content": _json("Error")},
+        },
+    }
+    parameters = [
+        {"name": part[1:-1], "in": "path", "required": True, "schema": _TEXT}
+        for part in row.path.split("/")
+        if part.startswith("{")
+    ]
+    parameters += [
+        {"name": name, "in": "query", "description": text, "schema": _TEXT} for name, text in words.query.items()
+    ]
+    if parameters:
+        operation["parameters"] = parameters
+    if words.request:
+        operation["requestBody"] = {"required": True, "content": _json(words.request)}
+    return operation
+
+
+def _content(words: _Words) -> Json:
+    return {**_json(words.answer), _EVENTS: {"schema": _TEXT}} if words.streams else _json(words.answer)
+
+
+def _json(component: str) -> Json:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{component}"}}}
+
+
+def _components() -> dict[str, Json]:
+    files = {**_FILES, **{f"{_camel(name)}Arguments": f"tools/{name}" for name in _TOOLS}}
+    components = dict(_ANSWERS)
+    for name, file in files.items():
+        schema = copy.deepcopy(schemas.load(file))
+        parts = schema.pop("$defs", {})
+        if file.startswith("tools/"):
+            parts = {"Data": parts["output"]}  # the other entries are texts for descriptions, not schemas
+        for part, definition in parts.items():
+            components[f"{name}.{part}"] = _moved(definition, name)
+        components[name] = _moved(schema, name)
+    return dict(sorted(components.items()))
+
+
+def _camel(name: str) -> str:
+    return "".join(word.capitalize() for word in name.replace("-", "_").split("_"))
+
+
+_NOT_OF_OPENAPI = ("$schema", "errorMessage")
+"""Keywords of our schemas that a document of OpenAPI may not have; the second one is words of an error."""
+
+
+def _moved(value: Any, name: str) -> Any:
+    """The schema with references to its own definitions turned to the components that these have become."""
+    if isinstance(value, list):
+        return [_moved(each, name) for each in value]
+    if not isinstance(value, dict):
+        return value
+    moved = {key: _moved(each, name) for key, each in value.items() if key not in _NOT_OF_OPENAPI}
+    reference = moved.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/$defs/"):
+        moved["$ref"] = f"#/components/schemas/{name}.{reference.removeprefix('#/$defs/')}"
+    return moved
+
+
+def reference(openapi: Json) -> str:
+    """The same for people, as Markdown: each route with its scope, its fields, and what they may be."""
+    components = openapi["components"]["schemas"]
+    lines = [
+        "# Interface",
+        "",
+        "Every route, from the files that requests are checked against. For programs: `/openapi.json`.",
+        "",
+    ]
+    for path, operations in openapi["paths"].items():
+        for method, operation in operations.items():
+            lines += [f"## {method.upper()} {path}", "", f"{operation['summary']} {operation['description']}", ""]
+            for parameter in operation.get("parameters", []):
+                lines.append(
+                    f"- `{parameter['name']}` ({parameter['in']}): {parameter.get('description', 'as in the path')}"
+                )
+            if "requestBody" in operation:
+                component = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+                lines += ["", *_fields(components[component])]
+            lines.append("")
+    for name in sorted(name for name in components if name.endswith("Arguments")):
+        lines += [f"## Arguments of {name.removesuffix('Arguments')}", "", *_fields(components[name]), ""]
+    return "\n".join(lines)
+
+
+def _fields(schema: Json) -> list[str]:
+    rows = ["| Field | Must be | |", "|---|---|---|"]
+    required = schema.get("required", [])
+    for name, each in schema.get("properties", {}).items():
+        text = str(each.get("description", "")).replace("|", "\\|").replace("\n", " ")
+        rows.append(f"| `{name}`{' (required)' if name in required else ''} | {_type(each)} | {text} |")
+    return rows
+
+
+def _type(schema: Json) -> str:
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"] if value is not None)[:300]
+    if "$ref" in schema:
+        return f"`{schema['$ref'].rpartition('.')[2]}`"
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            return " or ".join(dict.fromkeys(_type(each) for each in schema[several] if each != {"type": "null"}))
+    kinds = schema.get("type", "any value")
+    text = " or ".join(kind for kind in ([kinds] if isinstance(kinds, str) else kinds) if kind != "null")
+    low, high = schema.get("minimum"), schema.get("maximum")
+    return (
+        f"{text} {'' if low is None else low} to {'' if high is None else high}"
+        if (low, high) != (None, None)
+        else text
+    )
+
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

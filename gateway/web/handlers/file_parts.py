@@ -13,13 +13,13 @@ from typing import Any
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
-from gateway.services.ocr.data_urls import checked_file_data, decode_file
+from gateway.services.ocr.request import checked_file_data, decode_file
 from gateway.web.context import RequestContext
 from gateway.web.middleware.sanitize import clean_request
 from gateway.wire.untrusted_json import table_in
 
 MAX_FILES = 8
-"""Files in one request. Chosen as for images (services.completion.images.MAX_IMAGES): at half, letters with many
+"""Files in one request. Chosen as for images (services.completion.service.MAX_IMAGES): at half, letters with many
 enclosures need several requests; at double, one request holds the parse processes for a minute."""
 NAME_CHARS = 120
 """Of a file's name before its text. Chosen: names are shorter; at half some are cut, at double a path fills a line."""

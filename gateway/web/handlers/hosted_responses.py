@@ -11,18 +11,19 @@ from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.ports import ToolServer
 from gateway.services.completion.attempts import ModelEntry
+from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.mcp_tool import McpTool
-from gateway.services.hosted_tools.options import SearchOptions, of_tool, with_defaults
-from gateway.services.hosted_tools.sources import Sources
+from gateway.services.hosted_tools.web_search import SearchOptions, of_tool, with_defaults
 from gateway.web.context import RequestContext
-from gateway.web.handlers.hosted_mcp import HostedMcp, McpConversation
-from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
+from gateway.web.handlers.hosted_search import HostedMcp, HostedRequest, HostedSearch, McpConversation
+from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import HostedEvent
-from gateway.wire.responses.hosted_request import WEB_SEARCH, SearchWish, loop_body, search_wish
 from gateway.wire.responses.hosted_stream import HostedItems, WebSearchItems
-from gateway.wire.responses.mcp_items import McpApprovalItems, McpCallItems, McpListItems
-from gateway.wire.responses.mcp_request import (
+from gateway.wire.responses.mcp import (
+    McpApprovalItems,
+    McpCallItems,
+    McpListItems,
     McpWish,
     approved_calls,
     demands_any_call,
@@ -31,6 +32,7 @@ from gateway.wire.responses.mcp_request import (
     replayed,
 )
 from gateway.wire.responses.request import ChatRequest, to_chat
+from gateway.wire.responses.tools import WEB_SEARCH, SearchWish, loop_body, search_wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,12 @@ class HostedResponses:
         return HostedWishes(search, options, mcp, may_pass=self._search.passes_native and not mcp)
 
     def answer(
-        self, context: RequestContext, entry: ModelEntry, earlier: list[Json], wishes: HostedWishes
+        self,
+        context: RequestContext,
+        entry: ModelEntry,
+        earlier: list[Json],
+        wishes: HostedWishes,
+        carrier: Carrier = NO_CARRIER,
     ) -> HostedAnswer:
         """The answer to a request whose history is `earlier`; fills in the defaults of its search tool.
         Raises InvalidRequest; its events raise GatewayError."""
@@ -85,7 +92,7 @@ class HostedResponses:
         )
         hosted = {"mcp", search.tool["type"]} if search is not None else {"mcp"}
         try:
-            chat = to_chat({**body, "input": recent}, past, hosted)
+            chat = to_chat({**body, "input": recent}, past, hosted, carrier)
         except InvalidRequest:
             to_chat(body, earlier, hosted)  # names the item by its place in what the caller sent
             raise

@@ -13,8 +13,7 @@ from multidict import MultiMapping
 from gateway.errors import NotAcceptable
 from gateway.mcp.dialect import failure_events
 from gateway.mcp.dispatcher import Dispatcher, RpcCaller
-from gateway.mcp.envelope import MAX_BODY_BYTES
-from gateway.mcp.messages import RpcBatch, render, render_all
+from gateway.mcp.messages import MAX_BODY_BYTES, RpcBatch, render, render_all
 from gateway.mcp.versions import RpcHeaders
 from gateway.web.context import CONTEXT
 from gateway.web.replies import EventReply, JsonReply

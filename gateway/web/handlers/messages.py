@@ -11,13 +11,10 @@ from aiohttp import web
 from gateway import schemas
 from gateway.domain import EventStream, Json
 from gateway.services.completion.attempts import ModelEntry
-from gateway.services.completion.images import MAX_IMAGES
-from gateway.services.completion.service import CompletionService
-from gateway.services.completion.token_count import TokenCounter
+from gateway.services.completion.service import MAX_IMAGES, CompletionService, TokenCounter
+from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopRequest
-from gateway.services.hosted_tools.options import of_messages
-from gateway.services.hosted_tools.sources import Sources
-from gateway.services.hosted_tools.web_search import WebSearchTool
+from gateway.services.hosted_tools.web_search import WebSearchTool, of_messages
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.chat import require_kind, timing_headers, used_so_far
 from gateway.web.handlers.file_parts import FileParts
@@ -27,8 +24,8 @@ from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.json_body import JsonBody
 from gateway.wire.messages.object import token_estimate
 from gateway.wire.messages.request import to_chat
-from gateway.wire.messages.search import WebWish, item_id, open_calls, web_wish
 from gateway.wire.messages.stream import MessageStream
+from gateway.wire.messages.tools import WebWish, item_id, left_out, open_calls, web_wish
 
 _CALL_AND_OUTPUT = 2
 """Items that a remembered call is recalled as."""
@@ -66,11 +63,13 @@ class MessagesHandler:
         entry = self._text_model(body)
         if self._files is not None:
             await self._files.replace(context, entry, body)
+        context.stats.warnings += left_out(body)
         wish = web_wish(body)
         if wish is not None:
             return await self._search(context, entry, wish)
-        chat, stats = to_chat(body, MAX_IMAGES), context.stats
-        stream = MessageStream(body, token_estimate(chat))
+        stats, carrier = context.stats, self._completions.carrier(context.caller.key_id, context.stats)
+        chat = to_chat(body, MAX_IMAGES, carrier=carrier)
+        stream = MessageStream(body, token_estimate(chat), carrier)
         if body.get("stream"):
             return self._streamed(context, entry, stream, stream.run(self._completions.stream(chat, stats)))
         started_s = time.perf_counter()
@@ -83,8 +82,9 @@ class MessagesHandler:
         self._hosted.require_scope(context.caller, wish.tools[0][1])
         options = of_messages(wish.search, wish.fetch, fetches_first=wish.forced == "web_fetch")
         recalled = self._recalled(owner, body["messages"], sources)
-        chat = to_chat(body, MAX_IMAGES, recalled)
-        stream = MessageStream({**body, "model": entry.name}, token_estimate(chat))
+        carrier = self._completions.carrier(owner, context.stats)
+        chat = to_chat(body, MAX_IMAGES, recalled, carrier)
+        stream = MessageStream({**body, "model": entry.name}, token_estimate(chat), carrier)
         loop = LoopRequest(chat, WebSearchTool.kind if wish.forced else "", wish.max_uses)
         is_allowed = (body.get("tool_choice") or {}).get("type") != "none"
         events = self._hosted.answer(context, entry, HostedRequest(loop, options if is_allowed else None, sources))

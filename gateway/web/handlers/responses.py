@@ -7,13 +7,14 @@ itself. Knows no upstream and no chat body.
 import re
 import time
 from collections.abc import Mapping
+from contextlib import aclosing
 
 import orjson
 from aiohttp import web
 
 from gateway import schemas
 from gateway.domain import EventStream, Json, RequestStats
-from gateway.errors import ContentBlocked, InvalidRequest, NotFound
+from gateway.errors import ContentBlocked, InvalidRequest, NotFound, UpstreamError
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses
 from gateway.services.completion.response_store import ResponseStore, Storing, check_history
@@ -25,15 +26,14 @@ from gateway.web.handlers.hosted_responses import HostedResponses, HostedWishes
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.middleware.sanitize import clean_request
 from gateway.web.replies import EventReply, JsonReply
+from gateway.wire.hosted_answer import KeptLinks, text_holders
 from gateway.wire.json_body import JsonBody
-from gateway.wire.responses.events import ResponseStream
 from gateway.wire.responses.hosted_stream import HostedStream
-from gateway.wire.responses.mcp_request import approved_calls, refuse_unserved
-from gateway.wire.responses.native_answer import NativeStream
+from gateway.wire.responses.mcp import approved_calls, refuse_unserved
+from gateway.wire.responses.native import NativeStream
 from gateway.wire.responses.object import new_id
 from gateway.wire.responses.request import input_items, refuse_unkept, to_chat
-from gateway.wire.responses.whole_answer import from_chat
-from gateway.wire.url_citations import KeptLinks, text_holders
+from gateway.wire.responses.stream import ResponseStream, from_chat
 
 _MAX_PAGE = 100
 """Items of one page of `input_items`, as in OpenAI's API reference."""
@@ -91,7 +91,8 @@ class ResponsesHandler:
         if not native:
             refuse_unserved(approved_calls([*earlier, *body["input"]]), ())
         storing = self._storing(context, earlier)
-        chat = None if native else to_chat(body, earlier)
+        carrier = self._completions.carrier(context.caller.key_id, context.stats)
+        chat = None if native else to_chat(body, earlier, carrier=carrier)
         headers = _warning_headers(chat.dropped if chat is not None else [])
         stats, started_s = context.stats, time.perf_counter()
         stats.warnings += chat.warnings if chat is not None else []
@@ -102,12 +103,13 @@ class ResponsesHandler:
                 events = self._native.stream(body, earlier, stats, native_stream)
             else:
                 stream = ResponseStream(body, storing.put, chat.names)
+                stream.carrier = carrier
                 events = stream.run(self._completions.stream(chat.body, stats))
             return _streamed(stream, storing.stored(events), entry, stats, headers)
         if chat is None:
             response = await self._native.complete(body, earlier, stats)
         else:
-            response = from_chat(body, await self._completions.complete(chat.body, stats), chat.names)
+            response = from_chat(body, await self._completions.complete(chat.body, stats), chat.names, carrier)
         storing.put(response)
         await storing.finish()
         return JsonReply(response, headers={**headers, **timing_headers(stats, started_s)})
@@ -119,9 +121,11 @@ class ResponsesHandler:
         assert self._hosted is not None
         body, stats, started_s = context.body, context.stats, time.perf_counter()
         storing = self._storing(context, earlier)
-        answer = self._hosted.answer(context, entry, earlier, wishes)
+        carrier = self._completions.carrier(context.caller.key_id, stats)
+        answer = self._hosted.answer(context, entry, earlier, wishes, carrier)
         headers = _warning_headers(answer.chat.dropped)
         stream = HostedStream(body, storing.put, answer.chat.names, model=entry.name, kinds=answer.kinds)
+        stream.carrier = carrier
         if body.get("stream"):
             return _streamed(stream, storing.stored(stream.run_hosted(answer.events)), entry, stats, headers)
         response = await stream.whole(answer.events)
@@ -216,13 +220,28 @@ class ResponsesHandler:
         return found
 
 
+async def _told_in_stream(stream: ResponseStream, events: EventStream, stats: RequestStats) -> EventStream:
+    """The events; a conversation that is too long is a failed response, not an error status: Codex compacts then."""
+    begun = False
+    async with aclosing(events) as batches:
+        try:
+            async for batch in batches:
+                begun = True
+                yield batch
+        except UpstreamError as error:
+            if begun or error.code != "context_length_exceeded":
+                raise
+            stats.outcome = "failed"
+            yield [*stream.opening(), *stream.error_events(error)]
+
+
 def _streamed(
     stream: ResponseStream, events: EventStream, entry: ModelEntry, stats: RequestStats, headers: Mapping[str, str]
 ) -> EventReply:
     """The reply of a stream, which words its own failures and refusals."""
     started_s = time.perf_counter()
     reply = EventReply(
-        events,
+        _told_in_stream(stream, events, stats),
         headers=headers,
         first_event_wait_s=entry.first_event_wait_s,
         failure_events=stream.error_events,

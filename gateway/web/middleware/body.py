@@ -9,7 +9,8 @@ from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.typedefs import Handler
 
 from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
-from gateway.web.aiohttp_internals import take_whole_body
+from gateway.resilience.slices import in_slices
+from gateway.web.content_coding import coding_of, uncoded
 from gateway.web.context import CONTEXT
 from gateway.web.middleware.limits import reserve
 from gateway.wire.json_body import JsonBody
@@ -30,18 +31,14 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         headers = request.headers
         if headers.get(hdrs.CONTENT_TYPE) != _JSON and request.content_type.lower() != _JSON:
             raise UnsupportedMediaType("the Content-Type is not supported; it must be application/json")
-        coding = headers.get(hdrs.CONTENT_ENCODING)
-        if coding is not None and coding.lower() != "identity":
-            raise UnsupportedMediaType("the Content-Encoding is not supported; send the body without one")
+        coding = coding_of(headers)
         server = context.server
         max_bytes, own_max_bytes = request.client_max_size, context.endpoint.max_body_bytes
         if 0 < own_max_bytes < max_bytes:
             max_bytes = own_max_bytes
-        raw = take_whole_body(request.content)
-        if raw is None:
-            raw = await _receive(request, max_bytes, server.body_timeout_s)
-        elif len(raw) > max_bytes:
-            raise _too_large(len(raw), max_bytes)
+        raw = await _receive(request, max_bytes, server.body_timeout_s)
+        if coding:
+            raw = await in_slices(uncoded(raw, coding, max_bytes))
         decoded = await JsonBody.read(raw, server.json_limits)
         del raw
         if decoded.values:

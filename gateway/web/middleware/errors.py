@@ -112,7 +112,8 @@ def _headers(error: GatewayError) -> dict[str, str]:
     """Headers that clients act on. OpenAI's SDKs obey `x-should-retry` before the status and Retry-After."""
     headers = {"Cache-Control": "no-store"}
     if isinstance(error, Unauthenticated):
-        headers["WWW-Authenticate"] = 'Bearer realm="gateway", error="invalid_token"'
+        refused = ', error="invalid_token"' if error.has_key else ""  # RFC 6750 §3.1: none where no key was sent
+        headers["WWW-Authenticate"] = f'Bearer realm="gateway"{refused}'
     if isinstance(error, MethodNotAllowed):
         headers["Allow"] = ", ".join(error.allow)
     if error.retry_after_s is not None:

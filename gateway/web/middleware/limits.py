@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from gateway.access.budgets import Reservation, count_cut_off
-from gateway.access.prices import Used
+from gateway.access.usage import Used
 from gateway.web.context import CONTEXT, RequestContext
 
 

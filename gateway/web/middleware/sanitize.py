@@ -4,24 +4,29 @@ A whole answer is masked as data, a stream event by event. The endpoint's dialec
 this module knows no interface.
 """
 
+from collections.abc import Iterable
 from contextlib import aclosing
 from functools import partial
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from gateway.access.sealing import SealRefused
 from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import GatewayError, SanitizerFailed, UpstreamRefused
-from gateway.sanitize.masking.policy import Direction
-from gateway.sanitize.pipeline import Verdict
+from gateway.sanitize.pipeline import RequestWork, Verdict
+from gateway.sanitize.policy import Direction
+from gateway.sanitize.restoring import Placeholders, Restorer, addresses_of, asks_for_json
 from gateway.texts import TextSlot, TextUnit
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.replies import EventReply, JsonReply
-from gateway.wire.sanitizer_report import merged_reports, report_of
+from gateway.wire.dialect import merged_reports, report_of
 
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 """`unavailable` when the guardrail failed and the policy let the text go on. For a stream: on its request alone."""
 
+RESTORABLE = frozenset(("chat", "responses", "messages"))
+"""Interfaces on which `replace` puts values back; on others it means redact."""
 WEB_TOOLS = "websearch"
 """The endpoint of the web tools, as `sanitize.routes` names it."""
 
@@ -37,28 +42,92 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     if endpoint.sanitized_as not in sanitizer.routes:
         return await handler(request)
     verdicts: list[Verdict] = []
+    if sanitizer.replaces and endpoint.dialect.name in RESTORABLE:
+        context.placeholders = Placeholders()
+        await _adopt_stored(context, request.match_info.get("response_id"))
     if endpoint.check is not None:
         verdicts = await clean_request(context, context.body)
+    if context.placeholders is not None and request.method == "DELETE" and context.server.masking_maps is not None:
+        await context.server.masking_maps.forget(context.caller.key_id, request.match_info["response_id"])
     try:
         reply = await handler(request)
     except UpstreamRefused as refused:
         await _clean_refusal(context, refused)
         raise
+    return await clean_reply(context, reply, verdicts)
+
+
+async def clean_reply(
+    context: RequestContext, reply: web.StreamResponse, verdicts: list[Verdict]
+) -> web.StreamResponse:
+    """Mask a reply's data or events, and put values back in the place of their placeholders. `verdicts`: those on the
+    request. Raises as `sanitize`."""
+    sanitizer, endpoint, restorer = context.server.sanitizer, context.endpoint, _restorer(context)
     if isinstance(reply, JsonReply):
-        await _clean_answer(context, reply.data, verdicts)
+        await _keep_map(context, reply.data)
+        await _clean_answer(context, reply.data, verdicts, restorer)
     elif not isinstance(reply, EventReply):
         return reply
     elif reply.whole_answers:
         reply.events = _clean_answers(context, reply.events, verdicts)
-    elif sanitizer.responses:
+    elif sanitizer.responses or restorer is not None:
         dialect, stats = endpoint.dialect, context.stats
-        mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(stats, {entity: 1}))
+        mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(stats, {entity: 1}), restorer)
         place = partial(sanitizer.apart, key_id=stats.key_id)
         refusal_events = reply.refusal_events or dialect.refused_events
-        reply.events = mask.run(reply.events, refusal_events, place, partial(_clean_error, context))
+        events = reply.events if restorer is None else _keeping_map(context, reply.events)
+        reply.events = mask.run(events, refusal_events, place, partial(_clean_error, context))
     if context.stats.unguarded:
         reply.headers[GUARDRAIL_HEADER] = "unavailable"
     return reply
+
+
+def _restorer(context: RequestContext) -> Restorer | None:
+    """What restores this request's answer; None where nothing was replaced."""
+    if not context.placeholders:
+        return None
+    body = context.body if isinstance(context.body, dict) else {}
+    tools = context.server.sanitizer.restore_tools
+    return Restorer(context.placeholders, context.addresses, tools, asks_for_json(body))
+
+
+async def _adopt_stored(context: RequestContext, response_id: str | None) -> None:
+    """Prepare the request's placeholders: none that the caller typed, those of the stored turns before it."""
+    placeholders, body, maps = context.placeholders, context.body, context.server.masking_maps
+    assert placeholders is not None
+    earlier = response_id
+    if isinstance(body, dict):
+        placeholders.reserve_typed(body)
+        context.addresses = addresses_of(body)
+        earlier = body.get("previous_response_id") or response_id
+    if earlier and maps is not None and context.endpoint.dialect.name == "responses":
+        try:
+            placeholders.adopt(await maps.load(context.caller.key_id, earlier))
+        except SealRefused as error:
+            error.param = "previous_response_id"
+            raise
+
+
+async def _keep_map(context: RequestContext, data: object) -> None:
+    """Keep the map of a stored response beside it. Raises EngineMissing without the extra that seals."""
+    maps, body = context.server.masking_maps, context.body
+    is_response = isinstance(data, dict) and data.get("object") == "response"
+    is_stored = isinstance(body, dict) and body.get("store") is not False
+    if context.placeholders and maps is not None and isinstance(data, dict) and is_response and is_stored:
+        await maps.keep(context.caller.key_id, str(data.get("id")), context.placeholders.as_map())
+
+
+async def _keeping_map(context: RequestContext, events: EventStream) -> EventStream:
+    """The events of a stream; the map is kept when the first one names the response."""
+    is_kept = context.endpoint.dialect.name != "responses"
+    async with aclosing(events):
+        async for batch in events:
+            for event in batch:
+                data = event.data if not is_kept else None
+                if isinstance(data, dict) and isinstance(data.get("response"), dict):
+                    is_kept = True
+                    await _keep_map(context, data["response"])
+            yield batch
 
 
 async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
@@ -70,7 +139,9 @@ async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
     verdicts: list[Verdict] = []
     if not sanitizer.requests or context.endpoint.sanitized_as not in sanitizer.routes:
         return verdicts
-    for unit in dialect.request_units(body):
+    masks = context.work.masks
+    masks.placeholders = context.placeholders
+    for unit in _in_order(dialect.request_units(body), context.placeholders):
         if sanitizer.is_known_clean(unit, "requests"):
             verdicts.append(_CLEAN)
             continue
@@ -80,7 +151,30 @@ async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
             dialect.refuse_request(body, unit, refusal)
         if verdict and not dialect.is_one_question:
             dialect.note_findings(unit, _merged([verdict]))
+    if masks.found and dialect.is_one_question:
+        again = Verdict()
+        for unit in dialect.request_units(body):
+            await sanitizer.mask_known(unit, again, context.work)
+        verdicts.append(again)
+        _note(context.stats, again)
+    if context.placeholders and context.endpoint.dialect.name == "responses":
+        _require_maps(context)
     return verdicts
+
+
+def _in_order(units: Iterable[TextUnit], placeholders: Placeholders | None) -> Iterable[TextUnit]:
+    """The units of a request; where values get numbers, what stands before the messages (tools, a system prompt) comes
+    first, so that a history which grows keeps its numbers. The dialects give it last."""
+    if placeholders is None:
+        return units
+    return sorted(units, key=lambda unit: not (isinstance(unit.whole, dict) and "role" not in unit.whole))
+
+
+def _require_maps(context: RequestContext) -> None:
+    """Raises EngineMissing, naming the extra, where a response with placeholders would be stored without its map."""
+    maps, body = context.server.masking_maps, context.body
+    if maps is not None and isinstance(body, dict) and body.get("store") is not False:
+        maps.require()
 
 
 async def clean_tool_texts(context: RequestContext, unit: TextUnit, direction: Direction) -> None:
@@ -89,18 +183,20 @@ async def clean_tool_texts(context: RequestContext, unit: TextUnit, direction: D
     sanitizer = context.server.sanitizer
     is_on = sanitizer.requests if direction == "requests" else sanitizer.responses
     if is_on and WEB_TOOLS in sanitizer.routes and not sanitizer.is_known_clean(unit, direction):
-        _, refusal = await _clean_unit(context, unit, direction)
+        work = RequestWork(context.stats.key_id)  # its own masks: into a search nothing is put back
+        work.allowance = context.work.allowance
+        _, refusal = await _clean_unit(context, unit, direction, work)
         if refusal is not None:
             raise refusal
 
 
 async def _clean_unit(
-    context: RequestContext, unit: TextUnit, direction: Direction
+    context: RequestContext, unit: TextUnit, direction: Direction, work: RequestWork | None = None
 ) -> tuple[Verdict, GatewayError | None]:
     """The verdict on a unit, and the error if it must not go on: a blocked finding, or a sanitizer that failed."""
     try:
         context.work.key_id = context.stats.key_id
-        verdict = await context.server.sanitizer.clean(unit, direction, context.work)
+        verdict = await context.server.sanitizer.clean(unit, direction, work or context.work)
     except SanitizerFailed as failure:
         return Verdict(), failure
     _note(context.stats, verdict)
@@ -135,8 +231,11 @@ async def _clean_answers(context: RequestContext, events: EventStream, request_v
             yield batch
 
 
-async def _clean_answer(context: RequestContext, data: object, request_verdicts: list[Verdict]) -> None:
-    """Mask a whole answer in place. Findings in a request that is one question are noted on the answer's first unit."""
+async def _clean_answer(
+    context: RequestContext, data: object, request_verdicts: list[Verdict], restorer: Restorer | None = None
+) -> None:
+    """Mask a whole answer in place, then put values back. Findings in a request that is one question are noted on the
+    answer's first unit."""
     sanitizer, dialect = context.server.sanitizer, context.endpoint.dialect
     verdicts = [*request_verdicts, *context.history_verdicts] if dialect.is_one_question else []
     for unit in dialect.reply_units(data):
@@ -147,14 +246,40 @@ async def _clean_answer(context: RequestContext, data: object, request_verdicts:
                 raise refusal  # an error status: no other call of the request needs an answer
             if refusal is not None:
                 dialect.refuse_reply(data, unit, refusal)
-        if any(verdicts):
-            dialect.note_findings(unit, _merged(verdicts))
+        restored = await _restore(context, unit, data, restorer) if restorer is not None else {}
+        if any(verdicts) or restored:
+            dialect.note_findings(unit, merged_reports([_merged(verdicts), restored]))
         verdicts = []
+
+
+async def _restore(context: RequestContext, unit: TextUnit, data: object, restorer: Restorer) -> Json:
+    """Put values back into a unit of a whole answer; what came of it, for the report."""
+    answer = unit.owner if isinstance(unit.owner, dict) else data
+    before = restorer.restored.copy(), restorer.left.copy()
+    for slot in _again(context, unit, data):
+        restorer.restore(slot, answer if isinstance(answer, dict) else None)
+        await context.work.pace()
+    return {
+        name: dict(sorted((now - then).items()))
+        for name, now, then in (
+            ("restored", restorer.restored, before[0]),
+            ("not_restored", restorer.left, before[1]),
+        )
+        if now - then
+    }
+
+
+def _again(context: RequestContext, unit: TextUnit, data: object) -> list[TextSlot]:
+    """The slots of a unit whose groups of short strings were handed out when it was scanned."""
+    units = context.endpoint.dialect.reply_units(data)
+    return next((each.slots for each in units if each.owner is unit.owner), unit.slots)
 
 
 def _merged(verdicts: list[Verdict]) -> Json:
     """The report on all verdicts together (`wire.sanitizer_report`)."""
-    return merged_reports(report_of(each.counts, each.flagged, is_degraded=each.degraded) for each in verdicts)
+    return merged_reports(
+        report_of(each.counts, each.flagged, each.replaced, is_degraded=each.degraded) for each in verdicts
+    )
 
 
 def _note(stats: RequestStats, verdict: Verdict) -> None:

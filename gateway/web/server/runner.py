@@ -31,15 +31,132 @@ with an error: a 503, or an error event where a stream has begun. `close` may be
 """
 
 import asyncio
+import logging
 import socket
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 from aiohttp import web
 
-from gateway.config.certificate import LoadedTls
+from gateway import logs
+from gateway.config.loader import LoadedTls, read_certificate
+from gateway.config.settings import Tls
 from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.listen_socket import BACKLOG
+from gateway.web.middleware.auth import auth
+from gateway.web.middleware.body import body
+from gateway.web.middleware.deliver import deliver
+from gateway.web.middleware.errors import errors
+from gateway.web.middleware.limits import limits
+from gateway.web.middleware.observe import observing
+from gateway.web.middleware.sanitize import sanitize
 from gateway.web.server.connections import LINGER_S, ConnectionLimits, ConnectionServer, ServerRunner
+from gateway.web.state import SERVER_STATE, ServerState
+
+# Whether the files of `server.tls` could be read again: a broken one is told before a reload or a restart needs it.
+
+
+class CertificateWatch:
+    """Looks at the files when they have changed. `tls` None: there is nothing to look at."""
+
+    def __init__(self, tls: Tls | None) -> None:
+        self._tls = tls
+        self._stamps: tuple[object, ...] = ()
+        self._problem = ""
+
+    def problem(self) -> str:
+        """What is wrong with the files as they are now; empty when they can be used. A new problem is logged once."""
+        if self._tls is not None and (stamps := (_stamp(self._tls.cert), _stamp(self._tls.key))) != self._stamps:
+            self._stamps = stamps
+            self._look(self._tls)
+        return self._problem
+
+    def _look(self, tls: Tls) -> None:
+        try:
+            read_certificate(tls)
+            self._problem = ""
+        except OSError as error:
+            self._problem = f"{error}; the certificate that was read last is served; mend the files, then reload"
+            logs.event("certificate_unusable", level=logging.ERROR, error=str(error))
+
+
+def _stamp(path: str) -> tuple[int, int, int, int] | None:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
+
+# Samples how late the event loop runs its timers, its tasks, and the requests in flight, for the metrics.
+#
+# All are sampled here so that no request pays for them.
+
+_PAUSE_S = 0.25
+"""Time between samples. Chosen: four wake-ups a second cost nothing measurable; half would double them, double would
+miss most blocks that are shorter than half a second."""
+
+_THREAD_TURN_S = 0.001
+"""Longest that a busy thread (a scan of a long text, a write to the index) keeps Python's lock while the event loop
+wants it, at each of the loop's turns; a small request takes about ten. Chosen: Python's default is five times as long,
+which makes a request of 5 ms one of 50 under a flood of long texts. At half, busy threads switch twice as often (2 % of
+their time); at double, small requests wait twice as long."""
+
+
+async def loop_watch(app: web.Application) -> AsyncIterator[None]:
+    """For `Application.cleanup_ctx`: samples while the application serves, and writes the last log lines.
+
+    Keeps threads from holding the loop up meanwhile.
+    """
+    sys.setswitchinterval(_THREAD_TURN_S)
+    task = asyncio.create_task(_watch(app[SERVER_STATE]))
+    yield
+    task.cancel()
+    await asyncio.wait({task})
+    app[SERVER_STATE].recorder.flush()
+
+
+async def _watch(server: ServerState) -> None:
+    metrics, in_flight = server.metrics, server.in_flight
+    while True:
+        metrics.in_flight.set(len(in_flight))
+        metrics.tasks.set(len(asyncio.all_tasks()))
+        due_s = time.perf_counter() + _PAUSE_S
+        await asyncio.sleep(_PAUSE_S)
+        metrics.loop_lag.observe(max(0.0, time.perf_counter() - due_s))
+
+
+# The order of the middlewares, in one place, and the application that has them.
+#
+# observe   outermost: whatever happens inside, there is one log line and an id
+# errors    so that everything below may raise
+# auth      before a byte of the body is read
+# limits    before any work; its slot is held to the end of a stream, so deliver must be inside
+# deliver   makes the bytes, so everything that changes data must be inside
+# body      after auth; gives sanitize and handlers decoded, checked data
+# sanitize  innermost: sees exactly what the handler will see, and what it answers
+
+
+def application(server: ServerState, max_body_bytes: int) -> web.Application:
+    """An application with the middlewares and the routes. `max_body_bytes`: larger request bodies are refused (413).
+
+    The caller (`app`) adds the clean-up of the services.
+    """
+    app = same_application(server, max_body_bytes)
+    app.cleanup_ctx.append(loop_watch)
+    return app
+
+
+def same_application(server: ServerState, max_body_bytes: int) -> web.Application:
+    """As `application`, for a second listener of a process whose loop is watched already."""
+    chain = (observing(server), errors, auth, limits, deliver, body, sanitize)
+    app = web.Application(middlewares=chain, client_max_size=max_body_bytes)
+    app[SERVER_STATE], app[IN_FLIGHT] = server, server.in_flight
+    server.endpoints.register(app)
+    return app
+
 
 _STOP_S = 5.0
 """Time for cancelled requests to write their error. Chosen: writing takes milliseconds, so half would still do for all

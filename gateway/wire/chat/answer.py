@@ -4,6 +4,7 @@ Source: OpenAI API reference, and answers of llama.cpp, vLLM, Ollama (facts read
 HTTP and no streams.
 """
 
+import re
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -14,17 +15,24 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import UpstreamError
-from gateway.wire.untrusted_json import is_count, words_of
+from gateway.wire.chat.kept import THOUGHTS, CallIds, StateSoFar, call_extras, extras, split_parts, thoughts_of
+from gateway.wire.untrusted_json import is_count, table_in, words_of
 
-_REASONS = {
-    "stop": ("stop", "eos", "eos_token", "end_turn", "end", "stop_sequence", "complete", "completed", "normal"),
-    "length": ("length", "max_tokens", "max_length", "model_length", "max_output_tokens", "max_new_tokens"),
-    "content_filter": ("content_filter", "safety", "recitation", "blocklist", "prohibited_content", "refusal"),
-    "tool_calls": ("tool_calls", "tool_use", "tool_call", "function_call"),
-}
-_FINISH = {word: reason for reason, words in _REASONS.items() for word in words}
-_FAILED = ("error", "abort", "aborted", "cancelled", "canceled", "internal_error")
-"""Finish reasons of upstreams that broke off: not a reason that a client knows."""
+_CLASSES: tuple[tuple[str | None, str], ...] = (
+    (None, r"error|fail|abort|cancel|malformed|invalid|unexpected|too_many|time_?(?:limit|out)|overload|insufficient"),
+    ("content_filter", r"filter|safety|recitation|block|prohibited|spii|refus|guardrail|moderat|sensitive"),
+    ("length", r"length|max_\w*tokens|token_limit|context_window"),
+    ("tool_calls", r"tool|function_call"),
+    ("stop", r"^(?:stop|eos|end|complete|normal|done|finish(?:ed)?$|success)"),
+)
+"""Finish reasons by what they mean, the first that fits; None: the upstream failed. OpenAI, Anthropic, Gemini, Cohere,
+Mistral, DeepSeek, watsonx, TGI, vLLM, SGLang, Ollama (their references, read 2026-11-28)."""
+_NO_WORD, _REASON_CHARS = re.compile(r"[^a-z]+"), 64
+OF_ANSWER = frozenset(
+    ("id", "object", "created", "model", "choices", "usage", "system_fingerprint", "error", "provider")
+)
+OF_CHOICE = frozenset(("index", "delta", "message", "finish_reason", "logprobs", "provider_specific_fields"))
+"""Members of an answer or chunk, and of a choice, that have a form of ours; all others are kept as they come."""
 MATCHED_STOP = ("stop_reason", "matched_stop")
 """Fields of a choice in which vLLM and SGLang name the stop sequence that ended it."""
 NAME_OF_UPSTREAM = "provider"
@@ -48,10 +56,10 @@ class AnswerContext:
 
     `model` is the public model name, `provider` the upstream's name, `upstream_model` the model's name there.
     `started_s` is the request's beginning by `time.perf_counter`. `legacy`: the caller declared `functions` and gets
-    `function_call`. `include_usage`: the caller requested usage in a stream. `request` is the request body,
-    or of one that is let go its `n` alone; then `counted_chars` are its `prompt_chars`.
+    `function_call`. `include_usage`: the caller requested usage in a stream. `request` is the request body.
     `fingerprint` replaces the upstream's `system_fingerprint` unless it is empty. `warnings` are sentences for the
-    caller; the list may grow until the answer ends.
+    caller; the list may grow until the answer ends. `made_by` names the upstream in the `states` of the choices; `ids`
+    makes ids of calls unique.
     """
 
     model: str
@@ -63,13 +71,19 @@ class AnswerContext:
     include_usage: bool = False
     request: Json = field(default_factory=dict)
     fingerprint: str = ""
-    counted_chars: int | None = None
     warnings: Sequence[str] = ()
+    made_by: str = ""
+    ids: CallIds = field(default_factory=lambda: CallIds(()))
+    states: dict[int, StateSoFar] = field(default_factory=dict)
 
     @property
     def prompt_chars(self) -> int:
         """Characters of text in the request's messages, for estimating tokens where the upstream sends no counts."""
-        return text_chars(self.request) if self.counted_chars is None else self.counted_chars
+        return text_chars(self.request)
+
+    def state_of(self, index: int) -> StateSoFar:
+        """What must go back to the upstream of a choice."""
+        return self.states.setdefault(index, StateSoFar(self.made_by))
 
     def fields(self) -> Json:
         """A choice's `provider_specific_fields`: `{provider, model, latency_ms, attempts, warnings?}`."""
@@ -102,17 +116,28 @@ def new_id(prefix: str) -> str:
 def finish_reason(reported: Any, *, has_calls: bool, legacy: bool = False) -> str | None:
     """`stop`, `length`, `content_filter`, `tool_calls` or `function_call` for an upstream's word.
 
-    None for a missing word and for those that say the upstream failed; an unknown word counts as `stop`. Whether there
-    are tool calls decides between `stop` and `tool_calls`, whatever the upstream says.
+    None for a missing word, for those that say that the upstream failed, and for words that nobody knows: an answer
+    that ended for a reason that is not understood is not a whole one. Whether there are tool calls decides between
+    `stop` and `tool_calls`, whatever the upstream says.
     """
-    if not isinstance(reported, str) or not reported or reported.lower() in _FAILED:
+    reason = _class_of(reported) if isinstance(reported, str) else None
+    if reason is None:
         return None
-    reason = _FINISH.get(reported.lower(), "stop")
     if has_calls and reason in ("stop", "tool_calls"):
         reason = "tool_calls"
     elif reason == "tool_calls" and not has_calls:
         reason = "stop"
     return "function_call" if reason == "tool_calls" and legacy else reason
+
+
+def _class_of(word: str) -> str | None:
+    folded = _NO_WORD.sub("_", word[:_REASON_CHARS].lower()).removeprefix("finish_reason_")
+    return next((reason for reason, pattern in _CLASSES if re.search(pattern, folded)), None)
+
+
+def others(holder: Json, known: frozenset[str]) -> Json:
+    """The members of an answer, chunk or choice that are kept as the upstream sent them."""
+    return {name: value for name, value in holder.items() if name not in known and value is not None}
 
 
 def normalise_answer(data: Any, context: AnswerContext) -> Json:
@@ -132,10 +157,12 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
         if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
             raise UpstreamError("the upstream's answer has a choice without a message")
         choice["index"] = choice["index"] if isinstance(choice.get("index"), int) else position
-        message = choice["message"] = _normalise_message(choice["message"], legacy=context.legacy)
+        message = choice["message"] = _normalise_message(choice["message"], context, context.state_of(choice["index"]))
         calls = bool(message.get("tool_calls") or message.get("function_call"))
         reported = choice.get("finish_reason")
         choice["finish_reason"] = finish_reason(reported, has_calls=calls, legacy=context.legacy)
+        if reported and choice["finish_reason"] is None:
+            raise UpstreamError("the upstream failed while it was answering")
         choice.setdefault("logprobs", None)
         choice["provider_specific_fields"] = dict(fields)
         if choice["finish_reason"] is None:
@@ -158,24 +185,35 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
     return answer
 
 
-def _normalise_message(message: Json, *, legacy: bool) -> Json:
-    """`{role, content, refusal, reasoning_content?, tool_calls? or function_call?}`, in place."""
+def _normalise_message(message: Json, context: AnswerContext, state: StateSoFar) -> Json:
+    """`{role, content, refusal, reasoning_content?, tool_calls? or function_call?, …}`, in place."""
     message["role"] = "assistant"
-    content = message.get("content")
+    content, parts = message.get("content"), list[Json]()
+    name, thoughts = thoughts_of(message)
+    if name:
+        state.think(name, thoughts)
     if isinstance(content, list):
-        content = joined_text(content)
+        content, inner, parts = split_parts(content)
+        thoughts = thoughts or inner
+    state.take(extras(message), parts)
     message["content"] = content if isinstance(content, str) else None
     message.setdefault("refusal", None)
-    if "reasoning" in message and "reasoning_content" not in message:
-        message["reasoning_content"] = message.pop("reasoning")
+    for each in THOUGHTS:
+        message.pop(each, None)
+    if thoughts:
+        message["reasoning_content"] = thoughts
     calls = message.pop("tool_calls", None)
-    if not calls and isinstance(message.get("function_call"), dict) and not legacy:
+    if not calls and isinstance(message.get("function_call"), dict) and not context.legacy:
         calls = [{"function": message.pop("function_call")}]
     if isinstance(calls, list) and len(calls) > MAX_CALLS:
         raise UpstreamError(TOO_MANY_CALLS)
-    normal = [_normalise_call(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    listed = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    normal = [_normalise_call(call, context.ids) for call in listed]
+    for number, call in enumerate(normal):
+        function = call["function"]
+        state.call(number, call["id"], function["name"], function["arguments"], call_extras(call))
     if normal:
-        if legacy:
+        if context.legacy:
             message["function_call"] = normal[0]["function"]
         else:
             message["tool_calls"] = normal
@@ -185,25 +223,16 @@ def _normalise_message(message: Json, *, legacy: bool) -> Json:
     return message
 
 
-def joined_text(parts: list[Any]) -> str:
-    """The texts of content parts, `[{type, text}]`, joined without a separator."""
-    texts = [part.get("text") for part in parts if isinstance(part, dict)]
-    return "".join(text for text in texts if isinstance(text, str))
-
-
-def _normalise_call(call: Json) -> Json:
-    """`{id, type, function: {name, arguments}}`."""
-    inner = call.get("function")
-    function: Json = inner if isinstance(inner, dict) else {}
-    identity = call.get("id")
-    return {
-        "id": identity if isinstance(identity, str) and identity else new_id("call_"),
-        "type": "function",
-        "function": {
-            "name": words_of(function.get("name") or call.get("name") or ""),
-            "arguments": arguments_text(function.get("arguments", call.get("arguments"))),
-        },
+def _normalise_call(call: Json, ids: CallIds) -> Json:
+    """`{id, type, function: {name, arguments}, …}`."""
+    function, identity = table_in(call, "function"), call.get("id")
+    named = {
+        "name": words_of(function.get("name") or call.get("name") or ""),
+        "arguments": arguments_text(function.get("arguments", call.get("arguments"))),
     }
+    own = identity if isinstance(identity, str) and identity else new_id("call_")
+    kept = call_extras(call) if function else {}
+    return {"id": ids.unique(own), "type": "function", "function": named, **kept}
 
 
 def arguments_text(arguments: Any) -> str:
@@ -213,20 +242,54 @@ def arguments_text(arguments: Any) -> str:
     return "{}" if arguments is None else orjson.dumps(arguments).decode()
 
 
+_CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens", "cache_read_tokens")
+_WRITTEN = ("cache_write_tokens", "cache_creation_input_tokens", "cache_creation_tokens", "cache_write_input_tokens")
+"""Names of tokens that were read from a cache, and of those that were written to one, in a usage or its details:
+OpenAI, Kimi, DeepSeek, gateways before Anthropic's models, Bedrock."""
+
+
 def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: int) -> tuple[Json, bool]:
-    """`{prompt_tokens, completion_tokens, total_tokens, …}` that add up, and whether they are estimates.
+    """`{prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details?, …}` that add up, and whether they are
+    estimates.
 
     A count that is missing, or cannot be one, is estimated from `prompt_chars()` or `answer_chars`: budgets are settled
-    by it. Our embedded OCR engine marks its own counts with `estimated: true`. Other counts and objects are kept.
+    by it. `prompt_tokens` include those read from a cache and written to one, `cached_tokens` and `cache_write_tokens`
+    of their details. Our embedded OCR engine marks its own counts with `estimated: true`. All else is kept.
     """
-    reported: Json = dict(usage) if isinstance(usage, dict) else {}
+    reported = others(usage, frozenset()) if isinstance(usage, dict) else {}
     is_marked = reported.pop("estimated", None) is True
-    details: Json = {name: value for name, value in reported.items() if isinstance(value, dict) or is_count(value)}
-    prompt, completion = details.get("prompt_tokens"), details.get("completion_tokens")
-    estimated = is_marked or not isinstance(prompt, int) or not isinstance(completion, int)
-    if not isinstance(prompt, int):
+    prompt, completion = (_count(reported, *names) for names in (_PROMPT, _COMPLETION))
+    total = _count(reported, "total_tokens")
+    if prompt is None and total is not None and completion is not None:
+        prompt = max(0, total - completion)
+    estimated = is_marked or prompt is None or completion is None
+    details = {**table_in(reported, "input_tokens_details"), **table_in(reported, "prompt_tokens_details")}
+    if prompt is None:
         prompt = -(-prompt_chars() // _CHARS_PER_TOKEN)
-    if not isinstance(completion, int):
+    else:
+        cached, written = (_count(reported, *names) or _count(details, *names) or 0 for names in (_CACHED, _WRITTEN))
+        if cached + written > prompt or (cached + written and total == prompt + cached + written + (completion or 0)):
+            prompt += cached + written  # they are counted beside the others
+        details |= {"cached_tokens": cached} if cached or details else {}
+        details |= {"cache_write_tokens": written} if written else {}
+    if completion is None:
         completion = -(-answer_chars // _CHARS_PER_TOKEN)
     counts: Json = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
-    return {**details, **counts}, estimated
+    return {**reported, **counts, **({"prompt_tokens_details": details} if details else {})}, estimated
+
+
+def other_counts(usage: Json | None) -> Json:
+    """What an upstream counts in a normal usage beside the tokens that every interface has: a cost, say."""
+    return {name: value for name, value in (usage or {}).items() if name not in _COUNTS}
+
+
+_COUNTS = frozenset((
+    "prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details", "completion_tokens_details",
+    "input_tokens_details", "output_tokens_details", *_CACHED, *_WRITTEN, "prompt_cache_miss_tokens",
+))  # fmt: skip
+_PROMPT, _COMPLETION = ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens")
+
+
+def _count(holder: Json, *names: str) -> int | None:
+    """The first of these members that is a number of tokens."""
+    return next((holder[name] for name in names if is_count(holder.get(name))), None)

@@ -14,10 +14,9 @@ from gateway.errors import GatewayError
 from gateway.texts import Form, TextSlot, TextUnit
 from gateway.wire import sse
 from gateway.wire.chat.answer import new_id
-from gateway.wire.cut_blocked import withhold
+from gateway.wire.dialect import OneQuestion, message_units, withhold
 from gateway.wire.field_rules import is_made_id, is_plain_word
 from gateway.wire.ocr import REPORT, UNCERTAIN
-from gateway.wire.one_question import OneQuestion, message_units
 from gateway.wire.openai_error import error_object
 from gateway.wire.text_walk import Root, answer_slots, answer_unit
 from gateway.wire.untrusted_json import table_in

@@ -4,13 +4,14 @@ Source: OpenAI API reference (chat completions, legacy functions), read 2026-11-
 caller's body is not changed; the parts that differ are copied.
 """
 
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.wire.chat.open_calls import OpenCalls
+from gateway.wire.parameters import Rules
 
 _HOST_OR_CREDENTIAL = frozenset({
     "api_base", "base_url", "api_key", "apikey", "api_version", "api_type", "api_host", "api_url", "authorization",
@@ -27,12 +28,56 @@ _CREDENTIAL_PREFIXES = ("aws_", "azure_", "vertex_", "litellm_", "x-portkey", "p
 IMAGE_PARTS = ("image_url", "input_image")
 """Types of the parts with an image: chat's, and that of the responses route."""
 _TEXT_FIELDS = 2
-"""Content parts that one step checks, and the number of fields of a text part (`type` and `text`), which is not checked
-further. Chosen: a step takes up to a millisecond; at half there are twice as many, at double others wait twice as
-long."""
+"""Fields of a text part (`type` and `text`), which is not checked further."""
 _PLAIN_ROLES = ("user", "assistant", "system")
 """Roles that every upstream accepts as they are."""
 _JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no code fence."
+
+
+# --- open calls ---
+# The calls of a conversation that wait for a result, found by id or by name without a search.
+
+
+class OpenCalls:
+    """Calls in their order. Naive form: a list of `(id, name)` that is searched for each result."""
+
+    def __init__(self) -> None:
+        self._calls: list[tuple[Any, Any] | None] = []
+        self._all: deque[int] = deque()
+        self._of_id: defaultdict[str, deque[int]] = defaultdict(deque)
+        self._of_name: defaultdict[str, deque[int]] = defaultdict(deque)
+
+    def add(self, call_id: Any, name: Any) -> None:
+        """Open a call. Ids and names come from the caller and may be of any type; only strings are found again."""
+        number = len(self._calls)
+        self._calls.append((call_id, name))
+        self._all.append(number)
+        if isinstance(call_id, str):
+            self._of_id[call_id].append(number)
+        if isinstance(name, str):
+            self._of_name[name].append(number)
+
+    def take(self, call_id: str | None, name: str | None) -> Any:
+        """Close the call that a result answers, and return its id: by id; without one by name, else the oldest.
+
+        None when there is no such call.
+        """
+        if call_id:
+            return self._first(self._of_id.get(call_id))
+        taken = self._first(self._of_name.get(name)) if name else None
+        return self._first(self._all) if taken is None else taken
+
+    def _first(self, numbers: deque[int] | None) -> Any:
+        while numbers:
+            number = numbers.popleft()
+            call = self._calls[number]
+            if call is not None:
+                self._calls[number] = None
+                return call[0]
+        return None
+
+
+# --- requests ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +87,7 @@ class UpstreamOptions:
     `model` is the model's name there; `extra_body` holds fields that are added to every request and win over the
     caller's; `json_object`: it can force JSON itself; `has_tools`: its model makes tool calls itself;
     `accepts_files`: it takes `file` parts. `fingerprint`, unless empty, replaces the `system_fingerprint` of its
-    answers.
+    answers. `rules`: its own words for parameters. `one_system`: it takes a single system message, the first one.
     """
 
     model: str
@@ -51,13 +96,15 @@ class UpstreamOptions:
     has_tools: bool = True
     accepts_files: bool = False
     fingerprint: str = ""
+    rules: Rules = field(default_factory=Rules)
+    one_system: bool = False
 
 
 def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None) -> Json:
     """The chat body to send for a checked body, `{model, messages, …}`.
 
-    Legacy `functions` become `tools`, `max_completion_tokens` becomes `max_tokens`, flat tools become nested, fields
-    with null are left out. A stream always requests usage. `user` is the hash to send instead of the caller's `user`;
+    Legacy `functions` become `tools`, flat tools become nested, fields with null are left out; then come the rules of
+    the upstream. A stream always requests usage. `user` is the hash to send instead of the caller's `user`;
     None leaves the field out.
     """
     sent = without_hosts(body)
@@ -70,8 +117,6 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None
         sent.pop("user")
         if user is not None:
             sent["user"] = user
-    if (max_tokens := sent.pop("max_completion_tokens", None)) is not None:
-        sent["max_tokens"] = max_tokens
     _functions_as_tools(sent)
     if not all_plain and any(_is_old_call(message) for message in sent["messages"]):
         sent["messages"] = _pair_calls(sent["messages"])
@@ -90,8 +135,21 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None
         sent.pop("stream_options", None)
     for name in [name for name, value in sent.items() if value is None]:
         del sent[name]
+    if options.one_system:
+        sent["messages"] = _with_one_system(sent["messages"])
+    sent = options.rules.applied(sent)
     sent.update(options.extra_body)
     return sent
+
+
+def _with_one_system(messages: list[Json]) -> list[Json]:
+    """The messages with the texts of all system messages in one at the front, joined by blank lines: the templates of
+    many models take no other (`raise_exception` of Qwen's and Mistral's)."""
+    systems = [message for message in messages if message["role"] == "system"]
+    if not systems or (len(systems) == 1 and messages[0] is systems[0]):
+        return messages
+    joined = "\n\n".join(text for message in systems if (text := _text_of(message.get("content"))))
+    return [{**systems[0], "content": joined}, *(message for message in messages if message["role"] != "system")]
 
 
 def needs_json_check(body: Json, options: UpstreamOptions) -> bool:

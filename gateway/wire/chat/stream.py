@@ -20,28 +20,163 @@ back and sent by `end`, once; `end` raises unless every choice seen has a finish
 a clean end; a choice has at most one learnt pattern, the newest.
 """
 
+import re
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Hashable, Iterator
+from typing import Any, Generic, TypeVar
 
 import orjson
 
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import UpstreamError
+from gateway.texts import TextSlot, drop_logprobs
 from gateway.wire import sse
 from gateway.wire.chat.answer import (
-    MATCHED_STOP,
     MAX_CHOICES,
+    OF_ANSWER,
+    OF_CHOICE,
     AnswerContext,
     finish_reason,
-    joined_text,
     new_id,
     normalise_usage,
+    others,
 )
-from gateway.wire.chat.chunk_decoding import decode_chunk
-from gateway.wire.chat.chunk_relay import MAX_RELAYED_BYTES, ChunkPattern, split_around_content
-from gateway.wire.chat.tool_call_deltas import CallDeltas
-from gateway.wire.ocr import REPORT
+from gateway.wire.chat.calls import CallDeltas
+from gateway.wire.chat.kept import StateSoFar, extras, split_parts, thoughts_of
+from gateway.wire.openai_error import error_in_answer
+from gateway.wire.untrusted_json import mended_json
+
+# --- chunk decoding ---
+# Decodes the chunks of a streamed chat answer. Knows the shape of a chunk, not what it means.
+
+
+def decode_chunk(data: bytes) -> Json:
+    """A chunk that may be read. Raises UpstreamError: not JSON, of another shape, too many choices, or an error."""
+    try:
+        chunk = mended_json(data)
+    except orjson.JSONDecodeError:
+        raise UpstreamError("the upstream sent a chunk that is not JSON") from None
+    if (error := error_in_answer(chunk)) is not None:
+        raise error
+    if not isinstance(chunk, dict) or not isinstance(chunk.get("choices") or [], list):
+        raise UpstreamError("the upstream sent a chunk that is not valid")
+    if len(chunk.get("choices") or ()) > MAX_CHOICES:
+        raise UpstreamError("the upstream sent too many choices")
+    return chunk
+
+
+# --- chunk relay ---
+# Relays plain text chunks by their bytes: the usual chunk of a stream is checked and sent on without being decoded.
+#
+# Naive form: decode the chunk, put its text into our own chunk, encode that. Whenever `ChunkPattern.match` returns an
+# event, the event equals the naive form; in every doubtful case it returns None and `ChatStream` uses the naive form.
+#
+# | step  | call                         | what it establishes                                                         |
+# |-------|------------------------------|-----------------------------------------------------------------------------|
+# | learn | `split_around_content(data)` | the bytes before and after the one string `choices[0].delta.content`        |
+# | keep  | `ChunkPattern(...)`          | these bytes as the upstream sends them, beside the bytes that we send       |
+# | relay | `ChunkPattern.match(data)`   | the same bytes around one valid JSON string: only the text is different     |
+# | edit  | `RelayedSlot.text = ...`     | a middleware changed the text: only now is the frame decoded                |
+#
+#
+
+_CONTENT_KEY = re.compile(rb'"content"\s*:\s*"')
+_PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*+')
+"""The inside of a JSON string (RFC 8259 §7) without escaped surrogates: whether two of them form a pair is left to the
+decoder."""
+MAX_RELAYED_BYTES = 16_384
+"""Longer chunks are decoded."""
+_QUOTE, _BACKSLASH = b'"\\'
+ChoiceT = TypeVar("ChoiceT")
+
+
+class RelayedSlot(TextSlot):
+    """The text of a relayed frame. Reading it is free; setting it decodes the frame and changes its data."""
+
+    __slots__ = ("_event", "_text")
+
+    def __init__(self, event: Event, where: str, channel: Hashable) -> None:
+        self._event, self._text = event, event.text
+        self.where, self.channel = where, channel
+        self.form, self.last, self.key = "text", False, "content"
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+    @text.setter
+    def text(self, value: str) -> None:
+        data = sse.decode(self._event)
+        if data is not None:
+            data["choices"][0]["delta"]["content"] = self._text = value
+            drop_logprobs(data["choices"][0])
+
+
+class ChunkPattern(Generic[ChoiceT]):
+    """The bytes around the text of one choice's plain chunks: as the upstream sends them (`theirs`), and as we do.
+
+    Implements `domain.RelayTemplate` for the frames that `match` makes. `choice` is the caller's own record of the
+    choice; `fixed_bytes` is the size of an upstream's chunk without its text.
+    """
+
+    __slots__ = (
+        "after", "before", "channel", "choice", "fixed_bytes", "our_after", "our_before",
+        "text_from", "text_to", "where",
+    )  # fmt: skip
+
+    def __init__(self, choice: ChoiceT, index: int, theirs: tuple[bytes, bytes], ours: tuple[bytes, bytes]) -> None:
+        self.choice = choice
+        self.channel, self.where = (index, "content"), f"choices[{index}].delta.content"
+        self.before, self.after = theirs
+        self.fixed_bytes = len(self.before) + len(self.after)
+        self.text_from, self.text_to = len(self.before), -len(self.after)
+        self.our_before, self.our_after = b"data: " + ours[0], ours[1] + b"\n\n"
+
+    def match(self, data: bytes) -> Event | None:
+        """Our event for a chunk that differs from the learnt one in its text alone; None for any other chunk."""
+        if not (data.startswith(self.before) and data.endswith(self.after)):
+            return None
+        if not self.fixed_bytes < len(data) <= MAX_RELAYED_BYTES:
+            return None
+        text = data[self.text_from : self.text_to]
+        try:
+            decoded = text.decode()
+        except UnicodeDecodeError:
+            return None
+        if _QUOTE in text or _BACKSLASH in text or not decoded.isprintable():
+            if not _PLAIN_TEXT.fullmatch(text):
+                return None
+            if _BACKSLASH in text:
+                decoded = orjson.loads(f'"{decoded}"')
+        return Event(None, self.our_before + text + self.our_after, False, self, decoded)
+
+    def slot_of(self, event: Event) -> TextSlot:
+        """The text of one of this pattern's events, to be read or replaced."""
+        return RelayedSlot(event, self.where, self.channel)
+
+
+def split_around_content(data: bytes) -> tuple[bytes, bytes] | None:
+    """The bytes before and after a chunk's text, quotes included on both sides.
+
+    None when the chunk has more than one key `content`, or when decoding a probe shows that the string is not
+    `choices[0].delta.content` of the only choice. `data` is a chunk that was decoded before.
+    """
+    keys = _CONTENT_KEY.findall(data)
+    start = _CONTENT_KEY.search(data)
+    if start is None or len(keys) != 1:
+        return None
+    text = _PLAIN_TEXT.match(data, start.end())
+    if text is None or data[text.end() : text.end() + 1] != b'"':
+        return None
+    before, after = data[: start.end()], data[text.end() :]
+    try:
+        probe = orjson.loads(before + b"X" + after)
+    except orjson.JSONDecodeError:  # it was decoded with its invalid UTF-8 replaced, so its bytes cannot be relayed
+        return None
+    if len(probe["choices"]) != 1 or probe["choices"][0]["delta"].get("content") != "X":
+        return None
+    return before, after
+
 
 _MAX_LEARNT = 8
 """Patterns that a stream may learn before any chunk was relayed; every four relayed chunks allow one more. Chosen: at
@@ -59,15 +194,16 @@ _AROUND_CHARS = 24
 
 class _Choice:
     """What is known of one choice. `text` is kept only where JSON will be checked.
-    `matched` is the stop sequence that ended it, under the upstream's name for it, and the report of an OCR engine."""
+    `others`: its members that no event has had yet, as the upstream sent them."""
 
-    __slots__ = ("calls", "finish", "matched", "started", "text")
+    __slots__ = ("calls", "finish", "others", "started", "state", "text")
 
-    def __init__(self) -> None:
+    def __init__(self, context: AnswerContext, state: StateSoFar) -> None:
         self.started = False
         self.finish: str | None = None
-        self.matched: Json = {}
-        self.calls = CallDeltas()
+        self.others: Json = {}
+        self.state = state
+        self.calls = CallDeltas(context.ids, state, legacy=context.legacy)
         self.text: list[str] = []
 
 
@@ -84,7 +220,9 @@ class ChatStream:
         self._created = 0
         self._fingerprint: Any = context.fingerprint
         self._choices: dict[int, _Choice] = {}
-        self._usage: Any = None
+        self._usage: Json = {}
+        self._others: Json = {}
+        """Members of chunks that no event has had yet, as the upstream sent them."""
         self._characters = self._other_characters = 0
         """Of the choices' texts so far; of reasoning, refusals and calls."""
         self._patterns: list[ChunkPattern[_Choice]] = []
@@ -143,9 +281,10 @@ class ChatStream:
             self.done = True
             return
         chunk = decode_chunk(data)
-        if self._usage is None or chunk.get("usage"):
-            self._usage = chunk.get("usage") or self._usage
+        if isinstance(chunk.get("usage"), dict):
+            self._usage |= others(chunk["usage"], frozenset())
         self._identify(chunk)
+        self._others |= others(chunk, OF_ANSWER)
         for position, choice in enumerate(chunk.get("choices") or ()):
             if not isinstance(choice, dict):
                 raise UpstreamError("the upstream sent a chunk that is not valid")
@@ -179,7 +318,7 @@ class ChatStream:
         if estimated:
             fields["usage_estimated"] = True
         ending = {"index": index, "delta": {}, "logprobs": None, "finish_reason": choice.finish}
-        return Event.from_data(self._envelope([{**ending, **choice.matched, "provider_specific_fields": fields}]))
+        return Event.from_data(self._envelope([{**choice.others, **ending, "provider_specific_fields": fields}]))
 
     def _identify(self, chunk: Json) -> None:
         if not self._id and isinstance(chunk.get("id"), str):
@@ -199,53 +338,61 @@ class ChatStream:
         chunk["choices"] = choices
         if self._context.include_usage:
             chunk["usage"] = None
+        if self._others:
+            chunk |= self._others
+            self._others = {}
         return chunk
 
     def _choice_events(self, incoming: Json, position: int, data: bytes) -> Iterator[Event]:
         index = incoming["index"] if isinstance(incoming.get("index"), int) else position
         if index not in self._choices and len(self._choices) >= MAX_CHOICES:
             raise UpstreamError("the upstream sent too many choices")
-        choice = self._choices.setdefault(index, _Choice())
+        choice = self._choices.get(index)
+        if choice is None:
+            choice = self._choices[index] = _Choice(self._context, self._context.state_of(index))
         delta = incoming.get("delta") or incoming.get("message")  # `message`: a whole answer instead of a stream
         deltas = self._deltas(choice, delta if isinstance(delta, dict) else {})
+        choice.others |= others(incoming, OF_CHOICE)
         if incoming.get("finish_reason"):
             reason = finish_reason(incoming["finish_reason"], has_calls=choice.calls.any, legacy=self._context.legacy)
             if reason is None:
                 raise UpstreamError("the upstream failed while it was answering")
             choice.finish = reason
-            choice.matched = {name: incoming[name] for name in MATCHED_STOP if isinstance(incoming.get(name), str)}
-            if isinstance(incoming.get(REPORT), dict):
-                choice.matched[REPORT] = incoming[REPORT]
-            deltas += choice.calls.flush(legacy=self._context.legacy)
+            deltas += choice.calls.flush()
         elif choice.finish:
             choice.finish = finish_reason(choice.finish, has_calls=choice.calls.any, legacy=self._context.legacy)
         if not choice.started and (deltas or choice.finish or delta is not None):
             choice.started = True
             yield self._event(index, {"role": "assistant", "content": ""}, None)
         logprobs = incoming.get("logprobs")
-        is_text = len(deltas) == 1 and list(deltas[0]) == ["content"]
-        learns = is_text and not choice.finish and not self._keep_text
-        for delta in deltas:
-            if "content" not in delta:
-                self._other_characters += _cost_of(delta)
-            event = self._event(index, delta, logprobs)
+        learns = len(deltas) == 1 and list(deltas[0]) == ["content"] and not choice.finish and not self._keep_text
+        for each in deltas:
+            if "content" not in each:
+                self._other_characters += _cost_of(each)
+            event = self._event(index, each, logprobs, choice)
             if learns:
                 self._learn_pattern(choice, index, data, event.data or {})
             yield event
 
-    def _event(self, index: int, delta: Json, logprobs: Any) -> Event:
+    def _event(self, index: int, delta: Json, logprobs: Any, choice: _Choice | None = None) -> Event:
         ending = {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": None}
+        if choice is not None and choice.others and not choice.finish:
+            ending, choice.others = {**choice.others, **ending}, {}
         return Event.from_data(self._envelope([ending]))
 
     def _deltas(self, choice: _Choice, delta: Json) -> list[Json]:
-        """The delta split into deltas of one field each: reasoning, text, refusal, calls. Empty fields are dropped."""
+        """The delta split into deltas of one field each: thoughts, text, refusal, what is kept as it came, calls. Empty
+        fields are dropped."""
         deltas: list[Json] = []
-        reasoning = delta.get("reasoning_content") or delta.get("reasoning")
-        if isinstance(reasoning, str) and reasoning:
-            deltas.append({"reasoning_content": reasoning})
-        content = delta.get("content")
+        name, thoughts = thoughts_of(delta)
+        content, parts = delta.get("content"), list[Json]()
+        if name:
+            choice.state.think(name, thoughts)
         if isinstance(content, list):
-            content = joined_text(content)
+            content, inner, parts = split_parts(content)
+            thoughts = thoughts or inner
+        if thoughts:
+            deltas.append({"reasoning_content": thoughts})
         if isinstance(content, str) and content:
             self._characters += len(content)
             if self._keep_text:
@@ -253,11 +400,15 @@ class ChatStream:
             deltas.append({"content": content})
         if isinstance(delta.get("refusal"), str) and delta["refusal"]:
             deltas.append({"refusal": delta["refusal"]})
+        kept = {key: value for key, value in extras(delta).items() if value is not None}
+        if kept or parts:
+            choice.state.take(kept, parts)
+            deltas += [kept] if kept else []
         calls = delta.get("tool_calls")
         if not calls and isinstance(delta.get("function_call"), dict):
             calls = [{"index": 0, "function": delta["function_call"]}]
         if isinstance(calls, list):
-            deltas += choice.calls.take(calls, legacy=self._context.legacy)
+            deltas += choice.calls.take(calls)
         return deltas
 
     def _learn_pattern(self, choice: _Choice, index: int, data: bytes, ours: Json) -> None:
@@ -272,12 +423,14 @@ class ChatStream:
 
 
 def _cost_of(delta: Json) -> int:
-    """What a delta of one field counts as: the characters of its text, and those around it."""
+    """What a delta counts as: the characters of its text, and those around it."""
     name, value = next(iter(delta.items()))
-    if isinstance(value, str):
+    if isinstance(value, str) and len(delta) == 1:
         return _AROUND_CHARS + len(value)
-    calls = value if name == "tool_calls" else (value,)
-    return _AROUND_CHARS + sum(len(each.get("function", each).get("arguments") or "") for each in calls)
+    if name in ("tool_calls", "function_call"):
+        calls = value if name == "tool_calls" else (value,)
+        return _AROUND_CHARS + sum(len(each.get("function", each).get("arguments") or "") for each in calls)
+    return _AROUND_CHARS + len(orjson.dumps(delta, default=str))
 
 
 def require_json(text: str) -> None:

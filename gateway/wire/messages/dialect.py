@@ -9,10 +9,8 @@ from typing import Any
 from gateway.domain import Event, Json
 from gateway.errors import GatewayError
 from gateway.texts import TextSlot, TextUnit
-from gateway.wire.cut_blocked import withhold
-from gateway.wire.messages.errors import error_object
-from gateway.wire.messages.object import stop_fields
-from gateway.wire.one_question import OneQuestion, message_units
+from gateway.wire.dialect import OneQuestion, message_units, withhold
+from gateway.wire.messages.object import error_object, stop_fields
 from gateway.wire.text_walk import answer_slots, answer_steps
 
 _OWN_IN_REQUESTS = frozenset(("messages", "model", "metadata"))

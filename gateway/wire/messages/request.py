@@ -4,15 +4,339 @@ Sources: Anthropic API reference (Messages), SDK anthropic 2.12, and what Claude
 2026-11-22). Pure functions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+import orjson
+
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.wire.messages.conversation import Conversation
-from gateway.wire.messages.errors import NO_THREADS
-from gateway.wire.messages.tools import chat_tool, forced_kind, offered_tools, set_choice
+from gateway.wire.chat.kept import NO_CARRIER, STATE, Carrier
+from gateway.wire.messages.object import NO_THREADS
+from gateway.wire.messages.tools import call_name, chat_tool, forced_kind, offered_tools, set_choice
+from gateway.wire.untrusted_json import table_in
+
+# --- content ---
+# Content blocks of a messages request as text and as chat's content parts. Pure functions; fetches nothing.
+#
+# Source: Anthropic API reference (Messages), SDK anthropic 2.12, read 2026-11-22.
+
+_USER_BLOCKS = "text, image, document, search_result, tool_result"
+_NO_FILES = "files are not stored here; send the content itself"
+_NO_PDF = "documents by URL are not read on this route; send the file as base64, or its text"
+
+
+def text_of(content: Any, where: str) -> str:
+    """The text of a content that may hold nothing but text: a string, or text blocks joined by blank lines.
+
+    Raises InvalidRequest for a block of another type.
+    """
+    if content is None or isinstance(content, str):
+        return content or ""
+    for index, block in enumerate(content):
+        if block["type"] != "text":
+            raise _unsupported(block, f"{where}[{index}]", "text")
+    return "\n\n".join(block.get("text") or "" for block in content)
+
+
+def chat_part(block: Json, where: str) -> Json:
+    """A user's block as a chat part: `{type: "text", text}` or `{type: "image_url", image_url: {url}}`.
+
+    Raises InvalidRequest for what chat cannot express.
+    """
+    kind = block["type"]
+    if kind == "text":
+        return text_part(block.get("text") or "")
+    if kind == "image":
+        return {"type": "image_url", "image_url": {"url": _image_url(block.get("source"), f"{where}.source")}}
+    if kind == "document":
+        return text_part(_document_text(block, where))
+    if kind == "search_result":
+        title, source = block.get("title") or "", block.get("source")
+        place = source if isinstance(source, str) else ""
+        return text_part(f"{title}\n{place}\n\n{text_of(block.get('content'), f'{where}.content')}".strip())
+    if kind == "tool_reference":
+        return text_part(f"the tool {block.get('tool_name')} can be called now")
+    raise _unsupported(block, where, _USER_BLOCKS)
+
+
+def text_part(text: str) -> Json:
+    """`{type: "text", text}`."""
+    return {"type": "text", "text": text}
+
+
+def chat_content(parts: list[Json]) -> str | list[Json]:
+    """The content of a chat message: one string where all parts are text, joined by blank lines, else the parts."""
+    if all(part["type"] == "text" for part in parts):
+        return "\n\n".join(part["text"] for part in parts)
+    return parts
+
+
+def as_parts(content: str | list[Json]) -> list[Json]:
+    """The content of a chat message as a list of parts."""
+    return [text_part(content)] if isinstance(content, str) else content
+
+
+def _image_url(source: Any, where: str) -> str:
+    kind = source.get("type") if isinstance(source, dict) else None
+    if kind == "base64" and isinstance(source.get("data"), str):
+        media_type = source.get("media_type")
+        return f"data:{media_type if isinstance(media_type, str) else 'image/png'};base64,{source['data']}"
+    if kind == "url" and isinstance(source.get("url"), str):
+        return str(source["url"])
+    if kind == "file":
+        raise InvalidRequest(f"{where}: {_NO_FILES}", param=where)
+    raise InvalidRequest(f"{where}: must be a source of type base64 with data, or url with url", param=where)
+
+
+def _document_text(block: Json, where: str) -> str:
+    source, at = table_in(block, "source"), f"{where}.source"
+    kind = source.get("type")
+    if kind == "text" and isinstance(source.get("data"), str):
+        text = str(source["data"])
+    elif kind == "content":
+        text = text_of(source.get("content"), f"{at}.content")
+    elif kind == "file":
+        raise InvalidRequest(f"{at}: {_NO_FILES}", param=at)
+    elif kind in ("base64", "url"):
+        raise InvalidRequest(f"{at}: {_NO_PDF}", param=at)
+    else:
+        raise InvalidRequest(f"{at}: must be a source of type text or content", param=at)
+    heads = [value for name in ("title", "context") if isinstance(value := block.get(name), str) and value]
+    return "\n\n".join([*heads, text])
+
+
+def _unsupported(block: Json, where: str, allowed: str) -> InvalidRequest:
+    kind = str(block["type"])[:40]
+    return InvalidRequest(f"{where}: a block of type '{kind}' is not supported here; allowed: {allowed}", param=where)
+
+
+# --- conversation ---
+# Turns the messages of a messages request into chat messages.
+#
+# Chat wants the result of every call right after the message with the calls, one message each, before any other text; a
+# messages request has them in the blocks of one user message, beside text and with images inside. Pure; knows no store.
+# Source: Anthropic API reference (Messages), read 2026-11-22.
+#
+# | state    | entered by                              | a user's text or image   | an assistant's message   |
+# |----------|-----------------------------------------|--------------------------|--------------------------|
+# | no call  | the beginning; the last open result     | becomes a message        | becomes a message        |
+# | waiting  | an assistant's message with calls       | waits for the results    | refused: results missing |
+#
+# Invariants: a `tool` message follows its call with nothing but other `tool` messages between; two messages of the same
+# role, `tool` apart, never follow each other; system texts are one message at the front, as many templates want it.
+
+_LEFT_OUT = "[an earlier image is left out]"
+_THOUGHTS = ("compaction", "fallback")
+"""Blocks of an assistant that chat has no place for: the model does without them."""
+_SEALED = {"thinking": "signature", "redacted_thinking": "data"}
+"""Blocks in which clients carry what the upstream must get back, and the field that has it."""
+_OF_CALL_BLOCK = frozenset(("type", "id", "name", "input", "cache_control", "caller", "function", "toolset_name"))
+
+
+class Conversation:
+    """Chat messages under construction. `where` arguments are a message's path in the request.
+
+    `referenced`: names of tools that a result has made available. `changes`: `(type, tool)` of the tools that system
+    messages add or remove, in order. `recalled`: see `request.to_chat`.
+    """
+
+    def __init__(self, recalled: Mapping[str, Json], carrier: Carrier = NO_CARRIER) -> None:
+        self._carrier = carrier
+        self._state: Json | None = None  # of the assistant's message that follows
+        self._recalled = recalled
+        self._system: list[str] = []
+        self._messages: list[Json] = []
+        self._open_calls: dict[str, str] = {}
+        self._held: list[Json] = []
+        self.referenced: set[str] = set()
+        self.changes: list[tuple[str, Any]] = []
+
+    def add_system(self, content: Any, where: str) -> None:
+        """Add a system text: a string, or blocks of text and of changes to the tools. Raises InvalidRequest."""
+        if isinstance(content, list):
+            self.changes += [(block["type"], block.get("tool")) for block in content if _is_change(block)]
+            content = [block for block in content if not _is_change(block)]
+        if text := text_of(content, where):
+            self._system.append(text)
+
+    def add(self, message: Json, where: str) -> None:
+        """Add a message, `{role, content}`. Raises InvalidRequest that names the block."""
+        content = message.get("content")
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())
+        if message["role"] == "system":
+            self.add_system(content, f"{where}.content")
+        elif message["role"] == "assistant":
+            self._add_assistant(blocks, where)
+        else:
+            self._add_user(blocks, where)
+
+    def finished(self, max_images: int) -> list[Json]:
+        """The chat messages. Before the last user message only the newest images stay,
+        `max_images` in all.
+
+        Raises InvalidRequest when there is no message, or when a call has no result.
+        """
+        self._check_answered("messages")
+        self._flush()
+        if not self._messages:
+            raise InvalidRequest("messages: must hold a message of a user", param="messages")
+        for message in self._messages:
+            if isinstance(message["content"], _Row):
+                message["content"] = message["content"].joined()
+        _drop_old_images(self._messages, max_images)
+        head = [{"role": "system", "content": "\n\n".join(self._system)}] if self._system else []
+        return head + self._messages
+
+    def _add_assistant(self, blocks: list[Json], where: str) -> None:
+        self._check_answered(where)
+        self._flush()
+        texts: list[str] = []
+        calls: list[Json] = []
+        for index, block in enumerate(blocks):
+            kind = block["type"]
+            if kind == "text":
+                texts.append(block.get("text") or "")
+            elif kind == "tool_use":
+                arguments = orjson.dumps(block.get("input") or {}).decode()
+                calls.append({**_kept(block), **_call(block["id"], call_name(block), arguments)})
+                self._open_calls[block["id"]] = f"{where}.content[{index}]"
+            elif kind == "server_tool_use" and (known := self._recalled.get(str(block.get("id")))) is not None:
+                self._write("".join(texts), [_call(block["id"], known["name"], known["arguments"])])
+                self._messages.append({"role": "tool", "tool_call_id": block["id"], "content": known["output"]})
+                texts = []
+            elif kind in _SEALED:
+                self._state = self._carrier.opened(block.get(_SEALED[kind])) or self._state
+            elif kind not in _THOUGHTS and not kind.endswith(("_tool_use", "_tool_result")):  # of the server's own
+                at = f"{where}.content[{index}]"
+                raise InvalidRequest(f"{at}: a block of type '{kind[:40]}' is not an assistant's", param=at)
+        if texts or calls:
+            self._write("".join(texts), calls)
+
+    def _write(self, text: str, calls: list[Json]) -> None:
+        """Add an assistant's message, or join it to the last message if that is one too."""
+        if not text and not calls:
+            return
+        last = self._messages[-1] if self._messages else {}
+        if last.get("role") == "assistant":
+            if text:
+                _row_of(last).append([text_part(text)])
+            message = last
+        else:
+            message = {"role": "assistant", "content": text or None}
+            self._messages.append(message)
+        if self._state is not None:
+            message[STATE], self._state = self._state, None
+        if calls:
+            message.setdefault("tool_calls", []).extend(calls)
+
+    def _add_user(self, blocks: list[Json], where: str) -> None:
+        own: list[Json] = []
+        for index, block in enumerate(blocks):
+            at = f"{where}.content[{index}]"
+            if block["type"] == "tool_result":
+                self._add_result(block, at)
+            else:
+                own.append(chat_part(block, at))
+        self._held += own
+        if not self._open_calls:
+            self._flush()
+
+    def _add_result(self, block: Json, where: str) -> None:
+        """A `tool` message with the result's text; its images wait, since chat has no images in tool messages."""
+        call_id = block["tool_use_id"]
+        if self._open_calls.pop(call_id, None) is None:
+            raise InvalidRequest(
+                f"{where}.tool_use_id: the message before has no tool_use block with this id that waits for a result",
+                param=f"{where}.tool_use_id",
+            )
+        content = block.get("content")
+        inner = [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())
+        self.referenced.update(str(each.get("tool_name")) for each in inner if each["type"] == "tool_reference")
+        parts = [chat_part(each, f"{where}.content[{index}]") for index, each in enumerate(inner)]
+        texts = [part["text"] for part in parts if part["type"] == "text"]
+        images = [part for part in parts if part["type"] != "text"]
+        if images:
+            texts.append(f"[{len(images)} image(s) of this result: in the next message]")
+            self._held += [text_part(f"[image(s) of the result {call_id}]"), *images]
+        marker = ["[error]"] if block.get("is_error") else []
+        self._messages.append({"role": "tool", "tool_call_id": call_id, "content": "\n".join([*marker, *texts])})
+
+    def _flush(self) -> None:
+        """Make a user message of what waited; joined to the last message if that is a user's."""
+        parts, self._held = self._held, []
+        if not parts:
+            return
+        last = self._messages[-1] if self._messages else {}
+        if last.get("role") == "user":
+            _row_of(last).append(parts)
+        else:
+            self._messages.append({"role": "user", "content": chat_content(parts)})
+
+    def _check_answered(self, where: str) -> None:
+        for path in self._open_calls.values():
+            raise InvalidRequest(f"{where}: the call in {path} has no tool_result in the message after it", param=path)
+
+
+class _Row(list[list[Json]]):
+    """The content of a message that others of its role follow, until all of them are known: the parts of each.
+
+    Naive form: each joined to those before it at once, which copies a text that grows again and again.
+    """
+
+    def joined(self) -> str | list[Json]:
+        """The content. Texts before the first image are one."""
+        first = next((number for number, parts in enumerate(self) if not _are_texts(parts)), len(self))
+        text = "\n\n".join(part["text"] for parts in self[:first] for part in parts)
+        if first == len(self):
+            return text
+        return [*([text_part(text)] if first else []), *(part for parts in self[first:] for part in parts)]
+
+
+def _row_of(message: Json) -> _Row:
+    """The row that a message's content is from now on."""
+    content = message["content"]
+    if not isinstance(content, _Row):
+        content = message["content"] = _Row([as_parts(content)] if content else [])
+    return content
+
+
+def _are_texts(parts: list[Json]) -> bool:
+    return all(part["type"] == "text" for part in parts)
+
+
+def _kept(block: Json) -> Json:
+    """The members of a call's block that only its upstream understands."""
+    return {name: value for name, value in block.items() if name not in _OF_CALL_BLOCK}
+
+
+def _call(call_id: str, name: str, arguments: str) -> Json:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def _is_change(block: Json) -> bool:
+    return block["type"] in ("tool_addition", "tool_removal")
+
+
+def _drop_old_images(messages: list[Json], limit: int) -> None:
+    """Replace images by a note, the oldest first, until `limit` are left; never those of the last user message.
+
+    A session that takes screenshots collects them without end; to refuse its history would end it.
+    """
+    users = [number for number, message in enumerate(messages) if message["role"] == "user"]
+    images = [(number, place) for number in users for place in _image_places(messages[number])]
+    excess = len(images) - limit
+    for number, place in images[: max(0, excess)]:
+        if number != users[-1]:
+            messages[number]["content"][place] = text_part(_LEFT_OUT)
+
+
+def _image_places(message: Json) -> Iterable[int]:
+    content = message["content"]
+    if isinstance(content, list):
+        yield from (place for place, part in enumerate(content) if part["type"] == "image_url")
+
 
 _BILLING = "x-anthropic-billing-header:"
 """Beginning of a first system block of Claude Code. It changes with every version, so that no prompt cache would hit,
@@ -29,17 +353,19 @@ _NOT_HERE = {
 _CODES = {"thread": NO_THREADS}
 
 
-def to_chat(body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING) -> Json:
+def to_chat(
+    body: Json, max_images: int, recalled: Mapping[str, Json] = _NOTHING, carrier: Carrier = NO_CARRIER
+) -> Json:
     """The chat body of a checked messages body. Raises InvalidRequest, the message naming the block.
 
     `metadata.user_id` becomes `user`, which goes on as a keyed hash. Hosted tools are left out of the tools and of the
     choice: see `search.web_wish`. `recalled`: what the server's calls of the history gave the model, `{name, arguments,
-    output}` by the id of their block; calls without are left out.
+    output}` by the id of their block; calls without are left out. `carrier` opens what thinking blocks hold.
     """
     for name, reason in _NOT_HERE.items():
         if body.get(name):
             raise InvalidRequest(f"{name}: {reason}", param=name, code=_CODES.get(name))
-    conversation = _conversation(body, Conversation(recalled))
+    conversation = _conversation(body, Conversation(recalled, carrier))
     chat: Json = {"model": body["model"], "messages": conversation.finished(max_images)}
     chat |= {name: body[name] for name in _SAME if body.get(name) is not None}
     if (limit := body.get("max_tokens")) is not None:
@@ -89,7 +415,9 @@ def _set_output(chat: Json, body: Json) -> None:
     """`reasoning_effort` and `response_format`, from `output_config` (and `output_format`, its older name)."""
     config = body.get("output_config") or {}
     effort = config.get("effort")
-    if effort is not None and (body.get("thinking") or {}).get("type") != "disabled":
+    if (body.get("thinking") or {}).get("type") == "disabled":
+        chat["reasoning_effort"] = "none"  # in the upstream's own words: `wire.parameters`
+    elif effort is not None:
         if effort not in _EFFORTS:
             raise InvalidRequest(f"output_config.effort: must be {', '.join(_EFFORTS)}", param="output_config.effort")
         chat["reasoning_effort"] = _EFFORTS[effort]

@@ -12,9 +12,8 @@ from gateway.domain import Event, Json
 from gateway.errors import GatewayError
 from gateway.texts import Form, TextSlot, TextUnit
 from gateway.wire import sse
-from gateway.wire.cut_blocked import withhold
+from gateway.wire.dialect import OneQuestion, whole_unit, withhold
 from gateway.wire.field_rules import is_made_id
-from gateway.wire.one_question import OneQuestion, whole_unit
 from gateway.wire.openai_error import responses_error_object
 from gateway.wire.responses import object as objects
 from gateway.wire.text_walk import answer_steps

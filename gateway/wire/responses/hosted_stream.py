@@ -24,8 +24,8 @@ from gateway.wire.hosted_answer import (
     Source,
     TextPiece,
 )
-from gateway.wire.responses.events import ResponseStream
-from gateway.wire.responses.tool_names import ToolNames
+from gateway.wire.responses.stream import ResponseStream
+from gateway.wire.responses.tools import ToolNames
 
 
 class HostedItems(Protocol):

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from gateway.domain import Json
+from gateway.wire.chat.answer import other_counts
 from gateway.wire.untrusted_json import count_in, table_in
 
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -90,14 +91,15 @@ def finish(response: Json, finish_reason: str | None, usage: Json | None, backen
 
 def usage_object(usage: Json | None) -> Json:
     """`{input_tokens, input_tokens_details: {cached_tokens}, output_tokens, output_tokens_details: {reasoning_tokens},
-    total_tokens}` of a chat usage; 0 for missing counts."""
+    total_tokens, …}` of a chat usage; 0 for missing counts. What else the upstream counts is kept."""
     prompt, answer = count_in(usage, "prompt_tokens"), count_in(usage, "completion_tokens")
     details = table_in(usage, "prompt_tokens_details"), table_in(usage, "completion_tokens_details")
     return {
+        **other_counts(usage),
         "input_tokens": prompt,
-        "input_tokens_details": {"cached_tokens": count_in(details[0], "cached_tokens")},
+        "input_tokens_details": {**details[0], "cached_tokens": count_in(details[0], "cached_tokens")},
         "output_tokens": answer,
-        "output_tokens_details": {"reasoning_tokens": count_in(details[1], "reasoning_tokens")},
+        "output_tokens_details": {**details[1], "reasoning_tokens": count_in(details[1], "reasoning_tokens")},
         "total_tokens": prompt + answer,
     }
 

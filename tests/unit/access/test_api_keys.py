@@ -10,11 +10,11 @@ from pathlib import Path
 import orjson
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyRequest, KeyStore
+from gateway.access.keys import KeyFile, KeyRequest, KeyStore
 from gateway.access.private_files import load_or_create_secret
 from gateway.domain import SCOPES
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
-from gateway.runtime.key_file import ensure_dev_key
+from gateway.runtime.prepare import ensure_dev_key
 
 REQUEST = KeyRequest(name="reader", scopes=("chat",), per_minute=5)
 
@@ -58,6 +58,16 @@ def test_an_expired_key_is_refused(path: Path) -> None:
     clock.now = record.expires + 61.0
     with pytest.raises(Unauthenticated):
         KeyStore(path, now=clock).lookup(key)
+
+
+def test_an_expired_key_is_live_no_longer_once_its_leeway_is_over(path: Path) -> None:
+    clock = Clock()
+    key, record = KeyFile(path).create(KeyRequest("short", ("chat",), expires_s=60))
+    clock.now = record.created + 100.0
+    store = KeyStore(path, now=clock)
+    assert store.lookup(key).key_id == record.id and store.is_live(record.id)
+    clock.now += 30
+    assert not store.is_live(record.id)
 
 
 def test_a_running_server_sees_new_keys_at_once_and_revoked_ones_at_its_next_look(path: Path) -> None:

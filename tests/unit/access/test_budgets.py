@@ -5,11 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gateway.access.budgets import SPEND_MONTH, Budgets, periods
-from gateway.access.prices import NANO, PriceList, Used
+from gateway.access.budgets import SPEND_MONTH, Budgets, periods, token_estimate
 from gateway.access.rate_limits import LimitState
-from gateway.access.token_estimate import token_estimate
-from gateway.config.server_settings import Limits, Price
+from gateway.access.usage import NANO, PriceList, Used
+from gateway.config.settings import Limits, Price
 from gateway.domain import Caller, Json
 from gateway.errors import BudgetSpent, NoPrice
 from gateway.shared_state.memory import MemoryCounters

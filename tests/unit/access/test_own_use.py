@@ -5,16 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.budgets import Budgets
-from gateway.access.own_use import OwnUse
-from gateway.access.prices import PriceList
-from gateway.access.usage import UsageBook
-from gateway.config.server_settings import Limits, Price
+from gateway.access.budgets import Budgets, OwnUse
+from gateway.access.usage import PriceList, UsageBook
+from gateway.config.settings import Limits, Price
 from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import BudgetSpent
 from gateway.metrics import Metrics
 from gateway.shared_state.memory import MemoryCounters
-from gateway.shared_state.state_file import StateFile
+from gateway.shared_state.sqlite_state import StateFile
 
 PRICES = PriceList([Price("SvcOCR", input_per_million=1.0, output_per_million=10.0)])
 BODY: Json = {"model": "SvcOCR", "messages": [{"role": "user", "content": "x" * 398}], "max_tokens": 100}

@@ -10,10 +10,10 @@ from typing import cast
 
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyRecord, KeyRequest, record_to_json
+from gateway.access.keys import KeyFile, KeyRecord, KeyRequest, record_to_json
 from gateway.access.redis_keys import KEYS, VERSION, RedisKeys, RedisKeyStore
 from gateway.errors import InvalidRequest, StateUnavailable, Unauthenticated
-from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
+from gateway.shared_state.redis_state import RedisConnection, RedisTimes
 from tests.support.logged import collect_events
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import until

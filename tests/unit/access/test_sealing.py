@@ -11,7 +11,7 @@ import pytest
 
 from gateway.access.sealing import MAX_SEALED_BYTES, SEAL_KEYS, Sealer, SealRefused, make_sealer
 from gateway.errors import EngineMissing, InvalidRequest
-from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
+from gateway.shared_state.redis_state import RedisConnection, RedisTimes
 
 FIRST, SECOND, THIRD = "a" * 64, "b" * 64, "c" * 64
 

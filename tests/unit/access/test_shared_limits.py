@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.rate_limits import LimitState
-from gateway.access.shared_limits import SharedLimiter
-from gateway.config.server_settings import Limits
+from gateway.access.rate_limits import Limiter, LimitState
+from gateway.config.settings import Limits
 from gateway.domain import Caller
 from gateway.errors import InvalidRequest, RateLimited
 from gateway.shared_state.fallback import FallbackWindows
-from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
-from gateway.shared_state.redis_state import RedisWindows
+from gateway.shared_state.redis_state import RedisConnection, RedisTimes, RedisWindows
 from tests.support.logged import collect_events
 from tests.support.redis_server import RedisServer, running_redis
 
@@ -27,7 +25,7 @@ def caller(per_minute: int | None = None, concurrent: int | None = None) -> Call
     return Caller("k", "name", frozenset({"chat"}), per_minute, concurrent)
 
 
-class Machine(SharedLimiter):
+class Machine(Limiter):
     """The limiter of one machine with its own connection, as `app.shared` builds it."""
 
     def __init__(self, url: str, times: RedisTimes, lease_s: float, share_of: int) -> None:

@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.api_keys import KeyRequest
-from gateway.access.prices import PriceList, Used
+from gateway.access.keys import KeyRequest
 from gateway.access.redis_keys import RedisKeys
-from gateway.access.shared_usage import SharedUsage, UsageReader, UsageSharing
-from gateway.access.usage import UsageBook, UsageKey, UsageRow
+from gateway.access.usage import PriceList, SharedUsage, UsageBook, UsageKey, UsageReader, UsageRow, UsageSharing, Used
 from gateway.cli.main import main
-from gateway.config.server_settings import Price
+from gateway.config.settings import Price
 from gateway.shared_state.port import StateDown
-from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
-from gateway.shared_state.state_file import STATE_FILE, StateFile
+from gateway.shared_state.redis_state import RedisConnection, RedisTimes
+from gateway.shared_state.sqlite_state import STATE_FILE, StateFile
 from tests.support.redis_server import RedisServer, running_redis
 
 DAY_S = 86_400

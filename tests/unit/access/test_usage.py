@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyRequest
-from gateway.access.prices import PriceList, Used
-from gateway.access.usage import UsageBook, UsageKey, read_usage
+from gateway.access.keys import KeyFile, KeyRequest
+from gateway.access.usage import PriceList, UsageBook, UsageKey, Used, read_usage
 from gateway.cli.main import main
-from gateway.config.server_settings import Price
+from gateway.config.settings import Price
 from gateway.shared_state.port import StateDown
-from gateway.shared_state.state_file import StateFile
+from gateway.shared_state.sqlite_state import StateFile
 
 DAY_S = 86_400
 PRICES = PriceList([Price("SvcLLM", input_per_million=2.0), Price("websearch-search", tool_call=0.25)])

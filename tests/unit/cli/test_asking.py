@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from gateway.cli import main as entry
-from gateway.cli.commands import parser
+from gateway.cli.call import connection
 from gateway.cli.completion import command_lines, manual_page
-from gateway.cli.connection import connection
-from gateway.cli.terminal import for_terminal
+from gateway.cli.main import parser
+from gateway.cli.options import for_terminal
 from gateway.config.environment import Environment
 from gateway.errors import InvalidRequest
 from tests.support.gateways import StartGateway, upstream_toml

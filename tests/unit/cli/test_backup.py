@@ -2,6 +2,7 @@
 
 import io
 import os
+import socket
 import sqlite3
 import stat
 import tarfile
@@ -96,3 +97,19 @@ def test_a_state_directory_that_does_not_exist_is_named(tmp_path: Path, capsys: 
     assert main(["backup", str(tmp_path / "state.tar"), "--state-dir", str(tmp_path / "nothing")]) == 1
     assert "no such folder" in capsys.readouterr().err
     assert not (tmp_path / "state.tar").exists()
+
+
+def test_a_restore_beside_a_gateway_that_was_started_by_hand_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
+    state, archive = tmp_path / "state", tmp_path / "b.tar"
+    (state / "bus").mkdir(parents=True)
+    (state / "keys.json").write_text('{"version": 1, "keys": []}')
+    options = ["--state-dir", str(state)]
+    assert main(["backup", str(archive), *options]) == 0
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as worker:
+        worker.bind(str(state / "bus" / "1-abc.sock"))
+        assert main(["restore", str(archive), *options]) == 1
+        assert "stop it first" in capsys.readouterr().err
+    assert main(["restore", str(archive), *options]) == 0  # the socket of a process that has died refuses

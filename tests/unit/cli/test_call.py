@@ -8,10 +8,8 @@ import json
 import pytest
 from aiohttp import web
 
-from gateway.cli.argument_types import count, duration_s, port
-from gateway.cli.call import CallFailed, arguments_from, call_tool, readable, run
-from gateway.cli.connection import Connection
-from gateway.cli.terminal import Paint
+from gateway.cli.call import CallFailed, Connection, arguments_from, call_tool, readable, run
+from gateway.cli.options import Paint, count, duration_s, port
 from gateway.config.environment import Environment
 from gateway.domain import Json
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.client_check import CheckPlan, check
-from gateway.cli.client_config import CLIENTS, Installation, client_text
+from gateway.cli.client_config import CLIENTS, CheckPlan, Installation, check, client_text
 from gateway.cli.main import main
 from tests.support import upstream as up
 from tests.support.asking import toml

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.keys import KeyFile, KeyRequest
 from gateway.cli.main import main
 from tests.support.redis_server import running_redis
 
@@ -155,12 +155,12 @@ def test_the_doctor_goes_no_further_than_a_file_that_is_wrong(machine: Machine, 
     assert f"edit {machine.file}" in said and "1 check, 1 wrong" in said
 
 
-def test_where_nothing_is_installed_the_doctor_says_what_would_be(machine: Machine, capsys: Output) -> None:
+def test_a_file_that_does_not_exist_is_told(machine: Machine, capsys: Output) -> None:
     (machine.units / "gateway.service").unlink()
     machine.file.unlink()
     assert machine.run("doctor") == 1
     said = capsys.readouterr().out
-    assert "no service is installed" in said and "make install-service" in said and "gateway doctor FILE" in said
+    assert f"{machine.file} does not exist" in said and "gateway doctor FILE" in said
 
 
 @pytest.mark.parametrize("broken", ["not JSON", None], ids=["damaged", "gone"])
@@ -182,7 +182,45 @@ def test_the_doctor_looks_at_what_an_installation_without_a_service_has(
     monkeypatch.setenv("STATE_DIRECTORY", str(machine.state / "none"))
     assert machine.run("doctor") == 1
     said = capsys.readouterr().out
-    assert "make install-service" in said and "does not exist" in said
+    assert "it is started by hand" in said and "does not exist" in said and "make install-service" not in said
+    assert "no gateway answers at http://" in said
+
+
+def test_check_config_tells_every_fault_of_the_file_and_looks_at_no_override(
+    machine: Machine, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY_PORT", "70000")
+    monkeypatch.setenv("GATEWAY_CONFIG", str(machine.file))
+    machine.file.write_text('wrong = 1\n[server]\nport = 99999\n[log]\nlevel = "loud"\n')
+    assert main(["check-config"]) == 78
+    said = capsys.readouterr().err
+    assert "server.port" in said and "log.level" in said and "wrong" in said and "GATEWAY_PORT" not in said
+    machine.file.write_text("[server]\nport = 8081\n")
+    assert main(["check-config"]) == 0
+    machine.file.write_text('[[models]]\nname = "m"\n[[models.upstreams]]\nbase_url = "http://127.0.0.1:1"\n'
+                            'model = "m"\napi_key = { credential = "absent-one" }\n'
+                            '[search]\nprovider = "brave"\n')  # fmt: skip
+    assert main(["check-config", "--json"]) == 78
+    [told] = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    assert len(told["errors"]) == 2 and "absent-one" in told["errors"][0] and "search.api_key" in told["errors"][1]
+
+
+@pytest.mark.parametrize(("word", "meant"), [("serch", "search"), ("kyes", "keys"), ("zzzz", "")])
+def test_a_close_miss_of_a_command_is_helped(word: str, meant: str, capsys: Output) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([word])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and f"there is no command '{word}'" in said
+    assert (f"did you mean {meant}?" in said) if meant else "did you mean" not in said
+
+
+def test_the_help_lists_first_what_people_use_and_hides_what_only_a_supervisor_starts(capsys: Output) -> None:
+    assert main([]) == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("    ")]
+    commands = [
+        name for name in listed if name in ("chat", "search", "extract", "keys", "serve", "completion", "worker")
+    ]
+    assert commands == ["chat", "search", "extract", "keys", "serve", "completion"]
 
 
 def test_files_of_another_user_are_counted(machine: Machine, capsys: Output) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.api_keys import KeyFile
+from gateway.access.keys import KeyFile
 from gateway.cli.main import main
 from gateway.config.environment import credential_variable
 from tests.support.redis_server import RedisServer, running_redis
@@ -27,7 +27,14 @@ def test_every_limit_of_a_key_can_be_given_and_is_listed(tmp_path: Path, capsys:
     capsys.readouterr()
     assert main(["keys", "list", *state]) == 0
     line = capsys.readouterr().out
-    for shown in ("60/min", "4 at once", "10000 tokens per minute", "50 tool calls per day", "12.5 spend per month"):
+    for shown in (
+        "60 per minute",
+        "4 concurrent",
+        "last used",
+        "10000 tokens per minute",
+        "50 tool calls per day",
+        "12.5 spend per month",
+    ):
         assert shown in line
     assert main(["keys", "list", "--json", *state]) == 0
     listed = json.loads(capsys.readouterr().out)
@@ -68,7 +75,7 @@ def _move(
     assert main([*CREATE, *there]) == 0
     capsys.readouterr()
     assert main(["keys", "list", *there]) == 0
-    ids = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    ids = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]]
     moved = KeyFile(old).read()[0].id
     assert len(ids) == 2 and moved in ids
     assert main(["keys", "revoke", moved, *there]) == 0
@@ -103,3 +110,22 @@ def test_a_full_disk_is_told_with_the_file_and_leaves_it_as_it_was(
             assert main([*CREATE, *state]) == 1
         assert f"{full}: " in capsys.readouterr().err
         assert full.read_bytes() == before
+
+
+def test_keys_and_usage_are_listed_without_the_secret_of_an_upstream(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "gateway.toml"
+    config.write_text(
+        '[[models]]\nname = "m"\n[[models.upstreams]]\nbase_url = "http://127.0.0.1:1/v1"\n'
+        'model = "m"\napi_key = { credential = "absent-upstream" }\n'
+    )
+    options = ["--config", str(config), "--state-dir", str(tmp_path)]
+    assert main(["keys", "list", *options]) == 0
+    assert "there are no keys" in capsys.readouterr().out
+    assert main([*CREATE, *options]) == 0
+    capsys.readouterr()
+    assert main(["keys", "list", *options]) == 0
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.split("  ")[0] == "id" and "created" in header and "expires" in header and "never" in row
+    assert main(["usage", *options]) == 0

@@ -10,7 +10,7 @@ import pypdfium2
 import pytest
 from PIL import Image
 
-from gateway.cli.ocr_batch import SOME_FAILED, BatchOptions, run_batch, tables_in_markdown
+from gateway.cli.ocr import SOME_FAILED, BatchOptions, run_batch, tables_in_markdown
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.ocr.image.documents import open_document

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.commands import parser
+from gateway.cli.main import parser
 from tests.support.ocr_running import SAMPLE
 
 GATEWAY = (sys.executable, "-m", "gateway")

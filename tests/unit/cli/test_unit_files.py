@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.check import check_service
-from gateway.cli.service_environment import service_environment, service_unit
-from gateway.cli.unit_files import read_unit
-from gateway.config.config_error import ConfigError
+from gateway.cli.unit_files import read_unit, service_environment, service_unit
 from gateway.config.environment import Environment
+from gateway.config.loader import ConfigError
 
 MODEL = """
 [local_llm]

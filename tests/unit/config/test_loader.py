@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config.config_error import ConfigError
 from gateway.config.dump import config_text
 from gateway.config.environment import Environment
-from gateway.config.loader import load_config
-from gateway.config.sanitize_settings import ENTITIES, Sanitize
-from gateway.config.settings import Config
+from gateway.config.loader import ConfigError, load_config
+from gateway.config.settings import ENTITIES, Config, Sanitize
 from gateway.domain import EMBEDDING_MODEL
-from gateway.sanitize.masking.policy import actions
+from gateway.sanitize.policy import actions
 from tests.support.connect_proxy import PrivateAuthority
 
 FULL = """

@@ -42,7 +42,7 @@ time.sleep(600)
 
 BOUND_TO_PARENT = """
 import time
-from gateway.embedded.parent_death import die_with_parent
+from gateway.embedded.llm_server import die_with_parent
 die_with_parent()
 print("bound", flush=True)
 time.sleep(600)

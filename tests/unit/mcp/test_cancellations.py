@@ -7,8 +7,7 @@ from typing import cast
 import pytest
 
 from gateway.domain import Json
-from gateway.mcp.cancellations import Cancellations
-from gateway.mcp.running_calls import RunningCalls
+from gateway.mcp.running_calls import Cancellations, RunningCalls
 from gateway.shared_state.bus import Bus
 from tests.support.waiting import until
 
@@ -96,7 +95,7 @@ async def test_no_call_ends_where_two_processes_have_one_that_fits() -> None:
 
 
 async def test_no_call_ends_while_a_process_has_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.mcp.cancellations._LIMIT_S", 0.05)
+    monkeypatch.setattr("gateway.mcp.running_calls._LIMIT_S", 0.05)
     line = Line()
     line.silent = 1
     first, _ = Process(line), Process(line)

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.config.model_settings import Upstream as UpstreamConfig
+from gateway.config.settings import Upstream as UpstreamConfig
 from gateway.domain import RequestStats
 from gateway.errors import UpstreamError
 from gateway.providers.openai_compat import OpenAICompatUpstream

@@ -10,13 +10,11 @@ import pytest
 import uvloop
 from aiohttp import web
 
-from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment
-from gateway.config.loader import load_config
+from gateway.config.loader import ConfigError, load_config
 from gateway.errors import UpstreamError, UpstreamUnavailable
-from gateway.providers.egress import DIRECT, Egress, egress_of
-from gateway.providers.http import UNREACHABLE, HttpClient, Timeouts
-from gateway.providers.search_http import ProviderRequest, ProviderSite, SearchHttp
+from gateway.providers.http import DIRECT, UNREACHABLE, Egress, HttpClient, Timeouts, egress_of
+from gateway.providers.search import ProviderRequest, ProviderSite, SearchHttp
 from tests.support.connect_proxy import ConnectProxy, PrivateAuthority
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make certificates")

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from gateway.domain import Json, RequestStats
-from gateway.providers.embedded import OnDemandUpstream
+from gateway.providers.wrappers import OnDemandUpstream
 
 OURS = 'ours "1"'
 TRICKY = ["plain", '"system_fingerprint":"b1"', "b1", "\\", 'x"system_fingerprint":"b1"y']

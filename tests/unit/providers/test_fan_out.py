@@ -5,11 +5,11 @@ import asyncio
 import orjson
 import pytest
 
-from gateway.config.model_settings import Upstream as UpstreamConfig
+from gateway.config.settings import Upstream as UpstreamConfig
 from gateway.domain import RequestStats
 from gateway.errors import UpstreamError
-from gateway.providers.fan_out import FanOutUpstream
 from gateway.providers.openai_compat import OpenAICompatUpstream
+from gateway.providers.wrappers import FanOutUpstream
 from tests.support import upstream as up
 from tests.support.upstream import Upstream
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.config.model_settings import Upstream as UpstreamConfig
+from gateway.config.settings import Upstream as UpstreamConfig
 from gateway.domain import RequestStats
 from gateway.providers.openai_compat import OpenAICompatUpstream
 from tests.support import upstream as up

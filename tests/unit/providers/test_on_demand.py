@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config.model_settings import LocalLlm, LocalOcr, Model, Upstream
-from gateway.config.settings import Config
+from gateway.config.settings import Config, LocalLlm, LocalOcr, Model, Upstream
 from gateway.embedded import llm_server
 from gateway.embedded.servers import EmbeddedServers
 from gateway.errors import InvalidRequest

@@ -7,8 +7,7 @@ import pytest
 
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamRefused
-from gateway.providers.fan_out import FanOutUpstream
-from gateway.providers.queued import QueuedUpstream
+from gateway.providers.wrappers import FanOutUpstream, QueuedUpstream
 from gateway.resilience.fair_queue import FairQueue
 from tests.support.waiting import until
 

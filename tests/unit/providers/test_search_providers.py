@@ -55,7 +55,7 @@ async def test_tavily_gets_the_arguments_it_knows_and_the_key_as_bearer() -> Non
         assert isinstance(site, Upstream)
         tavily = Tavily(KEY, site.url)
         request = SearchRequest(
-            "q", max_results=3, start_date=date(2026, 1, 2), time_range="day", include_raw_content=True,
+            "q", max_results=3, start_date=date(2026, 1, 2), include_raw_content=True,
             country="france", include_images=True, exact_match=True, exclude_domains=("b.test",),
         )  # fmt: skip
         data = await tavily.search(request, CALL)

@@ -20,9 +20,9 @@ from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.stream import ChatStream
 from gateway.wire.openai_error import upstream_error
 from gateway.wire.responses.dialect import ResponsesDialect
-from gateway.wire.responses.native_answer import NativeStream, repair_response
-from gateway.wire.responses.tool_names import ToolNames
-from gateway.wire.responses.whole_answer import from_chat
+from gateway.wire.responses.native import NativeStream, repair_response
+from gateway.wire.responses.stream import from_chat
+from gateway.wire.responses.tools import ToolNames
 from tests.support.websites import Site, serving
 
 ROUNDS = 3_000

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from gateway.resilience.shared_cache import SharedCache
+from gateway.resilience.bounded_cache import SharedCache
 
 
 class Clock:

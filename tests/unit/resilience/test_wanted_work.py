@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from gateway.resilience.wanted_work import NobodyWaits, go_on, in_thread
+from gateway.resilience.single_flight import NobodyWaits, go_on, in_thread
 
 
 async def test_work_whose_waiter_has_left_ends_at_its_next_step() -> None:

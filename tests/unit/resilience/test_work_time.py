@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.resilience.fair_queue import FairQueue
-from gateway.resilience.work_time import WorkTime, waiting
+from gateway.resilience.fair_queue import FairQueue, WorkTime, waiting
 
 
 async def until(reached: float) -> None:

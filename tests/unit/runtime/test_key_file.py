@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyRequest
+from gateway.access.keys import KeyFile, KeyRequest
 from gateway.access.private_files import USER_HASH_KEY
-from gateway.config.config_error import ConfigError
+from gateway.config.loader import ConfigError
 from gateway.config.settings import Config
-from gateway.runtime.key_file import key_file
+from gateway.runtime.prepare import key_file
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "empty": (lambda path: path.write_text(""), "is not JSON"),

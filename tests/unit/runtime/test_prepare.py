@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config.config_error import ConfigError
 from gateway.config.environment import Environment
+from gateway.config.loader import ConfigError
 from gateway.errors import InvalidRequest
 from gateway.runtime.prepare import in_child, prepare
 

@@ -1,6 +1,6 @@
 """How long a worker was silent, in the time in which the supervisor could have heard it."""
 
-from gateway.runtime.silence import Silence
+from gateway.runtime.workers import Silence
 
 
 class Clock:

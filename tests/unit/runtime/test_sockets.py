@@ -10,8 +10,8 @@ import pytest
 from gateway.config.environment import Environment, handover_environment
 from gateway.config.loader import load_config
 from gateway.config.settings import Config
-from gateway.runtime.sockets import Sockets, open_sockets
-from gateway.runtime.worker_start import StartedWorker, receive
+from gateway.runtime.fork_server import StartedWorker, receive
+from gateway.runtime.service import Sockets, open_sockets
 from gateway.web.listen_socket import bind
 
 

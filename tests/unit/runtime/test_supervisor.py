@@ -19,12 +19,10 @@ from gateway.cli.main import main
 from gateway.config.environment import Environment, handover_environment
 from gateway.config.loader import load_config
 from gateway.embedded.servers import dev_key_path
-from gateway.runtime.channel import BEAT, READY, REPLACED, Assignment
-from gateway.runtime.generation import SingleProcess
-from gateway.runtime.key_file import ensure_dev_key, key_file
-from gateway.runtime.prepare import prepare
+from gateway.runtime.prepare import ensure_dev_key, key_file, prepare
+from gateway.runtime.service import BEAT, READY, REPLACED, Assignment
 from gateway.runtime.supervisor import Source, Supervisor
-from gateway.runtime.worker import _work
+from gateway.runtime.worker import SingleProcess, _work
 from gateway.web.listen_socket import bind
 from tests.support.logged import collect_events
 from tests.support.waiting import until

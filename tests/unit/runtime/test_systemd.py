@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.runtime.systemd import Notifier
+from gateway.runtime.control import Notifier
 
 
 @pytest.fixture

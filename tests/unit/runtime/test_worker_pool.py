@@ -10,17 +10,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gateway.access.api_keys import KeyFile, KeyRequest
-from gateway.config.certificate import LoadedTls
+from gateway.access.keys import KeyFile, KeyRequest
 from gateway.config.environment import Environment, read_environment, worker_environment
-from gateway.config.loader import load_config
+from gateway.config.loader import LoadedTls, load_config
 from gateway.embedded.servers import EmbeddedServers
 from gateway.runtime.fork_server import ForkServer
-from gateway.runtime.service import ServiceContext
-from gateway.runtime.silence import cpu_wait_s
-from gateway.runtime.sockets import Sockets
-from gateway.runtime.worker_pool import WorkerPool
-from gateway.runtime.worker_process import WatchdogSettings, WorkersFailed
+from gateway.runtime.service import ServiceContext, Sockets
+from gateway.runtime.workers import WatchdogSettings, WorkerPool, WorkersFailed, cpu_wait_s
 from gateway.web.listen_socket import bind
 from tests.support.logged import collect_events
 from tests.support.waiting import until

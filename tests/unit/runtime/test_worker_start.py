@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.config.environment import Environment
-from gateway.runtime.worker_start import metrics_folder, remove_metrics
+from gateway.runtime.fork_server import metrics_folder, remove_metrics
 
 
 @pytest.fixture

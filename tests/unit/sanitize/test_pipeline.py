@@ -7,15 +7,15 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.config.sanitize_settings import Sanitize, SanitizeActions, SanitizePattern
+from gateway.config.settings import Sanitize, SanitizeActions, SanitizePattern
 from gateway.errors import SanitizerFailed
-from gateway.sanitize.masking.policy import Direction
 from gateway.sanitize.pipeline import RequestWork, Sanitizer, Verdict
+from gateway.sanitize.policy import Direction
 from gateway.sanitize.report import explain
-from gateway.sanitize.scan.scanner import Scanner
-from gateway.sanitize.text.findings import Finding
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.text import Finding
 from gateway.texts import TextSlot, TextUnit
-from gateway.wire.cut_blocked import withhold
+from gateway.wire.dialect import withhold
 from gateway.wire.text_walk import answer_steps, request_steps
 from tests.support.loop_turns import turns_of_others
 

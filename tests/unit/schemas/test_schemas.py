@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.schemas import Checker, load
-from gateway.schemas.messages import kind_of
-from gateway.schemas.violations import _is_of
+from gateway.schemas.violations import _is_of, kind_of
 from tests.support.cpu_time import takes_less
 
 SCHEMA: dict[str, Any] = {

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from gateway.domain import Json
-from gateway.mcp.cancellations import Cancellations
-from gateway.mcp.running_calls import RunningCalls
+from gateway.mcp.running_calls import Cancellations, RunningCalls
 from gateway.shared_state.bus import Bus, RedisBus, WorkerBus
-from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
+from gateway.shared_state.redis_state import RedisConnection, RedisTimes
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import until
 

@@ -9,10 +9,8 @@ import pytest
 
 from gateway.shared_state.fallback import FallbackCounters, FallbackEntries
 from gateway.shared_state.port import Amount, Entry, StateDown
-from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
-from gateway.shared_state.redis_state import RedisCounters, RedisEntries
-from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries
-from gateway.shared_state.state_file import StateFile
+from gateway.shared_state.redis_state import RedisConnection, RedisCounters, RedisEntries, RedisTimes
+from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, StateFile
 from tests.support.redis_server import RedisServer, running_redis
 
 PASSWORD = "not-a-real-password"

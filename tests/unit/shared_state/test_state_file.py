@@ -17,8 +17,7 @@ from gateway.app.shared import shared_parts
 from gateway.config.settings import Config
 from gateway.shared_state.fallback import FallbackCounters
 from gateway.shared_state.port import Amount, Entry, StateDown
-from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, SqliteWindows
-from gateway.shared_state.state_file import STATE_FILE, StateFile
+from gateway.shared_state.sqlite_state import STATE_FILE, SqliteCounters, SqliteEntries, SqliteWindows, StateFile
 from tests.support.logged import collect_events
 from tests.support.waiting import until
 
@@ -125,7 +124,7 @@ import asyncio, sys, time
 from pathlib import Path
 from gateway.shared_state.port import Amount
 from gateway.shared_state.sqlite_state import SqliteCounters
-from gateway.shared_state.state_file import STATE_FILE, StateFile
+from gateway.shared_state.sqlite_state import STATE_FILE, StateFile
 
 async def main():
     counters = SqliteCounters(StateFile(Path(sys.argv[1])))

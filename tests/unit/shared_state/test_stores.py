@@ -10,10 +10,8 @@ import pytest
 
 from gateway.shared_state.memory import MemoryCounters, MemoryEntries, MemoryWindows
 from gateway.shared_state.port import Amount, Counters, Entries, Entry, Windows
-from gateway.shared_state.redis_connection import RedisConnection, RedisTimes
-from gateway.shared_state.redis_state import RedisCounters, RedisEntries, RedisWindows
-from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, SqliteWindows
-from gateway.shared_state.state_file import StateFile
+from gateway.shared_state.redis_state import RedisConnection, RedisCounters, RedisEntries, RedisTimes, RedisWindows
+from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, SqliteWindows, StateFile
 from tests.support.redis_server import running_redis
 
 PER_OWNER = 4_000

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable
 import aiohttp
 import pytest
 
-from gateway.access.api_keys import KeyFile
-from gateway.shared_state.state_file import STATE_FILE
+from gateway.access.keys import KeyFile
+from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.used import use
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from gateway.access.prices import PriceList
-from gateway.access.usage import UsageBook, read_usage
+from gateway.access.usage import PriceList, UsageBook, read_usage
 from gateway.domain import RequestStats
 from gateway.metrics import Metrics
-from gateway.shared_state.state_file import StateFile
+from gateway.shared_state.sqlite_state import StateFile
 from gateway.web.request_log import Finished, Recorder
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.texts import TextSlot, TextUnit
-from gateway.wire.cut_blocked import withhold
+from gateway.wire.dialect import withhold
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from gateway.wire.hosted_answer import (
 )
 from gateway.wire.messages.stream import MessageStream
 from gateway.wire.responses.hosted_stream import HostedItems, HostedStream, WebSearchItems
-from gateway.wire.responses.mcp_items import McpApprovalItems, McpCallItems, McpListItems
+from gateway.wire.responses.mcp import McpApprovalItems, McpCallItems, McpListItems
 
 PAGE = Source(1, "https://a.example.com/p", "A page")
 USAGE: Json = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.wire.logprobs import LogprobsSlot
-from gateway.wire.text_walk import answer_slots
+from gateway.wire.text_walk import LogprobsSlot, answer_slots
 
 
 def slot_of(logprobs: Any) -> LogprobsSlot:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from gateway.mcp.tools import tool_table
-from gateway.services.hosted_tools.call_memory import CallMemory
+from gateway.services.hosted_tools.web_search import CallMemory
 from gateway.wire.hosted_answer import HostedCall
 from gateway.wire.preencoded import PackedJson
 from tests.support.web_tools import RecordingTools

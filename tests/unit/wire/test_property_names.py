@@ -3,8 +3,7 @@
 import pytest
 
 from bench.growth import grows
-from gateway.wire.property_names import KeySlot, PropertyNames
-from gateway.wire.text_walk import answer_slots
+from gateway.wire.text_walk import KeySlot, PropertyNames, answer_slots
 
 
 def _slot(holder: dict[str, object], name: str) -> KeySlot:

@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from gateway.wire.chat.chunk_decoding import decode_chunk
-from gateway.wire.repaired_json import loads
+from gateway.wire.chat.stream import decode_chunk
+from gateway.wire.untrusted_json import mended_json
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,13 @@ from gateway.wire.repaired_json import loads
     ],
 )
 def test_half_a_character_costs_nothing_else(data: bytes, value: object) -> None:
-    assert loads(data) == value
+    assert mended_json(data) == value
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b'"a', rb'"\ud83"', rb'"\u"', b"NaN", b"\xef\xbb\xbf", b'"\x01"'])
 def test_what_is_no_json_stays_an_error(data: bytes) -> None:
     with pytest.raises(orjson.JSONDecodeError):
-        loads(data)
+        mended_json(data)
 
 
 def test_a_chunk_with_half_an_emoji_does_not_end_the_stream() -> None:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.scanner import Scanner
 from gateway.texts import GroupSlot, TextSlot
 from gateway.wire import field_rules as rules
 from gateway.wire.chat.dialect import ChatDialect
-from gateway.wire.responses.call_kinds import CALL_KINDS
 from gateway.wire.responses.dialect import ResponsesDialect
 from gateway.wire.responses.object import new_id
+from gateway.wire.responses.tools import CALL_KINDS
 from gateway.wire.text_walk import answer_slots, answer_unit, request_slots, request_steps
 
 NAMES = st.sampled_from(

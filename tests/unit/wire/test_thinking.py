@@ -3,7 +3,7 @@
 import itertools
 import re
 
-from gateway.wire.thinking import without_thinking
+from gateway.wire.untrusted_json import without_thinking
 
 _NAIVE = re.compile(r"<think>.*?</think>", re.DOTALL)
 

@@ -7,7 +7,7 @@ import orjson
 
 from gateway.wire.chat.answer import AnswerContext, normalise_answer
 from gateway.wire.chat.stream import ChatStream
-from gateway.wire.responses.native_answer import NativeStream, repair_response
+from gateway.wire.responses.native import NativeStream, repair_response
 
 ADDRESS = "http://10.1.2.3:8000"
 CONTEXT = AnswerContext("public", "upstream-1", "inner", 0.0)

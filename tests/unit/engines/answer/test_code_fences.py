@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.engines.answer.code_fences import closing, fenced, may_hold_fence
+from gateway.engines.answer.sections import closing, fenced, may_hold_fence
 from tests.support.markdown_fences import SOUP, TEXTS, fences, open_fences
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from gateway.engines.answer.foreign_stems import MARK, has_stem, query_stems, stem_of, text_stems
-from gateway.engines.answer.tokens import WORD, fold
+from gateway.engines.answer.text import MARK, WORD, fold, has_stem, query_stems, stem_of, text_stems
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 from gateway.engines.answer.sections import Anchor, find, outline, sections_of
 from gateway.engines.content.prune import main_content
 from gateway.engines.documents.anchors import anchors_of, mark_anchors
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
-from gateway.engines.html.dom import parse
-from gateway.engines.html.metadata import read_head
+from gateway.engines.documents.parse_pool import ExtractOptions
+from gateway.engines.html.head import read_head
+from gateway.engines.html.tree import parse
 
 WORDS = "Some words that say what the option is good for and when it should be set by hand. "
 PAGE = f"""<html><head><title>Options</title></head><body><main>

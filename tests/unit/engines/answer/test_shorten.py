@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gateway.engines.answer.shorten import shorten
+from gateway.engines.answer.excerpt import shorten
 from tests.support.markdown_fences import SOUP, TEXTS, fences, open_fences
 
 MARK = "[…]"

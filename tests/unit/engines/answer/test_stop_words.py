@@ -2,8 +2,7 @@
 
 import pytest
 
-from gateway.engines.answer.stop_words import foreign_stop_words
-from gateway.engines.answer.tokens import bigrams, fold
+from gateway.engines.answer.text import bigrams, fold, foreign_stop_words
 
 
 @pytest.mark.parametrize(

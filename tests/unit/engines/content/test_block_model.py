@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.engines.content import block_model
-from gateway.engines.content.block_features import FEATURES
-from gateway.engines.content.block_model import BlockModel
+from gateway.engines.content import models
+from gateway.engines.content.models import FEATURES, BlockModel
 
 
 def naive_margin(data: dict[str, Any], row: list[float]) -> float:
@@ -59,7 +58,7 @@ def test_all_blocks_at_once_give_what_a_walk_of_each_tree_gives(count: int, seed
 
 
 def test_the_shipped_model_loads_and_tells_blocks_apart() -> None:
-    model = block_model.load()
+    model = models.load_model()
     assert model is not None
     source = random.Random(1)
     columns = [[source.uniform(0, 5) for _ in range(50)] for _ in FEATURES]

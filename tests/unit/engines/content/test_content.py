@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from gateway.engines.content.block_model import BlockModel
-from gateway.engines.content.page_types import PageTypes
-from gateway.engines.documents.options import ExtractOptions
+from gateway.engines.content.models import BlockModel, PageTypes
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 
 _SENTENCES = (
     "The river had risen through the night and nobody in the village had slept for more than an hour.",

@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.engines.content import blocks
-from gateway.engines.content.data_tables import keep_tables
-from gateway.engines.html.dom import parse
+from gateway.engines.content.selection import keep_tables
+from gateway.engines.html.tree import parse
 
 _LEAD = "<p>The prize was given in these years to these people.</p>"
 _ROWS = "".join(f"<tr><td>19{at:02}</td><td>Person {at}</td></tr>" for at in range(1, 5))

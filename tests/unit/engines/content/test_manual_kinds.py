@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 
 _TEXT = "The class keeps the decomposition of a matrix, so that systems of equations are solved with it again."
 _MANUAL = '<meta name="generator" content="DocBook XSL">'

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from gateway.engines.content import blocks
-from gateway.engines.content.declared_kinds import declares_product
-from gateway.engines.content.page_parts import (
+from gateway.engines.content.models import TYPES
+from gateway.engines.content.parts import (
     ACTIONS,
     CONSENT,
     DELIVERY,
@@ -20,10 +20,9 @@ from gateway.engines.content.page_parts import (
     TERMS,
     parts_of,
 )
-from gateway.engines.content.page_types import TYPES
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.dom import parse
-from gateway.engines.html.metadata import read_head
+from gateway.engines.html.head import declares_product, read_head
+from gateway.engines.html.tree import parse
 from tests.support.cpu_time import takes_less
 
 _TEXT = "<p>The lamp has a brass foot and a shade of linen that was woven in the valley by hand.</p>" * 3

@@ -11,7 +11,7 @@ from gateway.engines.content.repeats import (
     judged_alike,
     records_of,
 )
-from gateway.engines.html.dom import parse
+from gateway.engines.html.tree import parse
 
 
 def _blocks(body: str) -> list[blocks.TextBlock]:

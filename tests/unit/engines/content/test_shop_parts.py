@@ -3,10 +3,10 @@
 import pytest
 
 from gateway.engines.content import blocks
-from gateway.engines.content.page_parts import PROMISES, SHOP, parts_of
-from gateway.engines.content.page_types import TYPES
+from gateway.engines.content.models import TYPES
+from gateway.engines.content.parts import PROMISES, SHOP, parts_of
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.dom import parse
+from gateway.engines.html.tree import parse
 
 _TEXT = "<p>The lamp has a brass foot and a shade of linen that was woven in the valley by hand.</p>" * 3
 

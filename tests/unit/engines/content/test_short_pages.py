@@ -1,7 +1,7 @@
 """What is read of pages of a few sentences: all that their text goes on with."""
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 
 _FACTS = {"Country": "Norway", "County": "Vestland", "Area": "34 km²", "Population": "412", "Time zone": "UTC+01:00"}
 _ROWS = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in _FACTS.items())

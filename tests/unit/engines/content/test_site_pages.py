@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 
 _PAGES = json.loads(Path(__file__).with_name("site_pages.json").read_text("utf-8"))
 

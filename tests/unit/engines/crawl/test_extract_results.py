@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.domain import CrawlRequest, ExtractRequest
-from gateway.errors import InvalidRequest
+from gateway.domain import CrawlRequest, ExtractRequest, Json
+from gateway.engines.documents.parse_pool import ExtractOptions
+from gateway.errors import EngineMissing, InvalidRequest
 from tests.support.websites import Site, engine, page, serving
 
 pytestmark = pytest.mark.slow  # a parse process for each test
@@ -117,3 +118,25 @@ async def test_a_compressed_page_that_ends_early_is_given_with_a_note(tmp_path: 
         data = await made.service.extract(ExtractRequest((f"{site.url}/",)), made.call())
     assert "The first line." in data["results"][0]["raw_content"]
     assert ("ended early" in data.get("note", "")) is not is_whole
+
+
+async def test_an_address_that_needs_a_missing_extra_costs_only_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site({"/": page("Home", WORDS * 3), "/a.docx": (200, {"Content-Type": "application/x"}, b"PK\x03\x04")})
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        read = made.pool.extract
+
+        async def without_office(body: bytes, options: ExtractOptions, owner: str = "") -> Json:
+            if options.url.endswith(".docx"):
+                raise EngineMissing("such documents need the extra 'office'")
+            return await read(body, options, owner)
+
+        monkeypatch.setattr(made.pool, "extract", without_office)
+        urls = (f"{site.url}/a.docx", f"{site.url}/", "ftp://example.org/x", "not an address")
+        data = await made.web.extract(ExtractRequest(urls), made.call())
+        with pytest.raises(EngineMissing, match="office"):
+            await made.web.extract(ExtractRequest(urls[:1]), made.call())
+    assert [each["url"] for each in data["results"]] == [urls[1]]
+    assert [each["url"] for each in data["failed_results"]] == [urls[0], *urls[2:]]
+    assert "office" in data["failed_results"][0]["error"]

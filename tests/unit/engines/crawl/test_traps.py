@@ -6,14 +6,14 @@ import time
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json
-from gateway.engines.documents.options import ExtractOptions
-from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import FetchLimits
 from tests.support.waiting import until
@@ -226,9 +226,10 @@ async def test_a_catastrophic_pattern_costs_linear_time(tmp_path: Path) -> None:
 async def test_a_page_that_hangs_the_parser_is_given_up_and_the_pool_heals(tmp_path: Path) -> None:
     site = Site({"/": page("Fine", TEXT)})
     async with made_for(site, tmp_path) as made:
-        made.pool._job_limit_s = 0.0
+        usual, hasty = made.pool._limits, replace(made.pool._limits, message_s=0.0, job_s=0.0)
+        made.pool._limits = hasty
         slow = await made.web.extract(ExtractRequest((site.url + "/",)), made.call())
-        made.pool._job_limit_s = 10.0
+        made.pool._limits = usual
         fine = await made.web.extract(ExtractRequest((site.url + "/",)), made.call())
     assert "to read" in slow["failed_results"][0]["error"]
     assert len(fine["results"]) == 1

@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.engines.documents import odt_epub
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.reader import archive_kind, read_document
 from gateway.engines.documents.sniff import kind_of
 from gateway.engines.fetch.errors import FetchFailed

@@ -9,8 +9,8 @@ import pytest
 from bench.growth import grows
 from gateway.domain import CrawlRequest, Json
 from gateway.engines.documents.feeds import MAX_ITEMS
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from tests.support.websites import Site, engine, page, serving, urls
 
 URL = "https://a.test/blog/feed.xml"

@@ -5,8 +5,8 @@ from email.policy import SMTP
 
 import pytest
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.sniff import kind_of, read
 
 LONG = "Grüße an alle, die eine Zeile lesen, die länger als sechsundsiebzig Zeichen ist und darum umgebrochen wird."

@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 
 from gateway.domain import Json
-from gateway.engines.documents.options import ExtractOptions
-from gateway.engines.documents.parse_pool import ParsePool
+from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.engines.documents.pictures import PictureReader, PooledPictures
 from gateway.engines.documents.sniff import kind_of
 from gateway.errors import InvalidRequest, UpstreamUnavailable

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.sniff import kind_of
 from gateway.engines.fetch.errors import FetchFailed
 from tests.support.websites import Site

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.embedding.wordpiece import WordPiece, load_vocabulary
+from gateway.engines.embedding.worker import WordPiece, load_vocabulary
 
 TEXTS = [
     "",

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
-from gateway.engines.html.dom import parse
+from gateway.engines.documents.parse_pool import ExtractOptions
+from gateway.engines.html.tree import parse
 
 PAGES: dict[str, tuple[str, str]] = json.loads(Path(__file__).with_name("browser_pages.json").read_text("utf-8"))
 """By kind: the page and its words."""

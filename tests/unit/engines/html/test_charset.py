@@ -4,7 +4,7 @@ import codecs
 
 import pytest
 
-from gateway.engines.html.charset import _CODECS, decode
+from gateway.engines.html.encoding import _CODECS, decode
 
 CZECH = "Příliš žluťoučký kůň"
 

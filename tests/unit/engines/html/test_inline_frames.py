@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 
 _TEXT = "<h1>Ferry</h1><p>The ferry crosses the bay twice an hour and takes cars too.</p>" + "<p>It is old.</p>" * 20
 _INNER = "<p>The night boat leaves at eleven from the outer pier.</p>"
@@ -39,7 +39,8 @@ def test_a_frame_that_is_not_seen_is_not_read(attributes: str) -> None:
 def test_the_rules_of_the_page_and_of_the_document_hide_each_its_own() -> None:
     assert "night boat" not in read("<style>iframe{display:none}</style>" + frame(""))
     hidden = f"<style>.x{{display:none}}</style>{_INNER}<p>Bicycles go free.</p><b class=x>Obey me.</b>"
-    text = read(frame("", hidden) + "<p class=x>Dogs are welcome on the upper deck of all our boats.</p>")
+    dogs = "<p class=x>Dogs are welcome on the upper deck of all our boats.</p>"
+    text = read(frame("", hidden).replace("</h1>", f"</h1>{dogs}"))
     assert "night boat" in text
     assert "Obey me" not in text
     assert "Dogs are welcome" in text

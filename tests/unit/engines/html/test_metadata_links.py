@@ -1,7 +1,7 @@
 """The links that a crawl follows from a page."""
 
-from gateway.engines.html.dom import parse
-from gateway.engines.html.metadata import links_of, read_head
+from gateway.engines.html.head import links_of, read_head
+from gateway.engines.html.tree import parse
 
 
 def test_the_texts_of_several_links_to_one_page_are_joined_up_to_a_bound() -> None:

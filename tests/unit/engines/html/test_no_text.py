@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 
 _APP = "<div id=root></div><script src=/a.js></script>"
 _TIMES = "<h1>Ferry times</h1><ul><li>Monday 9:00</li><li>Tuesday 10:00</li></ul>"

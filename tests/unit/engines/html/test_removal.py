@@ -5,7 +5,7 @@ from typing import Any
 
 from lxml import etree
 
-from gateway.engines.html.dom import remove_all
+from gateway.engines.html.tree import remove_all
 
 
 def _remove(element: Any) -> None:

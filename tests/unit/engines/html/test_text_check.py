@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.html.holdable import holdable
+from gateway.engines.html.tree import holdable
 from tests.support.paths import GOLDEN
 
 PROSE = "The gateway reads pages, and what is no page it refuses. "

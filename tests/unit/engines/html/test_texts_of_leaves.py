@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.engines.html.dom import parse, raw_text, text_size
+from gateway.engines.html.tree import parse, raw_text, text_size
 
 
 @pytest.mark.parametrize(

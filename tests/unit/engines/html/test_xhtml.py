@@ -2,9 +2,9 @@
 
 import pytest
 
-from gateway.engines.documents.options import ExtractOptions
 from gateway.engines.documents.page import extract
-from gateway.engines.html.xhtml import as_html
+from gateway.engines.documents.parse_pool import ExtractOptions
+from gateway.engines.html.tree import as_html
 
 _TEXT = "The ferry leaves from the northern quay at nine, and again at noon on all working days of the week."
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.answer.foreign_stems import MARK
+from gateway.engines.answer.text import MARK
 from gateway.engines.index import candidates
 from gateway.engines.index import query as query_module
 from gateway.engines.index.query import IndexQuery, is_english, query_terms
@@ -84,7 +84,7 @@ async def test_in_a_large_index_stems_that_most_passages_have_are_not_looked_up(
     try:
         reader = SqliteReader(connection)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(candidates, "ROW_BUDGET", 8)
+            patch.setattr(SqliteReader, "row_budget", 8)
             counter = candidates.PassageCounts(reader)
             asked = candidates.present_stems(counter, query_terms("драйверов системы"))
             used, _ = candidates.affordable_terms(reader, IndexQuery("", ("",)), asked, counter)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.index import candidates, ranking
+from gateway.engines.index import ranking
 from gateway.engines.index.candidates import ranked_passages
 from gateway.engines.index.query import IndexQuery, QueryTerms, query_terms
 from gateway.engines.index.rows import IndexedPage, SqliteReader, open_database
@@ -228,16 +228,16 @@ _COMMON_PAGES = [
 async def test_a_large_index_ranks_old_pages_that_hold_two_common_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
-    monkeypatch.setattr(ranking, "LARGE_INDEX", 10)
-    monkeypatch.setattr(candidates, "ROW_BUDGET", 10)
+    monkeypatch.setattr(SqliteReader, "large", 10)
+    monkeypatch.setattr(SqliteReader, "row_budget", 10)
     assert (await found_names(tmp_path, _COMMON_PAGES, query))[0] == "both"
 
 
 async def test_a_large_index_finds_pages_by_chinese_pairs_beside_common_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranking, "LARGE_INDEX", 10)
-    monkeypatch.setattr(candidates, "ROW_BUDGET", 10)
+    monkeypatch.setattr(SqliteReader, "large", 10)
+    monkeypatch.setattr(SqliteReader, "row_budget", 10)
     pages = [("chinese", "教程 for everybody"), *_COMMON_PAGES]
     assert "chinese" in await found_names(tmp_path, pages, "amber tide 教程")
 

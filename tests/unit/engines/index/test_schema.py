@@ -108,7 +108,7 @@ async def test_a_file_of_a_newer_gateway_is_kept_aside_untouched_and_this_is_sai
 
 async def test_a_page_whose_content_is_damaged_hides_no_other(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "i.db")
-    await index.add([IndexedPage(f"https://a.test/{n}", "Page", "same words") for n in range(3)])
+    await index.add([IndexedPage(f"https://a.test/{n}", f"Page {n}", "same words") for n in range(3)])
     with contextlib.closing(sqlite3.connect(tmp_path / "i.db", isolation_level=None)) as connection:
         connection.execute("UPDATE pages SET content = x'00ff' WHERE url LIKE '%/1'")
     assert sorted(await found(index, "words")) == ["https://a.test/0", "https://a.test/2"]
@@ -141,7 +141,7 @@ async def main():
     index = PageIndex(Path(sys.argv[1]))
     for n in range(int(sys.argv[2]), 10_000):
         text = f"word{n} other " * 200
-        pages = [IndexedPage(f"https://a.test/{n}/{m}", "Page", text, hash=f"{n}") for m in range(5)]
+        pages = [IndexedPage(f"https://a.test/{n}/{m}", f"Page {m}", text, hash=f"{n}") for m in range(5)]
         assert await index.add(pages) is None
         if n % 3 == 2: await index.remove(f"https://a.test/{n - 1}/")
         print(n, flush=True)

@@ -1,14 +1,17 @@
 """The local search provider: what of a found page is shown, and how much of it is read for that."""
 
+from pathlib import Path
 from typing import cast
 
 import pytest
 
 from gateway.domain import Json, SearchRequest, WebCall
-from gateway.engines.answer.passages import Passage
+from gateway.engines.answer.sections import Passage
 from gateway.engines.index.port import Index
 from gateway.engines.index.query import IndexHit
+from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.search_provider import _READ_CHARS, LocalSearch, _joined
+from gateway.engines.index.store import PageIndex
 
 FILLER = "Apples are kept in a cool place and turned over once a week. "
 
@@ -37,13 +40,13 @@ async def found(page: IndexHit, depth: str = "basic") -> Json:
 def test_what_is_read_of_a_page_for_its_excerpt_is_capped_however_long_its_headings_are() -> None:
     content = FILLER * 300
     passages = [Passage(n * 1_800, n * 1_800 + 1_800, (f"{n} {'heading ' * 37}",) * 6) for n in range(10)]
-    assert len(_joined(hit(content, *passages))) == _READ_CHARS
+    assert len(_joined(hit(content, *passages), passages)) == _READ_CHARS
 
 
 def test_ten_whole_passages_below_ordinary_headings_are_read_to_their_end() -> None:
     content = (FILLER * 300)[:17_994] + "zebra."
     passages = [Passage(n * 1_800, n * 1_800 + 1_800, ("Guide", f"Chapter {n}")) for n in range(10)]
-    assert _joined(hit(content, *passages)).endswith("zebra.")
+    assert _joined(hit(content, *passages), passages).endswith("zebra.")
 
 
 async def test_an_excerpt_has_words_from_within_what_is_read_and_none_from_beyond() -> None:
@@ -71,3 +74,20 @@ async def test_a_passage_from_within_code_is_shown_as_code_and_what_follows_is_n
     shown = (await found(page, depth))["content"]
     assert "```c\nint crossing;\n```" in shown
     assert depth == "fast" or shown.endswith("# Prose\n\nThe end.")
+
+
+async def test_the_passage_that_answers_comes_first_and_the_others_in_their_order() -> None:
+    content = "Apples fall. Pears rot. The zebra grazes."
+    page = hit(content, Passage(24, 41, ()), Passage(13, 23, ()), Passage(0, 12, ()))
+    assert (await found(page))["content"] == "The zebra grazes.\n\n[...]\n\nApples fall.\n\nPears rot."
+
+
+async def test_a_page_at_several_addresses_is_one_result_that_names_them(tmp_path: Path) -> None:
+    index = PageIndex(tmp_path / "i.db")
+    same = [IndexedPage(f"https://a.test/{name}", "Zebras", "A zebra grazes in the grass.") for name in "xyz"]
+    await index.add([*same, IndexedPage("https://a.test/other", "Zebras", "A zebra sleeps.")])
+    results = (await LocalSearch(index).search(SearchRequest("zebra"), WebCall("key", "r")))["results"]
+    assert len(results) == 2
+    (one,) = [each for each in results if "other_urls" in each]
+    assert {one["url"], *one["other_urls"]} == {page.url for page in same}
+    await index.close()

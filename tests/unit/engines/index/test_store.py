@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.engines.index.query import IndexQuery, owner_token
-from gateway.engines.index.ranking import LARGE_INDEX
-from gateway.engines.index.rows import IndexedPage
+from gateway.engines.index.rows import LARGE_INDEX, IndexedPage
 from gateway.engines.index.store import PageIndex
 
 ALL = ("key1", "")
@@ -28,7 +27,7 @@ def crowd(path: Path, pages: int) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute(
             f"{numbers} pages (id, url, owner, host, title, fetched_at, hash, content, is_cut)"
-            " SELECT i, 'https://b.test/' || i, 'many', 'b.test', 't', ?, '', ?, 1 FROM n",
+            " SELECT i, 'https://b.test/' || i, 'many', 'b.test', 't' || i, ?, '', ?, 1 FROM n",
             (pages, time.time(), zlib.compress(TEXT.encode())),
         )
         connection.execute(

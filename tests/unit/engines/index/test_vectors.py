@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.domain import SearchRequest, WebCall
-from gateway.engines.embedding.model_file import MODEL_VERSION, is_installed
-from gateway.engines.embedding.process import EmbeddingProcess
+from gateway.engines.embedding.embedder import MODEL_VERSION, EmbeddingProcess, is_installed
 from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.rows import IndexedPage, adopt_model, store_vectors, unembedded, vector_counts
 from gateway.engines.index.search_provider import LocalSearch

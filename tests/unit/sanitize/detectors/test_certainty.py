@@ -5,11 +5,11 @@ Every sentence is our own, of the kinds that documentation is full of.
 
 import pytest
 
-from gateway.config.sanitize_settings import Sanitize, SanitizeActions
-from gateway.sanitize.detectors.published_examples import CARDS, IBANS
-from gateway.sanitize.masking.policy import action, actions
-from gateway.sanitize.scan.scanner import Scanner
-from gateway.sanitize.text.findings import GRADED, Finding, disjoint
+from gateway.config.settings import Sanitize, SanitizeActions
+from gateway.sanitize.detectors.harmless import CARDS, IBANS
+from gateway.sanitize.policy import action, actions
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.text import GRADED, Finding, disjoint
 
 SCANNER = Scanner()
 RANDOM = "q7RkT2mWx9LpV4sB"

@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.config.sanitize_settings import SanitizePattern
-from gateway.sanitize.detectors.id_countries import COUNTRIES
-from gateway.sanitize.detectors.literal_prefixes import alternatives, literal_prefixes
-from gateway.sanitize.detectors.vendor_tokens import INNER_MARKS, VENDORS
-from gateway.sanitize.scan.scanner import Scanner
-from gateway.sanitize.text.findings import masked
+from gateway.config.settings import SanitizePattern
+from gateway.sanitize.detectors.identities import COUNTRIES
+from gateway.sanitize.detectors.vendor_tokens import INNER_MARKS, VENDORS, alternatives, literal_prefixes
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.text import masked
 from tests.support.cpu_time import takes_less
 
 SCANNER = Scanner()

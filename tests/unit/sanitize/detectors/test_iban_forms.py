@@ -6,7 +6,7 @@ from pathlib import Path
 
 import stdnum
 
-from gateway.sanitize.detectors import iban
+from gateway.sanitize.detectors import cards as iban
 
 _REGISTRY = re.compile(r'(?P<country>[A-Z]{2}) .*bban="(?P<form>[^"]+)"')
 

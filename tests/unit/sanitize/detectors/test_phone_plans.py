@@ -5,7 +5,7 @@ import random
 import phonenumbers
 import pytest
 
-from gateway.sanitize.detectors.phone_plans import judge_number
+from gateway.sanitize.detectors.phones import judge_number
 
 
 @pytest.mark.slow

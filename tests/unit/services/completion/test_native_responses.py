@@ -13,8 +13,7 @@ from gateway.services.completion.native_responses import NativeResponses
 from gateway.services.completion.service import CompletionService
 from gateway.wire import sse
 from gateway.wire.chat.request import UpstreamOptions
-from gateway.wire.responses.native_answer import NativeStream
-from gateway.wire.responses.native_request import image_parts
+from gateway.wire.responses.native import NativeStream, image_parts
 
 ANSWER: Json = {
     "id": "resp_up", "object": "response", "model": "up", "usage": {"input_tokens": 3, "output_tokens": 2},

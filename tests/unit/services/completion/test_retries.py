@@ -8,8 +8,8 @@ import pytest
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.resilience.circuit_breaker import CircuitBreaker
-from gateway.services.completion.images import MAX_IMAGES, data_urls, inline_images
-from gateway.services.completion.retries import RetryBudget, upstream_breaker, weighted_order
+from gateway.services.completion.attempts import RetryBudget, upstream_breaker, weighted_order
+from gateway.services.completion.service import MAX_IMAGES, data_urls, inline_images
 from gateway.wire.chat.request import UpstreamOptions, to_upstream
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
@@ -193,7 +193,7 @@ def test_todays_names_go_up_whatever_the_caller_calls_them() -> None:
     assert [m["role"] for m in sent["messages"]] == ["system", "user", "assistant", "tool", "user"]
     assert sent["messages"][3]["tool_call_id"] == "c1" and "result of g" in sent["messages"][4]["content"]
     assert sent["messages"][1]["content"] == [{"type": "text", "text": "x"}]
-    assert sent["max_tokens"] == 9 and "max_completion_tokens" not in sent and sent["top_k"] == 1
+    assert sent["max_completion_tokens"] == 9 and "max_tokens" not in sent and sent["top_k"] == 1
     assert sent["tools"][0]["function"]["name"] == "f" == sent["tool_choice"]["function"]["name"]
 
 

@@ -7,7 +7,7 @@ import pytest
 from gateway.domain import Json, RequestStats
 from gateway.errors import EngineMissing, GatewayError, UpstreamError, UpstreamUnavailable
 from gateway.services.completion.attempts import ModelEntry, Target
-from gateway.services.completion.token_count import TokenCounter
+from gateway.services.completion.service import TokenCounter
 from gateway.wire.chat.request import UpstreamOptions
 
 BODY: Json = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "system": "s", "max_tokens": 5}

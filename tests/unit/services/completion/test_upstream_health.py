@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.services.completion.upstream_health import MOST_OF_ONE, UpstreamHealth
+from gateway.services.completion.attempts import MOST_OF_ONE, UpstreamHealth
 
 
 class Clock:

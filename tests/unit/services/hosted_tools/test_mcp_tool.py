@@ -8,12 +8,11 @@ import pytest
 from gateway.domain import Json
 from gateway.errors import UpstreamError
 from gateway.mcp.tools import tool_table
+from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
-from gateway.services.hosted_tools.mcp_tool import McpGrant, McpTool
-from gateway.services.hosted_tools.own_tools import OwnTools
-from gateway.services.hosted_tools.sources import Sources
+from gateway.services.hosted_tools.mcp_tool import McpGrant, McpTool, OwnTools
 from gateway.wire.hosted_answer import AnswerEnd, CallPhase, HostedCall
-from gateway.wire.responses.mcp_request import ApprovalRule, ApprovedCall
+from gateway.wire.responses.mcp import ApprovalRule, ApprovedCall
 from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, calls_of, play, text_of
 
 LOOK: Json = {"name": "look", "description": "Looks.\u200b", "inputSchema": {"type": "object"}}

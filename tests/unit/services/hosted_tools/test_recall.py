@@ -6,10 +6,9 @@ import pytest
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.services.hosted_tools import domains
-from gateway.services.hosted_tools.call_memory import CallMemory
-from gateway.services.hosted_tools.options import FUNCTIONS, of_chat, of_messages, of_tool, with_defaults
-from gateway.services.hosted_tools.sources import Sources
+from gateway.services.hosted_tools import web_search
+from gateway.services.hosted_tools.citations import Sources
+from gateway.services.hosted_tools.web_search import FUNCTIONS, CallMemory, of_chat, of_messages, of_tool, with_defaults
 from gateway.wire.hosted_answer import HostedCall, Source
 
 USER: Json = {"role": "user", "content": "x"}
@@ -63,7 +62,7 @@ def test_results_that_the_caller_sends_again_are_read() -> None:
     ],
 )  # fmt: skip
 def test_a_domain_is_a_host_with_or_without_a_path(text: str, domain: str | None) -> None:
-    assert domains.checked(text) == domain
+    assert web_search.checked_domain(text) == domain
 
 
 @pytest.mark.parametrize(
@@ -74,8 +73,9 @@ def test_a_domain_is_a_host_with_or_without_a_path(text: str, domain: str | None
     ],
 )  # fmt: skip
 def test_a_page_is_within_a_domain_below_its_path(url: str, is_within: bool) -> None:
-    assert domains.is_within(url, ["example.org/blog"]) is is_within
-    assert domains.hosts(["a.org/x", "a.org"]) == ("a.org",) and domains.whole_hosts(["a.org/x", "b.org"]) == ("b.org",)
+    assert web_search.is_within(url, ["example.org/blog"]) is is_within
+    assert web_search.hosts(["a.org/x", "a.org"]) == ("a.org",)
+    assert web_search.whole_hosts(["a.org/x", "b.org"]) == ("b.org",)
 
 
 def test_options_are_read_on_each_route() -> None:

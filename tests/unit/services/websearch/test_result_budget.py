@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.domain import Json
-from gateway.services.websearch.result_budget import MIN_SHARE_CHARS, fair_share, fit
+from gateway.services.websearch.results import MIN_SHARE_CHARS, fair_share, fit
 
 
 def pages(sizes: list[int]) -> list[dict[str, str]]:

@@ -3,10 +3,8 @@
 import pytest
 
 from gateway.domain import Json
-from gateway.engines.documents.parse_pool import ParsePool
-from gateway.engines.documents.shortening import shorten_in
-from gateway.services.websearch.result_budget import fit
-from gateway.services.websearch.result_cutter import ResultCutter
+from gateway.engines.documents.parse_pool import ParsePool, shorten_in
+from gateway.services.websearch.results import ResultCutter, fit
 
 pytestmark = pytest.mark.slow  # a parse process for each test
 

@@ -10,15 +10,13 @@ from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import Forbidden, InvalidRequest
 from gateway.mcp.tools import tool_table
 from gateway.services.completion.attempts import ModelEntry
+from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
-from gateway.services.hosted_tools.options import SearchOptions
-from gateway.services.hosted_tools.sources import Sources
-from gateway.services.hosted_tools.web_search import SearchSettings
+from gateway.services.hosted_tools.web_search import SearchOptions, SearchSettings
 from gateway.web.context import RequestContext
 from gateway.web.handlers.embeddings import EmbeddingsHandler
-from gateway.web.handlers.hosted_mcp import HostedMcp, McpServerEntry
 from gateway.web.handlers.hosted_responses import HostedResponses
-from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch, HostedSettings
+from gateway.web.handlers.hosted_search import HostedMcp, HostedRequest, HostedSearch, HostedSettings, McpServerEntry
 from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.hosted_stream import HostedStream
 from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, calls_of, text_of

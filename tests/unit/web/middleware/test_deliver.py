@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from gateway.access.api_keys import KeyFile, KeyRequest, KeyStore
-from gateway.access.rate_limits import BadKeyLimiter, LocalLimiter
-from gateway.config.sanitize_settings import Sanitize
-from gateway.config.server_settings import Limits
+from gateway.access.keys import KeyFile, KeyRequest, KeyStore
+from gateway.access.rate_limits import BadKeyLimiter, Limiter
+from gateway.config.settings import Limits, Sanitize
 from gateway.domain import Event, EventBatch, EventStream
 from gateway.errors import GatewayError, UpstreamError
 from gateway.mcp.dialect import WebSearchDialect
@@ -26,8 +25,7 @@ from gateway.web.in_flight import InFlight
 from gateway.web.listen_socket import bind
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.request_log import Recorder
-from gateway.web.server.chain import application
-from gateway.web.server.runner import Listener
+from gateway.web.server.runner import Listener, application
 from gateway.web.state import ServerState
 
 STREAM_END = b"\r\n0\r\n\r\n"
@@ -63,7 +61,7 @@ async def serving(tmp_path: Path, handler: Handler) -> AsyncIterator[Site]:
         in_flight=InFlight(10),
         keys=KeyStore(keys.path),
         bad_keys=BadKeyLimiter(0, MemoryWindows()),
-        limiter=LocalLimiter(Limits()),
+        limiter=Limiter(MemoryWindows(), Limits()),
         sanitizer=Sanitizer(Sanitize(routes=())),
         metrics=metrics,
         recorder=Recorder(metrics),

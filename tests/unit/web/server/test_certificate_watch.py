@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config.certificate import LoadedTls, loaded, read_certificate
-from gateway.config.server_settings import Tls
-from gateway.web.server.certificate_watch import CertificateWatch
+from gateway.config.loader import LoadedTls, loaded, read_certificate
+from gateway.config.settings import Tls
+from gateway.web.server.runner import CertificateWatch
 from tests.support.connect_proxy import PrivateAuthority
 from tests.support.logged import collect_events
 

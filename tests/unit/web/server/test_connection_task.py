@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 import aiohttp
 from aiohttp import web
 
-from gateway.web.aiohttp_internals import take_whole_body
 from gateway.web.in_flight import IN_FLIGHT, InFlight
 from gateway.web.listen_socket import bind
 from gateway.web.server.runner import Listener
@@ -89,21 +88,3 @@ async def test_a_failure_of_one_request_is_answered_and_the_connection_ends() ->
     async with connected(answer) as post:
         assert '"server_error"' in await post(b"")
         assert '"server_error"' in await post(b"")
-
-
-async def test_a_body_is_taken_whole_only_where_all_of_it_came_in_one_piece_and_none_was_read() -> None:
-    taken: list[bytes | None] = []
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        if request.headers.get("X-Read"):
-            await request.content.readany()
-        taken.append(take_whole_body(request.content))
-        rest = await request.read()
-        return web.Response(text=f"{len(rest)}")
-
-    async with connected(answer) as post:
-        assert await post(b"abc") == "0"
-        assert await post(b"") == "0"
-        long = b"x" * 900_000
-        assert await post(long) == f"{len(long)}"
-    assert taken == [b"abc", None, None]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from gateway.config.certificate import LoadedTls, loaded
-from gateway.config.server_settings import Tls
+from gateway.config.loader import LoadedTls, loaded
+from gateway.config.settings import Tls
 from gateway.web.in_flight import IN_FLIGHT, InFlight
 from gateway.web.listen_socket import bind
 from gateway.web.server.connections import LINGER_S

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.wire.chat.open_calls import OpenCalls
+from gateway.wire.chat.request import OpenCalls
 
 NAMES = st.sampled_from(["", "a", "b", "c"])
 

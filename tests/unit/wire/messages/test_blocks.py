@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from gateway.errors import UpstreamError
-from gateway.wire.messages.blocks import Blocks
-from gateway.wire.messages.json_end import JsonEnd
+from gateway.wire.chat.calls import JsonEnd
+from gateway.wire.messages.stream import Blocks
 
 DOCUMENTS = ["{}", '{"a":"}"}', '{"a":["\\"{",{"b":[]}]}', '{"a":"\\\\"}', '[1,{"a":2}]', '{"ü":"\\u007d{"}']
 

@@ -7,10 +7,9 @@ import pytest
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, InvalidRequest, UpstreamRefused
 from gateway.wire.dialect import Dialect
-from gateway.wire.embeddings.dialect import EmbeddingsDialect
+from gateway.wire.embeddings import EmbeddingsDialect
 from gateway.wire.messages.dialect import MessagesDialect
-from gateway.wire.messages.errors import error_object
-from gateway.wire.messages.object import matched_stop, stop_fields, token_estimate
+from gateway.wire.messages.object import error_object, matched_stop, stop_fields, token_estimate
 from gateway.wire.messages.tools import chat_tool, offered_tools, set_choice
 from gateway.wire.responses.dialect import ResponsesDialect
 

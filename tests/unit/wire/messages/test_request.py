@@ -6,12 +6,10 @@ import pytest
 
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError, InvalidRequest, Overloaded, RateLimited, UpstreamError, UpstreamRefused
-from gateway.wire.messages.client_tools import CLIENT_TOOLS
-from gateway.wire.messages.errors import error_object
+from gateway.wire.messages.object import error_object
 from gateway.wire.messages.request import to_chat
-from gateway.wire.messages.search import block_id, open_calls, web_wish
 from gateway.wire.messages.stream import MessageStream
-from gateway.wire.messages.tools import forced_kind
+from gateway.wire.messages.tools import block_id, forced_kind, left_out, long_names, named_block, open_calls, web_wish
 
 PIXEL: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 USE: Json = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}}
@@ -94,12 +92,6 @@ def test_a_choice_has_chats_form(choice: Json, expected: Any, parallel: bool | N
         ([user({"type": "document", "source": {"type": "base64", "media_type": "application/pdf"}})], {}, "as base64"),
         ([user({"type": "image", "source": {"type": "file", "file_id": "f"}})], {}, "not stored"),
         ([user({"type": "video"})], {}, "video"),
-        (
-            [user(text("a"))],
-            {"tools": [{"type": "code_execution_20250825", "name": "code_execution"}]},
-            "'code_execution_20250825' do not exist here; allowed: custom, bash_20241022",
-        ),
-        ([user(text("a"))], {"tools": [{"type": "computer_20250124", "name": "computer"}]}, "computer_20250124"),
         ([user(text("a"))], {"tools": TOOLS, "tool_choice": {"type": "tool", "name": "gone"}}, "not the name"),
         ([user(text("a"))], {"mcp_servers": [{"url": "http://x"}]}, "connect them in the client"),
         ([{"role": "assistant", "content": "x"}], {}, ""),
@@ -113,14 +105,35 @@ def test_what_cannot_be_done_is_refused(messages: list[Json], body: Json, words:
         chat(*messages, **body)
 
 
-@pytest.mark.parametrize("kind", CLIENT_TOOLS)
+@pytest.mark.parametrize(
+    "kind", ["bash_20250124", "text_editor_20250124", "text_editor_20991231", "memory_20250818", "computer_20251124"]
+)
 def test_a_tool_that_only_has_a_type_is_a_function_that_says_what_it_takes(kind: str) -> None:
     sent = chat(user(text("a")), tools=[{"type": kind, "name": "its_name"}], tool_choice={"type": "any"})
     function = sent["tools"][0]["function"]
     assert function["name"] == "its_name" and len(function["description"]) > 40 and sent["tool_choice"] == "required"
     fields = function["parameters"]["properties"]
-    assert "command" in fields and set(function["parameters"]["required"]) <= fields.keys()
-    assert ("undo_edit" in str(fields)) is (kind in ("text_editor_20241022", "text_editor_20250124"))
+    assert {"command", "action"} & set(fields) and set(function["parameters"]["required"]) <= fields.keys()
+    assert ("undo_edit" in str(fields)) is (kind == "text_editor_20250124")
+
+
+def test_a_toolset_is_one_function_a_member_and_its_calls_come_back_under_their_own_names() -> None:
+    tools = [{"type": "computer_toolset_20260801", "configs": {"zoom": {"enabled": False}}}]
+    call = {"type": "tool_use", "id": "t1", "name": "wait", "toolset_name": "computer", "input": {"duration": 1}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "done"}
+    sent = chat(user(text("a")), {"role": "assistant", "content": [call]}, user(result), tools=tools)
+    names = {tool["function"]["name"] for tool in sent["tools"]}
+    assert {"computer__screenshot", "computer__wait"} <= names and "computer__zoom" not in names
+    assert sent["messages"][1]["tool_calls"][0]["function"]["name"] == "computer__wait"
+    assert named_block("computer__wait") == {"name": "wait", "toolset_name": "computer"}
+    assert named_block("computer__mine") == {"name": "computer__mine"}
+
+
+def test_a_tool_that_its_makers_server_runs_is_left_out_with_a_warning() -> None:
+    tools = [{"type": "code_execution_20250825", "name": "code_execution"}, {"name": "mine", "input_schema": {}}]
+    sent = chat(user(text("a")), tools=tools)
+    assert [tool["function"]["name"] for tool in sent["tools"]] == ["mine"]
+    assert "code_execution_20250825" in left_out({"tools": tools})[0] and left_out({"tools": tools[1:]}) == []
 
 
 @pytest.mark.slow  # types of an official client
@@ -201,3 +214,11 @@ async def test_a_stream_that_fails_ends_with_an_error_and_a_refused_one_with_ref
             data = [event.data for event in stream.refused_events(InvalidRequest("card"), usage) if event.data]
             assert [each["type"] for each in data][-2:] == ["message_delta", "message_stop"]
             assert data[-2]["delta"]["stop_reason"] == "refusal"
+
+
+def test_a_long_name_of_a_tool_is_shortened_for_chat_and_comes_back_whole() -> None:
+    name = "mcp__" + "a_server_with_a_long_name" * 3 + "__do.it"
+    sent = chat(user(text("a")), tools=[{"name": name, "input_schema": {}}], tool_choice={"type": "tool", "name": name})
+    short = sent["tools"][0]["function"]["name"]
+    assert len(short) == 64 and sent["tool_choice"]["function"]["name"] == short
+    assert long_names({"tools": [{"name": name}, {"name": "fine"}]}) == {short: name}

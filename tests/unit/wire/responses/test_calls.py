@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.wire.responses.calls import StreamedCall, call_items
-from gateway.wire.responses.tool_names import ToolNames, ToolRef
+from gateway.wire.responses.tools import StreamedCall, ToolNames, ToolRef, call_items
 
 CUSTOM = ToolRef("custom", "apply")
 

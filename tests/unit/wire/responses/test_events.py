@@ -9,12 +9,10 @@ import pytest
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import ContentBlocked, UpstreamError, UpstreamRefused
 from gateway.wire import sse
-from gateway.wire.responses.events import ResponseStream
-from gateway.wire.responses.native_answer import NativeStream, repair_response
+from gateway.wire.responses.native import NativeStream, repair_response
 from gateway.wire.responses.object import text_part
-from gateway.wire.responses.sent_items import SentItems
-from gateway.wire.responses.tool_names import ToolNames
-from gateway.wire.responses.whole_answer import from_chat
+from gateway.wire.responses.stream import ResponseStream, SentItems, from_chat
+from gateway.wire.responses.tools import ToolNames
 
 USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
 BODY: Json = {"model": "m", "input": []}

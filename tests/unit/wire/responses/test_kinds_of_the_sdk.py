@@ -15,7 +15,7 @@ from openai.types.responses.tool_param import ToolParam
 from gateway import schemas
 from gateway.errors import InvalidRequest
 from gateway.wire.chat.request import UpstreamOptions
-from gateway.wire.responses.native_request import to_native
+from gateway.wire.responses.native import to_native
 from gateway.wire.responses.request import refuse_unkept, to_chat
 
 USER: dict[str, Any] = {"role": "user", "content": "hi"}
@@ -79,11 +79,14 @@ FIELDS = {
         "input", "instructions", "max_output_tokens", "text", "tools", "tool_choice", "reasoning", "stream_options",
     },
     "kept by the gateway": {"previous_response_id", "store", "metadata", "include", "truncation", "max_tool_calls"},
-    "as it is": {"model", "temperature", "top_p", "user", "parallel_tool_calls"},
+    "as it is": {
+        "model", "temperature", "top_p", "user", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention",
+        "prompt_cache_options",
+    },
     "refused": {"background", "conversation", "prompt"},
     "not for chat": {
-        "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "safety_identifier", "service_tier",
-        "top_logprobs", "context_management", "access_programs", "image", "moderation",
+        "safety_identifier", "service_tier", "top_logprobs", "context_management", "access_programs", "image",
+        "moderation",
     },
 }  # fmt: skip
 """What is done with each field of a request on a chat upstream."""

@@ -1,0 +1,485 @@
+"""Removes what is no text for readers from a document, and writes frames, drawings and formulas as text in their place.
+
+A frame's own document (`srcdoc`) stands where the frame is, a page of frames becomes a list of links, a drawing its
+labels, a formula one `math` element with its TeX. Texts for browsers without scripts stay where they are all there is.
+Runs in the parsing processes.
+"""
+
+import itertools
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from gateway.engines.html.head import PICTURES, picture_source
+from gateway.engines.html.hidden import drop_hidden
+from gateway.engines.html.tree import BLOCKS, parse, remove_all, text_of, text_size, values_of
+
+_PARAGRAPHS = frozenset(
+    {"p", "div", "section", "article", "li", "dt", "dd", "td", "th", "blockquote", "center", "pre", "figcaption",
+     "h1", "h2", "h3", "h4", "h5", "h6"}
+)  # fmt: skip
+_NOTICE = re.compile(r"java\s?script|\bscripting\b|\benable (?:js|scripts)\b|\byour browser\b", re.IGNORECASE)
+_BESIDE_CHARS = 100
+"""Text beside a `noscript` up to which it is all there is. Chosen: a notice that the page loads. At half, such notices
+hide the text; at double, a short page gives way to the text for readers without scripts."""
+_DROPPED = (
+    "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
+    "select", "textarea", "input", "datalist", "link", "meta", "head", "title", "noembed",
+)  # fmt: skip
+_MARK_CLASSES = re.compile(r"headerlink|anchorjs|viewcode-link|mw-editsection|srclink|link-target")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt")
+_MARK_ELEMENTS = 8
+"""Most elements of a mark, itself included. Chosen: real ones have one to three (`<a><span>[edit]`)."""
+_MARKS = frozenset(
+    {"\u00b6", "#", "\u00a7", "\U0001f517", "\u2693", "[source]", "[src]", "[edit]", "[\u6e90\u4ee3\u7801]"}
+)
+_QUESTIONS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary", "legend"})
+_OPENING = ("aria-controls", "data-bs-target", "data-target")
+_NOTE_MARK = re.compile(r"[\[(]?(\d{1,3}|[a-z]{1,2}|[*\u2020\u2021\u00a7]{1,3})[\])]?")
+_WORD_SIGN = re.compile(r"\w")
+_NO_NOTES = frozenset(
+    {"body", "main", "article", "section", "table", "tr", "ol", "ul", "h1", "h2", "h3", "h4", "h5", "h6"}
+)
+_NOTE_CHARS, _NOTE_LINKS = 3_000, 50  # longest note, and links in it that are looked at
+_MENUS = frozenset({"nav", "header", "footer", "menu"})
+_BUTTON_LEVELS = 4  # elements between a button and its heading, or its panel's neighbour
+_SENTENCE__WORD_SIGN = 5
+_TASK_BOXES = 3
+"""Elements around a check box among which the item of its task is. Chosen: it may be inside a label in a paragraph. At
+half such tasks lose their marks, at double choices in forms of lists are tasks."""
+_FALLBACK_CHARS, _FALLBACK_SHARE = 400, 0.5
+"""A `noscript` with more characters than both (in all, and of the page's) is the page's content for browsers without
+scripts. At half, notices such as "enable JavaScript" count; at double (the whole page), none does. What an `object`
+shows in its own place is content from the share alone: browsers of today show it where a plug-in would have to run."""
+
+
+def drop_code(root: Any) -> bool:
+    """Removes elements without text for readers. Text for browsers without scripts, or without the program that an
+    `object` needs, stays if it is most of the page. True for a page that has nothing but short texts of the first kind:
+    a browser may show more."""
+    body = root.find("body")
+    if body is not None:
+        remove_all(list(body.iter("noframes")))  # of a frameset inline_frames has made a box
+        _keep_drawn_text(body)
+        for frame in list(body.iter("iframe")):
+            if len(frame):  # see inline_frames
+                frame.tag = "div"
+        _open_buttons(body)
+        _show_lazy_pictures(body)
+    fallback = [] if body is None else list(body.iter("noscript", "object"))
+    dropped = [element for element in root.iter(*_DROPPED) if element.tag not in ("noscript", "object")]
+    remove_all(element for element in dropped if element.tag != "input" or not _mark_task(element))
+    content, is_alone = _content_in_place(body, fallback) if fallback else (set(), False)
+    for element in content:
+        element.tag = "div"
+    remove_all(element for element in fallback if element not in content)
+    _drop_marks(root)
+    return is_alone
+
+
+def _open_buttons(body: Any) -> None:
+    """Makes text of the buttons that open one: a question above its answer, in a heading or alone."""
+    buttons = [each for each in body.iter() if each.tag == "button" or (each.get("role") or "") == "button"]
+    targets: set[str] = set()
+    if buttons:
+        targets = set(values_of("id", body))
+    for button in buttons:
+        around = list(itertools.islice(button.iterancestors(), _BUTTON_LEVELS))
+        line = next((box for box in around if box.tag in _QUESTIONS), None)
+        named = next((button.get(name) for name in _OPENING if button.get(name)), "").lstrip("#")
+        opens = button.get("aria-expanded") is not None or (bool(named) and named in targets)
+        if line is not None and (opens or text_size(line) == text_size(button)):
+            button.tag = "span" if button.tag == "button" else button.tag
+            button.attrib.pop("role", None)
+        elif opens and button.tag == "button" and _opens_text(button) and not any(box.tag in _MENUS for box in around):
+            button.tag = "p"
+            strong = button.makeelement("strong")
+            strong.text, button.text = button.text, None
+            strong.extend(list(button))
+            button.append(strong)
+
+
+def _opens_text(button: Any) -> bool:
+    """Whether sentences follow a button: the panel beside it or beside the box around it."""
+    box = button
+    for _ in range(_BUTTON_LEVELS):
+        panel = box.getnext()
+        if panel is not None:
+            text = text_of(panel)
+            linked = sum(text_size(link) for link in panel.iter("a"))
+            return len(text.split()) >= _SENTENCE__WORD_SIGN and 2 * linked < len(text)
+        box = box.getparent()
+        if box is None or len(box) > 1:
+            return False
+    return False
+
+
+def _show_lazy_pictures(body: Any) -> None:
+    """Gives a picture without an address that of the `noscript` behind it, which has the same for old browsers."""
+    for note in list(body.iter("noscript")):
+        inner = next(note.iter(*PICTURES), None)
+        if inner is None or text_size(note):
+            continue
+        before = note.getprevious()
+        lazy = None if before is None else next(before.iter(*PICTURES), None)
+        if lazy is not None and not picture_source(lazy):
+            lazy.set("src", picture_source(inner))
+            lazy.set("alt", lazy.get("alt") or inner.get("alt") or "")
+        elif lazy is None or picture_source(lazy) != picture_source(inner):
+            inner.tail = None
+            note.addprevious(inner)
+
+
+def _mark_task(box: Any) -> bool:
+    """Makes a check box in a list that nobody can use the mark of a task, as GitHub writes it; else returns False."""
+    if box.get("disabled") is None or (box.get("type") or "").lower() != "checkbox":
+        return False
+    if not any(each.tag == "li" for each in itertools.islice(box.iterancestors(), _TASK_BOXES)):
+        return False
+    box.tag, box.text = "span", "[ ] " if box.get("checked") is None else "[x] "
+    return True
+
+
+def _content_in_place(body: Any, fallback: list[Any]) -> tuple[set[Any], bool]:
+    """The outermost of the elements that hold most of the page's text; or, where the page has next to nothing beside
+    short texts for browsers without scripts, these, and True."""
+    inside = set[Any]()
+    outermost = []
+    for each in fallback:
+        if each not in inside:
+            inside.update(each.iter("noscript", "object"))
+            outermost.append(each)
+    sizes = {each: text_size(each) for each in outermost}
+    notes = [each for each in outermost if each.tag == "noscript" and sizes[each]]
+    beside = text_size(body) - sum(sizes.values())
+    total = beside + sum(sizes[each] for each in notes)
+    least = {"object": _FALLBACK_SHARE * total, "noscript": max(_FALLBACK_CHARS, _FALLBACK_SHARE * total)}
+    content = {each for each in outermost if sizes[each] > least[each.tag]}
+    if content or beside > _BESIDE_CHARS:
+        return content, False
+    _drop_notices(notes)
+    sizes = {each: text_size(each) for each in notes}
+    return ({each for each in notes if sizes[each]}, True) if sum(sizes.values()) > beside else (set(), False)
+
+
+def _drop_notices(notes: list[Any]) -> None:
+    """Takes the paragraphs that ask for scripts out of texts for browsers without them: they are no answer."""
+    for note in notes:
+        paragraph: dict[Any, Any] = {}
+        pieces: dict[Any, list[str]] = {}
+        for element in note.iter():
+            outer = paragraph.get(element.getparent())
+            own = paragraph[element] = element if outer is None or element.tag in _PARAGRAPHS else outer
+            pieces.setdefault(own, []).append(element.text or "")
+            if outer is not None:
+                pieces[outer].append(element.tail or "")
+        texts = {own: "".join(found) for own, found in pieces.items()}
+        notices = {own for own, text in texts.items() if len(text) <= _FALLBACK_CHARS and _NOTICE.search(text)}
+        for element, own in paragraph.items():
+            if own in notices:
+                element.text = None
+            if paragraph.get(element.getparent()) in notices:
+                element.tail = None
+
+
+def _keep_drawn_text(body: Any) -> None:
+    """Replaces by elements of text what a browser shows of drawings (labels and foreign objects in an `svg`)."""
+    inner: set[Any] = set()
+    for drawing in list(body.iter("svg")):
+        if drawing in inner:
+            continue
+        inner.update(drawing.iter("svg"))
+        shown = [each for each in _drawn(drawing) if text_size(each)]
+        if shown:
+            drawing.clear(keep_tail=True)
+            drawing.tag = "div"
+            drawing.text = " ".join(text_of(each) for each in shown if each.tag == "text")
+            drawing.extend(each for each in shown if each.tag != "text")
+
+
+def _drawn(drawing: Any) -> Iterator[Any]:
+    """The outermost labels and foreign objects that a drawing shows, in document order; the latter become boxes."""
+    stack = [drawing]
+    while stack:
+        element = stack.pop()
+        if element.tag == "text":
+            yield element
+        elif element.tag == "foreignobject":
+            element.tag, element.tail = "div", None
+            yield element
+        elif element.tag not in ("defs", "symbol"):
+            stack += reversed(element)
+
+
+def _drop_marks(root: Any) -> None:
+    """Removes links that only serve the page: to a heading itself, to the source of what it names, to its editor."""
+    remove_all([mark for mark in root.iter("a", "span") if _MARK_CLASSES.search(mark.get("class") or "")])
+    inside: dict[Any, None] = {}  # in document order
+    for heading in root.iter(*_HEADINGS):
+        if heading not in inside:  # headings may be nested: each part of them is looked at once
+            inside |= dict.fromkeys(heading.iter("a", *_HEADINGS))
+    remove_all(link for link in inside if link.tag == "a" and _is_small(link) and text_of(link) in _MARKS)
+
+
+def _is_small(element: Any) -> bool:
+    """Whether an element holds so few others that it can be a mark: so no text is read more often than that, however
+    elements are nested."""
+    return sum(1 for _ in itertools.islice(element.iter(), _MARK_ELEMENTS + 1)) <= _MARK_ELEMENTS
+
+
+_MOST_FRAMES = 20
+"""Frames opened in one page. Chosen: examples of a tutorial. At half, long ones lose their last examples; at double a
+page made for it costs twice the time."""
+_MOST_CHARS = 200_000
+"""Markup of all these documents. Chosen: an article. At half it would be cut; at double a page made for it takes twice
+the time of an honest one."""
+_APART = ("script", "style", "link", "meta", "title", "noscript", "template", "iframe")
+"""What must not reach the page that a document is put into: its rules, and frames inside frames."""
+
+
+def link_notes(root: Any) -> list[tuple[Any, Any]]:
+    """Marks footnotes: a link such as `[1]` and the text that it leads to, which links back, become `note` elements
+    with one name. Returns the box of each note with the mark of it in the text."""
+    links = [each for each in root.iter("a") if len(each.get("href") or "") > 1 and each.get("href")[0] == "#"]
+    wanted = {unquote(link.get("href")[1:]) for link in links}
+    places: dict[str, Any] = {}
+    order: dict[Any, int] = {}
+    for at, element in enumerate(root.iter() if links else ()):
+        order[element] = at
+        for name in (element.get("id"), element.get("name")) if isinstance(element.tag, str) else ():
+            if name in wanted:
+                places.setdefault(name, element)
+    found: dict[Any, tuple[Any, str]] = {}
+    names: set[str] = set()
+    for link in links:
+        mark = _NOTE_MARK.fullmatch(text_of(link))
+        box = _block_of(places.get(unquote(link.get("href")[1:]))) if mark is not None else None
+        if mark is None or box is None or box in found or order[box] < order[link] or not _is_note(box, link, places):
+            continue
+        name = mark[1] if mark[1] not in names and mark[1].isalnum() else str(len(found) + 1)
+        names.add(name)
+        found[box] = link, name
+    for box, (link, name) in found.items():
+        _write_note(box, link, name)
+    for notes in {box.getparent() for box in found}:
+        if notes.tag in ("ol", "ul") and all(item.tag != "li" for item in notes):
+            notes.tag = "div"
+    return [(box, link) for box, (link, _) in found.items()]
+
+
+def _block_of(element: Any) -> Any:
+    while element is not None and element.tag not in BLOCKS:
+        element = element.getparent()
+    return element
+
+
+def _is_note(box: Any, link: Any, places: dict[str, Any]) -> bool:
+    """Whether a box is a short text that leads back to the block in which the link stands."""
+    if box.tag in _NO_NOTES or text_size(box) > _NOTE_CHARS or box is _block_of(link):
+        return False
+    block = _block_of(link)
+    links = [each.get("href") or "" for each in itertools.islice(box.iter("a"), _NOTE_LINKS)]
+    backs = [places.get(unquote(href[1:])) for href in links if href.startswith("#")]
+    return any(back is None or _block_of(back) is block for back in backs)
+
+
+def _write_note(box: Any, link: Any, name: str) -> None:
+    before, around = link.getprevious(), link.getparent()
+    if (link.tail or "").startswith("]") and before is None and (around.text or "").endswith("["):
+        around.text, link.tail = around.text[:-1], link.tail[1:]
+    link.clear(keep_tail=True)
+    link.tag, link.text = "note", name
+    for back in [each for each in box.iter("a") if (each.get("href") or "").startswith("#")]:
+        if not _WORD_SIGN.search(text_of(back)) or _NOTE_MARK.fullmatch(text_of(back)):
+            while (outer := back.getparent()) is not box and text_size(outer) - text_size(back) < len("^ "):
+                back = outer
+            remove_all([back])
+    first = next((each for each in box.iter("p", "div") if each is not box and (each.text or "").strip()), box)
+    definition = box.makeelement("note", {"define": "true"})
+    definition.text, definition.tail = name, (first.text or "").lstrip("\u2191^ \n\t")
+    first.text = None
+    first.insert(0, definition)
+    if box.tag in ("li", "dd", "dt"):
+        box.tag = "div"
+
+
+def open_frames(root: Any) -> None:
+    """Fills the frames of a document that was just parsed; what a frame holds for old browsers goes."""
+    _open_frameset(root)
+    left, opened = _MOST_CHARS, 0
+    for frame in list(root.iter("iframe")):
+        del frame[:]
+        frame.text = None
+        source = frame.get("srcdoc")
+        if source is None or opened == _MOST_FRAMES or len(source) > left:
+            continue
+        opened, left = opened + 1, left - len(source)
+        box = _document(source)
+        if box is not None:
+            frame.append(box)
+            _set_size(frame)
+
+
+def _open_frameset(root: Any) -> None:
+    """Makes the frameset of a document that was just parsed its body; nothing where it has none."""
+    top = root.find("frameset")
+    if top is None or root.find("body") is not None:
+        return
+    top.tag = "body"
+    for element in list(root.iter("frameset", "frame", "noframes")):
+        element.text, source = "", element.text or ""
+        if element.tag == "noframes":
+            inner = parse(source)  # browsers read it as text without marks
+            shown = None if inner is None else inner.find("body")
+            if shown is not None:
+                element.text = shown.text
+                element.extend(list(shown))
+        elif element.tag == "frame" and (address := element.get("src", "").strip()):
+            link = element.makeelement("a", {"href": address})
+            link.text = element.get("title") or element.get("name") or address
+            element.append(link)
+        element.attrib.clear()
+        element.tag = "div"
+
+
+def _document(source: str) -> Any:
+    """The body of the document as a box, without what it hides; None for an empty one, and for one that hides most of
+    itself: `hidden` then ignores its rules, as a page that is all hidden would be empty, which a frame may be."""
+    inner = parse(source)
+    if inner is None or drop_hidden(inner):
+        return None
+    remove_all(list(inner.iter(*_APART)))
+    body = inner.find("body")
+    if body is not None:
+        body.tag, body.tail = "div", None
+    return body
+
+
+def _set_size(frame: Any) -> None:
+    """Adds the frame's width, height and `overflow:hidden` to its style, by which `drop_hidden` finds hidden frames."""
+    sizes = [f"{side}:{size}px" for side in ("width", "height") if (size := frame.get(side, "")).isdecimal()]
+    frame.set("style", ";".join([*sizes, frame.get("style", ""), "overflow:hidden"]))
+
+
+_MAX_TEX_CHARS = 4_000
+"""Longest source of a formula. Chosen: long derivations have 2,000. At half these lose their source, at double a page
+made for it hides a text in one."""
+_MAX_UNSEEN_LETTERS = 8
+"""Letters of a source that the formula does not show. Chosen: names of fonts and spaces that are no commands. At half,
+sources with such names are not believed; at double, a short sentence passes for one."""
+_MAX_DEPTH = 40
+"""Nesting of MathML that is written; deeper elements are their text. Chosen: fractions in roots nest ten deep. At half
+nothing changes; double is near Python's limit of recursion where frames are many."""
+_DATA_TEX = re.compile(r"data-(?:\w+-)?(?:tex|latex|math|formula|equation|expr)\b")
+_COMMAND = re.compile(r"\\(?:begin|end)\s*\{[^{}]{0,30}\}|\\[A-Za-z]+")
+_STYLED = re.compile(r"\{?\\(?:display|text)style\s*(.*?)\}?", re.DOTALL)
+_NOT_LETTERS = re.compile(r"[\W_]+")
+_TWO = {"mfrac": r"\frac{{{0}}}{{{1}}}", "msup": "{0}^{{{1}}}", "msub": "{0}_{{{1}}}", "mroot": r"\sqrt[{1}]{{{0}}}",
+        "mover": "{0}^{{{1}}}", "munder": "{0}_{{{1}}}"}  # fmt: skip
+_THREE = frozenset({"msubsup", "munderover"})
+_SILENT = frozenset({"annotation", "annotation-xml", "mspace", "mphantom", "none", "mprescripts"})
+
+
+def write_formulas(root: Any) -> None:
+    """Gives each formula of the document its source as its only text, in place."""
+    _read_data_formulas(root)
+    inside: set[Any] = set()
+    for formula in list(root.iter("math")):
+        if formula not in inside:
+            inside.update(formula.iter("math"))
+            _write(formula)
+    if inside:
+        _drop_renderings(root)
+    for script in [each for each in root.iter("script") if (each.get("type") or "").lower().startswith("math/tex")]:
+        while (drawn := script.getprevious()) is not None and _is_drawn_by_script(drawn):
+            remove_all([drawn])
+        tex, is_block = (script.text or "").strip(), "display" in script.get("type")
+        _become(script, tex[:_MAX_TEX_CHARS], is_block=is_block)
+
+
+def _read_data_formulas(root: Any) -> None:
+    """Writes the formulas that an attribute holds as TeX (`data-tex="..."`), if what is shown has its letters."""
+    for element in list(root.iter("span", "div")):
+        found = [value for name, value in element.items() if _DATA_TEX.match(name) and value.strip()]
+        if found and next(element.iter("math"), None) is None:
+            shown = " ".join("".join(element.itertext()).split())
+            if not shown or _is_shown(found[0], shown):
+                _become(element, found[0].strip(), is_block="display" in (element.get("class") or ""))
+
+
+def _become(element: Any, tex: str, *, is_block: bool) -> None:
+    element.clear(keep_tail=True)
+    element.tag, element.text = "math", tex
+    if is_block:
+        element.set("display", "block")
+
+
+def _write(formula: Any) -> None:
+    shown = _linear(formula, 0).strip()
+    sources = [note.text or "" for note in formula.iter("annotation") if "tex" in (note.get("encoding") or "").lower()]
+    tex = next(filter(None, [*sources, formula.get("alttext") or ""]), "").strip()
+    match = _STYLED.fullmatch(tex)
+    own = match[1].strip() if match is not None else tex
+    image = _picture_of(formula, tex)
+    written = own if _is_shown(tex, shown) else shown
+    _become(formula, written, is_block=formula.get("display") == "block")
+    if image is not None:
+        _become(image, written, is_block=False)
+
+
+def _is_shown(tex: str, shown: str) -> bool:
+    """Whether the formula shows the letters of its source, but for its commands."""
+    if not tex or len(tex) > _MAX_TEX_CHARS:
+        return False
+    return (_letters(tex) - _letters(shown)).total() <= _MAX_UNSEEN_LETTERS
+
+
+def _letters(text: str) -> Counter[str]:
+    return Counter(_NOT_LETTERS.sub("", unicodedata.normalize("NFKC", _COMMAND.sub(" ", text))).lower())
+
+
+def _picture_of(formula: Any, tex: str) -> Any:
+    """The picture behind the box of a hidden formula, if it has the formula's source as its description."""
+    box = formula.getparent()
+    picture = None if box is None else box.getnext()
+    return picture if picture is not None and picture.tag == "img" and tex and picture.get("alt") == tex else None
+
+
+def _drop_renderings(root: Any) -> None:
+    """Removes what repeats a formula for the eye, beside its MathML for readers of the screen."""
+    drawn = [each for each in root.iter("span") if each.get("class") == "katex-html"]
+    remove_all([each for each in drawn if _holds_formula(each.getprevious())])
+
+
+def _holds_formula(element: Any) -> bool:
+    return element is not None and next(element.iter("math"), None) is not None
+
+
+def _is_drawn_by_script(element: Any) -> bool:
+    return isinstance(element.tag, str) and (element.get("class") or "").startswith("MathJax")
+
+
+def _linear(element: Any, depth: int) -> str:
+    """MathML as TeX, its names as they are."""
+    if not isinstance(element.tag, str) or element.tag in _SILENT:
+        return ""
+    if depth > _MAX_DEPTH:
+        return " ".join("".join(element.itertext()).split())
+    if not len(element):
+        text = " ".join((element.text or "").split())
+        return f" {text} " if element.tag == "mtext" else text
+    parts = [_linear(child, depth + 1) for child in element]
+    if element.tag in _TWO and len(parts) == 2:
+        return _TWO[element.tag].format(*parts)
+    if element.tag in _THREE and len(parts) == 3:
+        return f"{parts[0]}_{{{parts[1]}}}^{{{parts[2]}}}"
+    if element.tag == "msqrt":
+        return rf"\sqrt{{{''.join(parts)}}}"
+    if element.tag == "mtable":
+        return r" \\ ".join(parts)
+    if element.tag == "mtr":
+        return " & ".join(parts)
+    return f"({','.join(parts)})" if element.tag == "mfenced" else "".join(parts)

@@ -1,0 +1,438 @@
+"""What search providers have in common: the HTTP client, the shape of results, operators of queries.
+
+`SearchAdapter` is the base of each provider, whose module knows its fields. An error's message has our own words alone;
+the provider's message, which may repeat the query, goes into `quoted`, without the secrets that were sent in headers.
+"""
+
+import asyncio
+import math
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import aiohttp
+import orjson
+
+from gateway import schemas, trace
+from gateway.domain import Json, SearchRequest, WebCall
+from gateway.engines.fetch.header_limits import are_headers_too_large
+from gateway.engines.fetch.urls import MAX_URL_CHARS
+from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
+from gateway.key_scrubber import scrub_keys
+from gateway.providers.http import DIRECT, Egress, decoded_answer
+from gateway.resilience.slices import in_slices
+from gateway.wire.openai_error import retry_after_s
+from gateway.wire.untrusted_json import MOST_RESULTS, tables_in, without_lone_surrogates
+
+
+def alpha2(name: str | None) -> str | None:
+    """The code in lower case (`de`) of a country's English name in lower case; None for no or an unknown name."""
+    codes: list[str] = schemas.load("country")["x-codes"].get(name, [])
+    return codes[0] if codes else None
+
+
+# What a remote search provider found, in the one form that the web tools promise, whatever the provider sent.
+#
+# Adapters take fields as they are; here a field of another type becomes empty, an address that is no web address goes,
+# and a result without one goes with it. Pure; knows no provider.
+
+_WEB = re.compile(r"https?://[^\s/?#\\@\x00-\x1f\x7f]++([/?#][^\s\\\x00-\x1f\x7f]*+)?", re.IGNORECASE)
+_MAX_TITLE_CHARS = 1_000
+"""Of a title, and of an image's description. Chosen: the budget of a result counts only texts; titles have at most a
+few hundred characters. At half none is lost, at double twenty results have 40,000 characters beside their texts."""
+
+
+def in_shape(data: Json) -> Json:
+    """`data` of an adapter's search with its `results` and `images` in their form: in place, and returned."""
+    data["results"] = [shaped for result in data["results"][:MOST_RESULTS] if (shaped := _result(result)) is not None]
+    data["images"] = _images(data.get("images"))
+    return data
+
+
+def pages_in_shape(raw: list[Json]) -> list[Json]:
+    """Pages that a provider has read, `{url, title, raw_content, favicon?, images?}`; one without an address is left
+    out."""
+    pages = []
+    for page in raw:
+        url = web_address(page.get("url"))
+        if url is None:
+            continue
+        text = {"raw_content": _text(page.get("raw_content")), "title": _text(page.get("title"))[:_MAX_TITLE_CHARS]}
+        shaped = page | {"url": url} | text
+        if "favicon" in page:
+            shaped["favicon"] = web_address(page["favicon"])
+        if "images" in page:
+            shaped["images"] = _images(page["images"])
+        pages.append(shaped)
+    return pages
+
+
+def failure_in_shape(raw: Json) -> Json:
+    """`{url, error}` of a page that a provider could not read."""
+    return {"url": _text(raw.get("url"))[:MAX_URL_CHARS], "error": _text(raw.get("error"))[:300] or "not extracted"}
+
+
+def web_address(value: object) -> str | None:
+    """An http(s) URL of at most MAX_URL_CHARS without blanks and control characters; None for anything else."""
+    if not isinstance(value, str) or len(value) > MAX_URL_CHARS:
+        return None
+    address = f"https:{value}" if value.startswith("//") else value
+    return address if _WEB.fullmatch(address) else None
+
+
+def _result(raw: Json) -> Json | None:
+    url = web_address(raw.get("url"))
+    if url is None:
+        return None
+    shaped = raw | {
+        "url": url,
+        "title": _text(raw.get("title"))[:_MAX_TITLE_CHARS] or url,
+        "content": _text(raw.get("content")),
+        "score": _score(raw.get("score")),
+    }
+    if "published_date" in raw:
+        shaped["published_date"] = _text(raw["published_date"])
+    if "raw_content" in raw:
+        shaped["raw_content"] = raw["raw_content"] if isinstance(raw["raw_content"], str) else None
+    if "favicon" in raw:
+        shaped["favicon"] = web_address(raw["favicon"])
+    if "images" in raw:
+        shaped["images"] = _images(raw["images"])
+    return shaped
+
+
+def _images(raw: Any) -> list[Any]:
+    """Addresses, or `{url, description}`, as they came."""
+    images: list[Any] = []
+    for each in raw[:MOST_RESULTS] if isinstance(raw, list) else []:
+        is_described = isinstance(each, dict)
+        url = web_address(each.get("url") if is_described else each)
+        if url is not None:
+            described = (
+                {"url": url, "description": _text(each.get("description"))[:_MAX_TITLE_CHARS]} if is_described else url
+            )
+            images.append(described)
+    return images
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _score(value: object) -> float:
+    """A number from 0 to 1; 0 for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return 0.0
+    return value if 0 <= value <= 1 else 0.0
+
+
+MAX_ANSWER_BYTES = 16_777_216
+"""Of an answer, decompressed. Chosen: twenty results with raw content are a few MB; at half long pages could exceed it,
+at double a broken provider can take twice the memory."""
+MAX_RETRY_AFTER_S = 5.0
+"""The longest pause before the repeat; a provider that asks for more gets none. Chosen: agents wait some 30 s for a
+search; at double two attempts could take longer, at half ordinary rate limits would not be waited for."""
+_RETRY_PAUSE_S = 0.5
+"""The pause where the provider names none. Chosen: enough for a restart behind a load balancer; at double every failed
+search takes half a second longer."""
+_MAX_ERROR_BYTES = 65_536
+"""An error body is decoded no further; its message is cut to _MAX_DETAIL_CHARS."""
+_MAX_DETAIL_CHARS = 300
+"""Chosen: two or three sentences of a provider; at double more of a repeated query is shown."""
+_MAX_VALUES = 50_000
+"""JSON values of an answer. Chosen: twenty results with all their fields are a few hundred, the pages of SearXNG with
+many engines some thousands. At half, lists of all images of large pages come near it; at double, an answer of nothing
+but small values holds the loop for 50 ms where it is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSite:
+    """One provider: its address, its authentication headers, and error texts for the statuses that only it uses.
+
+    `status_hints` maps a status to the end of a sentence, `what is wrong; what the operator must do`.
+    """
+
+    name: str
+    base_url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout_s: float = 15.0
+    status_hints: Mapping[int, str] = field(default_factory=dict)
+    egress: Egress = DIRECT
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRequest:
+    """One request: `path` under the base URL, with query parameters (GET) or a JSON body (POST).
+
+    `timeout_s` replaces the site's limit.
+    """
+
+    path: str
+    params: Mapping[str, str] | None = None
+    body: Json | None = None
+    timeout_s: float | None = None
+
+
+class SearchHttp:
+    """The connections to one provider; opened at the first request."""
+
+    def __init__(self, site: ProviderSite) -> None:
+        self.site = site
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        """Closes the connections; a later request opens new ones."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def ask(self, request: ProviderRequest) -> Json:
+        """The decoded JSON object of an answer with status 200. 429, 5xx and lost connections are repeated once.
+
+        Raises UpstreamTimeout, UpstreamUnavailable (unreachable, 429, 5xx), UpstreamRefused (400, 413, 422) or
+        UpstreamError (other statuses, not a JSON object, too large).
+        """
+        try:
+            return await self._send(request)
+        except UpstreamError as error:
+            wait_s = error.retry_after_s if error.retry_after_s is not None else _RETRY_PAUSE_S
+            if not error.retryable or isinstance(error, UpstreamTimeout) or wait_s > MAX_RETRY_AFTER_S:
+                raise
+            await asyncio.sleep(wait_s)
+        return await self._send(request)
+
+    async def _send(self, request: ProviderRequest) -> Json:
+        name = self.site.name
+        try:
+            async with self._open(request) as response:
+                raw = await _bounded(response)
+                status, headers = response.status, response.headers
+        except TimeoutError as error:
+            raise UpstreamTimeout(f"the search provider {name} did not answer in time") from error
+        except aiohttp.ClientHttpProxyError as error:
+            raise UpstreamUnavailable(f"the proxy before the search provider {name} answered {error.status}") from None
+        except (aiohttp.ClientError, OSError) as error:
+            if are_headers_too_large(error):
+                raise UpstreamError(f"the headers of the search provider {name} are too large") from error
+            raise UpstreamUnavailable(
+                f"the search provider {name} cannot be reached; the operator should check search.base_url"
+            ) from error
+        if status != 200:
+            raise self._quoting(raw, self._failure(status, _retry_after_s(headers)))
+        return await self._decode(raw)
+
+    def _open(self, request: ProviderRequest) -> Any:
+        if self._session is None:
+            self._session = self.site.egress.open_session({}, headers=dict(self.site.headers))
+        return self._session.request(
+            "GET" if request.body is None else "POST",
+            f"{self.site.base_url.rstrip('/')}{request.path}",
+            params=request.params,
+            data=None if request.body is None else orjson.dumps(request.body),
+            headers=trace.outgoing() | ({} if request.body is None else {"Content-Type": "application/json"}),
+            timeout=aiohttp.ClientTimeout(total=request.timeout_s or self.site.timeout_s, sock_connect=5),
+            allow_redirects=False,
+        )
+
+    async def _decode(self, raw: bytes) -> Json:
+        """The object of an answer. Pages cut in the middle of a character have an escaped lone surrogate, which is no
+        Unicode; it becomes U+FFFD."""
+        decoded = self._object(raw)
+        if decoded is None and raw != (repaired := await in_slices(without_lone_surrogates(raw))):
+            decoded = self._object(repaired)
+        if not isinstance(decoded, dict):
+            raise UpstreamError(
+                f"the search provider {self.site.name} did not answer with JSON; the operator should check "
+                "search.base_url"
+            )
+        return decoded
+
+    def _object(self, raw: bytes) -> object:
+        """The decoded answer; None for what is no JSON object."""
+        if not raw.lstrip(b" \t\r\n").startswith(b"{"):
+            return None
+        return decoded_answer(raw, max_values=_MAX_VALUES, sender=f"the search provider {self.site.name}")
+
+    def _quoting(self, raw: bytes, failure: UpstreamError) -> UpstreamError:
+        """The error, with the provider's own words. A local name for it where it is raised would be a circle."""
+        failure.quoted = _provider_message(raw, self.site.headers) or None
+        return failure
+
+    def _failure(self, status: int, retry_after_s: float | None) -> UpstreamError:
+        """The error of a status. Its message ends in a full stop, since a sentence with `quoted` may follow it."""
+        name = self.site.name
+        hint = self.site.status_hints.get(status)
+        if hint is not None:
+            return _final(f"the search provider {name} answered {status}: {hint}.", f"search_provider_{status}")
+        if status in (401, 403):
+            refused = f"the search provider {name} refused the gateway's key ({status})"
+            return _final(f"{refused}; the operator must set search.api_key.", "search_provider_key")
+        if status == 429 or status >= 500:
+            message = f"the search provider {name} is busy or in trouble ({status}); try again later."
+            return UpstreamUnavailable(message, retry_after_s=retry_after_s)
+        if status in (400, 413, 422):
+            message = (
+                f"the search provider {name} did not accept the request ({status}); change the query or its parameters."
+            )
+            return UpstreamRefused(message, status=400, code="search_provider_refused")
+        return _final(f"the search provider {name} answered {status}; the operator should check search.base_url.")
+
+
+def will_filter(request: SearchRequest) -> bool:
+    """True when the service will drop some of the results of a provider without filters: request more of them."""
+    return bool(request.include_domains or request.exclude_domains or request.exact_match or request.start_date)
+
+
+async def with_images(answer: Json, images: Awaitable[list[Any]]) -> Json:
+    """The answer with `images` set, or with a `note` when their own request fails: the results are still good."""
+    try:
+        answer["images"] = await images
+    except GatewayError as error:
+        answer["note"] = f"There are no images: {error.message}"
+    return answer
+
+
+def _final(message: str, code: str | None = None) -> UpstreamError:
+    """An error that a repeat cannot correct."""
+    error = UpstreamError(message, code=code)
+    error.retryable = False
+    return error
+
+
+async def _bounded(response: aiohttp.ClientResponse) -> bytes:
+    body = bytearray()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) > MAX_ANSWER_BYTES:
+            raise UpstreamError("the search provider's answer is too large; ask for fewer results")
+    return bytes(body)
+
+
+def _provider_message(raw: bytes, headers: Mapping[str, str]) -> str:
+    """The message in an error body, on one line, without the secrets of the headers; empty when there is none."""
+    try:
+        decoded = orjson.loads(raw[:_MAX_ERROR_BYTES])
+    except orjson.JSONDecodeError:
+        return ""
+    sent = [word for value in headers.values() for word in value.split()]
+    text = scrub_keys(_message_text(decoded), sent)
+    return re.sub(r"\s+", " ", text).strip()[:_MAX_DETAIL_CHARS]
+
+
+def _message_text(decoded: Any) -> str:
+    """The text under `detail`, `error`, `message` or `msg`, also of nested objects, four levels at most."""
+    for _ in range(4):
+        if isinstance(decoded, str):
+            return decoded
+        if not isinstance(decoded, dict):
+            return ""
+        decoded = next((decoded[key] for key in ("detail", "error", "message", "msg") if decoded.get(key)), None)
+    return decoded if isinstance(decoded, str) else ""
+
+
+def _retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds from Retry-After, else from the first window of X-RateLimit-Reset, which Brave sends."""
+    if "Retry-After" in headers:
+        return retry_after_s(headers["Retry-After"])
+    reset = headers.get("X-RateLimit-Reset", "").partition(",")[0].strip()
+    return float(reset) if reset.isdecimal() and len(reset) < 5 else None
+
+
+# What the adapters of remote search providers share: one site with one key, a probe, and queries with operators.
+#
+# An adapter names its `site` and its `probe_request`, and implements `_search`; `search` of ports.SearchProvider
+# puts what it found into the one form.
+
+PROBE_TIMEOUT_S = 5
+_PROBE_LIMIT_S = 10
+"""Of one request of a probe, and of a probe with its repeat. Chosen: status is shown to people, who wait; a slower
+provider is as good as down."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicSite:
+    """A provider's public address (empty when every operator has one of his own), the header that carries the key with
+    what stands before it there, and the hints of `ProviderSite`."""
+
+    base_url: str
+    key_header: str
+    key_prefix: str = ""
+    status_hints: Mapping[int, str] = field(default_factory=dict)
+
+
+class SearchAdapter:
+    """`key` is the API key; an empty `base_url` means the public service; `timeout_s` is for searches; `egress`: how
+    requests leave for it."""
+
+    name: ClassVar[str]
+    capabilities: ClassVar[frozenset[str]]
+    results_are_per_key = False
+    site: ClassVar[PublicSite]
+    probe_request: ClassVar[ProviderRequest]
+    """The cheapest request that needs the key."""
+
+    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0, egress: Egress = DIRECT) -> None:
+        site = self.site
+        headers = {"Accept": "application/json"} | ({site.key_header: f"{site.key_prefix}{key}"} if key else {})
+        self._http = SearchHttp(
+            ProviderSite(self.name, base_url or site.base_url, headers, timeout_s, site.status_hints, egress)
+        )
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._http.close()
+
+    async def probe(self) -> str | None:
+        """See ports.SearchProvider."""
+        try:
+            async with asyncio.timeout(_PROBE_LIMIT_S):
+                await self._ask(self.probe_request)
+        except GatewayError as error:
+            return error.message
+        except TimeoutError:
+            return f"the search provider {self.name} did not answer in time"
+        return None
+
+    async def search(self, request: SearchRequest, call: WebCall) -> Json:
+        """See ports.SearchProvider."""
+        return in_shape(await self._search(request))
+
+    async def _search(self, request: SearchRequest) -> Json:
+        """`{results, images, ignored?, note?}`, with fields as the provider sent them. Raises as `_ask` does."""
+        raise NotImplementedError
+
+    def _listed(self, answer: Json, field: str, *, is_optional: bool = False) -> list[Json]:
+        """The objects of a list in the answer. Raises UpstreamError when there is no such list: it is another kind of
+        answer then, which says nothing of what could be found. `is_optional`: providers that leave out empty lists."""
+        value = answer.get(field)
+        if isinstance(value, list) or (is_optional and value is None and "error" not in answer):
+            return tables_in(answer, field)
+        raise UpstreamError(
+            f"the search provider {self.name} answered without a list of results; the operator should check "
+            "search.base_url"
+        )
+
+    async def _ask(self, request: ProviderRequest) -> Json:
+        """As SearchHttp.ask."""
+        return await self._http.ask(request)
+
+
+def phrase_or_words(request: SearchRequest) -> str:
+    """The query, as one phrase in quotation marks for an exact match that has none of its own."""
+    return f'"{request.query}"' if request.exact_match and '"' not in request.query else request.query
+
+
+def with_sites(query: str, request: SearchRequest, fits: Callable[[str], bool]) -> str:
+    """The query with the request's domains as operators behind it, those of them with which it still `fits`."""
+    operators = [" OR ".join(f"site:{name}" for name in request.include_domains)] if request.include_domains else []
+    for operator in (*operators, *(f"-site:{name}" for name in request.exclude_domains)):
+        longer = f"{query} {operator}"
+        if fits(longer):
+            query = longer
+    return query
+
+
+def image(url: Any, title: Any, request: SearchRequest) -> Any:
+    """An image as the web tools show it: its address, with its description when the request asks for it."""
+    return {"url": url, "description": title} if request.include_image_descriptions else url

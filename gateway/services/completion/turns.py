@@ -1,0 +1,121 @@
+"""Remembers what upstreams must get back of their messages, for clients that hand back documented fields alone.
+
+In memory, bounded in entries, bytes and age; where clients carry the state themselves (`wire.chat.kept`), nothing is
+lost with it. Entries belong to the API key. Knows no HTTP and no field.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from gateway.access.sealing import SEALED, Sealer, SealRefused
+from gateway.domain import Json, RequestStats
+from gateway.errors import EngineMissing
+from gateway.resilience.bounded_cache import SharedCache
+from gateway.wire.chat.kept import STATE, CallIds, Carrier, StateSoFar, given_back, prints_of, with_own_ids
+
+_MAX_ENTRIES = 20_000
+_MAX_BYTES = 32 * 1024 * 1024
+_BYTES_PER_KEY = 8 * 1024 * 1024
+_TTL_S = 3600.0
+_AMBIGUOUS = b""
+"""In place of a state: calls that are alike have different ones."""
+_PURPOSE, _MAX_CARRIED_BYTES = "thinking", 512 * 1024
+_PLAIN = frozenset(("role", "content"))
+
+
+class TurnMemory:
+    """States by key and call. `clock` is monotonic."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._states: SharedCache[bytes, bytes] = SharedCache(
+            _MAX_ENTRIES, _MAX_BYTES, budget=_BYTES_PER_KEY, ttl_s=_TTL_S, on_drop=lambda key, value: None, clock=clock
+        )
+
+    def find(self, owner: str, before: Json | None, message: Json) -> Json | None:
+        """The state of an assistant's message, by the first of its calls that is known."""
+        for after, alone in prints_of(before, message):
+            value = self._states.get((owner, after)) or self._states.get((owner, alone))
+            if value:
+                state: Json = orjson.loads(value)
+                return state
+        return None
+
+    def put(self, owner: str, before: Json | None, made: StateSoFar) -> None:
+        """Remember the state of an answer for each of its calls."""
+        state = made.value
+        if state is None:
+            return
+        value = orjson.dumps(state)
+        for after, alone in made.prints(before):
+            self._put((owner, after), value)
+            known = self._states.get((owner, alone))
+            self._put((owner, alone), value if known is None or known == value else _AMBIGUOUS)
+
+    def _put(self, key: tuple[str, bytes], value: bytes) -> None:
+        self._states.put(key, value, weight=len(value) + len(key[1]))
+
+
+class SealedStates(Carrier):
+    """Seals states for one API key. `sealer` raises EngineMissing where nothing can be sealed: then nothing is."""
+
+    def __init__(self, sealer: Callable[[], Sealer], owner: str, stats: RequestStats) -> None:
+        self._sealer, self._owner, self._stats = sealer, owner, stats
+
+    def sealed(self) -> str | None:
+        """See Carrier. A state that is too long to be carried is not."""
+        state = self._stats.made.value if self._stats.made is not None else None
+        if state is None or len(data := orjson.dumps(state)) > _MAX_CARRIED_BYTES:
+            return None
+        try:
+            return self._sealer().seal(data, purpose=_PURPOSE, owner=self._owner)
+        except EngineMissing:
+            return None
+
+    def opened(self, token: Any) -> Json | None:
+        """See Carrier. What another service has sealed says nothing here."""
+        if not isinstance(token, str) or not token.startswith(SEALED):
+            return None
+        try:
+            state = orjson.loads(self._sealer().open(token, purpose=_PURPOSE, owner=self._owner))
+        except (EngineMissing, SealRefused):
+            return None
+        return state if isinstance(state, dict) and isinstance(state.get("by"), str) else None
+
+
+class Turn:
+    """One request's conversation. `maker`: the upstream that made the newest message with a state, empty for none.
+    `ids`: makes those of the answer's calls unique."""
+
+    def __init__(self, memory: TurnMemory, owner: str, messages: Sequence[Json]) -> None:
+        self._memory, self._owner, self._messages = memory, owner, messages
+        self.ids = CallIds(messages)
+        self._states: dict[int, Json | None] = {}
+        self.maker = ""
+        for index, message in enumerate(messages):
+            if message["role"] == "assistant" and not message.keys() <= _PLAIN:
+                state = self._found(index, message)
+                self._states[index] = state
+                self.maker = state["by"] if state is not None else self.maker
+
+    def _found(self, index: int, message: Json) -> Json | None:
+        before = self._messages[index - 1] if index else None
+        found = self._memory.find(self._owner, before, message) if message.get("tool_calls") else None
+        given = message.get(STATE)
+        return found or (given if isinstance(given, dict) and isinstance(given.get("by"), str) else None)
+
+    def messages_for(self, upstream: str, form: str) -> list[Json]:
+        """The messages as an upstream gets them. `form`: see `wire.parameters.Rules.thoughts`."""
+        if not self._states:
+            return list(self._messages)
+        sent = list(self._messages)
+        for index, state in self._states.items():
+            sent[index] = given_back(sent[index], state, upstream, form)
+        return with_own_ids(sent)
+
+    def remember(self, made: Iterable[StateSoFar]) -> None:
+        """The answer is over; `made` are the states of its choices."""
+        for state in made:
+            self._memory.put(self._owner, self._messages[-1] if self._messages else None, state)

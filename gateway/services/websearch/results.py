@@ -1,0 +1,231 @@
+"""Results of a search: remembered by question, and cut to the budget of a call.
+
+Equal questions asked at the same time share one request; where several processes share a store of entries
+(`shared_state.port`), a question that one of them has asked is answered from there by the others. Of a budget short
+pages get their whole text; long ones are cut where a paragraph ends, never inside a code fence, and a note says how to
+get the rest.
+"""
+
+import contextlib
+import copy
+import hashlib
+import time
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+
+import orjson
+
+from gateway.domain import Json
+from gateway.engines.answer.excerpt import is_slow_to_cut, shorten
+from gateway.resilience.bounded_cache import BoundedCache
+from gateway.resilience.single_flight import SingleFlight
+from gateway.shared_state.port import Entries, Entry, StateDown
+from gateway.wire.preencoded import PackedJson
+
+_MAX_ENTRIES = 500
+MAX_CACHE_BYTES = 33_554_432
+"""Chosen together: 500 answers of 64 KiB, about what ten results with their page text take. At half, a busy server
+asks its paid provider again within the time to live; double lets the cache of each worker grow to 64 MiB."""
+
+EVERYBODY = "all"
+"""Owner of the shared entries: answers that depend on a key are never remembered."""
+
+
+class SearchCache:
+    """At most `max_entries` answers of `max_bytes` together, each for `ttl_s` seconds; the oldest go first.
+
+    With `ttl_s` 0 nothing is remembered. Callers receive copies: they may set members of an answer anew, and unpack a
+    packed one and change it.
+    """
+
+    def __init__(
+        self,
+        ttl_s: float,
+        max_entries: int = _MAX_ENTRIES,
+        max_bytes: int = MAX_CACHE_BYTES,
+    ) -> None:
+        self._is_enabled = ttl_s > 0
+        self._ttl_s = ttl_s
+        self.shared: Entries | None = None
+        """Where other processes find the answers; None where one process serves alone."""
+        self._answers: BoundedCache[Hashable, PackedJson] = BoundedCache(max_entries, ttl_s=ttl_s, max_weight=max_bytes)
+        self._requests: SingleFlight[Hashable, Json] = SingleFlight()
+
+    def recall(self, key: Hashable) -> Json | None:
+        """A copy of the answer to `key` that this process remembers, packed; None when there is none."""
+        answer = self._answers.get(key)
+        return answer.copy() if answer is not None else None
+
+    async def get(self, key: Hashable, ask: Callable[[], Awaitable[Json]]) -> Json:
+        """The remembered answer, or the one that `ask` gives, which is then remembered. Raises what `ask` raises.
+
+        The shared request is cancelled when its last caller leaves. Failures are not remembered.
+        """
+        if not self._is_enabled:
+            return await ask()
+        if (remembered := self.recall(key)) is not None:
+            return remembered
+        answer = await self._requests.run(key, lambda: self._request(key, ask))
+        return answer.copy() if isinstance(answer, PackedJson) else copy.deepcopy(answer)
+
+    async def _request(self, key: Hashable, ask: Callable[[], Awaitable[Json]]) -> Json:
+        answer, left_s = await self._recall_shared(key)
+        if answer is not None:
+            packed = PackedJson.of(answer)
+            self._answers.put(key, packed, weight=packed.size, ttl_s=left_s)
+            return packed
+        answer = await ask()
+        try:
+            packed = PackedJson.of(answer)
+        except TypeError:  # text that is not valid Unicode: answered, but not remembered
+            return answer
+        self._answers.put(key, packed, weight=packed.size)
+        await self._store_shared(key, packed)
+        return packed
+
+    async def _recall_shared(self, key: Hashable) -> tuple[Json | None, float]:
+        """The answer that another process has stored, or None, and the seconds that it has left."""
+        if self.shared is None:
+            return None, 0.0
+        try:
+            value = await self.shared.get(EVERYBODY, _name(key))
+        except StateDown:
+            return None, 0.0
+        if value is None:
+            return None, 0.0
+        stored = orjson.loads(value)
+        left_s = min(stored["ends_at"] - time.time(), self._ttl_s)  # another machine's clock may be ahead
+        return (stored["answer"], left_s) if left_s > 0 else (None, 0.0)
+
+    async def _store_shared(self, key: Hashable, packed: PackedJson) -> None:
+        if self.shared is not None:
+            value = orjson.dumps({"ends_at": time.time() + self._ttl_s, "answer": packed})
+            with contextlib.suppress(StateDown):
+                await self.shared.put(Entry(EVERYBODY, _name(key), value, self._ttl_s))
+
+
+def _name(key: Hashable) -> str:
+    """A question's name in the shared store: providers and fields as `repr` shows them."""
+    return hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# Shares a result budget among pages: short ones stay whole, long ones are cut where a paragraph ends.
+#
+# Pure. A cut never leaves a code fence open; a note says what was cut and how to get the rest.
+
+MIN_SHARE_CHARS = 200
+"""Least text of a page. Chosen: a short paragraph; at half a page's text says nothing, at double fewer pages of a large
+crawl have any."""
+_NOUNS = {"raw_content": "pages", "content": "excerpts"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """What must be cut: `results`, whose field is to have at most `share` characters, and the `note` for the caller."""
+
+    results: list[Json]
+    share: int
+    note: str
+
+
+def fit(results: list[Json], budget_chars: int, field: str = "raw_content", spent: int = 0) -> str | None:
+    """Cuts `field` (`raw_content` or `content`) of the results in place so that together they fit `budget_chars`.
+
+    Returns a note when anything was cut, else None. `spent` characters of the budget are spent already. When there are
+    too many pages for MIN_SHARE_CHARS each, the last ones are left without text.
+    """
+    cuts = plan_cuts(results, budget_chars, field, spent)
+    if cuts is None:
+        return None
+    for result in cuts.results:
+        result[field] = shorten(result[field], cuts.share)
+    return cuts.note
+
+
+def plan_cuts(results: list[Json], budget_chars: int, field: str = "raw_content", spent: int = 0) -> Cuts | None:
+    """The first part of `fit`, which reads no text: takes away texts without room, tells what is left to cut."""
+    room = max(0, budget_chars - spent)
+    sizes = [len(result.get(field) or "") for result in results]
+    if budget_chars <= 0 or sum(sizes) <= room:
+        return None
+    served = _count_served(sizes, room)
+    share = fair_share(sizes[:served], room)
+    emptied = 0
+    for result, size in zip(results[served:], sizes[served:], strict=True):
+        if size:
+            result[field] = ""
+            emptied += 1
+    cut = [result for result, size in zip(results[:served], sizes, strict=False) if size > share]
+    clauses = [f"{len(cut)} of {len(results)} {_NOUNS[field]} were shortened (marked […])"] if cut else []
+    if emptied:
+        noun = _NOUNS[field] if emptied > 1 else _NOUNS[field].rstrip("s")
+        clauses.append(
+            f"{emptied} {'further ' if served else ''}{noun} {'are' if emptied > 1 else 'is'} listed without text"
+        )
+    note = f"{' and '.join(clauses)} to fit {budget_chars} characters; {_how_to_get_the_rest(results)}."
+    return Cuts(cut, share, note)
+
+
+def _how_to_get_the_rest(results: list[Json]) -> str:
+    if any(result.get("sections") for result in results):
+        return "call websearch-extract with the URLs in `sections`, or with a query, to get the rest"
+    if len(results) == 1:
+        return "call websearch-extract with its URL and a query to get what matters of the rest"
+    return "call websearch-extract with the URLs of those that matter, fewer at once or with a query, to get the rest"
+
+
+def _count_served(sizes: list[int], budget: int) -> int:
+    """How many of the first pages can have their text: whole, or at least MIN_SHARE_CHARS of it each.
+
+    Equals a linear search from the end, as fewer pages never get smaller shares.
+    """
+    low, high = 0, len(sizes)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fair_share(sizes[:middle], budget) >= min(MIN_SHARE_CHARS, max(sizes[:middle])):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def fair_share(sizes: list[int], budget: int) -> int:
+    """The largest cap such that all sizes, each cut to it, add up to at most the budget. Naive form: try every cap."""
+    left, waiting = budget, sorted(sizes)
+    for at, size in enumerate(waiting):
+        share = left // (len(waiting) - at)
+        if size > share:
+            return share
+        left -= size
+    return budget
+
+
+Shorten = Callable[[list[str], int, str], Awaitable[list[str]]]
+"""(texts, most characters of each, the key's id) -> the texts as `answer.shorten.shorten` cuts them."""
+_CUT_HERE_CHARS = 4_096
+"""Texts with code fences are cut on the server's loop up to so many characters of a result (3 ms at most, as measured
+with fences alone), longer ones in a parse process. Chosen: at half, ordinary search results go there; at double, others
+wait for 6 ms."""
+
+
+class ResultCutter:
+    """For results that together may have `budget_chars` characters (0: any number)."""
+
+    def __init__(self, budget_chars: int, shorten_elsewhere: Shorten) -> None:
+        self._budget_chars = budget_chars
+        self._shorten = shorten_elsewhere
+
+    async def cut(self, results: list[Json], owner: str, field: str, spent: int) -> str | None:
+        """As `result_budget.fit`, for the key `owner`. Raises what the other process's pool does."""
+        cuts = plan_cuts(results, self._budget_chars, field, spent)
+        if cuts is None:
+            return None
+        texts = [result[field][: cuts.share + 1] for result in cuts.results]  # a cut reads no more of any
+        slow = [at for at, text in enumerate(texts) if is_slow_to_cut(text)]
+        if sum(len(texts[at]) for at in slow) > _CUT_HERE_CHARS:
+            done = await self._shorten([texts[at] for at in slow], cuts.share, owner)
+            for at, text in zip(slow, done, strict=True):
+                texts[at] = text
+        for result, text in zip(cuts.results, texts, strict=True):
+            result[field] = shorten(text, cuts.share)  # leaves alone what is short by now
+        return cuts.note

@@ -1,0 +1,161 @@
+"""Chat for an upstream that has the responses route alone: the request as a responses request, its answer as chat.
+
+What only the upstream understands, its reasoning items, is a member `reasoning_items` of the message: kept and given
+back like any other (`kept`). Source: OpenAI API reference (Responses, streaming events), read 2026-11-28.
+
+    to_responses({"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 9})
+    # {"model": "m", "input": [{"role": "user", "content": [{"type": "input_text", "text": "hi"}]}], "store": False,
+    #  "max_output_tokens": 9, "include": ["reasoning.encrypted_content"]}
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from gateway.domain import Json
+from gateway.wire.untrusted_json import list_in, mended_json, table_in, tables_in
+
+_ITEMS = "reasoning_items"
+_TRANSLATED = frozenset((
+    "messages", "tools", "tool_choice", "max_tokens", "max_completion_tokens", "response_format", "reasoning_effort",
+    "verbosity", "stream_options", "n", "stop", "presence_penalty", "frequency_penalty", "seed", "logit_bias",
+    "logprobs", "functions", "function_call",
+))  # fmt: skip
+"""Fields of chat that are translated below, or that the responses route does not have."""
+_TEXT_EVENTS = {
+    "response.output_text.delta": "content",
+    "response.refusal.delta": "refusal",
+    "response.reasoning_summary_text.delta": "reasoning_content",
+    "response.reasoning_text.delta": "reasoning_content",
+}
+_ENDS = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+def to_responses(chat: Json) -> Json:
+    """The responses body for an upstream's chat body."""
+    body = {name: value for name, value in chat.items() if name not in _TRANSLATED}
+    body |= {"input": [item for message in chat["messages"] for item in _items(message)], "store": False}
+    body["include"] = ["reasoning.encrypted_content"]
+    if (limit := chat.get("max_completion_tokens", chat.get("max_tokens"))) is not None:
+        body["max_output_tokens"] = limit
+    if chat.get("tools"):
+        body["tools"] = [_flat(tool) for tool in chat["tools"]]
+    if "tool_choice" in chat:
+        body["tool_choice"] = _flat(chat["tool_choice"])
+    if effort := chat.get("reasoning_effort"):
+        body["reasoning"] = {"effort": effort}
+    form, text = table_in(chat, "response_format"), {}
+    if form:
+        text["format"] = {"type": form.get("type"), **table_in(form, "json_schema")}
+    if chat.get("verbosity"):
+        text["verbosity"] = chat["verbosity"]
+    return {**body, "text": text} if text else body
+
+
+def _items(message: Json) -> Iterator[Json]:
+    role, content = message["role"], message.get("content")
+    if role == "tool":
+        yield {"type": "function_call_output", "call_id": message.get("tool_call_id"), "output": _joined(content)}
+        return
+    yield from tables_in(message, _ITEMS)
+    kind = "output_text" if role == "assistant" else "input_text"
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) and content else list_in(message, "content")
+    if parts:
+        yield {"role": role, "content": [_part(part, kind) for part in parts]}
+    for call in tables_in(message, "tool_calls"):
+        function = table_in(call, "function")
+        named = {"name": function.get("name"), "arguments": function.get("arguments") or "{}"}
+        yield {"type": "function_call", "call_id": call.get("id"), **named}
+
+
+def _part(part: Json, kind: str) -> Json:
+    if part.get("type") == "image_url":
+        image = table_in(part, "image_url")
+        detail = {"detail": image["detail"]} if image.get("detail") else {}
+        return {"type": "input_image", "image_url": image.get("url"), **detail}
+    return {"type": kind, "text": part.get("text") or ""} if part.get("type") == "text" else part
+
+
+def _joined(content: Any) -> str:
+    texts = [content] if isinstance(content, str) else [part.get("text") or "" for part in content or ()]
+    return "\n".join(texts)
+
+
+def _flat(tool: Any) -> Any:
+    return {"type": tool["type"], **tool["function"]} if isinstance(tool, dict) and "function" in tool else tool
+
+
+def to_completion(response: Json) -> Json:
+    """A chat completion made of a whole response."""
+    message: Json = {"role": "assistant", "content": None}
+    calls, kept = list[Json](), list[Json]()
+    for item in tables_in(response, "output"):
+        kind = item.get("type", "message")
+        if kind == "message":
+            for part in tables_in(item, "content"):
+                for name, field in (("content", "text"), ("refusal", "refusal")):
+                    if isinstance(part.get(field), str):
+                        message[name] = (message.get(name) or "") + part[field]
+        elif kind == "reasoning":
+            kept.append(item)
+            texts = [part.get("text") or "" for name in ("summary", "content") for part in tables_in(item, name)]
+            message["reasoning_content"] = message.get("reasoning_content", "") + "".join(texts)
+        elif kind == "function_call":
+            function = {"name": item.get("name"), "arguments": item.get("arguments")}
+            calls.append({"id": item.get("call_id"), "type": "function", "function": function})
+    message |= {"tool_calls": calls} if calls else {}
+    message |= {_ITEMS: kept} if kept else {}
+    choice = {"index": 0, "message": message, "finish_reason": _finish(response, has_calls=bool(calls))}
+    named = {"id": response.get("id"), "created": response.get("created_at"), "usage": response.get("usage")}
+    return {**named, "object": "chat.completion", "choices": [choice]}
+
+
+def _finish(response: Json, *, has_calls: bool) -> str:
+    reason = table_in(response, "incomplete_details").get("reason")
+    if response.get("status") == "incomplete" or reason:
+        return _ENDS.get(str(reason), "length")
+    return "tool_calls" if has_calls else "stop"
+
+
+class ChunksOfEvents:
+    """Turns the data of one stream's events into that of chat chunks."""
+
+    def __init__(self) -> None:
+        self._calls: dict[Any, int] = {}
+
+    def take(self, data: bytes) -> list[bytes]:
+        """The chunks for an event; what is no event goes on as it is."""
+        try:
+            event = mended_json(data)
+        except orjson.JSONDecodeError:
+            return [data]
+        if not isinstance(event, dict):
+            return [data]
+        if event.get("object") == "response":
+            return [orjson.dumps(to_completion(event))]
+        kind, item = event.get("type"), table_in(event, "item")
+        if kind in _TEXT_EVENTS:
+            return [_chunk({_TEXT_EVENTS[kind]: event.get("delta")})]
+        if kind == "response.output_item.added" and item.get("type") == "function_call":
+            number = self._calls[event.get("output_index")] = len(self._calls)
+            function = {"name": item.get("name"), "arguments": item.get("arguments") or ""}
+            return [_chunk({"tool_calls": [{"index": number, "id": item.get("call_id"), "function": function}]})]
+        if kind == "response.function_call_arguments.delta":
+            number = self._calls.get(event.get("output_index"), max(len(self._calls) - 1, 0))
+            return [_chunk({"tool_calls": [{"index": number, "function": {"arguments": event.get("delta")}}]})]
+        if kind == "response.output_item.done" and item.get("type") == "reasoning":
+            return [_chunk({_ITEMS: [item]})]
+        if kind in ("response.completed", "response.incomplete"):
+            response = table_in(event, "response")
+            finish = _finish(response, has_calls=bool(self._calls))
+            return [_chunk({}, finish, usage=response.get("usage")), b"[DONE]"]
+        if kind in ("response.failed", "error"):
+            failed = table_in(event, "response") or event
+            return [orjson.dumps({"error": failed.get("error") or failed})]
+        return [] if isinstance(kind, str) else [data]
+
+
+def _chunk(delta: Json, finish: str | None = None, **more: Any) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return orjson.dumps({"object": "chat.completion.chunk", "choices": [choice], **more})

@@ -1,0 +1,192 @@
+"""The parameters of a chat request in each upstream's own words: presets, an operator's rules, and what was refused.
+
+The one place where a field of a request is renamed, dropped or set for an upstream; whatever no rule names is sent as
+the caller wrote it. `reasoning_effort` is the wish of all routes: `none` means that the model must not think. Sources:
+each maker's reference as named beside its preset, read 2026-11-28. Knows no HTTP.
+
+    rules = rules_of({"preset": "deepseek", "drop": ["seed"]})
+    rules.applied({"messages": [...], "max_completion_tokens": 9, "seed": 1})  # {"messages": [...], "max_tokens": 9}
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gateway.domain import Json
+
+_LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+"""The two names of one limit in OpenAI's reference of chat."""
+_NEVER_DROPPED = frozenset({
+    "model", "messages", "input", "instructions", "stream", "tools", "tool_choice", "functions", "function_call",
+    "response_format", "text", "n", "max_tool_calls", "max_output_tokens", "safety_identifier", "safety_settings",
+    "moderation", "guardrails", "dimensions", *_LIMITS,
+})  # fmt: skip
+"""Without these an answer would be another one than was asked, dearer, or unsafe: their refusal is the caller's."""
+_UNSUPPORTED = re.compile(
+    r"(?i)\bun(?:supported|recogni[sz]ed|known|expected)(?:\b|_)"
+    r"|\bnot (?:supported|permitted|recogni[sz]ed|available)\b"
+    r"|\b(?:does|do) ?n[o']t support\b|\bno longer supported\b|\bextra_forbidden\b|\bextra inputs\b|\bcannot be used\b"
+    r"|\badditional propert|\bcannot find field\b|\bdeprecated\b|\bunsupported_parameter\b"
+)
+"""Words by which servers say that they do not have a parameter: OpenAI, Azure, vLLM and Mistral (pydantic), Gemini
+(protobuf), llama.cpp."""
+_WORD = re.compile(r"\w+")
+_QUOTED = re.compile(r"['\"`]([A-Za-z_][A-Za-z0-9_.]{0,63})['\"`]")
+_NAMED = re.compile(
+    r"(?i)\b(?:(?:parameter|field|argument|property|option|name)s?:? +|body\.)([a-z_][a-z0-9_]{1,63})\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is changed in a request before it is sent, in this order.
+
+    `effort`: the field that takes the wish to think, `""` for none; `off`: fields that tell the model not to think, in
+    place of an effort `none`. `rename`: a field goes under another name, unless that is there already. `only`: fields
+    that the upstream has, all others are left out; empty for all. `message_only`: the same for the members of messages.
+    `drop`: fields that are left out. `set`: fields that are added, in place of the caller's. `thoughts`: the member of
+    a message that takes thoughts back: a name, `parts` for thinking parts of the content, `""` for the name under which
+    they came.
+    """
+
+    effort: str = "reasoning_effort"
+    off: Mapping[str, Any] = field(default_factory=lambda: {"reasoning_effort": "none"})
+    rename: Mapping[str, str] = field(default_factory=dict)
+    only: frozenset[str] = frozenset()
+    message_only: frozenset[str] = frozenset()
+    drop: frozenset[str] = frozenset()
+    set: Mapping[str, Any] = field(default_factory=dict)
+    thoughts: str = ""
+
+    def applied(self, body: Json) -> Json:
+        """A copy of a request's body by these rules; the body itself is not changed."""
+        sent = dict(body)
+        effort = sent.get("reasoning_effort")
+        if effort is not None and (self.effort != "reasoning_effort" or effort == "none"):
+            del sent["reasoning_effort"]
+            told = self.off if effort == "none" else _at(self.effort, effort)
+            sent |= {name: _joined(value, sent.get(name)) for name, value in told.items()}
+        for old, new in self.rename.items():
+            if old in sent:
+                value = sent.pop(old)
+                sent.setdefault(new, value)
+        if self.only:
+            sent = {name: value for name, value in sent.items() if name in self.only}
+        for name in self.drop:
+            sent.pop(name, None)
+        if self.message_only and isinstance(sent.get("messages"), list):
+            sent["messages"] = [
+                {name: value for name, value in message.items() if name in self.message_only}
+                for message in sent["messages"]
+            ]
+        return {**sent, **self.set}
+
+
+def rules_of(settings: Mapping[str, Any]) -> Rules:
+    """The rules of `{preset?, rename?, drop?, set?}`: those of the preset, and the operator's, which win."""
+    base = PRESETS[settings.get("preset") or ""]
+    return Rules(
+        base.effort,
+        base.off,
+        {**base.rename, **settings.get("rename", {})},
+        base.only,
+        base.message_only,
+        base.drop | frozenset(settings.get("drop", ())),
+        {**base.set, **settings.get("set", {})},
+        base.thoughts,
+    )
+
+
+_TEMPLATE_OFF = {"chat_template_kwargs": {"enable_thinking": False}}
+_MAX_TOKENS = {"max_completion_tokens": "max_tokens"}
+_OPENAI = Rules(
+    rename={"max_tokens": "max_completion_tokens"},
+    drop=frozenset(("top_k", "min_p", "repetition_penalty", "mirostat")),
+)
+_MISTRAL_BODY = frozenset({
+    "model", "messages", "stream", "tools", "tool_choice", "temperature", "top_p", "max_tokens", "stop", "random_seed",
+    "response_format", "n", "parallel_tool_calls", "presence_penalty", "frequency_penalty", "reasoning_effort",
+    "prompt_mode", "prediction", "safe_prompt", "metadata", "prompt_cache_key", "guardrails",
+})  # fmt: skip
+PRESETS: Mapping[str, Rules] = {
+    "": Rules(),
+    # platform.openai.com/docs/api-reference/chat: max_tokens is deprecated and refused by reasoning models
+    "openai": _OPENAI,
+    # learn.microsoft.com/azure/ai-foundry/openai/reference: as OpenAI's; the key in the header api-key (providers)
+    "azure": _OPENAI,
+    # api-docs.deepseek.com/api/create-chat-completion: max_tokens, thinking {type}; thoughts: guides/thinking_mode
+    "deepseek": Rules(
+        off={"thinking": {"type": "disabled"}},
+        rename=_MAX_TOKENS,
+        drop=frozenset(("parallel_tool_calls",)),
+        thoughts="reasoning_content",
+    ),
+    # platform.moonshot.ai/docs/api/chat: thinking {type}; thoughts stay in reasoning_content over the turn
+    "kimi": Rules(off={"thinking": {"type": "disabled"}}, rename=_MAX_TOKENS, thoughts="reasoning_content"),
+    # ai.google.dev/gemini-api/docs/openai: reasoning_effort, `none` turns thinking off; unknown names are 400
+    "gemini": Rules(
+        drop=frozenset(("logit_bias", "metadata", "prompt_cache_key", "prompt_cache_options", "safety_identifier",
+                        "service_tier", "store", "top_k", "user", "verbosity"))
+    ),
+    # docs.mistral.ai/api: forbids other fields (422); thoughts are chunks of the content (capabilities/reasoning)
+    "mistral": Rules(
+        rename={**_MAX_TOKENS, "seed": "random_seed"},
+        only=_MISTRAL_BODY,
+        message_only=frozenset(("role", "content", "tool_calls", "tool_call_id", "name", "prefix")),
+        thoughts="parts",
+    ),
+    # docs.vllm.ai/en/latest/features/reasoning_outputs: chat_template_kwargs; thoughts in `reasoning`
+    "vllm": Rules(off=_TEMPLATE_OFF, thoughts="reasoning"),
+    # github.com/ggml-org/llama.cpp tools/server/README: chat_template_kwargs, max_tokens, reasoning_content
+    "llama.cpp": Rules(off=_TEMPLATE_OFF, rename=_MAX_TOKENS, thoughts="reasoning_content"),
+    # github.com/ollama/ollama docs/openai: max_tokens, reasoning_effort with `none`; thoughts in `reasoning`
+    "ollama": Rules(rename=_MAX_TOKENS, thoughts="reasoning"),
+    # openrouter.ai/docs/use-cases/reasoning-tokens: one object `reasoning`; its details go back as they came
+    "openrouter": Rules(effort="reasoning.effort", off={"reasoning": {"enabled": False}}, thoughts="reasoning"),
+}  # fmt: skip
+"""The rules of each make of upstream. docs/backends.md shows them as a table."""
+
+
+class Refused(NamedTuple):
+    """A parameter that an upstream did not take. `other`: its other name, empty for none. `lasts`: it does not have the
+    parameter at all."""
+
+    name: str
+    other: str = ""
+    lasts: bool = True
+
+
+def refused_parameter(names: Iterable[str], words: str, param: str | None) -> Refused | None:
+    """The parameter that an upstream does not have, by its refusal in `words`; also a wish to think that it does not
+    understand.
+
+    `names` are those that were sent, `param` the one that the refusal names. None where the refusal says something
+    else, or where the request means another thing without it.
+
+        refused_parameter(["max_tokens"], "'max_tokens' is not supported", None)  # Refused("max_tokens", "max_compl…")
+    """
+    if _UNSUPPORTED.search(words) is None:
+        is_wish = "reasoning_effort" in names and "reasoning_effort" in (param, *_WORD.findall(words))
+        return Refused("reasoning_effort", lasts=False) if is_wish else None
+    sent = set(names)
+    told = [param or "", *_QUOTED.findall(words), *_NAMED.findall(words)]
+    for each in told:
+        name = each.removeprefix("body.").partition(".")[0].partition("[")[0]
+        if name in sent:
+            if other := _LIMITS.get(name):
+                return None if other in sent else Refused(name, other)
+            return None if name in _NEVER_DROPPED else Refused(name)
+    return None
+
+
+def _at(path: str, value: Any) -> Json:
+    """`{"a": {"b": value}}` for the path `a.b`; nothing for an empty one."""
+    for name in reversed(path.split(".") if path else ()):
+        value = {name: value}
+    return value if path else {}
+
+
+def _joined(value: Any, own: Any) -> Any:
+    """An object together with the caller's own of the same name, whose members win."""
+    return {**value, **own} if isinstance(value, dict) and isinstance(own, dict) else value

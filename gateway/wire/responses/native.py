@@ -1,0 +1,362 @@
+"""Passes on the answers of an upstream that speaks /responses itself, with ids, numbers and required keys repaired.
+
+The promises for translated responses hold here too: our model name, `created` beside `created_at`, five usage fields,
+one id for an item in all its events, items closed before the end. Other fields of the upstream are kept.
+Source: OpenAI API reference (Responses) and event streams of vLLM and llama.cpp (facts read 2026-11-21).
+"""
+
+import re
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import orjson
+
+from gateway.domain import Event, EventBatch, EventStream, Json
+from gateway.errors import InvalidRequest, UpstreamError
+from gateway.wire import sse
+from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
+from gateway.wire.chat.request import UpstreamOptions, without_hosts
+from gateway.wire.openai_error import error_in_stream
+from gateway.wire.responses import object as objects
+from gateway.wire.responses.stream import ResponseStream
+from gateway.wire.responses.tools import CALL_KINDS, KIND_OF_CALL
+from gateway.wire.untrusted_json import count_in, mended_json, table_in, tables_in, words_of
+
+# --- native request ---
+# Rewrites a responses request for an upstream that speaks /responses itself.
+#
+# The gateway's own state (`previous_response_id`, `item_reference`, `store`) is never sent there: the earlier items are
+# sent instead. Knows no HTTP. Source: OpenAI API reference (Responses), read 2026-11-21.
+
+_NOT_TAKEN = ("stop", "presence_penalty", "frequency_penalty", "n", "logit_bias", "seed")
+"""Fields of chat that our responses route accepts and /responses has not."""
+_SYNONYMS = {"tool_call": "function_call", "tool_call_output": "function_call_output"}
+"""Item types of this service's specification, and OpenAI's names for them."""
+_WITHOUT_ID = frozenset({
+    "message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+})  # fmt: skip
+"""Items that need no id: theirs is known to the gateway's store alone. Items of other kinds keep what they have."""
+
+
+def takes(body: Json) -> bool:
+    """True when /responses has all the fields of this request; any other is translated to chat."""
+    return all(body.get(name) is None for name in _NOT_TAKEN) and not any(
+        item.get("role") == "tool" for item in body["input"] if isinstance(item, dict)
+    )
+
+
+def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, user: str | None) -> Json:
+    """The responses body to send. `body` is a checked request whose `input` is a list of items; it is not changed.
+
+    `earlier` are the items of the conversation before it; `user` is the hash to send instead of the caller's `user`.
+    """
+    sent = without_hosts(body)
+    sent |= {"model": options.model, "store": False}
+    sent.pop("previous_response_id", None)
+    sent.pop("user", None)
+    if user is not None:
+        sent["user"] = user
+    form = sent.pop("response_format", None)
+    if form is not None and not (sent.get("text") or {}).get("format"):
+        inner = form.get("json_schema")
+        flat = {"type": form["type"], **inner} if isinstance(inner, dict) else form
+        sent["text"] = {**(sent.get("text") or {}), "format": flat}
+    if sent.get("tools"):
+        sent["tools"] = [_flat_tool(tool) for tool in sent["tools"]]
+    if isinstance(sent.get("tool_choice"), dict):
+        sent["tool_choice"] = _flat_tool(sent["tool_choice"])
+    sent["input"] = [_upstream_item(item) for item in (*earlier, *body["input"])]
+    if not sent["input"]:
+        del sent["input"]  # the stored prompt has it all
+    for name in [name for name, value in sent.items() if value is None]:
+        del sent[name]
+    return {**sent, **options.extra_body}
+
+
+def image_parts(items: Sequence[Any]) -> list[tuple[str, Json]]:
+    """`(path, part)` of every part with an `image_url`, which is a string then; set it to replace the image in place.
+
+    Parts are in the content or output of an item; the output may be one part (the screenshot of a computer call).
+    Raises InvalidRequest for an image that is no address.
+    """
+    found = []
+    for index, item in enumerate(items):
+        for name in ("content", "output") if isinstance(item, dict) else ():
+            value = item.get(name)
+            places = enumerate(value) if isinstance(value, list) else [(None, value)]
+            for place, part in places:
+                if isinstance(part, dict) and part.get("image_url") is not None:
+                    where = f"input[{index}].{name}" + (f"[{place}]" if place is not None else "") + ".image_url"
+                    part["image_url"] = _address(part["image_url"], where)
+                    found.append((where, part))
+    return found
+
+
+def _address(image: Any, where: str) -> str:
+    """The address of an image that is written as /responses has it, or as chat has it."""
+    url = image.get("url") if isinstance(image, dict) else image
+    if not isinstance(url, str):
+        raise InvalidRequest(f"{where}: must be a URL", param=where)
+    return url
+
+
+def _flat_tool(tool: Json) -> Json:
+    inner = tool.get("function")
+    return {"type": tool["type"], **inner} if isinstance(inner, dict) else tool
+
+
+def _upstream_item(item: Json) -> Json:
+    """An item without the gateway's additions; its text parts have the type that belongs to its role."""
+    kind = _SYNONYMS.get(item.get("type") or "message", item.get("type") or "message")
+    ours = ("id", "status", "provider_specific_fields") if kind in _WITHOUT_ID else ("provider_specific_fields",)
+    sent = {name: value for name, value in item.items() if name not in ours}
+    sent["type"] = kind
+    if kind == "function_call":
+        sent.pop("role", None)
+        sent.pop("content", None)
+    elif kind == "message" and isinstance(item.get("content"), list):
+        text = "output_text" if item.get("role") == "assistant" else "input_text"
+        texts = ("text", "input_text", "output_text")
+        parts = item["content"]
+        sent["content"] = [_text_part(part, text) if part.get("type") in texts else dict(part) for part in parts]
+    return sent
+
+
+def _text_part(part: Json, kind: str) -> Json:
+    sent = {"type": kind, "text": part.get("text") or ""}
+    return {**sent, "annotations": []} if kind == "output_text" else sent
+
+
+_OURS = ("model", "object", "previous_response_id", "store", "instructions", "user", "metadata", "background")
+"""Keys of a response object whose values come from the caller's request, not from the upstream."""
+_ID_PREFIX = {"message": "msg", "reasoning": "rs"} | {kind.call: kind.id_prefix for kind in CALL_KINDS.values()}
+_ENDS = ("response.completed", "response.incomplete")
+_is_event_name = re.compile(r"[A-Za-z_.]{1,80}").fullmatch
+"""Whether an event's type has the form of all known ones; events of other types are dropped."""
+_FAILURES = ("response.failed", "error")
+
+
+def repair_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
+    """A full response object (`object.new_response`) made of an upstream's decoded answer.
+
+    `body` is the caller's request, `model` the public name, `backend` the `provider_specific_fields`. Raises
+    UpstreamError when the answer is not a response object, or says that it failed.
+    """
+    if not isinstance(answer, dict) or not isinstance(answer.get("output"), list):
+        raise UpstreamError("the upstream's answer is not a response object")
+    if answer.get("status") == "failed":
+        raise error_in_stream(answer)
+    response = objects.new_response(body)
+    response.update(
+        {
+            k: v
+            for k, v in answer.items()
+            if k not in (*_OURS, NAME_OF_UPSTREAM) and (v is not None or k not in response)
+        }
+    )
+    created = answer.get("created_at") or answer.get("created")
+    response["created"] = response["created_at"] = int(created) if isinstance(created, int | float) else (
+        response["created"]
+    )  # fmt: skip
+    response["model"] = model
+    response["output"] = [repair_item(item) for item in tables_in(answer, "output")]
+    reason = table_in(answer, "incomplete_details").get("reason")
+    if answer.get("status") == "incomplete" or reason:
+        response["incomplete_details"] = {"reason": reason or "max_output_tokens"}
+        response["status"], response["completed_at"] = "incomplete", None
+    else:
+        response["status"], response["incomplete_details"] = "completed", None
+        response["completed_at"] = response["completed_at"] or response["created"]
+    response["usage"] = repair_usage(answer.get("usage"))
+    response["provider_specific_fields"] = {**backend, "finish_reason": _finish_reason(response)}
+    return response
+
+
+def repair_item(item: Json) -> Json:
+    """A copy of an output item with every required key of its type; items of unknown types only get an id."""
+    kind = item["type"] if isinstance(item.get("type"), str) and item["type"] else "message"
+    repaired: Json = {**item, "type": kind}
+    if not isinstance(item.get("id"), str) or not item["id"]:
+        repaired["id"] = objects.new_id(_ID_PREFIX.get(kind, "item"))
+    if kind == "message":
+        repaired["role"] = "assistant"
+        repaired["status"] = item.get("status") or "completed"
+        repaired["content"] = [_repair_part(part) for part in tables_in(item, "content")]
+    elif kind == "function_call":
+        repaired["status"] = item.get("status") or "completed"
+        repaired["call_id"] = item.get("call_id") or objects.new_id("call")
+        repaired["name"] = words_of(item.get("name") or "")
+        repaired["arguments"] = arguments_text(item.get("arguments", ""))
+        repaired |= {"role": "assistant", "content": []}
+    return repaired
+
+
+def repair_usage(usage: Any) -> Json:
+    """`{input_tokens, input_tokens_details, output_tokens, output_tokens_details, total_tokens, …}` that add up."""
+    input_tokens, output_tokens = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
+    return {
+        **(usage if isinstance(usage, dict) else {}),
+        "input_tokens": input_tokens,
+        "input_tokens_details": {"cached_tokens": 0, **table_in(usage, "input_tokens_details")},
+        "output_tokens": output_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0, **table_in(usage, "output_tokens_details")},
+        "total_tokens": input_tokens + output_tokens,
+    }
+
+
+def _repair_part(part: Json) -> Json:
+    if part.get("type") in ("output_text", "text"):
+        return {**objects.text_part(""), **part, "type": "output_text", "text": part.get("text") or ""}
+    return part
+
+
+def _finish_reason(response: Json) -> str:
+    if response["incomplete_details"]:
+        return "length" if response["incomplete_details"]["reason"] == "max_output_tokens" else "content_filter"
+    return "tool_calls" if any(item["type"] in KIND_OF_CALL for item in response["output"]) else "stop"
+
+
+class NativeStream(ResponseStream):
+    """One stream of an upstream's own events, passed on under the public name `model`. Call `pass_through` once.
+
+    The upstream's item ids are kept in `_indexes`, so that events with a wrong or missing id or place still find their
+    item. `run`, of the base class, remains for a fallback model that is called through chat.
+    """
+
+    model = ""
+
+    async def pass_through(self, payloads: AsyncGenerator[list[bytes], None]) -> EventStream:
+        """Our events for the data of theirs, ended by `response.completed` or `.incomplete` and `[DONE]`.
+
+        Raises UpstreamError for a failure event, an invalid event, or a stream that ends without one of these.
+        """
+        self._ids: list[str] = []
+        self._indexes: dict[str, int] = {}
+        self._done: dict[int, Json] = {}
+        self._opened = self._ended = False
+        async with aclosing(payloads):
+            async for batch in payloads:
+                events: EventBatch = []
+                try:
+                    for data in batch:
+                        if not self._ended and data.strip() != b"[DONE]":
+                            events += self._event_for(_decode_event(data))
+                except UpstreamError:
+                    if events:
+                        yield events
+                    raise
+                if events:
+                    yield events
+                if self._ended:
+                    return
+        raise UpstreamError("the upstream ended its stream before the answer was complete")
+
+    def _event_for(self, data: Json) -> Iterator[Event]:
+        kind = words_of(data.get("type") or "")
+        if kind in _FAILURES:
+            failure = data.get("response") if isinstance(data.get("response"), dict) else data
+            raise error_in_stream(failure)
+        if not self._opened:
+            yield from self._open_response(data.get("response"))
+        if not _is_event_name(kind):
+            return  # it would be the name of an SSE event, which no middleware inspects
+        if kind in ("response.created", "response.in_progress", "response.queued"):
+            return
+        if kind in _ENDS:
+            yield from self._end(data)
+        elif kind == "response.output_item.added":
+            yield from self._open_item(data)
+        else:
+            yield from self._item_event(kind, data)
+
+    def _open_response(self, theirs: Any) -> Iterator[Event]:
+        self._opened = True
+        self.response["model"] = self.model
+        if isinstance(theirs, dict):
+            if isinstance(theirs.get("id"), str) and theirs["id"]:
+                self.response["id"] = theirs["id"]
+            if isinstance(theirs.get("created_at"), int | float):
+                self.response["created"] = self.response["created_at"] = int(theirs["created_at"])
+        for kind in ("response.created", "response.in_progress"):
+            yield self._event(kind, {"response": {**self.response, "output": []}})
+
+    def _open_item(self, data: Json) -> Iterator[Event]:
+        item = repair_item(table_in(data, "item"))
+        item["status"] = "in_progress"
+        self._indexes[item["id"]] = index = len(self._ids)
+        self._ids.append(item["id"])
+        self.response["output"].append(item)
+        yield self._event("response.output_item.added", {"output_index": index, "item": dict(item)})
+
+    def _item_event(self, kind: str, data: Json) -> Iterator[Event]:
+        """Any other event; one of an item gets the id and index that the item was opened with."""
+        rest = {
+            name: value for name, value in data.items() if name not in ("type", "sequence_number", NAME_OF_UPSTREAM)
+        }
+        item = data.get("item") if isinstance(data.get("item"), dict) else None
+        if item is None and "item_id" not in data and "output_index" not in data:
+            yield self._event(kind, rest)
+            return
+        index = self._index_of(data, item)
+        if index is None:
+            yield from self._open_item({"item": {"type": "function_call" if "function_call" in kind else "message"}})
+            index = len(self._ids) - 1
+        rest["output_index"] = index
+        if item is not None:
+            repaired = {**repair_item(item), "id": self._ids[index]}
+            if kind == "response.output_item.done":
+                self._done[index] = self.response["output"][index] = repaired
+                self._closed.add(repaired["id"])
+            yield self._event(kind, {**rest, "item": dict(repaired)})
+            return
+        rest["item_id"] = self._ids[index]
+        if kind.startswith(("response.output_text", "response.content_part", "response.refusal")):
+            rest["content_index"] = count_in(data, "content_index")
+        if kind.startswith("response.output_text.d"):
+            rest.setdefault("logprobs", [])
+        yield self._event(kind, rest)
+
+    def _index_of(self, data: Json, item: Json | None) -> int | None:
+        identity = data.get("item_id") or (item or {}).get("id")
+        if isinstance(identity, str) and identity in self._indexes:
+            return self._indexes[identity]
+        index = data.get("output_index")
+        if isinstance(index, int) and 0 <= index < len(self._ids):
+            return index
+        return len(self._ids) - 1 if self._ids and not isinstance(index, int) else None
+
+    def _end(self, data: Json) -> Iterator[Event]:
+        theirs = data.get("response")
+        answer: Json = dict(theirs) if isinstance(theirs, dict) else {}
+        finals = tables_in(answer, "output")
+        outputs = []
+        for index, identity in enumerate(self._ids):
+            item = self._done.get(index) or (finals[index] if index < len(finals) else None)
+            if item is None:
+                item = self.response["output"][index]
+            repaired = {**repair_item(item), "id": identity}
+            if index not in self._done:
+                repaired["status"] = "completed" if repaired.get("status") == "in_progress" else repaired.get("status")
+                yield self._event("response.output_item.done", {"output_index": index, "item": dict(repaired)})
+            outputs.append(repaired)
+        outputs += finals[len(outputs) :]
+        if data["type"] == "response.incomplete":
+            answer["status"] = "incomplete"
+        merged = {**answer, "output": outputs, "id": self.response["id"], "created_at": self.response["created_at"]}
+        final = repair_response(merged, self._body, self.model, self.backend or {})
+        self.response.update(final)
+        self._ended = True
+        self._on_end(final)
+        yield self._event(f"response.{final['status']}", {"response": final})
+        yield Event.from_bytes(sse.DONE)
+
+
+def _decode_event(data: bytes) -> Json:
+    try:
+        decoded = mended_json(data)
+    except orjson.JSONDecodeError:
+        raise UpstreamError("the upstream sent an event that is not JSON") from None
+    if not isinstance(decoded, dict):
+        raise UpstreamError("the upstream sent an event that is not valid")
+    return decoded

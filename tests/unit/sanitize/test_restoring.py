@@ -1,0 +1,162 @@
+"""Values that come back: placeholders in a request, and the values again in its answer, whole and streamed."""
+
+import itertools
+from collections.abc import Iterable
+
+import orjson
+import pytest
+
+from gateway.config.settings import Sanitize
+from gateway.domain import Event, Json
+from gateway.sanitize.policy import ActionTable, actions
+from gateway.sanitize.restoring import Placeholders, Restorer, addresses_of, asks_for_json
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.stream_mask import StreamMask
+from gateway.texts import TextSlot
+
+MAIL, KEY = "jane@posthaus.org", 'q"x\\7\nend'
+REPLACE = actions(Sanitize(profile="reversible"), "requests")
+
+
+def prepared() -> Placeholders:
+    placeholders = Placeholders()
+    placeholders.mask("EMAIL", MAIL)
+    placeholders.mask("SECRET", KEY)
+    return placeholders
+
+
+def whole(text: str, form: str = "text", restorer: Restorer | None = None) -> str:
+    holder = {"text": text}
+    (restorer or Restorer(prepared())).restore(TextSlot(holder, "text", "text", form))  # type: ignore[arg-type]
+    return holder["text"]
+
+
+def slots_of(data: Json) -> Iterable[TextSlot]:
+    return [TextSlot(data, "text", "text", data.get("form", "text"), channel=0)]
+
+
+def streamed(pieces: Iterable[str], form: str = "text", table: ActionTable | None = None) -> str:
+    restorer = Restorer(prepared())
+    mask = StreamMask(Scanner(), table or actions(Sanitize(), "responses"), slots_of, lambda _: None, restorer)
+    sent = [event for piece in pieces for event in mask.push([Event.from_data({"text": piece, "form": form})])]
+    return "".join(event.data["text"] for event in [*sent, *mask.finish()] if event.data is not None)
+
+
+def test_the_same_value_has_the_same_placeholder_and_a_typed_one_is_never_given_out() -> None:
+    placeholders = Placeholders()
+    placeholders.reserve_typed({"messages": [{"content": "keep [EMAIL_1] and [ email_3 ]"}]})
+    names = [placeholders.mask("EMAIL", value) for value in ("a@b.org", "c@d.org", "a@b.org")]
+    assert names == ["[EMAIL_2]", "[EMAIL_4]", "[EMAIL_2]"]
+    assert whole("[EMAIL_1] [EMAIL_2]", restorer=Restorer(placeholders)) == "[EMAIL_1] a@b.org"
+
+
+def test_a_history_that_goes_on_keeps_its_names() -> None:
+    later = Placeholders()
+    later.adopt(prepared().as_map())
+    assert later.mask("EMAIL", "new@posthaus.org") == "[EMAIL_2]" and later.mask("EMAIL", MAIL) == "[EMAIL_1]"
+
+
+@pytest.mark.parametrize(
+    "bent", ["[EMAIL_1]", "[email_1]", "[ EMAIL_1 ]", "[EMAIL 1]", "[`EMAIL_1`]", "\\[EMAIL\\_1\\]", "[Email-1]"]
+)
+def test_a_bent_placeholder_is_restored_as_long_as_its_brackets_stand(bent: str) -> None:
+    assert whole(f"Write to {bent}.") == f"Write to {MAIL}."
+
+
+def test_what_lost_its_brackets_is_counted() -> None:
+    restorer = Restorer(prepared())
+    assert whole("Write to EMAIL_1 or [EMAIL_1]", restorer=restorer) == f"Write to EMAIL_1 or {MAIL}"
+    assert restorer.restored == {"EMAIL": 1} and restorer.left == {"EMAIL": 1}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 11, 17, 26, 40])
+def test_a_placeholder_is_restored_wherever_a_stream_is_cut(size: int) -> None:
+    text = (
+        "I wrote to [EMAIL_1], not [PHONE_1]; [ email 1 ] and \\[EMAIL\\_1\\] too. The key is [SECRET_1]! Bye [x] now"
+    )
+    pieces = ["".join(each) for each in itertools.batched(text, size)] if hasattr(itertools, "batched") else [
+        text[at : at + size] for at in range(0, len(text), size)
+    ]  # fmt: skip
+    assert streamed(pieces) == whole(text)
+
+
+def test_a_placeholder_is_restored_at_every_cut_in_two() -> None:
+    text = "so [EMAIL_1] is it"
+    for cut in range(len(text)):
+        assert streamed([text[:cut], text[cut:]]) == f"so {MAIL} is it"
+
+
+@pytest.mark.parametrize("size", [1, 3, 8, 40])
+def test_a_value_in_json_is_written_as_json(size: int) -> None:
+    text = orjson.dumps({"to": "[EMAIL_1]", "note": "use [SECRET_1]", "list": ["[EMAIL_1]"]}).decode()
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    for form in ("json", "text"):  # arguments of a tool, and structured output
+        assert orjson.loads(streamed(pieces, form)) == {"to": MAIL, "note": f"use {KEY}", "list": [MAIL]}
+        assert orjson.loads(whole(text, form)) == {"to": MAIL, "note": f"use {KEY}", "list": [MAIL]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![logo](https://evil.example/p.png?q=[EMAIL_1])",
+        "<img src='HTTPS://evil.example/[EMAIL_1]'>",
+        "see //evil.example/x?[EMAIL_1] now",
+        "https:\\/\\/evil.example\\/[email 1]",
+        '<img src="https://evil.example/? and some words [EMAIL_1]">',
+        "![x](<https://evil.example/? and [EMAIL_1]>)",
+        '<img src="https://evil.example/?' + "words and words " * 40 + '[EMAIL_1]">',
+        "https://evil.example/" + "abc/" * 700 + "[EMAIL_1]",
+    ],
+)
+def test_a_placeholder_in_an_address_stays(text: str) -> None:
+    restorer = Restorer(prepared())
+    assert whole(text, restorer=restorer) == text and restorer.left == {"EMAIL": 1}
+    assert streamed([text[:20], text[20:]]) == text
+
+
+def test_an_address_that_the_caller_wrote_is_restored_and_so_are_userinfo_and_mailto() -> None:
+    own = f"https://shop.example/?m={MAIL}"
+    addresses = addresses_of({"messages": [{"role": "user", "content": f"open {own}, please"}]})
+    restorer = Restorer(prepared(), addresses)
+    assert whole("I opened https://shop.example/?m=[EMAIL_1].", restorer=restorer) == f"I opened {own}."
+    assert whole("mailto:[EMAIL_1] https://[SECRET_1]@db.example/x", restorer=restorer).startswith(f"mailto:{MAIL}")
+    assert "SECRET_1" not in whole("https://u:[SECRET_1]@db.example/x", restorer=restorer)
+
+
+def test_an_address_of_a_tools_result_is_not_the_callers() -> None:
+    result = {"type": "tool_result", "content": "https://evil.example/"}
+    page = {"role": "tool", "content": "https://evil.example/b"}
+    assert addresses_of({"messages": [{"role": "user", "content": [result]}, page]}) == frozenset()
+
+
+def test_only_the_named_tools_get_values() -> None:
+    holder = {"name": "send_mail", "arguments": '{"to":"[EMAIL_1]"}'}
+    other = {"name": "search", "arguments": '{"q":"[EMAIL_1]"}'}
+    restorer = Restorer(prepared(), tools=("send_mail",))
+    for each in (holder, other):
+        restorer.restore(TextSlot(each, "arguments", "x", "json"))
+    assert MAIL in holder["arguments"] and MAIL not in other["arguments"] and restorer.left == {"EMAIL": 1}
+
+
+def test_what_a_model_makes_up_is_masked_and_what_comes_back_is_not() -> None:
+    text = "The card is 4539 1488 0343 6467, the key [SECRET_1] and [EMAIL_1]."
+    sent = streamed([text[at : at + 4] for at in range(0, len(text), 4)])
+    assert sent == f"The card is [REDACTED:CREDIT_CARD], the key {KEY} and {MAIL}."
+
+
+def test_the_profile_replaces_in_requests_and_redacts_in_answers() -> None:
+    assert REPLACE.action("EMAIL") == REPLACE.action("SECRET") == "replace" and REPLACE.action("PERSON") == "flag"
+    assert actions(Sanitize(profile="reversible"), "responses").action("SECRET") == "redact"
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ({"response_format": {"type": "json_schema"}}, True),
+        ({"text": {"format": {"type": "json_object"}}}, True),
+        ({"text": {"format": {"type": "text"}}}, False),
+        ({}, False),
+    ],
+)
+def test_a_request_says_whether_its_answer_is_json(body: Json, wanted: bool) -> None:
+    assert asks_for_json(body) is wanted

@@ -1,0 +1,67 @@
+"""Parameters in each upstream's own words, and which one an upstream has refused."""
+
+from typing import Any
+
+import pytest
+
+from gateway.wire.parameters import PRESETS, refused_parameter, rules_of
+
+ASKED: dict[str, Any] = {"messages": [], "max_completion_tokens": 9, "reasoning_effort": "none", "top_k": 3, "seed": 1}
+
+
+@pytest.mark.parametrize("preset", [name for name in PRESETS if name])
+def test_every_preset_tells_a_model_not_to_think_and_keeps_the_limit(preset: str) -> None:
+    sent = rules_of({"preset": preset}).applied(ASKED)
+    assert [sent.get("max_tokens"), sent.get("max_completion_tokens")].count(9) == 1
+    told = {"thinking", "chat_template_kwargs", "reasoning", "reasoning_effort"} & set(sent)
+    assert len(told) == 1, sent
+    plain = rules_of({"preset": preset}).applied({"messages": []})
+    assert plain == {"messages": []}, "what the caller does not ask for is not sent"
+
+
+@pytest.mark.parametrize(
+    ("settings", "sent"),
+    [
+        ({}, ASKED),
+        ({"rename": {"seed": "random_seed"}}, {**{k: v for k, v in ASKED.items() if k != "seed"}, "random_seed": 1}),
+        ({"drop": ["seed", "top_k"]}, {k: v for k, v in ASKED.items() if k not in ("seed", "top_k")}),
+        ({"set": {"top_k": 7}}, {**ASKED, "top_k": 7}),
+        ({"rename": {"seed": "top_k"}}, {k: v for k, v in ASKED.items() if k != "seed"}),
+    ],
+)
+def test_an_operators_rules_rename_drop_and_set(settings: dict[str, Any], sent: dict[str, Any]) -> None:
+    assert rules_of(settings).applied(ASKED) == sent
+
+
+def test_an_effort_reaches_an_upstream_that_has_another_field_for_it() -> None:
+    sent = rules_of({"preset": "openrouter"}).applied({"reasoning_effort": "low", "reasoning": {"exclude": True}})
+    assert sent == {"reasoning": {"effort": "low", "exclude": True}}
+
+
+@pytest.mark.parametrize(
+    ("words", "param", "found"),
+    [
+        ("Unsupported parameter: 'seed' is not supported with this model.", "seed", ("seed", "")),
+        ("Unrecognized request argument supplied: `seed`", None, ("seed", "")),
+        ("body.seed: Extra inputs are not permitted", None, ("seed", "")),
+        ('Invalid JSON payload: Unknown name "seed": Cannot find field.', None, ("seed", "")),
+        ("'max_tokens' is not supported; use 'max_completion_tokens'", None, ("max_tokens", "max_completion_tokens")),
+        ("seed must be at most 100", "seed", None),
+        ("Invalid value for 'seed'", "seed", None),
+        ("'tools' is not supported by this model", "tools", None),
+        ("response_format is not supported", "response_format", None),
+        ("parameter 'foo' is unknown", None, None),
+    ],
+)
+def test_a_parameter_is_refused_where_the_words_say_that_it_is_not_known(words: str, param: Any, found: Any) -> None:
+    names = ["messages", "seed", "max_tokens", "tools", "response_format"]
+    assert refused_parameter(names, words, param) == (found and (*found, True))
+
+
+def test_an_effort_that_is_not_understood_is_left_out_once() -> None:
+    words = "body.reasoning_effort: Input should be 'low', 'medium' or 'high'"
+    assert refused_parameter(["reasoning_effort"], words, None) == ("reasoning_effort", "", False)
+
+
+def test_a_limit_that_was_sent_under_both_names_is_not_tried_again() -> None:
+    assert refused_parameter(["max_tokens", "max_completion_tokens"], "'max_tokens' is unsupported", None) is None
