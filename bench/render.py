@@ -28,12 +28,10 @@ from types import MappingProxyType
 from gateway.domain import Json
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetched, Fetcher
-from gateway.engines.fetch.host_limits import HostSlots
+from gateway.engines.fetch.robots import HostSlots
 from gateway.engines.render import namespaces
 from gateway.engines.render.browser import Browser
-from gateway.engines.render.process import ProcessSettings, RenderProcess
-from gateway.engines.render.renderer import RenderDeps, Renderer, RenderSession
-from gateway.engines.render.requests import Reach
+from gateway.engines.render.renderer import ProcessSettings, Reach, RenderDeps, Renderer, RenderProcess, RenderSession
 
 _URL = "http://93.184.216.34/"
 _PLAIN = ("--headless", "--remote-debugging-pipe")

@@ -16,27 +16,21 @@ from gateway.access.budgets import OwnUse
 from gateway.access.private_files import create_private
 from gateway.config.settings import Config
 from gateway.domain import OCR_MODEL, ExtractRequest, Json, WebCall
+from gateway.engines.crawl.crawler import Chooser
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
-from gateway.engines.crawl.index_import import IndexFiller
-from gateway.engines.crawl.outcome_note import describe_pages
 from gateway.engines.crawl.page_loader import PageHelp, PageLoader
-from gateway.engines.crawl.relevance import Chooser
-from gateway.engines.crawl.site_folder import SiteFolder
-from gateway.engines.crawl.site_writer import SiteWriter
+from gateway.engines.crawl.page_results import describe_pages
+from gateway.engines.crawl.site_folder import IndexFiller, SiteFolder, SiteWriter
 from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool, shorten_in
 from gateway.engines.documents.pictures import PictureReader
-from gateway.engines.fetch.address_policy import AddressPolicy
+from gateway.engines.fetch.address_policy import AddressPolicy, OwnListener
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
-from gateway.engines.fetch.host_limits import HostSlots
-from gateway.engines.fetch.own_listener import OwnListener
-from gateway.engines.fetch.robots import RobotsCache
+from gateway.engines.fetch.robots import HostSlots, RobotsCache
 from gateway.engines.fetch.urls import from_caller
 from gateway.engines.index.port import Index
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
-from gateway.engines.render.process import NotRendered, ProcessSettings, RenderProcess
-from gateway.engines.render.renderer import RenderDeps, Renderer
-from gateway.engines.render.requests import Reach
+from gateway.engines.render.renderer import NotRendered, ProcessSettings, Reach, RenderDeps, Renderer, RenderProcess
 from gateway.errors import EngineMissing, InvalidRequest
 from gateway.mcp.tools import Searched, Tool, tool_table
 from gateway.ports import SearchProvider, WebEngine

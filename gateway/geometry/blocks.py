@@ -51,11 +51,13 @@ MAX_LEVEL = 6
 PARAGRAPH_GAP = 0.9
 """Greatest gap between the rows of a paragraph that no region claims, in line heights. Chosen: more than the leading of
 widely set text, less than a blank line. At half such text falls into lines, at double paragraphs merge."""
-JOIN_OVERLAP, JOIN_GAP, JOIN_SHIFT = 0.3, 0.45, 1.2
+JOIN_OVERLAP, JOIN_GAP, JOIN_SHIFT = 0.3, 0.35, 1.2
 """Text blocks are joined when the gap between them lies in -JOIN_OVERLAP to JOIN_GAP and their left edges differ by
 less than JOIN_SHIFT, all in heights of running text. Chosen: boxes of neighbouring lines overlap by their margins,
 lines of one paragraph are set closer than half a height, and a first line's indent is about one. At half, paragraphs
 that the model cut stay cut; at double, paragraphs set apart by a blank line, or from different columns, merge."""
+PARAGRAPH_STEP = 0.35
+"""A gap that exceeds the page's usual one by so many line heights ends a paragraph."""
 MAX_LINE_HEIGHT_RATIO = 5
 """A line higher than so many median lines is a picture that the detector took for a letter. At half, large titles are
 ignored when pictures are looked for; at double, pictures of that size stay hidden behind their false line."""
@@ -66,7 +68,7 @@ MAX_COLUMN_GAP = 1.2
 next row's first word and a space of MAX_WORD_SPACE heights, and neither has a gap of MAX_COLUMN_GAP heights. Chosen; no
 single value was measured. At half, justified and ragged text keeps its line breaks; at double, lists and columns are
 run together."""
-BULLET = re.compile(r"^(?:[•·●▪◦‣\-–*]|\d{1,3}[.)]|[a-zA-Z][.)])\s*\S")
+BULLET = re.compile(r"^(?:\[[ x]\]|[•·●▪◦‣\-–*]|\d{1,3}[.)]|[a-zA-Z][.)])\s*\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +100,9 @@ def build_blocks(lines: list[Line], regions: list[Region], panels: Sequence[Rect
             where = median(positions[i] for i in members)
             blocks = _text_blocks(region, [lines[i] for i in members], body)
             placed.extend((where + 0.001 * step, block) for step, block in enumerate(blocks))
-    claimed = [lines[index].rect.width for index, owner in enumerate(owners) if owner is not None]
-    is_document = len(claimed) >= 0.5 * len(lines)
-    for run in _runs(lines, owners, rows):
+    runs = _runs(lines, owners, rows)
+    is_document = 2 * sum(len(run) for run in runs if len(run) > 1) >= len(lines)
+    for run in runs:
         placed.append((median(positions[i] for i in run), _free_block([lines[i] for i in run], body, is_document)))
     blocks = _joined([block for _, block in sorted(placed, key=lambda item: item[0])], body)
     _set_levels(blocks, body)
@@ -213,12 +215,13 @@ def _is_bold_head(ordered: list[Line], body: Body) -> bool:
 
 def _runs(lines: list[Line], owners: list[int | None], groups: list[list[list[int]]]) -> list[list[int]]:
     """Lines outside all regions, grouped into paragraphs: neighbouring rows of one column and one size."""
+    usual = _usual_gap(lines, groups)
     runs: list[list[int]] = []
     for group in groups:
         last: list[int] = []
         for row in group:
             free = [index for index in row if index < len(lines) and owners[index] is None]
-            if last and free and _continues([lines[i] for i in last], [lines[i] for i in free]):
+            if last and free and _continues([lines[i] for i in last], [lines[i] for i in free], usual):
                 runs[-1].extend(free)
             elif free:
                 runs.append(free)
@@ -226,15 +229,28 @@ def _runs(lines: list[Line], owners: list[int | None], groups: list[list[list[in
     return runs
 
 
-def _continues(above: list[Line], below: list[Line]) -> bool:
-    """Whether a row belongs to the same paragraph as the row above it."""
+def _usual_gap(lines: list[Line], groups: list[list[list[int]]]) -> float:
+    """The usual gap between rows that may be of one paragraph, in line heights."""
+    gaps = []
+    for group in groups:
+        rows = [[lines[i] for i in row if i < len(lines)] for row in group]
+        for above, below in pairwise(row for row in rows if row):
+            upper, lower = hull([line.rect for line in above]), hull([line.rect for line in below])
+            gap = (lower.y1 - upper.y2) / max(1.0, median(line_height(line) for line in below))
+            if gap < PARAGRAPH_GAP:
+                gaps.append(gap)
+    return median(gaps) if gaps else 0.0
+
+
+def _continues(above: list[Line], below: list[Line], usual: float) -> bool:
+    """Whether a row belongs to the same paragraph as the row above it. `usual`: the usual gap of rows."""
     upper, lower = hull([line.rect for line in above]), hull([line.rect for line in below])
     heights = [median(line_height(line) for line in row) for row in (above, below)]
     sizes = [median(line.size or line_height(line) / 2 for line in row) for row in (above, below)]
     if min(sizes) * TITLE_RATIO < max(sizes) and min(heights) * LONE_RATIO < max(heights):
         return False
     overlaps = min(upper.x2, lower.x2) > max(upper.x1, lower.x1)
-    return overlaps and lower.y1 - upper.y2 < PARAGRAPH_GAP * max(heights)
+    return overlaps and lower.y1 - upper.y2 < min(PARAGRAPH_GAP, max(0.0, usual) + PARAGRAPH_STEP) * max(heights)
 
 
 def _free_block(members: list[Line], body: Body, is_document: bool) -> PageBlock:

@@ -104,8 +104,11 @@ def _is_filled(rects: list[Rect]) -> bool:
 def is_aside(rects: Sequence[Rect], others: Sequence[Rect], extent: Rect | None = None) -> bool:
     """Whether a column holds contents or notes beside the text of the others: it is narrow, its letters are smaller.
     `extent`: of the column, where it is more than that of its text."""
-    if min(len(rects), len(others)) < MIN_FILLED_LINES:
+    if min(len(rects), len(others)) < MIN_COLUMN_LINES:
         return False
+    widths = sorted(rect.width for rect in others)
+    if widths[len(widths) * 3 // 4] < MIN_FILLED_HEIGHTS * median(rect.height for rect in others):
+        return False  # no running text
     column, rest = extent or hull(list(rects)), hull(list(others))
     height, usual = (median(rect.height for rect in part) for part in (rects, others))
     return column.width <= MAX_ASIDE_SHARE * column.union(rest).width and height < ASIDE_SIZE * usual

@@ -17,9 +17,16 @@ from yarl import URL
 
 from gateway import trace
 from gateway.config.settings import Secret
-from gateway.engines.fetch.bounded_answers import BoundedConnector
-from gateway.engines.fetch.decompress import DamagedBody, Decompressor, OutputTooLarge, steps_of
-from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
+from gateway.engines.fetch.fetcher import (
+    MAX_FIELD_BYTES,
+    MAX_HEADERS,
+    BoundedConnector,
+    DamagedBody,
+    Decompressor,
+    OutputTooLarge,
+    are_headers_too_large,
+    steps_of,
+)
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.wire.json_body import value_count
 from gateway.wire.openai_error import wait_s

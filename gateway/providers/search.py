@@ -16,7 +16,7 @@ import orjson
 
 from gateway import schemas, trace
 from gateway.domain import Json, SearchRequest, WebCall
-from gateway.engines.fetch.header_limits import are_headers_too_large
+from gateway.engines.fetch.fetcher import are_headers_too_large
 from gateway.engines.fetch.urls import MAX_URL_CHARS
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.key_scrubber import scrub_keys

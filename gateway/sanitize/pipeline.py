@@ -182,9 +182,8 @@ class Sanitizer:
         masker = SlotMasker(known, self._actions["requests"], verdict.note, work.allowance, work.masks)
         try:
             for slots in unit.steps(keeps_all=True):
-                for slot in slots:
-                    masker.clean(slot)
-                    await work.pace()
+                await self._clean_slots(masker, slots, work)
+                await work.pace()
         except Exception as error:
             raise SanitizerFailed("the sanitizer failed on this text") from error
 

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote_to_bytes
 
 import orjson
+import re2
 
 from gateway.sanitize.policy import Action, ActionTable
 from gateway.sanitize.restoring import Placeholders
 from gateway.sanitize.scanner import Scanner
-from gateway.sanitize.text import Finding, SharedAllowance, mask_of
+from gateway.sanitize.text import Finding, SharedAllowance, mask_of, searcher, spans
 from gateway.texts import GroupSlot, TextSlot
 
 # ----------------------------------------------------------------------------------------------------
@@ -588,13 +589,19 @@ class KnownValues:
     """Finds values that are known, as a Scanner finds those that look like one: whole words, wherever they stand."""
 
     def __init__(self, found: Mapping[str, Finding]) -> None:
-        self._values = sorted(found.items(), key=lambda each: -len(each[0]))
+        self._found = found
+        self._values = sorted(found, key=len, reverse=True)
+        forms = b"|".join(re2.escape(value.encode("utf-8", "surrogatepass")) for value in self._values)
+        self._search = searcher(re2.compile(forms or b"[^\\s\\S]"))
 
     def scan(self, text: str, allowance: SharedAllowance | None = None) -> list[Finding]:
         """The findings in a text, in order, disjoint."""
         findings: list[Finding] = []
-        for value, known in self._values:
-            at = text.find(value)
+        raw = text.encode("utf-8", "surrogatepass")
+        there = {raw[start:end] for start, end in spans(self._search, raw)}
+        for value in self._values if there else ():
+            known = self._found[value]
+            at = text.find(value) if value.encode("utf-8", "surrogatepass") in there else -1
             while at >= 0:
                 end = at + len(value)
                 is_whole = not text[at - 1 : at].isalnum() and not text[end : end + 1].isalnum()

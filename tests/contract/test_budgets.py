@@ -23,7 +23,7 @@ BUDGETS = {
     "config": 728,
     "console": 0,
     "embedded": 349,
-    "engines": 17186,
+    "engines": 17061,
     "geometry": 1080,
     "mcp": 1141,
     "ocr": 4801,

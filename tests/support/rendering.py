@@ -11,13 +11,18 @@ import pytest
 
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetched, Fetcher
-from gateway.engines.fetch.host_limits import HostSlots
-from gateway.engines.fetch.robots import RobotsCache
+from gateway.engines.fetch.robots import HostSlots, RobotsCache
 from gateway.engines.render.browser import NoBrowser, find_chromium
 from gateway.engines.render.frames import Picture
-from gateway.engines.render.process import ProcessSettings, RenderProcess
-from gateway.engines.render.renderer import RenderDeps, Rendered, Renderer
-from gateway.engines.render.requests import PageLimits, Reach
+from gateway.engines.render.renderer import (
+    PageLimits,
+    ProcessSettings,
+    Reach,
+    RenderDeps,
+    Rendered,
+    Renderer,
+    RenderProcess,
+)
 
 PUBLIC = "http://198.51.100.7/"
 """A page that counts as public: its document is handed over, and its address is one of documentation (RFC 5737), so

@@ -13,13 +13,21 @@ from typing import Any
 
 from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, ExtractRequest, Json, Progress, WebCall
-from gateway.engines.crawl.crawler import Crawler, CrawlOutcome, CrawlPlan
-from gateway.engines.crawl.frontier import Scope
-from gateway.engines.crawl.host_pauses import HostPauses
-from gateway.engines.crawl.outcome_note import NO_MATCH, describe_pages, explain
-from gateway.engines.crawl.page_loader import LoadedPage, PageLoader, empty_reason
+from gateway.engines.crawl.crawler import (
+    MAX_JUDGED_CHARS,
+    Candidate,
+    Chooser,
+    Crawler,
+    CrawlOutcome,
+    CrawlPlan,
+    Scope,
+)
+from gateway.engines.crawl.page_loader import HostPauses, LoadedPage, PageLoader, empty_reason
 from gateway.engines.crawl.page_results import (
+    NO_MATCH,
     crawl_result,
+    describe_pages,
+    explain,
     extract_result,
     failed_result,
     lacking_note,
@@ -29,7 +37,6 @@ from gateway.engines.crawl.page_results import (
     unread_result,
     without_twins,
 )
-from gateway.engines.crawl.relevance import MAX_JUDGED_CHARS, Candidate, Chooser
 from gateway.engines.crawl.sitemap import listed_urls
 from gateway.engines.fetch.errors import FetchFailed, SkippedUrl
 from gateway.engines.fetch.robots import ALLOW_ALL, Robots, RobotsCache

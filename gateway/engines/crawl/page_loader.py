@@ -15,18 +15,133 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from gateway.domain import Json
-from gateway.engines.crawl.host_pauses import MAX_WAIT_S, HostPauses
-from gateway.engines.crawl.page_rendering import PageRendering
 from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.engines.documents.pictures import PictureReader
-from gateway.engines.fetch.decompress import decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.fetch.fetcher import Fetched, Fetcher, FetchLimits
-from gateway.engines.fetch.host_limits import HostSlots
+from gateway.engines.fetch.fetcher import Fetched, Fetcher, FetchLimits, decoder_for
+from gateway.engines.fetch.robots import HostSlots
 from gateway.engines.fetch.urls import canonical, route_of
 from gateway.engines.html.head import refresh_target
-from gateway.engines.render.renderer import Renderer
+from gateway.engines.render.renderer import NotRendered, Renderer
 from gateway.wire.openai_error import retry_after_s
+
+MAX_WAIT_S = 5.0
+"""Longest pause that a request waits out. Chosen: half gives up on the usual 3 or 5 seconds; double takes half of a
+tool call's time for one page."""
+UNTOLD_PAUSE_S = 30.0
+"""Pause after a 429 that names none. Chosen: longer than MAX_WAIT_S, so that the host is asked no more in this call; at
+half or double only the time named in the error changes."""
+_MAX_HOSTS = 1_000
+"""Hosts whose pauses a call remembers. Chosen: bounds memory; hosts beyond it are only asked once too often."""
+
+
+class HostPauses:
+    """The pauses of one call's hosts (HOST:PORT)."""
+
+    def __init__(self) -> None:
+        self._ends: dict[str, float] = {}
+
+    async def wait(self, host: str) -> None:
+        """Waits for the end of a short pause that the host asked for. Raises FetchFailed during a long one."""
+        left_s = self._ends.get(host, 0.0) - time.monotonic()
+        if left_s > MAX_WAIT_S:
+            message = (
+                f"not asked for: the site answered another page of this call with 429 (too many requests) or 503; "
+                f"try again in {math.ceil(left_s)} s"
+            )
+            raise FetchFailed(message, "http_status", http_status=429, retry_after_s=left_s)
+        if left_s > 0:
+            await asyncio.sleep(left_s)
+
+    def note(self, host: str, status: int, asked_s: float | None) -> float | None:
+        """The pause in seconds after an answer of this status, else None; it applies to the call's later requests.
+
+        `asked_s` is its Retry-After.
+        """
+        if status == 429:
+            wait_s = UNTOLD_PAUSE_S if asked_s is None else asked_s
+        elif status == 503 and asked_s is not None:
+            wait_s = asked_s
+        else:
+            return None
+        if len(self._ends) < _MAX_HOSTS:
+            self._ends[host] = time.monotonic() + wait_s
+        return wait_s
+
+
+_HTML = "text/html; charset=utf-8"
+_KEPT_SHARE = 0.5
+"""A rendered page with a smaller share of the fetched one's text is taken for a consent wall or an error screen.
+Chosen: pages replace a list by its first items; at half, some walls pass for pages, at double nothing may be shorter.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPage:
+    """A rendered page: its address, with a route (`#!/…`) but no other fragment, what was read of it, and whether all
+    of it was public."""
+
+    url: str
+    data: Json
+    public: bool
+
+
+class PageRendering:
+    """The rendering of one call's pages, for the key `owner`. `close` it."""
+
+    def __init__(self, renderer: Renderer, pool: ParsePool, owner: str, pictures: PictureReader | None = None) -> None:
+        """`pictures` reads pages whose text is drawn on a canvas."""
+        self._session = renderer.session(owner)
+        self._mode = renderer.mode
+        self._pool = pool
+        self._owner = owner
+        self._pictures = pictures
+
+    async def improved(self, fetched: Fetched, page: Json, options: ExtractOptions) -> ShownPage | None:
+        """What a browser shows of a page that was fetched and read as `page`; None when `page` is to be used, which
+        then says in `unrendered` why its scripts were not run, if it needs them. Raises EngineMissing, Overloaded.
+
+        `undrawn` of either says why text that the page may draw as a picture was not read.
+        """
+        route = options.fragment if options.fragment[:1] in ("!", "/") else ""
+        if page.get("kind") != "html" or not (self._mode == "always" or page.get("needs_browser") or route):
+            return None
+        if options.depth != "advanced":
+            page["unrendered"] = (
+                'the page shows its text only with JavaScript; ask for it with extract_depth "advanced" to have it run'
+            )
+            return None
+        try:
+            rendered = await self._session.render(fetched, route, "drawn" if self._pictures is not None else "none")
+            wish = replace(
+                options,
+                url=rendered.url.partition("#")[0],
+                content_type=_HTML,
+                fragment="" if route else options.fragment,
+            )
+            shown = await self._pool.extract(rendered.html, wish, self._owner)
+            if rendered.picture and self._pictures is not None:
+                shown = await self._pictures.with_picture(rendered.html, wish, shown, self._owner, rendered.picture)
+            elif rendered.no_picture:
+                shown["undrawn"] = rendered.no_picture
+        except (NotRendered, FetchFailed) as failure:
+            page["unrendered"] = f"the page shows its text only with JavaScript, and could not be rendered ({failure})"
+            return None
+        if len(shown["content"]) < _KEPT_SHARE * len(page["content"]):
+            if undrawn := shown.get("undrawn"):
+                page["undrawn"] = undrawn
+            return None
+        shown["noindex"] = bool(
+            shown.get("noindex") or page.get("noindex") or route
+        )  # a route has no address of its own
+        shown["refresh"] = None  # the browser has followed it
+        address = f"{wish.url}#{route}" if route.startswith("!/") else wish.url  # a page of its own
+        return ShownPage(address, shown, rendered.public)
+
+    async def close(self) -> None:
+        """Ends the call's browser context. Never raises."""
+        await self._session.close()
+
 
 MAX_REFRESHES = 3
 """Refreshes followed for one page. Chosen: one or two are honest (a splash page, a language choice), more are a

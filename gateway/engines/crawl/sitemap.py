@@ -9,11 +9,11 @@ from collections import deque
 from urllib.parse import urlsplit
 
 from gateway.domain import Json
-from gateway.engines.crawl.frontier import same_site, site_key
+from gateway.engines.crawl.crawler import same_site, site_key
 from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.robots import Robots
-from gateway.engines.fetch.urls import canonical
+from gateway.engines.fetch.urls import canonical, join
 from gateway.errors import Overloaded
 
 MAX_FILES = 20
@@ -39,7 +39,7 @@ async def listed_urls(loader: PageLoader, root: str, robots: Robots) -> list[str
     pages: dict[str, None] = {}
     while queue and len(requested) < MAX_FILES and len(pages) < MAX_URLS:
         address, depth = queue.popleft()
-        url = canonical(address)
+        url = canonical(join(root, address) or address)
         if url is None or url in requested or not same_site(url, site):
             continue
         requested.add(url)

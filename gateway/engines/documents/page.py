@@ -3,26 +3,139 @@
 Runs in the parsing processes; plain data in, plain data out. It knows no network and no index.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.domain import Json
-from gateway.engines.answer.sections import Anchor
+from gateway.engines.answer.excerpt import excerpt
+from gateway.engines.answer.sections import LAST_HEADING_LEVEL, Anchor, find, outline, sections_of
 from gateway.engines.answer.text import count_words, strip_invisible, visible
 from gateway.engines.content.prune import SHOWCASES, Content, main_content
 from gateway.engines.documents import simhash, sniff
-from gateway.engines.documents.anchors import anchors_of, mark_anchors
 from gateway.engines.documents.feeds import Feed, feed_links, feed_page, is_json_feed, read_json_feed, read_xml_feed
 from gateway.engines.documents.parse_pool import ExtractOptions
-from gateway.engines.documents.part import PartWish, part_of
 from gateway.engines.documents.pdf import PdfWish
 from gateway.engines.documents.reader import KINDS, page_range, read_document
 from gateway.engines.html.encoding import decode, text_only
 from gateway.engines.html.head import Head, images_of, links_of, read_head, title_from_url
 from gateway.engines.html.scripts import FEW_WORDS, EmbeddedState, read_signs
-from gateway.engines.html.tree import as_html, first_elements, holdable, is_xml, parse
+from gateway.engines.html.tree import as_html, first_elements, holdable, is_xml, parse, text_of
 from gateway.engines.markdown.writer import Writer, WriterOptions
+
+_MAX_IDS = 20_000
+"""Ids read of one page. Chosen: ten times those of the longest reference pages; half cuts some of these, double costs
+memory that no page needs."""
+
+_MARK = "data-gateway-ids"
+_PERMALINKS = "#¶§ "
+"""Signs of links to a heading itself, at its end."""
+
+
+def mark_anchors(root: Any) -> None:
+    """Writes onto every heading and term of a page which ids lead to it. Call it before the page is pruned, which
+    removes the empty elements that many ids stand on."""
+    marked: list[tuple[Any, list[str]]] = []
+    waiting: list[str] = []  # ids before which no text has come since
+    inside: set[Any] = set()
+    count = 0
+    for element in root.iter():
+        if not isinstance(element.tag, str):
+            continue
+        if element.getparent() in inside:
+            inside.add(element)
+        name = element.get("id") or (element.get("name") if element.tag == "a" else None)
+        if name and name.isprintable() and " " not in name and count < _MAX_IDS:
+            count += 1
+            (marked[-1][1] if element in inside else waiting).append(name)
+        if _level(element) and element not in inside:
+            inside.add(element)
+            marked.append((element, waiting[::-1]))
+            waiting = []
+        elif waiting and marked and element not in inside and (element.text or "").strip():
+            marked[-1][1].extend(waiting)
+            waiting = []
+    if marked:
+        marked[-1][1].extend(waiting)
+    for element, ids in marked:
+        element.set(_MARK, " ".join(ids))
+
+
+def anchors_of(region: Any) -> list[Anchor]:
+    """The headings and terms of a page's content that was marked, in its order."""
+    found: list[Anchor] = []
+    inside: set[Any] = set()
+    for element in region.iter():
+        level = _level(element) if isinstance(element.tag, str) else 0
+        if element.getparent() in inside:
+            inside.add(element)
+        elif level:
+            inside.add(element)
+            ids = (element.get(_MARK) or "").split()
+            if found and _is_another_term(element):
+                found[-1].ids += ids
+            else:
+                found.append(Anchor(text_of(element).rstrip(_PERMALINKS), level, ids))
+    return found
+
+
+def _is_another_term(element: Any) -> bool:
+    """True for a term right after another one, which one description explains together."""
+    before = element.getprevious()
+    return element.tag == "dt" and before is not None and before.tag == "dt"
+
+
+def _level(element: Any) -> int:
+    """1 to 6 for a heading, more for a definition's term, 0 for any other element."""
+    tag = element.tag
+    if len(tag) == 2 and tag[0] == "h" and tag[1] in "123456":
+        return int(tag[1])
+    if tag == "dt":
+        return LAST_HEADING_LEVEL + sum(1 for _ in element.iterancestors("dl"))
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class PartWish:
+    """The query and the address's fragment, each empty if there is none; the most characters (0: any) that can be
+    returned; and how many sections to list of what is longer."""
+
+    query: str = ""
+    fragment: str = ""
+    most_chars: int = 0
+    most_sections: int = 0
+
+
+def part_of(content: str, wish: PartWish, anchors: Callable[[], Sequence[Anchor]]) -> Json:
+    """`{part?, sections?, lacks_section?}` of a page.
+
+    `part`: what to return, when that is not the whole content. `sections`: `[{fragment, heading, chars}]` of a page
+    that is longer than `most_chars`. `lacks_section`: true when the page has no section of that fragment.
+    """
+    answer: Json = {}
+    is_long = 0 < wish.most_chars < len(content)
+    if not (wish.query or wish.fragment or is_long):
+        return answer
+    part, span = content, (0, len(content))
+    sections = sections_of(content, anchors()) if wish.fragment or is_long else []
+    if wish.fragment:
+        place = find(content, sections, wish.fragment)
+        if place is None:
+            answer["lacks_section"] = True
+        else:
+            start, end, above = place
+            part, span = content[start:end].strip(), (start, end)
+            way = f"{' > '.join(above)}\n\n" if above else ""
+            part = f"{way}{part}"
+            sections = [each for each in sections if start <= each.start and each.end <= end]
+    if wish.query:
+        part = excerpt(part, wish.query, wish.most_chars)
+    if 0 < wish.most_chars < len(part):
+        answer["sections"] = outline(content, sections, span, wish.most_chars, wish.most_sections)
+    if part is not content:
+        answer["part"] = part
+    return answer
+
 
 MAX_TEXT_CHARS = 2_000_000
 """Content of a page. Chosen: half cuts long books and specifications; double doubles the memory of a crawl's pages."""
@@ -41,7 +154,7 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
 
     `{kind, title, content, hash, simhash, invisible}`, for documents and pictures `scanned?`: the pages
     without text, for documents `{left_out, missing_parts?, unread_pages?}` (engines.documents.reader.ReadDocument), for
-    feeds `links?` of their items, `{part?, sections?, lacks_section?}` as `engines.documents.part`
+    feeds `links?` of their items, `{part?, sections?, lacks_section?}` as `engines.documents.page`
     has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
     needs_browser, page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that
     were taken out (engines.answer.text); `styles_ignored`: the page hides most of its own text, which was read all

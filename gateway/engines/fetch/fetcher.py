@@ -8,27 +8,359 @@ It knows neither robots.txt nor what is in a page. Source: RFC 9110.
 """
 
 import asyncio
+import functools
 import ssl
 import time
-from collections.abc import Collection, Iterator, Mapping
+import zlib
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_exceptions import BadHttpMessage, LineTooLong
+from aiohttp.http_parser import RawResponseMessage
+from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from gateway.engines.fetch.address_policy import AddressPolicy, parse_address
-from gateway.engines.fetch.bounded_answers import BoundedConnector, EndlessAnswer
-from gateway.engines.fetch.decompress import Inflater, decoder_for, steps_of, too_large
+from gateway.engines.fetch.address_policy import AddressPolicy, GuardedResolver, SystemLookup, parse_address
 from gateway.engines.fetch.errors import NO_ANSWER, FetchFailed, SkippedUrl
-from gateway.engines.fetch.header_limits import MAX_FIELD_BYTES, MAX_HEADERS, are_headers_too_large
-from gateway.engines.fetch.page_pieces import PagePieces
-from gateway.engines.fetch.resolver import GuardedResolver, SystemLookup
 from gateway.engines.fetch.urls import join, parse_url
+
+MAX_HEADERS = 128
+"""aiohttp's own default, stated here for the error texts."""
+
+MAX_FIELD_BYTES = 32_768
+"""Of one field. Chosen: four times aiohttp's 8,190, as some sites send that much of cookies and policies; double would
+let 128 fields hold 8 MB."""
+
+_TOO_MANY = "too many headers"
+"""aiohttp's words for it, which has no class of its own (read in 3.14.5; a test sends such an answer)."""
+
+
+def are_headers_too_large(error: BaseException | None) -> bool:
+    """Whether aiohttp raised `error`, or what caused it, over the size or number of the headers."""
+    while error is not None:
+        if isinstance(error, LineTooLong):
+            return True
+        if isinstance(error, BadHttpMessage) and _TOO_MANY in error.message.lower():
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+MAX_INTERIM = 16
+"""Interim answers (1xx) before the answer. Chosen: servers send one or two (103 Early Hints); at half, a server with
+many hints might fail, at double nothing is gained."""
+_MAX_HEAD_BYTES = MAX_HEADERS * MAX_FIELD_BYTES
+"""Bytes until the answer's header is complete: what the limits of its fields add up to."""
+_FREE_FRAMING_BYTES, _FRAMING_SHARE = 1_048_576, 2
+"""Bytes of chunk framing that any body may have, and that a body may have for each of its own bytes. Chosen: chunks of
+one letter have five bytes of framing each, and some servers flush single lines so. At half, such an answer of 100 KB is
+cut; at double, a server can make the parser work twice as long for nothing."""
+_SLICE_BYTES = 32_768
+"""Bytes parsed between two checks of the limits, and at once. Chosen: 1,300 interim answers, 4 ms (asyncio reads
+262,144, which were 31 ms); at half, long bodies are cut into twice as many pieces, at double a flood holds the loop for
+8 ms."""
+
+_parse = ResponseHandler.data_received
+"""Looked up once: `super()` takes twice as long, and each chunk of a stream comes here."""
+_INFORMATIONAL = range(102, 200)
+
+
+class EndlessAnswer(aiohttp.ClientPayloadError):
+    """The server sent more beside its answer than any honest one does."""
+
+
+class BoundedConnector(aiohttp.TCPConnector):
+    """A connector whose connections keep to this module's limits."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        connection: Callable[..., ResponseHandler] = _Connection
+        self._factory = functools.partial(connection, loop=self._loop)
+
+
+class _Connection(ResponseHandler):
+    """Counts what comes for one request, from `set_response_params` on.
+
+    `_byte_count` has the bytes up to the last check of the limits; the next one is made before the bytes parsed since
+    are more than _SLICE_BYTES, of which `_unchecked_room` are left. So a chunk of a stream costs a subtraction.
+    """
+
+    def __init__(self, loop: Any) -> None:
+        super().__init__(loop)
+        self._content: StreamReader | None = None
+        self._interim_count = self._byte_count = 0
+        self._unchecked_room = _SLICE_BYTES
+        self._is_refused = self._has_paused = False
+
+    def set_response_params(self, **settings: Any) -> None:
+        self._content, self._has_paused = None, False  # aiohttp makes a new parser
+        self._interim_count = self._byte_count = 0
+        self._unchecked_room = _SLICE_BYTES
+        super().set_response_params(**settings)
+
+    def data_received(self, data: bytes) -> None:
+        room = self._unchecked_room - len(data)
+        if room >= 0:
+            self._unchecked_room = room
+            _parse(self, data)
+            return
+        for start in range(0, len(data), _SLICE_BYTES):
+            if self._is_refused:
+                return
+            part = data[start : start + _SLICE_BYTES]
+            self._byte_count += _SLICE_BYTES - self._unchecked_room + len(part)
+            self._unchecked_room = _SLICE_BYTES
+            _parse(self, part)
+            self._check_bytes()
+
+    def pause_reading(self) -> None:
+        self._has_paused = True
+        super().pause_reading()
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Called by aiohttp 3.14.5 after each read of the body: it resumes the transport, and parses what a pause has
+        left. There is neither before the first pause; after it the parser may stop once more without another one."""
+        if self._has_paused:
+            super().resume_reading(resume_parser)
+
+    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
+        message, content = data
+        if self._is_refused:
+            return
+        if message.code == 100 or message.code in _INFORMATIONAL:  # 101 is final: nothing was upgraded
+            self._interim_count += 1
+            if self._interim_count > MAX_INTERIM:
+                self._refuse("interim answers without end")
+                return
+        elif self._content is not None:
+            self._refuse("another answer that nobody asked for")
+            return
+        else:
+            self._content, self._byte_count, self._unchecked_room = content, 0, _SLICE_BYTES
+        super().feed_data(data, size)
+
+    def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
+        """Also tells who reads the body. aiohttp 3.14.5 tells only who waits for the header, so that a body with wrong
+        framing behind its first piece would be waited for until a time limit."""
+        super().set_exception(exc, *cause)
+        if self._content is not None and not self._content.is_eof() and self._content.exception() is None:
+            self._content.set_exception(aiohttp.ClientPayloadError("the framing of the body is not valid"))
+
+    def _check_bytes(self) -> None:
+        if self._content is None:
+            if self._byte_count > _MAX_HEAD_BYTES:
+                self._refuse("no complete header")
+        elif self._byte_count > _FREE_FRAMING_BYTES:
+            body = self._content.total_bytes
+            if self._byte_count - body > _FREE_FRAMING_BYTES + _FRAMING_SHARE * body:
+                self._refuse("more framing than body")
+
+    def _refuse(self, reason: str) -> None:
+        if self._is_refused:
+            return
+        self._is_refused = True
+        error = EndlessAnswer(reason)
+        if self._content is not None and not self._content.is_eof():
+            self._content.set_exception(error)
+        self.set_exception(error)
+        if self.transport is not None:
+            self.transport.abort()
+
+
+MAX_MEMBERS = 1_000
+"""gzip members in one body. Chosen: compressors that split a body write members of 64 KB or more, so an honest body
+reaches any cap on size first. An empty member of 20 bytes costs about 2 µs (measured with 200,000 of them, 2026-11-22):
+at double a hostile body costs twice as much; at half a body of 32 MB in members of 64 KB would still be read."""
+_WINDOW_BYTES = 16_384
+"""Compressed bytes that zlib gets at once. At the end of a member zlib copies all the input that is left: with whole
+bodies at once the cost would grow with the square of the number of members. Chosen: at double a member costs twice
+the copying, at half a large body takes twice the calls."""
+_STEP_BYTES = 2_048
+"""Compressed bytes fed on an event loop before others get a turn: 2 MB of output at most, 4 ms. Chosen: at half
+ordinary bodies take twice the calls, at double others wait twice as long."""
+_GZIP_FIRST_BYTE = 0x1F
+_DEFLATE_METHOD = 8
+"""The low four bits of a zlib stream's first byte (RFC 1950 §2.2). No raw deflate stream of zlib begins so."""
+
+
+class DamagedBody(Exception):
+    """The body is not in the coding that it was sent in, or has more than MAX_MEMBERS gzip members."""
+
+
+class OutputTooLarge(Exception):
+    """More output than the caller allowed."""
+
+
+def steps_of(piece: bytes) -> Iterator[bytes]:
+    """A piece of a compressed body in parts that can be decompressed without holding up an event loop."""
+    return (piece[start : start + _STEP_BYTES] for start in range(0, len(piece), _STEP_BYTES))
+
+
+class Decompressor:
+    """Decompresses one body: gzip with any number of members up to MAX_MEMBERS, zlib, or raw deflate.
+
+    The first byte decides which of the three it is, since servers mislabel them. Bytes after the last member are
+    padding and ignored. `gzip` or `deflate` is what the server named; raw deflate is accepted for `deflate` alone.
+    Equals `gzip.decompress(body)`, `zlib.decompress(body)` or `zlib.decompress(body, -15)` of the whole body.
+    """
+
+    def __init__(self, coding: Literal["gzip", "deflate"]) -> None:
+        self._accepts_raw = coding == "deflate"
+        self._stream = zlib.decompressobj()
+        self._is_gzip = False
+        self._members = 0
+        self._is_padding = False
+
+    @property
+    def is_complete(self) -> bool:
+        """True when no member is unfinished; also for an empty body."""
+        return not self._members or self._stream.eof
+
+    def feed(self, piece: bytes, max_bytes: int) -> bytes:
+        """The output of the next piece, at most `max_bytes` of it. Raises DamagedBody, OutputTooLarge."""
+        if len(piece) <= _WINDOW_BYTES:
+            return self._feed_window(piece, max_bytes)
+        output = bytearray()
+        for start in range(0, len(piece), _WINDOW_BYTES):
+            output += self._feed_window(piece[start : start + _WINDOW_BYTES], max_bytes - len(output))
+        return bytes(output)
+
+    def _feed_window(self, window: bytes, max_bytes: int) -> bytes:
+        output = b""
+        while window and not self._is_padding:
+            if not self._members or self._stream.eof:
+                self._start_member(window[0])
+                continue
+            try:
+                output += self._stream.decompress(window, max_bytes - len(output) + 1)
+            except zlib.error as error:
+                raise DamagedBody("the compressed body is damaged") from error
+            if len(output) > max_bytes:
+                raise OutputTooLarge(f"the body has more than {max_bytes} bytes of output")
+            window = self._stream.unused_data
+        return output
+
+    def _start_member(self, first_byte: int) -> None:
+        if self._members and not (self._is_gzip and first_byte == _GZIP_FIRST_BYTE):
+            self._is_padding = True
+            return
+        self._members += 1
+        if self._members > MAX_MEMBERS:
+            raise DamagedBody(f"the compressed body has more than {MAX_MEMBERS} members")
+        self._is_gzip = first_byte == _GZIP_FIRST_BYTE
+        if self._is_gzip:
+            window_bits = 16 + zlib.MAX_WBITS
+        elif first_byte & 0x0F == _DEFLATE_METHOD or not self._accepts_raw:
+            window_bits = zlib.MAX_WBITS
+        else:
+            window_bits = -zlib.MAX_WBITS
+        self._stream = zlib.decompressobj(window_bits)
+
+
+class Decoder(Protocol):
+    """Takes a page's pieces as they arrive and returns their decoded bytes; raises FetchFailed above the cap."""
+
+    def feed(self, piece: bytes) -> bytes:
+        """The decoded bytes of the next piece. Raises FetchFailed (`too_large`, `unparsable`)."""
+        ...
+
+    @property
+    def is_complete(self) -> bool:
+        """False while something must follow what came."""
+        ...
+
+
+class Plain:
+    """A page without a content coding: only its bytes are counted, at most `max_bytes`."""
+
+    is_complete = True
+
+    def __init__(self, max_bytes: int) -> None:
+        self._left = max_bytes
+        self._max_bytes = max_bytes
+
+    def feed(self, piece: bytes) -> bytes:
+        """The piece itself. Raises FetchFailed (`too_large`)."""
+        self._left -= len(piece)
+        if self._left < 0:
+            raise too_large(self._max_bytes)
+        return piece
+
+
+class Inflater:
+    """A compressed page, at most `max_bytes` of output. A page that is cut short yields what came, as in browsers."""
+
+    def __init__(self, max_bytes: int, *, gzip: bool) -> None:
+        self._max_bytes = max_bytes
+        self._left = max_bytes
+        self._decompressor = Decompressor("gzip" if gzip else "deflate")
+
+    @property
+    def is_complete(self) -> bool:
+        """See Decoder."""
+        return self._decompressor.is_complete
+
+    def feed(self, piece: bytes) -> bytes:
+        """The output of the next piece. Raises FetchFailed (`too_large`, `unparsable`)."""
+        try:
+            output = self._decompressor.feed(piece, self._left)
+        except OutputTooLarge:
+            raise too_large(self._max_bytes) from None
+        except DamagedBody as error:
+            raise FetchFailed("the page's compressed body is damaged", "unparsable") from error
+        self._left -= len(output)
+        return output
+
+
+def decoder_for(coding: str, max_bytes: int) -> Decoder:
+    """The decoder for a Content-Encoding header's value; raises FetchFailed (`unsupported_type`) for a coding, or
+    several, that cannot be undone. What is no coding (`utf-8`, `none`) says nothing, as in browsers."""
+    named = [name for part in coding.split(",") if (name := part.strip().lower()) in _CODINGS]
+    if not named:
+        return Plain(max_bytes)
+    if len(named) == 1 and named[0] in ("gzip", "x-gzip", "deflate"):
+        return Inflater(max_bytes, gzip=named[0] != "deflate")
+    raise FetchFailed("the page is sent in a compression that was not asked for", "unsupported_type")
+
+
+_CODINGS = frozenset({
+    "gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress", "dcb", "dcz", "bzip2", "xz", "lzma", "exi",
+    "pack200-gzip", "aes128gcm",
+})  # fmt: skip
+"""The content codings of IANA's register, and others that servers send."""
+
+
+def too_large(max_bytes: int) -> FetchFailed:
+    """The error of a page with more than `max_bytes` bytes."""
+    return FetchFailed(f"the page is larger than {max_bytes} bytes", "too_large")
+
+
+class PagePieces:
+    """Iterates over a response's body once. `broke_off`: the site announced more than it sent."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self.broke_off = False
+        self._content = response.content
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """The pieces. Raises aiohttp.ClientPayloadError where nothing came, and EndlessAnswer."""
+        came = False
+        try:
+            async for piece in self._content.iter_any():
+                came = came or bool(piece)
+                yield piece
+        except aiohttp.ClientPayloadError as error:
+            if not came or isinstance(error, EndlessAnswer):
+                raise
+            self.broke_off = True
+
 
 MAX_HOPS = 8
 """Redirects followed. Chosen: honest chains have up to five (http, www, language, login check); browsers stop at 20,

@@ -24,7 +24,7 @@ from gateway.engines.html.styles import (
     pixels,
     same,
 )
-from gateway.engines.html.tree import put_in, remove_all, take_out, text_size
+from gateway.engines.html.tree import put_in, remove_all, take_out, text_size, values_of
 
 _AWAY_PX = 900.0  # from the screen's edge; the usual ways to hide move by 999 pixels and more
 _TINY_PX = 1.0
@@ -44,6 +44,13 @@ _CONTROLLING = frozenset({*_NAMING, "href"})
 _ATTRIBUTES = frozenset({"style", "hidden", "aria-hidden", "inert", "popover", "color"})
 _CANVAS: Colour = (255, 255, 255)
 _STATING = frozenset({"color", "background-color"})
+_ALWAYS_SUSPECT = frozenset({"clip", "clip-path", "transform", "translate", "filter"})
+_SUSPECT = {
+    "display": ("none",), "visibility": ("hidden", "collapse"), "content-visibility": ("hidden",),
+    "background-color": ("currentcolor",),
+}  # fmt: skip
+_SIZES = frozenset({"font-size", "width", "height", "max-width", "max-height", "line-height"})
+_SUSPECT_LENGTHS = _SIZES | {"left", "right", "top", "bottom", "margin-left", "margin-top", "text-indent"}
 _PICTURES = ("img", "picture", "video", "canvas", "svg")
 _NOTHING_CLIPPED = re.compile(
     r"inset\(\s*(?:100|[5-9]\d)%.*|(?:circle|ellipse)\(\s*0(?:px|%)?(?:\s.*)?\)|"
@@ -174,7 +181,8 @@ class _Search:
                 self._controls.append((element, names))
             if names and not _OPENING.isdisjoint(names):
                 self._openers.append(element)
-        suspects |= dict.fromkeys(self._styles.ruled())
+        colours = _page_colours(self._root, self._styles)
+        suspects |= dict.fromkeys(self._styles.ruled(lambda style: _may_hide(style, *colours)))
         for element in suspects:
             if element.tag not in _NEVER and isinstance(element.tag, str):
                 self._judge(element, found)
@@ -274,6 +282,40 @@ class _Search:
                     elif name in ("aria-controls", "popovertarget", "commandfor", "for"):
                         controls.setdefault(f"#{word}", []).append(control)
         return controls
+
+
+def _page_colours(root: Any, styles: Styles) -> tuple[set[Colour], set[Colour]]:
+    """(colours of texts, colours of grounds) that a page states somewhere."""
+    texts, grounds = set[Colour](), {_CANVAS}
+    for style in styles.declared():
+        if (text := _text_colour(style)) is not None:
+            texts.add(text)
+        if (ground := first_colour(style.get("background-color", ""))) is not None:
+            grounds.add(ground)
+        if style.get("background-color") == "currentcolor":
+            grounds |= texts
+    grounds |= {ground for value in set(values_of("bgcolor", root)) if (ground := colour(value)) is not None}
+    return texts, grounds
+
+
+def _may_hide(style: Declarations, texts: set[Colour], grounds: set[Colour]) -> bool:
+    """Whether declarations can hide an element, alone or with those of other rules."""
+    for name, value in style.items():
+        if name in _ALWAYS_SUSPECT or (name in _SUSPECT and value in _SUSPECT[name]):
+            return True
+        if name == "opacity" and _is_at_most(number(value), _FAINT):
+            return True
+        length = pixels(value) if name in _SUSPECT_LENGTHS else None
+        is_share = value.endswith("%") and name != "text-indent"
+        if length is not None and not is_share and (abs(length) >= _AWAY_PX or (name in _SIZES and length <= _TINY_PX)):
+            return True
+        text = colour(value) if name == "color" else None
+        if text is not None and (text == TRANSPARENT or any(same(text, ground) for ground in grounds)):
+            return True
+        ground = first_colour(value) if name == "background-color" else None
+        if ground is not None and any(same(text, ground) for text in texts):
+            return True
+    return False
 
 
 class _Grounds:

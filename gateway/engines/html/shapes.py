@@ -50,7 +50,8 @@ def set_shapes(root: Any, styles: Styles) -> None:
     named = [each for each in root.iter() if isinstance(each.tag, str) and each.get("role")]
     styled = [each for each in root.iter() if isinstance(each.tag, str) and each.get("style")]
     displays: dict[Any, str] = {}
-    for element in dict.fromkeys((*styled, *styles.ruled())):
+    ruled = styles.ruled(lambda style: "display" in style or "white-space" in style)
+    for element in dict.fromkeys((*styled, *ruled)):
         style = styles.of(element)
         if display := style.get("display", "").replace("!important", ""):
             displays[element] = display

@@ -9,8 +9,10 @@ those `@media` are read that hold on a desktop screen. Runs in the parsing proce
 import colorsys
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
+
+from gateway.engines.html.tree import values_of
 
 Declarations = dict[str, str]
 """Values in lower case by property, such as `{"display": "none"}`."""
@@ -109,19 +111,54 @@ class _Rule(NamedTuple):
     declared: _Declared
 
 
+class _Index:
+    """The elements of a scope by `tag`, `.class` and `#id`."""
+
+    def __init__(self, scope: Any) -> None:
+        self._scope = scope
+        self._lists: dict[str, list[Any]] = {}
+        keys: dict[str, list[list[Any]]] = {}  # by value of `class`, which repeat
+        for element in scope.xpath(".//*[@class]"):
+            names = element.get("class")
+            lists = keys.get(names)
+            if lists is None:
+                lists = [self._lists.setdefault(f".{name}", []) for name in dict.fromkeys(names.split())]
+                keys[names] = lists
+            for each in lists:
+                each.append(element)
+        for element in scope.xpath(".//*[@id]"):
+            self._lists.setdefault(f"#{element.get('id')}", []).append(element)
+
+    def get(self, key: str) -> list[Any]:
+        found = self._lists.get(key)
+        if found is None:
+            found = [] if key[0] in "#." else list(self._scope.iter("*" if key == "*" else key))
+            self._lists[key] = found
+        return found
+
+
 class Styles:
     """The styles of one document. `is_cut`: its rules were too much work, so not all are known."""
 
     def __init__(self, root: Any) -> None:
         self._rules: dict[Any, list[_Rule]] = {}
+        self._found: list[tuple[_Declared, list[Any]]] = []
+        self._attributes = set(values_of("style", root))
         self._looks = _MAX_LOOKS
         self._order = 0
         self.is_cut = False
         self.read_sheets(root)
 
-    def ruled(self) -> list[Any]:
-        """The elements of which a rule says something."""
-        return list(self._rules)
+    def declared(self) -> Iterator[Declarations]:
+        """What each rule that holds for an element declares, and each `style` attribute."""
+        for declared in (*(declared for declared, _ in self._found), *map(_declared, self._attributes)):
+            yield {name: value for name, (_, value) in declared.items()}
+
+    def ruled(self, is_wanted: Callable[[Declarations], bool]) -> Iterator[Any]:
+        """The elements for which a rule holds whose declarations are wanted."""
+        for declared, elements in self._found:
+            if is_wanted({name: value for name, (_, value) in declared.items()}):
+                yield from elements
 
     def own(self, element: Any) -> Declarations:
         """What the `style` attribute of an element says."""
@@ -144,20 +181,20 @@ class Styles:
     def read_sheets(self, scope: Any, host: Any = None) -> None:
         """Applies the rules of the `style` elements in `scope` to the elements in it, and `:host` to `host`."""
         sheets = [sheet for sheet in scope.iter("style") if _is_screen_sheet(sheet)]
-        index: dict[str, list[Any]] = {}
+        index: _Index | None = None
         for sheet in sheets:
             for selectors, body in _rules_of((sheet.text or "")[:_MAX_SHEET_CHARS]):
                 if not (declared := _declared(body)):
                     continue
-                if not index:
-                    index = _index_of(scope)
+                index = index or _Index(scope)
                 for selector in selectors.split(","):
                     self._apply(selector.strip(), declared, index, host)
 
-    def _apply(self, selector: str, declared: _Declared, index: dict[str, list[Any]], host: Any) -> None:
+    def _apply(self, selector: str, declared: _Declared, index: _Index, host: Any) -> None:
         self._order += 1
         if selector == ":host" and host is not None:
             self._rules.setdefault(host, []).append(_Rule((0, 0, 0, self._order), declared))
+            self._found.append((declared, [host]))
             return
         steps = _steps_of(selector)
         if not steps:
@@ -169,16 +206,19 @@ class Styles:
             self._order,
         )
         rule = _Rule(rank, declared)
-        for element in self._matched(steps, index):
+        found = self._matched(steps, index)
+        if found:
+            self._found.append((declared, found))
+        for element in found:
             self._rules.setdefault(element, []).append(rule)
 
-    def _matched(self, steps: list[_Step], index: dict[str, list[Any]]) -> list[Any]:
+    def _matched(self, steps: list[_Step], index: _Index) -> list[Any]:
         """The elements that a selector matches: those of each step that are inside those of the step before."""
-        if any(key not in index for step in steps for key in step.keys):
+        if not all(index.get(key) for step in steps for key in step.keys):
             return []  # most rules of a page speak of what it does not have
         found: list[Any] = []
         for at, step in enumerate(steps):
-            fitting = min((index[key] for key in step.keys), key=len)
+            fitting = min(map(index.get, step.keys), key=len)
             if len(step.keys) > 1:
                 fitting = [each for each in fitting if _fits(each, step)]
             if at:
@@ -220,20 +260,6 @@ def _is_screen_sheet(sheet: Any) -> bool:
     if (sheet.get("type") or "text/css").lower() != "text/css" or not _holds(f"@media {sheet.get('media') or 'all'}"):
         return False
     return not any(box.tag in ("noscript", "template") for box in sheet.iterancestors())
-
-
-def _index_of(scope: Any) -> dict[str, list[Any]]:
-    """The elements by `tag`, `.class` and `#id`."""
-    index: dict[str, list[Any]] = {}
-    for element in scope.iter():
-        if not isinstance(element.tag, str):
-            continue
-        keys = ["*", element.tag, *(f".{name}" for name in dict.fromkeys((element.get("class") or "").split()))]
-        if name := element.get("id"):
-            keys.append(f"#{name}")
-        for key in keys:
-            index.setdefault(key, []).append(element)
-    return index
 
 
 def _fits(element: Any, step: _Step) -> bool:
@@ -394,6 +420,7 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(number) if 0 < number < 0xD800 else "\ufffd"
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def pixels(value: str | None) -> float | None:
     """A length as on a screen of 1,280 by 800 pixels; None for `auto` and formulas. `1em` is 16, `50%` is 500."""
     value = _CALC.sub(r"\1", value or "").strip()
@@ -405,6 +432,7 @@ def pixels(value: str | None) -> float | None:
     return float(match[1]) * _PIXELS[match[2]] if match[2] in _PIXELS else None
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def number(value: str) -> float | None:
     """A number, or a percentage as a share of one; None for another value."""
     value = _CALC.sub(r"\1", value).strip()

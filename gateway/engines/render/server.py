@@ -22,8 +22,7 @@ from pathlib import Path
 
 from gateway.engines.render import namespaces
 from gateway.engines.render.browser import NoBrowser, find_chromium
-from gateway.engines.render.browser_share import BrowserShare
-from gateway.engines.render.call import Call
+from gateway.engines.render.call import BrowserShare, Call
 from gateway.resilience.fair_queue import FairQueue
 
 EX_UNAVAILABLE = 69

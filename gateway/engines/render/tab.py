@@ -16,16 +16,323 @@ this module decides nothing about them. Source: the DevTools protocol 1.3, read 
 
 import asyncio
 import base64
+import binascii
 import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from gateway.domain import Json
-from gateway.engines.render.cdp import CALL_S, BrowserGone, CommandFailed, Connection
-from gateway.engines.render.frames import Picture, Reason
-from gateway.engines.render.page_scripts import READ, SCROLL, START, WATCHES
-from gateway.engines.render.paused import PausedRequest, read_paused
-from gateway.engines.render.shown import PageLost, Shown, shown_page
-from gateway.engines.render.view import View
+from gateway.engines.render.browser import CALL_S, BrowserGone, CommandFailed, Connection, NoAnswer
+from gateway.engines.render.frames import (
+    MAX_BODY_BYTES,
+    MAX_HEAD_BYTES,
+    Picture,
+    PictureLack,
+    Reason,
+)
+
+
+class PageLost(Exception):
+    """The page has no rendering; `reason` as in `frames`."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason: Reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A page as it was rendered: its address and HTML in UTF-8; a picture where one was asked for, else empty;
+    `no_picture`: why one that was asked for is missing."""
+
+    url: str
+    html: bytes
+    picture: bytes = b""
+    no_picture: PictureLack | None = None
+
+
+def shown_page(read: object, picture: bytes | PictureLack) -> Shown:
+    """The page of which the browser says that it is `{url, html}`; `picture` may be why there is none. Raises PageLost.
+
+    A picture that is too large is left out: the text counts.
+    """
+    if not isinstance(read, dict) or not isinstance(read.get("url"), str) or not isinstance(read.get("html"), str):
+        raise PageLost("slow")
+    if not read["url"].startswith(("http://", "https://")):
+        raise PageLost("no_answer")
+    html = read["html"].encode("utf-8", "replace")
+    if len(html) > MAX_BODY_BYTES:
+        raise PageLost("too_large")
+    if not isinstance(picture, bytes):
+        return Shown(read["url"], html, no_picture=picture)
+    if len(picture) > MAX_BODY_BYTES:
+        return Shown(read["url"], html, no_picture="too_large")
+    return Shown(read["url"], html, picture)
+
+
+MAX_POSTED_BYTES = 65_536
+"""Most that a page may post. Chosen: queries of an application's interface are a few KB; at half, long ones fail, at
+double a page can send more of what it read to its own site."""
+_MAX_URL_CHARS = 4_000
+"""Longer addresses are no addresses for the fetcher (2,000 characters); the rest is slack for what it normalises."""
+_MAX_FIELD_CHARS = 1_000
+assert _MAX_URL_CHARS + 5 * _MAX_FIELD_CHARS < MAX_HEAD_BYTES // 2
+
+
+@dataclass(frozen=True, slots=True)
+class PausedRequest:
+    """`id` and `session` as the browser names them; `head` as `frames` describes it, without `event` and `id`; `body`
+    is what the page posts, None when it cannot be had or is too large. `is_main`: the document of the page itself."""
+
+    id: str
+    session: str
+    head: Json
+    body: bytes | None
+    is_main: bool
+
+    @property
+    def is_service_worker(self) -> bool:
+        """Whether this would be the script of a service worker, for which there is no use in a context of one call."""
+        return bool(self.head.get("is_service_worker"))
+
+
+def read_paused(session: str, parameters: Json, main_frame: str) -> PausedRequest | None:
+    """The request; None when the message is none that Chromium sends."""
+    number, request, kind = parameters.get("requestId"), parameters.get("request"), parameters.get("resourceType")
+    if not isinstance(number, str) or not isinstance(request, dict) or not isinstance(kind, str):
+        return None
+    url, method, given = request.get("url"), request.get("method"), request.get("headers")
+    if not isinstance(url, str) or not isinstance(method, str):
+        return None
+    headers = {
+        name.lower(): value[:_MAX_FIELD_CHARS]
+        for name, value in (given.items() if isinstance(given, dict) else ())
+        if isinstance(value, str)
+    }
+    is_main = kind == "Document" and parameters.get("frameId") == main_frame
+    head = {
+        "url": url[: _MAX_URL_CHARS + 1],
+        "method": method[:20],
+        "kind": kind[:40],
+        "accept": headers.get("accept", "*/*"),
+        "origin": headers.get("origin", ""),
+        "sends": headers.get("content-type", ""),
+        "is_main": is_main,
+        "is_service_worker": "service-worker" in headers,
+    }
+    return PausedRequest(number, session, head, _posted(request), is_main)
+
+
+def _posted(request: Json) -> bytes | None:
+    entries: Any = request.get("postDataEntries")
+    if not request.get("hasPostData"):
+        return b""
+    if not isinstance(entries, list):
+        return None
+    posted = bytearray()
+    for entry in entries:
+        packed = entry.get("bytes") if isinstance(entry, dict) else None
+        if not isinstance(packed, str) or len(packed) > 2 * MAX_POSTED_BYTES:
+            return None
+        try:
+            posted += base64.b64decode(packed, validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        if len(posted) > MAX_POSTED_BYTES:
+            return None
+    return bytes(posted)
+
+
+START = """
+{
+  let watches = false;
+  const watched = (name) => {
+    const Plain = window[name];
+    if (Plain) window[name] = new Proxy(Plain, {construct: (target, given, made) => {
+      watches = true;
+      return Reflect.construct(target, given, made);
+    }});
+  };
+  watched("IntersectionObserver");
+  watched("ResizeObserver");
+  const listen = EventTarget.prototype.addEventListener;
+  EventTarget.prototype.addEventListener = function addEventListener(kind, ...given) {
+    if (kind === "scroll" || /^(animation|transition)/.test(kind)) watches = true;
+    return listen.call(this, kind, ...given);
+  };
+  window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 16);
+  window.cancelAnimationFrame = (number) => clearTimeout(number);
+  window.requestIdleCallback = (run) => setTimeout(() => run({didTimeout: false, timeRemaining: () => 10}), 1);
+  window.cancelIdleCallback = (number) => clearTimeout(number);
+  const animate = Element.prototype.animate;
+  Element.prototype.animate = function (...given) {
+    watches = true;
+    return animate.apply(this, given);
+  };
+  delete Document.prototype.startViewTransition;
+  window.open = () => null;
+  Object.defineProperty(window, Symbol.for("gateway"), {get: () => watches || !!window.onscroll});
+  Object.defineProperty(Navigator.prototype, "onLine", {get: () => true, configurable: true});
+}
+"""
+"""Before the page's own scripts: the browser has no network and would say so, but the gateway answers for it. Frames
+and idle moments come by the virtual clock, as real ones do not follow it or do not come at all.
+`window[Symbol.for("gateway")]`: the page looks at what is on the screen, so that drawing and scrolling may change it; a
+page that lies about it changes what is read of itself. Windows are not opened: nobody would see them, and what opens
+all the same is closed."""
+
+WATCHES = 'window[Symbol.for("gateway")] === true || !!document.querySelector("iframe[loading=lazy]")'
+
+FRAMES = """
+new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))
+"""
+"""Waits until two frames were drawn, in a world where frames are those of the screen."""
+
+SCROLL = """
+(() => {
+  const root = document.scrollingElement || document.documentElement;
+  if (!root) return false;
+  const last = window.gatewayHeight || 0, height = root.scrollHeight;
+  window.gatewayHeight = height;
+  root.scrollTop = height;
+  return height > window.innerHeight && height > last;
+})()
+"""
+"""Scrolls to the end. Whether the page is longer than the screen and than the last time."""
+
+READ = """
+(() => {
+  const open = (root, depth) => {
+    if (depth > 30) return;
+    for (const host of [...root.querySelectorAll("*")]) {
+      const shadow = host.shadowRoot;
+      if (!shadow) continue;
+      open(shadow, depth + 1);
+      for (const slot of [...shadow.querySelectorAll("slot")]) {
+        const given = slot.assignedNodes();
+        slot.replaceWith(...(given.length ? given : slot.childNodes));
+      }
+      for (const style of [...shadow.querySelectorAll("style, link")]) style.remove();
+      host.replaceChildren(...shadow.childNodes);
+    }
+  };
+  const framed = (frame) => {
+    try {
+      const body = frame.contentDocument && frame.contentDocument.body;
+      if (!body || !body.textContent.trim()) return;
+      const box = document.createElement("div");
+      box.append(...[...body.childNodes].map((node) => document.importNode(node, true)));
+      frame.replaceWith(box);
+    } catch (error) {}
+  };
+  for (const frame of [...document.querySelectorAll("iframe")].slice(0, 20)) framed(frame);
+  open(document, 0);
+  return {url: location.href.slice(0, 4000), html: document.documentElement.outerHTML};
+})()
+"""
+"""The address and the HTML of the page as it stands, with what stands in open shadow trees and in frames of its own
+origin put in their places: a reader sees it there."""
+
+IS_DRAWN = """
+(() => {
+  const words = ((document.body && document.body.innerText) || "").split(/\\s+/, 51).filter(Boolean);
+  if (words.length >= 50) return false;
+  let covered = 0;
+  for (const canvas of [...document.querySelectorAll("canvas")].slice(0, 50)) {
+    const box = canvas.getBoundingClientRect();
+    const width = Math.min(box.right, innerWidth) - Math.max(box.left, 0);
+    const height = Math.min(box.bottom, innerHeight) - Math.max(box.top, 0);
+    if (width > 0 && height > 0) covered += width * height;
+  }
+  return covered > innerWidth * innerHeight / 2;
+})()
+"""
+"""Whether the page has under 50 words and canvases over half of the screen: its text is a picture then."""
+
+
+_FRAMES_S = 0.5
+"""Frames do not follow the virtual clock, so that it may run out before the first one. Chosen: two frames take 33 ms;
+at half, a browser under heavy load misses them, at double one that draws none costs each page a second."""
+READ_S = 3.0
+"""Chosen: reading takes 20 ms for a large page; half fails on a loaded machine, double holds a turn for nothing."""
+PICTURE_S = 3.0
+"""For a picture, and for the look whether the page needs one. Chosen: it takes 0.1 s, and 0.6 s beside three more
+browsers on two cores (measured); half would be too little on a machine under heavy load, double leaves the call less
+time for the page's text."""
+
+
+class View:
+    """The page of one tab: `frame` and `session` as the browser names them. `draws_on_demand`: as of `Browser`.
+
+    What it is asked for raises BrowserGone, and where nothing else is said CommandFailed.
+    """
+
+    def __init__(self, connection: Connection, frame: str, session: str, *, draws_on_demand: bool) -> None:
+        self._connection = connection
+        self._frame = frame
+        self._session = session
+        self._draws_on_demand = draws_on_demand
+        self._world: object = None
+
+    def forget(self) -> None:
+        """The tab has another document."""
+        self._world = None
+
+    async def evaluate(self, script: str, seconds: float = READ_S, *, in_page: bool = False) -> object:
+        """The value of a script in a world of its own, where the page's scripts have changed nothing, or in theirs."""
+        wish: Json = {"expression": script, "returnByValue": True, "awaitPromise": True, "timeout": seconds * 1_000}
+        if not in_page:
+            if self._world is None:
+                place = {"frameId": self._frame, "worldName": "gateway"}
+                world = await self._connection.call("Page.createIsolatedWorld", place, self._session, READ_S)
+                self._world = world.get("executionContextId")
+            wish["contextId"] = self._world
+        done = await self._connection.call("Runtime.evaluate", wish, self._session, seconds)
+        result = done.get("result")
+        return result.get("value") if isinstance(result, dict) else None
+
+    async def draw(self) -> None:
+        """Two frames: what an observer does at the first shows at the second."""
+        with contextlib.suppress(CommandFailed):
+            if not self._draws_on_demand:
+                await self.evaluate(FRAMES, _FRAMES_S)
+                return
+            for _ in range(2):
+                await self._begin_frame({}, _FRAMES_S)
+
+    async def picture(self, wish: Picture) -> bytes | PictureLack:
+        """The screen as a PNG, empty where `wish` wants none of this page, or why it cannot be had.
+
+        Never raises CommandFailed: a page without its picture is read all the same.
+        """
+        try:
+            async with asyncio.timeout(PICTURE_S):
+                if wish == "none" or (wish == "drawn" and await self.evaluate(IS_DRAWN) is not True):
+                    return b""
+                return await self._screen()
+        except (TimeoutError, NoAnswer):
+            return "slow"
+        except CommandFailed:
+            return "refused"
+
+    async def _screen(self) -> bytes:
+        if self._draws_on_demand:
+            await self._begin_frame({}, PICTURE_S)
+            shot = (await self._begin_frame({"screenshot": {"format": "png"}}, PICTURE_S)).get("screenshotData")
+        else:
+            taken = await self._connection.call("Page.captureScreenshot", {"format": "png"}, self._session, PICTURE_S)
+            shot = taken.get("data")
+        if not isinstance(shot, str):
+            raise CommandFailed("no picture")
+        try:
+            return base64.b64decode(shot)
+        except binascii.Error:
+            raise CommandFailed("a picture that is none") from None
+
+    async def _begin_frame(self, wish: Json, seconds: float) -> Json:
+        return await self._connection.call("HeadlessExperimental.beginFrame", wish, self._session, seconds)
+
 
 _BUDGET_MS = 5_000
 """Virtual time of a page. Chosen: splash screens and late fetches wait up to three seconds; at half, some texts are

@@ -125,6 +125,8 @@ MIN_INK_STEP = 12  # levels below the mean around that are ink
 MAX_INK_POINTS = 40_000
 # Rows must be so much sharper along the tilt than level ones.
 MIN_TILT_GAIN = 1.1
+# Of lines so many times as wide as high, this share must run along the tilt: others are a page in perspective.
+LONG_LINE, AGREEING_DEG, AGREEING_SHARE = 6, 1.0, 0.6
 # A tilt that moves the end of the text by less, in line heights, is left alone: it mixes no rows, and turning blurs.
 MATTERING_HEIGHTS = 0.3
 # A line this much higher than wide runs up or down; a page does when such lines have this much more area than wide
@@ -215,7 +217,11 @@ def tilt_of(pixels: Any, lines: list[Line]) -> float:
         best = float(max(angles.tolist(), key=lambda angle: _sharpness(xs, ys, angle)))
     moved_heights = abs(math.tan(math.radians(best))) * float(xs.max() - xs.min()) / LINE_PX
     is_clear = _sharpness(xs, ys, best) > MIN_TILT_GAIN * level_rows
-    return best if is_clear and moved_heights > MATTERING_HEIGHTS else 0.0
+    long = [line.quad for line in lines if line.rect.width > LONG_LINE * math.dist(line.quad[0], line.quad[3])]
+    angles = [math.degrees(math.atan2(b[1] - a[1], b[0] - a[0])) for a, b, *_ in long]
+    agreeing = sum(abs(angle - best) < AGREEING_DEG for angle in angles)
+    has_one = len(long) < MIN_TILT_LINES or agreeing >= AGREEING_SHARE * len(long)
+    return best if is_clear and has_one and moved_heights > MATTERING_HEIGHTS else 0.0
 
 
 def _ink_of_lines(pixels: Any, lines: list[Line]) -> tuple[Any, Any]:

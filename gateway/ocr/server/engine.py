@@ -20,7 +20,14 @@ from gateway.geometry.tables import aligned_tables
 from gateway.ocr.code.reading import is_monospaced, read_block
 from gateway.ocr.code.regions import Rhythm, code_regions, without_frames
 from gateway.ocr.extras import vision
-from gateway.ocr.image.areas import find_boxes, level_edges, read_table, ruled_regions
+from gateway.ocr.image.areas import (
+    find_boxes,
+    level_edges,
+    read_table,
+    ruled_regions,
+    tick_boxes,
+    without_ticks,
+)
 from gateway.ocr.image.decode import UprightImage, decode_page
 from gateway.ocr.image.ink import PageInk, bullet_at, measure, part_words, parts_of, rhythm, tighten, without_rules
 from gateway.ocr.image.upright import Frame, even_grounds, flattened, level, mostly_tall, moved, sheet_matrix, tilt_of
@@ -50,17 +57,11 @@ MAX_PICTURE_TEXT = 0.25
 # Greatest difference from the ground, in 8-bit levels of one channel, that is still ground: shadows and the noise of
 # a scan.
 BACKGROUND_STEP = 28
-# Pixels by which a slope of colours is fitted, how often without those far off it, and the share of the page by
-# which it must explain more than one colour does: an even ground is explained as well by one colour.
-SLOPE_SAMPLE, SLOPE_ROUNDS, MIN_SLOPE_GAIN = 20_000, 4, 0.02
 # Pixels; a smaller image has no room for a picture beside text.
 MIN_PAGE_SIDE = 64
 
 # Share of an area's pixels that are within BACKGROUND_STEP of one colour in a bar, such as a letter's coloured head.
 MIN_FLAT = 0.97
-# A picture's outline is an edge, of so many levels in five reduced pixels, over this share of its length; that of
-# the darker part of a gradient is where text meets it.
-OUTLINE_STEP, MIN_OUTLINE = 20, 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,9 @@ def picture_areas(pixels: Any, lines: list[Line]) -> list[Rect]:
         return []
     factor = max(1, round(max(height, width) / PICTURE_SIDE_PX))
     small = cv2.resize(pixels, (max(1, width // factor), max(1, height // factor)), interpolation=cv2.INTER_AREA)
-    ink = (numpy.abs(small - _ground(small)).max(axis=2) > BACKGROUND_STEP).astype(numpy.uint8)
+    ink = (numpy.abs(small - numpy.median(small.reshape(-1, 3), axis=0)).max(axis=2) > BACKGROUND_STEP).astype(
+        numpy.uint8
+    )
     for line in lines:
         left, top, right, bottom = (round(value / factor) for value in line.rect)
         ink[max(0, top) : bottom + 1, max(0, left) : right + 1] = 0
@@ -166,36 +169,9 @@ def picture_areas(pixels: Any, lines: list[Line]) -> list[Rect]:
         # Without the rim, whose reduced pixels are a mixture of two grounds.
         if (at_rim or holds_text) and _is_flat(small[cv2.erode(mask, numpy.ones((3, 3), numpy.uint8)) > 0]):
             continue
-        if _is_slope(mask, small):
-            continue
         if sum(line.rect.overlap(rect) for line in lines) < MAX_PICTURE_TEXT * rect.area:
             found.append(rect)
     return found
-
-
-def _ground(pixels: Any) -> Any:
-    """The page's ground: its commonest colour, or a slope of colours from one side to the other where more of the page
-    is near that. An array to subtract from the pixels."""
-    _, numpy = vision()
-    height, width = pixels.shape[:2]
-    level = numpy.median(pixels.reshape(-1, 3), axis=0)
-    sample = slice(None, None, max(1, height * width // SLOPE_SAMPLE))
-    ys, xs = numpy.divmod(numpy.arange(height * width)[sample], width)
-    known = numpy.stack([numpy.ones(len(xs)), xs / width, ys / height], axis=1)
-    colours = pixels.reshape(-1, 3)[sample].astype(numpy.float64)
-    near_level = float((numpy.abs(colours - level).max(axis=1) <= BACKGROUND_STEP).mean())
-    if near_level >= 1 - MIN_SLOPE_GAIN:
-        return level  # no slope can explain so much more
-    keep = numpy.ones(len(known), bool)
-    for _ in range(SLOPE_ROUNDS):
-        slope = numpy.linalg.lstsq(known[keep], colours[keep], rcond=None)[0]
-        off = numpy.abs(colours - known @ slope).max(axis=1)
-        keep = off <= max(1.0, 1.5 * float(numpy.median(off[keep])))
-    near_slope = float((off <= BACKGROUND_STEP).mean())
-    if near_slope <= near_level + MIN_SLOPE_GAIN:
-        return level
-    across, down = numpy.arange(width)[None, :, None] / width, numpy.arange(height)[:, None, None] / height
-    return slope[0] + across * slope[1] + down * slope[2]
 
 
 def _is_flat(colours: Any) -> bool:
@@ -203,17 +179,6 @@ def _is_flat(colours: Any) -> bool:
     _, numpy = vision()
     off = numpy.abs(colours.astype(numpy.int16) - numpy.median(colours, axis=0)).max(axis=1)
     return float((off <= BACKGROUND_STEP).mean()) >= MIN_FLAT
-
-
-def _is_slope(area: Any, pixels: Any) -> bool:
-    """Whether an area (a mask) fades into what is around it, as the darker end of a gradient does: its outline is
-    hardly anywhere an edge of the pixels."""
-    cv2, numpy = vision()
-    kernel = numpy.ones((3, 3), numpy.uint8)
-    steps = cv2.morphologyEx(pixels, cv2.MORPH_GRADIENT, numpy.ones((5, 5), numpy.uint8)).max(axis=2)
-    outline = cv2.morphologyEx(area, cv2.MORPH_GRADIENT, kernel) > 0
-    outline[[0, -1], :] = outline[:, [0, -1]] = False
-    return bool(outline.any()) and float((steps[outline] > OUTLINE_STEP).mean()) < MIN_OUTLINE
 
 
 # Below FLIPPED_SCORE the difference must be MUCH_BETTER_BY: letters that the reader does not know, such as Thai, are
@@ -387,6 +352,10 @@ class OcrEngine:
             even, _ = level(even, lines, skew)
             pixels, lines = level(pixels, lines, skew)
         gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
+        if ticks := tick_boxes(gray, lines):
+            even, _ = without_ticks(even, ticks, lines)
+            pixels, lines = without_ticks(pixels, ticks, lines)
+            gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
         frame = Frame(page.width, page.height, turns, skew, None if sheet is None else numpy.linalg.inv(sheet))
         ink = PageInk(gray, even)
         parts = [part for line in without_rules(ink, lines) for part in parts_of(ink, measure(ink, line))]

@@ -453,6 +453,11 @@ def with_tick_boxes(text: str) -> str:
     )
 
 
+def _with_ascii_boxes(text: str) -> str:
+    """Tick boxes as Markdown writes them: `☒ paid` becomes `[x] paid`."""
+    return text.replace(EMPTY, "[ ]").replace(TICKED, "[x]")
+
+
 def _is_alone(text: str, at: int) -> bool:
     return text[max(0, at - 1) : at].strip() == "" and text[at + 1 : at + 2].strip() == ""
 
@@ -617,7 +622,8 @@ class LineReader:
         text = reading.text.strip()
         if reading.score < MIN_SCORE or not text:
             return replace(line, text="", score=reading.score, fit=reading.fit, is_read=True)
-        words = _words(reading, line, downwards)
+        text = _with_ascii_boxes(text)
+        words = [replace(word, text=_with_ascii_boxes(word.text)) for word in _words(reading, line, downwards)]
         return replace(
             line,
             text=text,
@@ -625,7 +631,7 @@ class LineReader:
             fit=reading.fit,
             is_read=True,
             doubts=tuple(_uncertain(doubt, words, line.rect) for doubt in (*doubts, *reading.doubts)),
-            words=words,
+            words=tuple(words),
             letters=_letters(reading, line, downwards),
         )
 

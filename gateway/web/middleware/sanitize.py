@@ -42,9 +42,7 @@ async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse
     if endpoint.sanitized_as not in sanitizer.routes:
         return await handler(request)
     verdicts: list[Verdict] = []
-    if sanitizer.replaces and endpoint.dialect.name in RESTORABLE:
-        context.placeholders = Placeholders()
-        await _adopt_stored(context, request.match_info.get("response_id"))
+    await _prepare(context, request.match_info.get("response_id"))
     if endpoint.check is not None:
         verdicts = await clean_request(context, context.body)
     if context.placeholders is not None and request.method == "DELETE" and context.server.masking_maps is not None:
@@ -92,15 +90,16 @@ def _restorer(context: RequestContext) -> Restorer | None:
     return Restorer(context.placeholders, context.addresses, tools, asks_for_json(body))
 
 
-async def _adopt_stored(context: RequestContext, response_id: str | None) -> None:
+async def _prepare(context: RequestContext, response_id: str | None = None) -> None:
     """Prepare the request's placeholders: none that the caller typed, those of the stored turns before it."""
-    placeholders, body, maps = context.placeholders, context.body, context.server.masking_maps
-    assert placeholders is not None
-    earlier = response_id
+    if not context.server.sanitizer.replaces or context.endpoint.dialect.name not in RESTORABLE:
+        return
+    placeholders, body, maps = Placeholders(), context.body, context.server.masking_maps
+    context.placeholders, earlier = placeholders, response_id
     if isinstance(body, dict):
         placeholders.reserve_typed(body)
         context.addresses = addresses_of(body)
-        earlier = body.get("previous_response_id") or response_id
+        earlier = body.get("previous_response_id") or _conversation_of(body) or response_id
     if earlier and maps is not None and context.endpoint.dialect.name == "responses":
         try:
             placeholders.adopt(await maps.load(context.caller.key_id, earlier))
@@ -115,7 +114,14 @@ async def _keep_map(context: RequestContext, data: object) -> None:
     is_response = isinstance(data, dict) and data.get("object") == "response"
     is_stored = isinstance(body, dict) and body.get("store") is not False
     if context.placeholders and maps is not None and isinstance(data, dict) and is_response and is_stored:
-        await maps.keep(context.caller.key_id, str(data.get("id")), context.placeholders.as_map())
+        for name in filter(None, (str(data.get("id")), _conversation_of(data))):
+            await maps.keep(context.caller.key_id, name, context.placeholders.as_map())
+
+
+def _conversation_of(data: Json) -> str | None:
+    """The id of the conversation that a request or response belongs to."""
+    conversation = data.get("conversation")
+    return conversation.get("id") if isinstance(conversation, dict) else conversation
 
 
 async def _keeping_map(context: RequestContext, events: EventStream) -> EventStream:
@@ -140,6 +146,8 @@ async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
     verdicts: list[Verdict] = []
     if not sanitizer.requests or context.endpoint.sanitized_as not in sanitizer.routes:
         return verdicts
+    if context.placeholders is None and body is context.body:
+        await _prepare(context)
     masks = context.work.masks
     masks.placeholders = context.placeholders
     for unit in _in_order(dialect.request_units(body), context.placeholders):

@@ -6,10 +6,8 @@ from pathlib import Path
 
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher
-from gateway.engines.fetch.host_limits import HostSlots
-from gateway.engines.render.process import NotRendered, ProcessSettings, RenderProcess
-from gateway.engines.render.renderer import RenderDeps, Renderer
-from gateway.engines.render.requests import Reach
+from gateway.engines.fetch.robots import HostSlots
+from gateway.engines.render.renderer import NotRendered, ProcessSettings, Reach, RenderDeps, Renderer, RenderProcess
 from tests.support.rendering import document
 
 PAGE = "<body><script>document.body.append('made' + ' by a script')</script></body>"

@@ -15,7 +15,7 @@ import pytest
 
 from bench.render import cpu_s
 from gateway.engines.render.browser import private_bytes
-from gateway.engines.render.process import NotRendered
+from gateway.engines.render.renderer import NotRendered
 from tests.support.rendering import CountingListener, Rendering, RenderWish, rendering, text_of
 from tests.system.render.hostile_pages import MAY_BE_LOST, hostile_pages
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from gateway.engines.render.process import NotRendered
-from gateway.engines.render.requests import PageLimits
+from gateway.engines.render.renderer import NotRendered, PageLimits
 from tests.support.paths import GOLDEN
 from tests.support.rendering import CountingListener, Rendering, RenderWish, rendering, text_of
 from tests.support.websites import Answer, Site, serving

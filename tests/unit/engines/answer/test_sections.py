@@ -2,8 +2,7 @@
 
 from gateway.engines.answer.sections import Anchor, find, outline, sections_of
 from gateway.engines.content.prune import main_content
-from gateway.engines.documents.anchors import anchors_of, mark_anchors
-from gateway.engines.documents.page import extract
+from gateway.engines.documents.page import anchors_of, extract, mark_anchors
 from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.html.head import read_head
 from gateway.engines.html.tree import parse

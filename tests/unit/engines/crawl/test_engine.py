@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.domain import CrawlRequest, ExtractRequest, Progress, SearchRequest
-from gateway.engines.crawl.index_import import IndexFiller
+from gateway.engines.crawl.site_folder import IndexFiller
 from gateway.errors import InvalidRequest
 from tests.support.websites import Site, engine, page, serving, urls
 
@@ -190,7 +190,7 @@ async def test_a_folder_and_a_site_fill_the_index_for_everybody(tmp_path: Path) 
 
 
 async def test_the_server_process_never_loads_the_parsers(tmp_path: Path) -> None:
-    script = "import sys, gateway.engines.crawl.engine, gateway.engines.crawl.index_import; "
+    script = "import sys, gateway.engines.crawl.engine, gateway.engines.crawl.site_folder; "
     script += "import gateway.engines.index.search_provider; "
     script += "print([name for name in ('lxml', 'selectolax', 'trafilatura', 'pypdfium2') if name in sys.modules])"
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdout=asyncio.subprocess.PIPE)

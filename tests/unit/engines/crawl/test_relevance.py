@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 
 from gateway.domain import CrawlRequest, Json
-from gateway.engines.crawl.crawler import CrawlOutcome
-from gateway.engines.crawl.frontier import MAX_WAITING, Frontier, Scope, Visit
-from gateway.engines.crawl.outcome_note import explain
-from gateway.engines.crawl.relevance import Candidate, Chooser, Interest
+from gateway.engines.crawl.crawler import (
+    MAX_WAITING,
+    Candidate,
+    Chooser,
+    CrawlOutcome,
+    Frontier,
+    Interest,
+    Scope,
+    Visit,
+)
+from gateway.engines.crawl.page_results import explain
 from gateway.errors import UpstreamUnavailable
 from tests.support.loop_turns import turns_of_others
 from tests.support.websites import Site, engine, page, serving

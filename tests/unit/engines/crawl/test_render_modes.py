@@ -156,7 +156,7 @@ async def test_a_page_drawn_on_a_canvas_is_read_by_ocr(tmp_path: Path, site: Sit
 async def test_a_page_whose_picture_cannot_be_taken_keeps_its_text_and_says_so(
     tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.engines.render.view.PICTURE_S", 0.3)
+    monkeypatch.setattr("gateway.engines.render.tab.PICTURE_S", 0.3)
     site.pages["/draw"] = "<p>The few words beside the drawing</p><canvas width=1280 height=1600></canvas>"
     async with over(tmp_path, site, does=("drawn",), silent=("Page.captureScreenshot",)) as made:
         data = await extracted(made, site, Ocr())

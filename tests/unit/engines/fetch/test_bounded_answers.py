@@ -8,11 +8,10 @@ import aiohttp
 import pytest
 from aiohttp.client_proto import ResponseHandler
 
-from gateway.engines.fetch import bounded_answers
+from gateway.engines.fetch import fetcher
 from gateway.engines.fetch.address_policy import AddressPolicy
-from gateway.engines.fetch.bounded_answers import MAX_INTERIM, BoundedConnector
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
+from gateway.engines.fetch.fetcher import MAX_INTERIM, BoundedConnector, Fetcher, FetchLimits
 from gateway.engines.fetch.robots import RobotsCache
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -198,13 +197,13 @@ async def test_a_reader_slower_than_its_server_gets_every_byte(size: int) -> Non
 
 async def test_a_piece_that_comes_alone_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[int] = []
-    parse = bounded_answers._parse
+    parse = fetcher._parse
 
     def noted(protocol: ResponseHandler, data: bytes) -> None:
         parsed.append(len(data))
         parse(protocol, data)
 
-    monkeypatch.setattr(bounded_answers, "_parse", noted)
+    monkeypatch.setattr(fetcher, "_parse", noted)
     async with answering([b"word"] * 20, 0.005) as answer:
         assert await answer.content.read() == b"word" * 20
     assert 0 < len(parsed) <= 23 and 0 not in parsed, "aiohttp by itself parses nothing after each read"

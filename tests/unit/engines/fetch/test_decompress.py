@@ -6,7 +6,8 @@ import zlib
 
 import pytest
 
-from gateway.engines.fetch.decompress import (
+from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.fetcher import (
     MAX_MEMBERS,
     DamagedBody,
     Decompressor,
@@ -14,7 +15,6 @@ from gateway.engines.fetch.decompress import (
     OutputTooLarge,
     decoder_for,
 )
-from gateway.engines.fetch.errors import FetchFailed
 from tests.support.cpu_time import takes_less
 
 TEXT = "What a page says, and says again: gateways, crawlers, ümläuts. ".encode() * 400

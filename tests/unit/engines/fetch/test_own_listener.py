@@ -5,10 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gateway.engines.fetch.address_policy import AddressPolicy
+from gateway.engines.fetch.address_policy import AddressPolicy, OwnListener
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetcher
-from gateway.engines.fetch.own_listener import OwnListener
 from tests.support.websites import Site, page, serving
 from tests.unit.engines.fetch.test_ssrf import Answers
 

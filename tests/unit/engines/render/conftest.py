@@ -11,10 +11,8 @@ from typing import Any
 
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher
-from gateway.engines.fetch.host_limits import HostSlots
-from gateway.engines.render.process import ProcessSettings, RenderProcess
-from gateway.engines.render.renderer import RenderDeps, Renderer
-from gateway.engines.render.requests import PageLimits, Reach
+from gateway.engines.fetch.robots import HostSlots
+from gateway.engines.render.renderer import PageLimits, ProcessSettings, Reach, RenderDeps, Renderer, RenderProcess
 from gateway.engines.render.server import Options, Server
 from tests.support.scripted_browser import scripted_browser
 

@@ -11,8 +11,7 @@ import pytest
 from gateway.domain import Json
 from gateway.engines.render import frames, renderer
 from gateway.engines.render.frames import Picture
-from gateway.engines.render.process import NotRendered, ProcessSettings, RenderProcess
-from gateway.engines.render.renderer import Rendered
+from gateway.engines.render.renderer import NotRendered, ProcessSettings, Rendered, RenderProcess
 from gateway.engines.render.server import listening_socket
 from tests.support.rendering import PUBLIC, document
 from tests.support.scripted_browser import scripted_browser
@@ -65,9 +64,9 @@ async def test_a_browser_is_driven_as_what_it_is_whatever_its_name(tmp_path: Pat
 async def test_a_page_without_its_picture_keeps_its_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, play: Json, picture: Picture, words: str
 ) -> None:
-    monkeypatch.setattr("gateway.engines.render.view.PICTURE_S", 0.3)
+    monkeypatch.setattr("gateway.engines.render.tab.PICTURE_S", 0.3)
     monkeypatch.setitem(renderer._PICTURE_WORDS, "slow", "the browser gave no picture of it within 0.3 s")
-    monkeypatch.setattr("gateway.engines.render.shown.MAX_BODY_BYTES", 200)
+    monkeypatch.setattr("gateway.engines.render.tab.MAX_BODY_BYTES", 200)
     async with running(tmp_path, Wish(play)) as made:
         page = await render(made, picture=picture)
         assert page.html == PAGE.encode() and not page.picture

@@ -8,11 +8,20 @@ from typing import Any
 import pytest
 
 from gateway.domain import Json
-from gateway.engines.render import cdp, frames
-from gateway.engines.render.browser import NoBrowser, find_chromium, is_renderer, private_bytes, victims
-from gateway.engines.render.cdp import BrowserGone, CommandFailed, Connection, NoAnswer
+from gateway.engines.render import browser, frames
+from gateway.engines.render.browser import (
+    BrowserGone,
+    CommandFailed,
+    Connection,
+    NoAnswer,
+    NoBrowser,
+    find_chromium,
+    is_renderer,
+    private_bytes,
+    victims,
+)
 from gateway.engines.render.namespaces import has_network
-from gateway.engines.render.paused import MAX_POSTED_BYTES, read_paused
+from gateway.engines.render.tab import MAX_POSTED_BYTES, read_paused
 
 
 class Sink:
@@ -79,7 +88,7 @@ async def test_a_message_that_is_too_large_is_skipped_and_the_next_one_is_read()
     connection.listen("", lambda method, _: heard.append(method))
     reading = asyncio.create_task(connection.run())
     piece = b"x" * 8_388_608
-    for _ in range(cdp.MAX_MESSAGE_BYTES // len(piece) + 2):
+    for _ in range(browser.MAX_MESSAGE_BYTES // len(piece) + 2):
         source.feed_data(piece)
         await asyncio.sleep(0)
     source.feed_data(b'\0{"method":"next"}\0')

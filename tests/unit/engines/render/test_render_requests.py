@@ -10,12 +10,10 @@ import pytest
 from aiohttp import web
 
 from gateway.domain import Json
-from gateway.engines.fetch.address_policy import AddressPolicy
+from gateway.engines.fetch.address_policy import AddressPolicy, OwnListener
 from gateway.engines.fetch.fetcher import Fetched, Fetcher
-from gateway.engines.fetch.host_limits import HostSlots
-from gateway.engines.fetch.own_listener import OwnListener
-from gateway.engines.fetch.robots import RobotsCache
-from gateway.engines.render.requests import PageLimits, PageRequests, Reach, _is_own_site
+from gateway.engines.fetch.robots import HostSlots, RobotsCache
+from gateway.engines.render.renderer import PageLimits, PageRequests, Reach, _is_own_site
 from tests.support.websites import Site, serving
 
 TEXT = {"Content-Type": "text/plain"}

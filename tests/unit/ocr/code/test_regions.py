@@ -17,10 +17,6 @@ def gradient() -> Pixels:
     return pixels
 
 
-def test_the_ends_of_a_gradient_are_no_pictures() -> None:
-    assert picture_areas(gradient(), []) == []
-
-
 def test_a_solid_area_on_even_ground_is_a_picture() -> None:
     pixels: Pixels = numpy.full((600, 900, 3), 230, numpy.uint8)
     pixels[100:400, 500:800] = (60, 120, 90)
