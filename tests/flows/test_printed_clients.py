@@ -30,6 +30,8 @@ async def test_codex_runs_with_what_is_printed(server: InProcessGateway, upstrea
     assert "All done." in said
     [result] = tool_results(seen[-1])
     assert "server_version" in result, result
+    requests = [line for line in server.log_text().splitlines() if '"endpoint":"responses"' in line.replace(" ", "")]
+    assert requests and all('"WS"' in line for line in requests)  # over one socket, without a retry
 
 
 async def test_opencode_runs_with_what_is_printed(server: InProcessGateway, upstream: Upstream, tmp_path: Path) -> None:
