@@ -49,7 +49,7 @@ _CLOSING = {'"': '"', "'": "'", "<": ">"}
 _TRAILING = ".,;:!?)]}\\*"
 ADDRESS_REACH_CHARS = 2_048
 """How far an address reaches back from a placeholder in it; a longer one counts as an address without a beginning."""
-_JSON_BEGINS = re.compile(r"\s*(?:```(?:json)?\s*)?(?:\{|\[\s*(?:[\"{\[\]\d-]|true|false|null|\Z))")
+_JSON_BEGINS = re.compile(r"\s{0,64}+(?:```(?:json)?\s{0,64}+)?(?:\{|\[\s{0,64}+(?:[\"{\[\]\d-]|true|false|null|\Z))")
 _OWN_ROLES = frozenset(("user", "system", "developer"))
 _OWN_PARTS = frozenset(("text", "input_text"))
 _TOOL_INPUT = re.compile(r"content\[(\d+)\]\.input\b")

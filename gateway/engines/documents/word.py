@@ -23,7 +23,7 @@ MAX_LIST_LEVEL = 8
 """Word has nine levels of lists, from 0."""
 _HEADING = re.compile(r"heading (\d)$")
 _LIST = re.compile(r"list (bullet|number|continue)")
-_LINK_FIELD = re.compile(r'\s*HYPERLINK\s+"([^"]{1,2000})"', re.IGNORECASE)
+_LINK_FIELD = re.compile(r'\s{0,64}+HYPERLINK\s{1,64}"([^"]{1,2000})"', re.IGNORECASE)
 _OFF = ("0", "false", "off")
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _BOX = f"{W}txbxContent"

@@ -53,9 +53,10 @@ _SIZES = frozenset({"font-size", "width", "height", "max-width", "max-height", "
 _SUSPECT_LENGTHS = _SIZES | {"left", "right", "top", "bottom", "margin-left", "margin-top", "text-indent"}
 _PICTURES = ("img", "picture", "video", "canvas", "svg")
 _NOTHING_CLIPPED = re.compile(
-    r"inset\(\s*(?:100|[5-9]\d)%.*|(?:circle|ellipse)\(\s*0(?:px|%)?(?:\s.*)?\)|"
-    r"polygon\(\s*(?:0(?:px|%)?\s+0(?:px|%)?\s*(?:,\s*)?)+\)|rect\(\s*(?:0(?:px|%)?[\s,]*)+\)"
+    r"inset\(\s{0,9}(?:100|[5-9]\d)%|(?:circle|ellipse)\(\s{0,9}0(?:px|%)?[\s)]|"
+    r"polygon\([0px%,\s]{1,200}\)|rect\([0px%,\s]{1,200}\)"
 )
+_PAINTS_BESIDE = re.compile(r":(?:before|after)[^{}]{0,200}\{[^{}]{0,2000}background")
 _RECT = re.compile(r"rect\(([^()]*)\)")
 _SCALED_AWAY = re.compile(r"scale(?:3d|x|y)?\(\s*0?\.?0*\s*[,)]|matrix\(\s*0\s*,\s*0\s*,\s*0\s*,\s*0\s*,")
 _MOVED = re.compile(r"translate(?:3d|x|y)?\(([^()]*)\)")
@@ -330,7 +331,9 @@ class _Grounds:
         )
         schemes = [meta.get("content") or "" for meta in root.iter("meta") if meta.get("name") == "color-scheme"]
         is_dark = any("dark" in scheme for scheme in schemes) or any("color-scheme" in sheet for sheet in sheets)
-        paints_beside = any(re.search(r":(?:before|after)[^{}]*\{[^{}]*background", sheet) for sheet in sheets)
+        paints_beside = any(
+            re.search(r":(?:before|after)[^{}]{0,200}\{[^{}]{0,2000}background", sheet) for sheet in sheets
+        )
         self._has_canvas = not (self.is_linked or is_dark or paints_beside)
         self._is_scripted = next(root.iter("script"), None) is not None
         self._known: dict[Any, tuple[Colour | None, bool]] = {}

@@ -407,7 +407,7 @@ def _longhands(name: str, value: str) -> Iterator[tuple[str, str]]:
         if value and _WORDS[name].issuperset(value.split()):
             yield name, value
     elif name in _LENGTHS:
-        if pixels(value) is not None or re.fullmatch(r"[a-z][a-z-]*(?:\(.*\))?", value):
+        if pixels(value) is not None or re.fullmatch(r"[a-z][a-z-]{0,40}(?:\([^()]{0,200}\))?", value):
             yield name, value
     elif name not in ("color", "background-color") or colour(value) is not None or value in ("inherit", "currentcolor"):
         yield name, value

@@ -19,8 +19,8 @@ LETTERS_OF = {"0": "Oo"}
 LOOK_ALIKES = frozenset(DIGIT_OF) | frozenset(LETTERS_OF) | {"1"}
 SIGNS = frozenset("|!")  # no part of a number or a word: they may be a rule or an exclamation
 # An amount, a time or a date: a number with a part after a point, a comma or a colon.
-PARTED = re.compile(r"[-+(]?[€$£]?\d+(?:[.,:/-]\d+)+(?:%|€|-|\))?[.,;]?")
-HEXADECIMAL = re.compile(r"0[xob]|[0-9a-fA-FOol|]*\Z")
+PARTED = re.compile(r"[-+(]?[€$£]?\d{1,16}(?:[.,:/-]\d{1,16}){1,8}(?:%|€|-|\))?[.,;]?")
+HEXADECIMAL = re.compile(r"0[xob]|[0-9a-fA-FOol|]{0,64}\Z")
 MIN_LETTERS = 3  # other letters of a word that surely is one
 WORD = re.compile(r"\S+")
 

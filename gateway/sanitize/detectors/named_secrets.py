@@ -614,7 +614,7 @@ _LINE_HEAD = re.compile(
     rb"(?:\A|\n)[ \t>*#-]{0,12}[\"'*_]{0,2}(?:[A-Za-z0-9_.-]+ ){0,3}[A-Za-z0-9_.-]*[^A-Za-z0-9]?[A-Za-z]*\Z"
 )
 _ENV_HEAD = re.compile(rb"[A-Z0-9_]{4,60}=[\"']?\Z")
-_LINE_REST = re.compile(rb"[*_\"'`.]{0,2}[ \t\r]*(?:\n|\Z)")
+_LINE_REST = re.compile(rb"[*_\"'`.]{0,2}[ \t\r]{0,64}+(?:\n|\Z)")
 
 
 def _setting_value(text: bytes, place: tuple[int, bytes], naming: Naming | None, budget: WorkBudget) -> Finding | None:

@@ -324,7 +324,7 @@ _VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")
 _MEMBER = re.compile(rb"\A[a-z]+\.[a-z][a-z.]*$")
 _IDENTIFIER = re.compile(rb"[A-Za-z]*+\d{0,4}+(?:[._/:-][A-Za-z]*+\d{0,4}+)*+")
 _PRODUCT_KEY = re.compile(
-    rb"(?=(?:[^0-9]*[0-9]){4})(?=(?:[^A-Za-z]*[A-Za-z]){3})[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){2,7}"
+    rb"(?=(?:[^0-9]{0,16}[0-9]){4})(?=(?:[^A-Za-z]{0,16}[A-Za-z]){3})[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){2,7}"
 )
 _JOINTS = re.compile(rb"[/.:=-]")
 _CALLED = re.compile(rb"[\w.:-]+")
@@ -506,7 +506,7 @@ def _is_made_up(value: bytes, digits: int, is_owned: bool) -> bool:
 
 _MAIL = re.compile(rb"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}")
 _MADE_UP = re.compile(
-    rb"[A-Za-z]{3,20}(?:[_.!#&*+-]?[A-Za-z]{3,16}){0,2}[_.!#&*+-]?[0-9]{2,6}[A-Za-z]{0,3}[!#$%&*?@.]?"
+    rb"[A-Za-z]{3,52}+(?:[_.!#&*+-][A-Za-z]{3,32}+){0,2}[_.!#&*+-]?[0-9]{2,6}[A-Za-z]{0,3}[!#$%&*?@.]?"
 )
 
 

@@ -15,7 +15,8 @@ from aiohttp import web
 
 from gateway import schemas
 from gateway.access.budgets import token_estimate
-from gateway.domain import EventStream, Json
+from gateway.domain import EventStream, Json, RequestStats
+from gateway.errors import UpstreamError
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses, is_native
 from gateway.services.completion.service import CompletionService
@@ -309,11 +310,26 @@ class ResponsesHandler:
         turn.out.begin_with([compacted.item], compacted.usage)
 
 
+async def _told_in_stream(stream: ResponseStream, events: EventStream, stats: RequestStats) -> EventStream:
+    """The events; a conversation that is too long is a failed response, not an error status: Codex compacts then."""
+    begun = False
+    async with aclosing(events) as batches:
+        try:
+            async for batch in batches:
+                begun = True
+                yield batch
+        except UpstreamError as error:
+            if begun or error.code != "context_length_exceeded":
+                raise
+            stats.outcome = "failed"
+            yield [*stream.opening(), *stream.error_events(error)]
+
+
 def _streamed(turn: _Turn, events: EventStream) -> EventReply:
     """The reply of a stream, which words its own failures and refusals."""
     stats, stream = turn.context.stats, turn.out
     reply = EventReply(
-        events,
+        _told_in_stream(stream, events, stats),
         headers=turn.headers(),
         first_event_wait_s=turn.entry.first_event_wait_s,
         failure_events=stream.error_events,
