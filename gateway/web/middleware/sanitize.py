@@ -112,6 +112,8 @@ async def _prepare(context: RequestContext, response_id: str | None = None) -> N
         placeholders.reserve_typed(body)
         context.addresses = addresses_of(body)
         earlier = body.get("previous_response_id") or _conversation_of(body) or response_id
+        if maps is not None:
+            placeholders.adopt(maps.carried(context.caller.identity, body.get("input")))
     if earlier and maps is not None and context.endpoint.dialect.name == "responses":
         try:
             placeholders.adopt(await maps.load(context.caller.key_id, earlier))
