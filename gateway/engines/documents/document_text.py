@@ -17,7 +17,7 @@ MAX_LEVEL = 6
 """Markdown (CommonMark) has six heading levels."""
 MAX_MISSING = 20
 """Parts that are missing or damaged and named."""
-_WEB = re.compile(r"\s*(?:https?://|mailto:)[^\s]", re.IGNORECASE)
+_WEB = re.compile(r"\s{0,64}+(?:https?://|mailto:)[^\s]", re.IGNORECASE)
 _UNSAFE = re.compile(r"[\s<>()\\]")
 _BRACKETS = re.compile(r"[\[\]]")
 _EDGE_PARTS = 2

@@ -25,8 +25,8 @@ _PIECE_BYTES, _MARK_BYTES = 1 << 20, 32
 _LITERAL = re.compile(r'"([^"]*+)"|\\(.)|\[([^\[\]]*+)\]|_.|\*.')
 """What a number format writes as it is, as a currency, colour or condition, or as a blank: a `%` in it multiplies
 nothing. Source: ECMA-376, part 1, 18.8.31."""
-_DIGITS = re.compile(r"[#0?,.]*[#0?][#0?,.]*")
-_LINK_FORMULA = re.compile(r'\s*HYPERLINK\(\s*"([^"]{1,2000})"', re.IGNORECASE)
+_DIGITS = re.compile(r"[#0?,.]{0,40}[#0?][#0?,.]{0,40}")
+_LINK_FORMULA = re.compile(r'\s{0,64}+HYPERLINK\(\s{0,64}"([^"]{1,2000})"', re.IGNORECASE)
 _FORMATS_REMEMBERED = 64
 
 

@@ -17,16 +17,17 @@ _OPEN = {"**": "\ufdd1", "*": "\ufdd3", "~~": "\ufdd5"}
 _CLOSE = {"**": "\ufdd2", "*": "\ufdd4", "~~": "\ufdd6"}
 """Where emphasis begins and ends, until the text around it is known: see `_resolved`."""
 _CODE_START, _CODE_END = "\ufdd7", "\ufdd8"
-_CODE_SPAN = re.compile(f"{_CODE_START}([^{_CODE_END}]*){_CODE_END}")
+_CODE_SPAN = re.compile(f"{_CODE_START}([^{_CODE_START}{_CODE_END}]*){_CODE_END}")
 _MARKS = "".join((*_OPEN.values(), *_CLOSE.values()))
 _MARK_OF = {sign: mark for table in (_OPEN, _CLOSE) for mark, sign in table.items()}
 _ANY_MARK = re.compile(f"([{_MARKS}])")
 _BLANK_INSIDE = re.compile(
-    f"([{''.join(_OPEN.values())}]+)([ {_BREAK}]+)|([ {_BREAK}]+)([{''.join(_CLOSE.values())}]+)"
+    f"(?<![{''.join(_OPEN.values())}])([{''.join(_OPEN.values())}]+)([ {_BREAK}]+)|"
+    f"(?<![ {_BREAK}])([ {_BREAK}]+)([{''.join(_CLOSE.values())}]+)"
 )
 _NO_TEXT = re.compile("|".join(f"{_OPEN[mark]}{_CLOSE[mark]}|{_CLOSE[mark]}{_OPEN[mark]}" for mark in _OPEN))
 """An empty pair, and two pairs side by side, which are one."""
-_EDGE_SIGNS = r"(?:(?![\[\]`<>\\$&;!*_~\ufdd0-\ufddf])[^\w\s])+"
+_EDGE_SIGNS = r"(?:(?![\[\]`<>\\$&;!*_~\ufdd0-\ufddf])[^\w\s]){1,64}+"
 _FIRST_SIGNS, _LAST_SIGNS = re.compile(_EDGE_SIGNS), re.compile(_EDGE_SIGNS + r"\Z")
 MAX_DEPTH = 150
 """Nesting from which elements are written as their text alone. Chosen: each level takes two or three frames of Python's

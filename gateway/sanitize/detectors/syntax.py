@@ -89,7 +89,7 @@ ROWS = (
     _command("snmp", "snmpwalk snmpget snmpset snmpbulkwalk", rb"\s-[cAX] " + _V),
     _command("domain", "smbclient rpcclient net smbmap", rb"\s-U ?[\"']?" + _WORD + rb"%" + _V),
     _command("oracle", "sqlplus sqlldr expdp impdp rman", rb"\s[\"']?[\w$]{1,32}/([^\s@\"'/]{4,100})(?:@|[\"'\s]|\Z)"),
-    _command("htpasswd", "htpasswd", rb"\s-\w*b\w*(?: \S+){1,2} " + _V),
+    _command("htpasswd", "htpasswd", rb"\s-\w{0,9}b\w{0,9}(?: \S{1,200}){1,2} " + _V),
     _command("vault", "vault wpa_passphrase ngrok",
              rb"(?:login|unseal|add-authtoken|authtoken|wpa_passphrase \S+) +" + _V, "owned"),
     _command("piped", "echo printf", rb"\s(?:-[ne]{1,2} )?[\"']?(?:[\w.-]{1,40}:)?([^\s\"'|]{4,100})[\"']? ?\| ?"

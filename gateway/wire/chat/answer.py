@@ -26,7 +26,7 @@ _CLASSES: tuple[tuple[str | None, re.Pattern[str]], ...] = (
         ),
     ),
     ("content_filter", re.compile(r"filter|safety|recitation|block|prohibited|spii|refus|guardrail|moderat|sensitive")),
-    ("length", re.compile(r"length|max_(?:\w*_)?tokens|token_limit|context_window")),
+    ("length", re.compile(r"length|max_\w{0,20}tokens|token_limit|context_window")),
     ("tool_calls", re.compile(r"tool|function_call")),
     ("stop", re.compile(r"^(?:stop|eos|end|complete|normal|done|finish(?:ed)?$|success)")),
 )

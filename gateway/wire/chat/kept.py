@@ -230,7 +230,7 @@ def _same(item: Json, last: Json) -> bool:
 #     # "list_dir:0_again_2"
 
 _MARK = "_again_"
-_MARKED = re.compile(rf"(.+){_MARK}[0-9]{{1,6}}", re.DOTALL)
+_MARKED = re.compile(rf"(.{{1,200}}){_MARK}[0-9]{{1,6}}", re.DOTALL)
 
 
 class CallIds:
