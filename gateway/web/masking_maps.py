@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 import orjson
 
 from gateway.access.sealing import Sealer
+from gateway.services.responses.compaction import ITEM_TYPES, carried_values
 from gateway.shared_state.port import Entries, Entry, StateDown
 
 _PURPOSE = "masking map"
@@ -45,6 +46,13 @@ class MaskingMaps:
             return {}
         values: dict[str, str] = orjson.loads(self._sealer().open(token.decode(), purpose=_PURPOSE, owner=owner))
         return values
+
+    def carried(self, owner: str, items: object) -> dict[str, str]:
+        """The map that the newest compaction item of a request's input carries. `owner`: the identity of its key."""
+        listed = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+        if not any(item.get("type") in ITEM_TYPES for item in listed):
+            return {}
+        return carried_values(listed, self._sealer(), owner)
 
     async def forget(self, owner: str, response_id: str) -> None:
         """Delete a response's map."""

@@ -275,3 +275,18 @@ async def test_a_search_gets_the_placeholder_and_the_caller_the_value(start_gate
         assert found.provider.asked == ["who is [EMAIL_1]"]
         assert MAIL not in str(found.sent)
         assert response["output"][-1]["content"][0]["text"] == f"I asked about {MAIL}."
+
+
+async def test_a_compaction_carries_what_its_placeholders_stand_for(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    upstream.will(up.answer(up.completion("The user's mail is [EMAIL_1].")), echo)
+    talk = [{"role": "user", "content": f"my mail is {MAIL}"}, {"role": "assistant", "content": "noted"}]
+    _, compacted, _ = await ask(server, "/v1/responses/compact", input=talk)
+    assert MAIL not in str(compacted["output"][-1])
+    new = {"role": "user", "content": "write to [EMAIL_1] and other@posthaus.org"}
+    _, data, _ = await ask(server, "/v1/responses", input=[compacted["output"][-1], new], store=False)
+    said_back = data["output"][0]["content"][0]["text"]
+    assert said_back == f"You said: write to {MAIL} and other@posthaus.org"
+    sent = str(upstream.last.body["messages"])
+    assert "[EMAIL_1]" in sent and "[EMAIL_2]" in sent and MAIL not in sent and "other@posthaus" not in sent

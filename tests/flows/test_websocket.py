@@ -304,6 +304,7 @@ async def test_turns_are_masked_and_logged_like_posts(start_gateway: StartGatewa
     upstream.will(up.stream(*up.text_stream([secret[:24], secret[24:]])))
     async with opened(server) as socket:
         first = await socket.turn(input=secret, store=False)
+        assert first[-1]["type"] == "response.completed", server.log_text()
         second = await socket.turn(input="on", store=False, previous_response_id=first[-1]["response"]["id"])
     assert "AKIA" not in json.dumps([first, second]) and "AKIA" not in json.dumps([seen.body for seen in upstream.seen])
     log = server.log_text()

@@ -12,8 +12,8 @@ calls loses neither. Instructions and user messages before the item stay; everyt
 Sources: OpenAI API reference and guide "Compaction", Open Responses 2026-04-24 (`CompactResource`), read 2026-11-27.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import orjson
@@ -69,6 +69,16 @@ Mask = Callable[[str], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
+class Holder:
+    """Who gets a summary. `owner`: the identity of its key. `values`: what stands behind the placeholders of the
+    conversation, which the sealed item carries."""
+
+    owner: str
+    mask: Mask
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Compacted:
     """`item`: what the client gets. `items`: the conversation as it goes on, with the item's content in the item's
     place. `retained`: the user messages. `usage`: chat's usage of writing the summary."""
@@ -118,7 +128,7 @@ class Compactor:
         newest = max((place for place, item in enumerate(items) if item.get("type") in ITEM_TYPES), default=0)
         return [*_kept_before(items[:newest]), *items[newest:]]
 
-    async def compact(self, body: Json, items: list[Json], owner: str, mask: Mask, stats: RequestStats) -> Compacted:
+    async def compact(self, body: Json, items: list[Json], holder: Holder, stats: RequestStats) -> Compacted:
         """Compact a conversation whose compaction items are opened.
 
         `body`: the request, of which the model, the instructions and fields of caching count. Raises InvalidRequest
@@ -133,8 +143,9 @@ class Compactor:
         if choice["finish_reason"] == "length" or not text:
             problem = "was cut at its limit" if text else "is empty"
             raise UpstreamError(f"the model's summary of the conversation {problem}; try again, or send less of it")
-        content = {"summary": await mask(text), "kept": kept}
-        sealed = self._sealer().seal(orjson.dumps(content), purpose=_PURPOSE, owner=owner, expires_in_s=_MAX_AGE_S)
+        content = {"summary": await holder.mask(text), "kept": kept, "values": dict(holder.values)}
+        data = orjson.dumps(content)
+        sealed = self._sealer().seal(data, purpose=_PURPOSE, owner=holder.owner, expires_in_s=_MAX_AGE_S)
         item = {"id": new_id("cmp"), "type": "compaction", "encrypted_content": sealed}
         before = _kept_before(items)
         retained = [each for each in before if each.get("role") == "user"]
@@ -150,6 +161,19 @@ class Compactor:
             raise InvalidRequest(text, param=where, code="invalid_encrypted_content") from None
         content: Json = orjson.loads(data)
         return content
+
+
+def carried_values(items: Sequence[Json], sealer: Sealer, owner: str) -> dict[str, str]:
+    """What stands behind the placeholders of the newest compaction item; nothing where it cannot be opened."""
+    newest = next((item for item in reversed(items) if item.get("type") in ITEM_TYPES), None)
+    if newest is None:
+        return {}
+    try:
+        data = sealer.open(str(newest.get("encrypted_content")), purpose=_PURPOSE, owner=owner)
+    except SealRefused:
+        return {}  # whoever opens the item says so
+    values: dict[str, str] = orjson.loads(data).get("values") or {}
+    return values
 
 
 def is_trigger(items: Sequence[Json]) -> bool:

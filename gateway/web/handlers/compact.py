@@ -15,7 +15,7 @@ from gateway.services.responses.listing import with_ids
 from gateway.web.context import CONTEXT
 from gateway.web.handlers.chat import require_kind, timing_headers
 from gateway.web.handlers.json_body import checked_body
-from gateway.web.handlers.response_input import ResponseInput, masking, refuse_trigger
+from gateway.web.handlers.response_input import ResponseInput, holder_of, refuse_trigger
 from gateway.web.replies import JsonReply
 from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.object import new_id, usage_object
@@ -51,11 +51,7 @@ class CompactHandler:
         continued = await self._inputs.read(context)
         refuse_trigger(continued)
         compacted = await self._compactor.compact(
-            {**body, "model": entry.name},
-            continued.everything,
-            context.caller.identity,
-            masking(context),
-            context.stats,
+            {**body, "model": entry.name}, continued.everything, holder_of(context), context.stats
         )
         answer = {
             "id": new_id("resp"),

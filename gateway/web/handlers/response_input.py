@@ -13,7 +13,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, InvalidRequest, NotFound
-from gateway.services.responses.compaction import ITEM_TYPES, Compactor, Mask, is_trigger
+from gateway.services.responses.compaction import ITEM_TYPES, Compactor, Holder, is_trigger
 from gateway.services.responses.conversations import Conversations, Lock, conversation_id_of
 from gateway.services.responses.listing import with_ids
 from gateway.services.responses.store import ResponseStore, check_history
@@ -158,6 +158,7 @@ def refuse_trigger(continued: Continued) -> None:
         raise InvalidRequest("input: a compaction_trigger has no meaning here; leave it out", param="input")
 
 
-def masking(context: RequestContext) -> Mask:
-    """Masks a text of a model for a request, as an answer of its route."""
-    return lambda text: clean_answer_text(context, text)
+def holder_of(context: RequestContext) -> Holder:
+    """The key of a request as the holder of a summary, which is masked as an answer of the request's route."""
+    values = context.placeholders.as_map() if context.placeholders else {}
+    return Holder(context.caller.identity, lambda text: clean_answer_text(context, text), values)

@@ -30,7 +30,7 @@ from gateway.web.handlers.chat import require_kind, timing_headers, used_so_far
 from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_responses import HostedAnswer, HostedResponses, HostedWishes
 from gateway.web.handlers.json_body import checked_body
-from gateway.web.handlers.response_input import Continued, Memory, ResponseInput, masking
+from gateway.web.handlers.response_input import Continued, Memory, ResponseInput, holder_of
 from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.hosted_answer import KeptLinks, text_holders
 from gateway.wire.json_body import JsonBody
@@ -288,19 +288,13 @@ class ResponsesHandler:
         """The items of a response that no model answers, and chat's usage of making them."""
         if not turn.continued.wants_compaction:
             return [], {}
-        compacted = await self._kept.compactor.compact(
-            turn.body,
-            turn.continued.everything,
-            turn.context.caller.identity,
-            masking(turn.context),
-            turn.context.stats,
-        )
+        compacted = await self._compacted(turn)
         return [compacted.item], compacted.usage
 
     async def _compacted(self, turn: _Turn) -> Compacted:
         context = turn.context
-        items, owner = turn.continued.everything, context.caller.identity
-        return await self._kept.compactor.compact(turn.body, items, owner, masking(context), context.stats)
+        items = turn.continued.everything
+        return await self._kept.compactor.compact(turn.body, items, holder_of(context), context.stats)
 
     async def _cut(self, turn: _Turn) -> None:
         """Compact the conversation before it is answered; the compaction item comes first in the output."""

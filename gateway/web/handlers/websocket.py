@@ -51,7 +51,7 @@ from gateway.web.handlers.responses import ResponsesHandler
 from gateway.web.middleware.errors import as_gateway_error, error_headers, error_label
 from gateway.web.middleware.limits import limits, reserve
 from gateway.web.middleware.observe import CLIENT_GONE
-from gateway.web.middleware.sanitize import sanitize
+from gateway.web.middleware.sanitize import sanitized
 from gateway.web.replies import EventReply
 from gateway.web.request_log import Finished
 from gateway.wire.json_body import BadJson, JsonBody
@@ -421,7 +421,7 @@ class _Turn:
         context.body = connection_body(create, context)
         if context.server.budgets is not None and context.server.budgets.may_bind(context.caller):
             await reserve(context)
-        reply = await sanitize(request, self._answer)
+        reply = await sanitized(context, self._answer)
         assert isinstance(reply, EventReply)
         self._reply = reply
         async with aclosing(reply.events) as batches:
@@ -432,7 +432,7 @@ class _Turn:
                     await self._send(event)
         return reply
 
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
+    async def _answer(self) -> web.StreamResponse:
         memory = _LaneMemory(self._connection.memory, self._create.lane)
         return await self._connection.responses.answer(self.context, memory, generates=self._create.generates)
 

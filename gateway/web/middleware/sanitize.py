@@ -4,7 +4,7 @@ A whole answer is masked as data, a stream event by event. The endpoint's dialec
 this module knows no interface.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
 from functools import partial
 
@@ -36,19 +36,31 @@ _CLEAN = Verdict()
 
 @web.middleware
 async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Raises ContentBlocked and SanitizerFailed, unless the dialect records a refusal on the unit itself."""
+    """As `sanitized`, for a request of HTTP."""
     context = request[CONTEXT]
+    if context.endpoint.sanitized_as not in context.server.sanitizer.routes:
+        return await handler(request)
+    response_id, maps = request.match_info.get("response_id"), context.server.masking_maps
+    reply = await sanitized(context, lambda: handler(request), response_id)
+    if response_id and request.method == "DELETE" and context.placeholders is not None and maps is not None:
+        await maps.forget(context.caller.key_id, response_id)
+    return reply
+
+
+async def sanitized(
+    context: RequestContext, call: Callable[[], Awaitable[web.StreamResponse]], response_id: str | None = None
+) -> web.StreamResponse:
+    """The answer of `call` to the request, both masked. `response_id`: the stored response that is asked for. Raises
+    ContentBlocked and SanitizerFailed, unless the dialect records a refusal on the unit itself."""
     sanitizer, endpoint = context.server.sanitizer, context.endpoint
     if endpoint.sanitized_as not in sanitizer.routes:
-        return await handler(request)
+        return await call()
     verdicts: list[Verdict] = []
-    await _prepare(context, request.match_info.get("response_id"))
+    await _prepare(context, response_id)
     if endpoint.check is not None:
         verdicts = await clean_request(context, context.body)
-    if context.placeholders is not None and request.method == "DELETE" and context.server.masking_maps is not None:
-        await context.server.masking_maps.forget(context.caller.key_id, request.match_info["response_id"])
     try:
-        reply = await handler(request)
+        reply = await call()
     except UpstreamRefused as refused:
         await _clean_refusal(context, refused)
         raise
@@ -100,6 +112,8 @@ async def _prepare(context: RequestContext, response_id: str | None = None) -> N
         placeholders.reserve_typed(body)
         context.addresses = addresses_of(body)
         earlier = body.get("previous_response_id") or _conversation_of(body) or response_id
+        if maps is not None:
+            placeholders.adopt(maps.carried(context.caller.identity, body.get("input")))
     if earlier and maps is not None and context.endpoint.dialect.name == "responses":
         try:
             placeholders.adopt(await maps.load(context.caller.key_id, earlier))
