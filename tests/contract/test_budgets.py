@@ -32,11 +32,11 @@ BUDGETS = {
     "runtime": 1384,
     "sanitize": 6329,
     "schemas": 240,
-    "services": 4204,
+    "services": 4220,
     "shared_state": 1168,
-    "tests": 46947,
+    "tests": 46957,
     "top": 723,
-    "web": 4526,
+    "web": 4533,
     "wire": 6518,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""

@@ -74,7 +74,7 @@ async def test_unknown_paths_are_404_without_a_key_and_wrong_methods_405_with_al
     async with aiohttp.ClientSession() as session:
         async with session.get(server.url + "/nowhere") as answer:
             assert answer.status == 404 and (await answer.json())["error"]["code"] == "not_found"
-        for path in ("/v1/chat/completions", "/v1/responses", MCP_PATH):
+        for path in ("/v1/chat/completions", "/v1/messages", MCP_PATH):
             async with session.get(server.url + path) as answer:
                 assert answer.status == 405 and "POST" in answer.headers["Allow"]
         async with session.post(server.url + MCP_PATH + "/", json=RPC, allow_redirects=False) as answer:
@@ -181,7 +181,7 @@ async def test_a_preflight_allows_the_methods_of_its_path_and_the_headers_that_s
             assert answer.headers["Access-Control-Allow-Methods"] == "DELETE, GET, HEAD, OPTIONS"
             assert answer.headers["Access-Control-Allow-Headers"] == asked
         strange = {**preflight, "Access-Control-Request-Headers": "a b, <c>"}
-        async with session.options(server.url + "/v1/responses", headers=strange) as answer:
+        async with session.options(server.url + "/v1/embeddings", headers=strange) as answer:
             assert answer.headers["Access-Control-Allow-Methods"] == "POST, OPTIONS"
             assert answer.headers["Access-Control-Allow-Headers"].startswith("Authorization, Content-Type")
 

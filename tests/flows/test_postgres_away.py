@@ -42,7 +42,7 @@ async def test_search_says_that_it_can_be_retried_and_pages_are_read_without_bei
     assert not read_failed and "zebra" in str(read)
     assert "not added to the search index: the index's database cannot be reached" in str(read)
     assert search_failed and "ask again later" in str(found) and "True" in str(found)
-    assert "cannot be reached" in str(status) and "words only" in str(status)
+    assert "cannot be reached" in str(status) and "vectors" in str(status)
     async with aiohttp.ClientSession() as session, session.get(f"{server.ops_url}/readyz") as ready:
         notes = (await ready.json())["notes"]
     assert notes == ["the index's database cannot be reached, or refuses the connection"]

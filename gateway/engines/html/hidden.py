@@ -520,7 +520,7 @@ def _hides_for_good(style: Declarations) -> bool:
         return True
     if position in ("absolute", "fixed") and _is_clipped(style.get("clip", "")):
         return True
-    return bool(_NOTHING_CLIPPED.fullmatch(style.get("clip-path", ""))) or _is_moved_away(style)
+    return bool(_NOTHING_CLIPPED.match(style.get("clip-path", ""))) or _is_moved_away(style)
 
 
 def _is_indented_out(style: Declarations) -> bool:

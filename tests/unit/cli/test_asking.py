@@ -117,4 +117,4 @@ def test_the_script_for_bash_completes_commands_actions_options_and_values() -> 
         "try ch; try keys cr; try keys create --sc; try ocr --mo; try completion f"
     )
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.splitlines() == ["check-config chat", "create", "--scope", "--mode", "fish"]
+    assert done.stdout.splitlines() == ["chat check-config", "create", "--scope", "--mode", "fish"]
