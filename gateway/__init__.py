@@ -2,7 +2,7 @@
 
 import os
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 # onnxruntime reports to its maker which models are loaded (Linux builds since 1.29; read 2026-11-23) unless the process
 # has this variable. Set here, it is set in every process of the gateway and in those that they start.

@@ -120,10 +120,9 @@ def _mark_pair(out: list[str], parts: list[str], pair: tuple[int, int]) -> None:
     """Writes the marks of one pair into `out`, which has the marks of the pairs that begin before it."""
     start, end = pair
     mark = _MARK_OF[parts[start]]
-    before, inside, after = (
-        "".join(parts[at] for at in places if at % 2 == 0)
-        for places in (range(start), range(start, end), range(end, len(parts)))
-    )
+    before = next((parts[at] for at in range(start - 1, -1, -2) if parts[at]), "")  # the nearest text is enough
+    after = next((parts[at] for at in range(end + 1, len(parts), 2) if parts[at]), "")
+    inside = "".join(parts[start + 1 : end : 2])
     lead = trail = ""
     if _is_word(before[-1:]) and not _is_word(inside[:1]):
         lead = _edge(_FIRST_SIGNS.match(parts[start + 1]), inside)
