@@ -165,7 +165,7 @@ class ConversationLimits:
 
 @dataclass(frozen=True, slots=True)
 class Responses:
-    """What is kept for the responses route beside the responses themselves."""
+    """Limits of background responses and of conversations."""
 
     background: BackgroundLimits = field(default_factory=BackgroundLimits)
     conversations: ConversationLimits = field(default_factory=ConversationLimits)
