@@ -155,6 +155,10 @@ class SharedCache(Generic[K, V]):
         cache = self._owners.get(key[0])
         return cache.get(key) if cache is not None else None
 
+    def has(self, owner: str) -> bool:
+        """Whether an owner has an entry, expired or not."""
+        return owner in self._owners
+
     def held(self, owner: str) -> list[tuple[str, K]]:
         """The keys of an owner's entries."""
         return self._owners[owner].held() if owner in self._owners else []

@@ -22,6 +22,8 @@ from gateway.engines.markdown.inline import Inline, InlineStyle
 _HEAD_BYTES = 65_536
 _HEADER_CHARS = 1_000
 """Of one header; the rest is cut."""
+_ENCODED_CHARS = 8_000
+"""Of a header before it is decoded: the standard library's decoder takes time with the square of a header's length."""
 _MAX_MAILS, _MAX_PARTS, _MAX_DEPTH = 5_000, 200, 8
 """Mails of an archive, parts of one and their nesting."""
 _MAX_BOUNDARIES = 1_000
@@ -96,10 +98,13 @@ def _is_start(body: bytes, at: int) -> bool:
 
 def _header(mail: Message, name: str) -> str:
     """A header with its encoded words decoded (RFC 2047)."""
+    encoded = mail.get(name, "")
+    if isinstance(encoded, str) or len(str(encoded)) > _ENCODED_CHARS:  # else a Header, which keeps bytes as they came
+        encoded = str(encoded)[:_ENCODED_CHARS]
     try:
-        pieces = decode_header(mail.get(name, ""))
+        pieces = decode_header(encoded)
     except (HeaderParseError, ValueError):
-        pieces = [(str(mail.get(name, "")), None)]
+        pieces = [(str(encoded), None)]
     texts = [
         decode(piece, f"text/plain; charset={charset or 'utf-8'}") if isinstance(piece, bytes) else piece
         for piece, charset in pieces

@@ -36,6 +36,8 @@ class TurnMemory:
 
     def find(self, owner: str, before: Json | None, message: Json) -> Json | None:
         """The state of an assistant's message, by the first of its calls that is known."""
+        if not self._states.has(owner):  # no answer for this key had anything to keep: a history costs no fingerprints
+            return None
         for after, alone in prints_of(before, message):
             value = self._states.get((owner, after)) or self._states.get((owner, alone))
             if value:

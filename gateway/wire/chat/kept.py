@@ -26,6 +26,7 @@ STATE = "gateway_state"
 """The member of a message in which a translated conversation has the state that its client handed back."""
 THOUGHTS = ("reasoning_content", "reasoning")
 """Names under which upstreams write thoughts as text: DeepSeek and most, then vLLM, Ollama, OpenRouter."""
+_BETWEEN_TURNS = frozenset((STATE, *THOUGHTS))
 _OF_MESSAGE = frozenset(("role", "content", "refusal", "tool_calls", "function_call", "name", *THOUGHTS, STATE))
 _OF_CALL = frozenset(("index", "id", "type", "function", "custom"))
 _JOINED = ("text", "summary", "thinking", "data", "content", "signature")
@@ -166,6 +167,8 @@ def given_back(message: Json, state: Json | None, to: str, form: str) -> Json:
     What another upstream made is left out: its thoughts and every kept member. Else what the client has left out is
     put back from the state.
     """
+    if state is None and message.keys().isdisjoint(_BETWEEN_TURNS):
+        return message
     if state is not None and state["by"] != to:
         message = {name: value for name, value in message.items() if name in _OF_MESSAGE and name not in THOUGHTS}
         if calls := tables_in(message, "tool_calls"):
@@ -230,7 +233,7 @@ def _same(item: Json, last: Json) -> bool:
 #     # "list_dir:0_again_2"
 
 _MARK = "_again_"
-_MARKED = re.compile(rf"(.{{1,200}}){_MARK}[0-9]{{1,6}}", re.DOTALL)
+_MARKED = re.compile(rf"(.{{1,256}}){_MARK}[0-9]{{1,6}}", re.DOTALL)
 
 
 class CallIds:
@@ -278,7 +281,7 @@ def _own_ids(given: list[Any]) -> dict[str, str]:
     taken = {each for each in given if isinstance(each, str)}
     own: dict[str, str] = {}
     for each in given:
-        marked = _MARKED.fullmatch(each) if isinstance(each, str) else None
+        marked = _MARKED.fullmatch(each) if isinstance(each, str) and _MARK in each else None
         if marked and marked[1] not in taken:
             own[each] = marked[1]
             taken.add(marked[1])
