@@ -12,7 +12,7 @@ from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message
 from email.parser import BytesHeaderParser
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gateway.engines.answer.sections import fenced
 from gateway.engines.documents.feeds import FeedText, written
@@ -98,7 +98,7 @@ def _is_start(body: bytes, at: int) -> bool:
 
 def _header(mail: Message, name: str) -> str:
     """A header with its encoded words decoded (RFC 2047)."""
-    encoded = mail.get(name, "")
+    encoded: Any = mail.get(name, "")
     if isinstance(encoded, str) or len(str(encoded)) > _ENCODED_CHARS:  # else a Header, which keeps bytes as they came
         encoded = str(encoded)[:_ENCODED_CHARS]
     try:
