@@ -9,7 +9,7 @@ import contextlib
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import aiohttp
 import orjson
@@ -384,8 +384,9 @@ class HttpClient:
     async def _send(
         self, url: str, body: bytes, headers: Mapping[str, str], first_byte_s: float
     ) -> aiohttp.ClientResponse:
-        headers = {**headers, **trace.outgoing(), "Content-Length": str(len(body))}
-        data = body if len(body) <= _WHOLE_BYTES else _in_turns(body, _WHOLE_BYTES)
+        headers, data = {**headers, **trace.outgoing()}, cast("bytes | AsyncIterator[bytes]", body)
+        if len(body) > _WHOLE_BYTES:
+            headers["Content-Length"], data = str(len(body)), _in_turns(body, _WHOLE_BYTES)
         try:
             async with asyncio.timeout(first_byte_s):
                 return await self._opened().post(url, data=data, headers=headers, allow_redirects=False)

@@ -144,7 +144,7 @@ class OpenAICompatUpstream:
         """The answer with status 200. A request that is refused for a parameter which the upstream does not have is
         sent again without it, or with its other name; that is remembered, and told to the caller."""
         model, sent = str(body.get("model")), body
-        for name in body:
+        for name in body if len(self._refused) else ():
             if (other := self._refused.get((model, name))) is not None:
                 sent = self._without(sent, name, other, stats)
         for number in range(_MAX_REPAIRS + 1):

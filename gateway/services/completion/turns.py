@@ -14,7 +14,7 @@ from gateway.access.sealing import SEALED, Sealer, SealRefused
 from gateway.domain import Json, RequestStats
 from gateway.errors import EngineMissing
 from gateway.resilience.bounded_cache import SharedCache
-from gateway.wire.chat.kept import STATE, CallIds, Carrier, StateSoFar, given_back, prints_of, with_own_ids
+from gateway.wire.chat.kept import STATE, CallIds, Carrier, StateSoFar, given_back, is_changed, prints_of, with_own_ids
 
 _MAX_ENTRIES = 20_000
 _MAX_BYTES = 32 * 1024 * 1024
@@ -99,7 +99,8 @@ class Turn:
         for index, message in enumerate(messages):
             if message["role"] == "assistant" and not message.keys() <= _PLAIN:
                 state = self._found(index, message)
-                self._states[index] = state
+                if state is not None or is_changed(message):
+                    self._states[index] = state
                 self.maker = state["by"] if state is not None else self.maker
 
     def _found(self, index: int, message: Json) -> Json | None:

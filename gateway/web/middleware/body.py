@@ -36,7 +36,13 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         max_bytes, own_max_bytes = request.client_max_size, context.endpoint.max_body_bytes
         if 0 < own_max_bytes < max_bytes:
             max_bytes = own_max_bytes
-        raw = await _receive(request, max_bytes, server.body_timeout_s)
+        content = request.content
+        if content.is_eof() and content.exception() is None:  # all of it has come: no timer, no turn of the loop
+            raw = content.read_nowait()
+            if len(raw) > max_bytes:
+                raise _too_large(len(raw), max_bytes)
+        else:
+            raw = await _receive(request, max_bytes, server.body_timeout_s)
         if coding:
             raw = await in_slices(uncoded(raw, coding, max_bytes))
         decoded = await JsonBody.read(raw, server.json_limits)

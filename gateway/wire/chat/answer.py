@@ -32,6 +32,7 @@ _CLASSES: tuple[tuple[str | None, re.Pattern[str]], ...] = (
 )
 """Finish reasons by what they mean, the first that fits; None: the upstream failed. OpenAI, Anthropic, Gemini, Cohere,
 Mistral, DeepSeek, watsonx, TGI, vLLM, SGLang, Ollama (their references, read 2026-11-28)."""
+_OWN_WORDS = frozenset(("stop", "length", "tool_calls", "content_filter"))
 _NO_WORD, _REASON_CHARS = re.compile(r"[^a-z]+"), 64
 OF_ANSWER = frozenset(
     ("id", "object", "created", "model", "choices", "usage", "system_fingerprint", "error", "provider")
@@ -136,6 +137,8 @@ def finish_reason(reported: Any, *, has_calls: bool, legacy: bool = False) -> st
 
 
 def _class_of(word: str) -> str | None:
+    if word in _OWN_WORDS:
+        return word
     folded = _NO_WORD.sub("_", word[:_REASON_CHARS].lower()).removeprefix("finish_reason_")
     return next((reason for reason, pattern in _CLASSES if pattern.search(folded)), None)
 
@@ -269,6 +272,8 @@ def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: i
         prompt = max(0, total - completion)
     estimated = is_marked or prompt is None or completion is None
     details = {**table_in(reported, "input_tokens_details"), **table_in(reported, "prompt_tokens_details")}
+    if not details and not estimated and reported.keys() <= _PLAIN_COUNTS:
+        return {**reported, "total_tokens": (prompt or 0) + (completion or 0)}, False
     if prompt is None:
         prompt = -(-prompt_chars() // _CHARS_PER_TOKEN)
     else:
@@ -292,9 +297,13 @@ _COUNTS = frozenset((
     "prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details", "completion_tokens_details",
     "input_tokens_details", "output_tokens_details", *_CACHED, *_WRITTEN, "prompt_cache_miss_tokens",
 ))  # fmt: skip
+_PLAIN_COUNTS = frozenset(("prompt_tokens", "completion_tokens", "total_tokens"))
 _PROMPT, _COMPLETION = ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens")
 
 
 def _count(holder: Json, *names: str) -> int | None:
     """The first of these members that is a number of tokens."""
-    return next((holder[name] for name in names if is_count(holder.get(name))), None)
+    for name in names:
+        if is_count(value := holder.get(name)):
+            return int(value)
+    return None

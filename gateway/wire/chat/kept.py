@@ -161,14 +161,21 @@ def _prints(before: Json | None, identity: str, name: str, arguments: str) -> tu
     return after.digest(), alone.digest()
 
 
+def is_changed(message: Json) -> bool:
+    """Whether an assistant's message without a state is another one for its upstream: for its thoughts, or for an id of
+    a call that was made unique. Most of a history is not."""
+    calls = message.get("tool_calls") or ()
+    return not message.keys().isdisjoint(_BETWEEN_TURNS) or any(
+        isinstance(identity := call.get("id"), str) and _MARK in identity for call in calls
+    )
+
+
 def given_back(message: Json, state: Json | None, to: str, form: str) -> Json:
     """An assistant's message as the upstream `to` gets it; `form`: see `parameters.Rules.thoughts`.
 
     What another upstream made is left out: its thoughts and every kept member. Else what the client has left out is
     put back from the state.
     """
-    if state is None and message.keys().isdisjoint(_BETWEEN_TURNS):
-        return message
     if state is not None and state["by"] != to:
         message = {name: value for name, value in message.items() if name in _OF_MESSAGE and name not in THOUGHTS}
         if calls := tables_in(message, "tool_calls"):
