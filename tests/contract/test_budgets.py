@@ -27,17 +27,17 @@ BUDGETS = {
     "geometry": 1096,
     "mcp": 1141,
     "ocr": 4854,
-    "providers": 1956,
+    "providers": 1957,
     "resilience": 431,
     "runtime": 1384,
     "sanitize": 6329,
     "schemas": 240,
-    "services": 4222,
+    "services": 4223,
     "shared_state": 1168,
     "tests": 46957,
     "top": 723,
-    "web": 4533,
-    "wire": 6521,
+    "web": 4539,
+    "wire": 6533,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
