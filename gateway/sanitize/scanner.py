@@ -36,7 +36,7 @@ from gateway.sanitize.detectors.named_secrets import NAMES, find_named_secrets
 from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.syntax import find_syntax_secrets
 from gateway.sanitize.detectors.vendor_tokens import find_secret_tokens
-from gateway.sanitize.spellings import SPELT_LINKS, Spelling, decoded_words, in_outer_text, spellings
+from gateway.sanitize.spellings import SPELT_LINKS, Spelling, in_outer_text, spellings
 from gateway.sanitize.text import (
     ADDRESS_LINKS,
     MAX_HOLDBACK_CHARS,
@@ -51,7 +51,6 @@ from gateway.sanitize.text import (
     disjoint,
     folded,
     holdback_start,
-    may_end_in_rows,
     searcher,
 )
 
@@ -343,7 +342,7 @@ def _chunk_end(text: str, start: int) -> int:
         return len(text)
     least = max(start, high - MAX_HOLDBACK_CHARS)
     cut = least if _KEY in text[start:high] else _holdback_start(text, high - _TAIL_CHARS, high)
-    if cut <= high - _TAIL_CHARS or may_end_in_rows(text[high - _TAIL_CHARS : high]):
+    if cut <= high - _TAIL_CHARS:
         cut = _holdback_start(text, max(start, high - 2 * MAX_HOLDBACK_CHARS), high)
     return cut if cut > least else high
 
@@ -539,7 +538,7 @@ class Scanner:
         fixed cost of a scan is paid once.
         """
         words_of: dict[str, list[Spelling]] = {}
-        for word in (*spellings(view.folded, budget), *decoded_words(view.folded, budget)):
+        for word in spellings(view.folded, budget):
             budget.spend(4)
             words_of.setdefault(word.text, []).append(word)
         if not words_of:

@@ -65,7 +65,6 @@ from gateway.sanitize.text import (
     mask_of,
     may_be_key,
     may_be_value,
-    may_end_in_rows,
 )
 from gateway.texts import TextSlot
 from gateway.wire import sse
@@ -258,7 +257,7 @@ class Channel:
         """
         length = len(self.buffer)
         index = 0
-        if length > _TAIL_CHARS and "-----BEGIN" not in self.buffer and not may_end_in_rows(self.buffer):
+        if length > _TAIL_CHARS and "-----BEGIN" not in self.buffer:
             index = _holdback_start(self.buffer[-_TAIL_CHARS:])
             index = index and length - _TAIL_CHARS + index
         if index == 0:
