@@ -538,7 +538,7 @@ class Scanner:
         fixed cost of a scan is paid once.
         """
         words_of: dict[str, list[Spelling]] = {}
-        for word in spellings(view.folded, budget):
+        for word in spellings(view, budget):
             budget.spend(4)
             words_of.setdefault(word.text, []).append(word)
         if not words_of:

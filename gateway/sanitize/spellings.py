@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import re2
 
-from gateway.sanitize.text import Finding, WorkBudget, as_text, from_base64, searcher
+from gateway.sanitize.text import Finding, View, WorkBudget, as_text, from_base64, searcher
 
 
 class Spelling(NamedTuple):
@@ -44,13 +44,14 @@ def in_outer_text(word: Spelling, finding: Finding, text: bytes) -> Iterator[Fin
         yield finding._replace(start=word.start, end=word.end)
 
 
-def spellings(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
-    """All spellings in the folded text. Raises BudgetExceeded."""
+def spellings(view: View, budget: WorkBudget) -> Iterator[Spelling]:
+    """All spellings in a text, in offsets of its folded bytes. Raises BudgetExceeded."""
+    text = view.folded
     if any(map(text.__contains__, b"%&\\=")):
         yield from _unescaped(text, budget)
     if _FIND_SPELT_OUT(text, 0)[0] >= 0:
         yield from _spelt_out(text, budget)
-    yield from _encoded(text, budget)
+    yield from _encoded(view, budget)
 
 
 _SPACE = 0x20
@@ -174,7 +175,7 @@ def _spelt_out(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
 
 _MIN_ENCODED_CHARS = 16
 """The shortest word that is decoded: 8 bytes as hex, 12 as base64, about the shortest values."""
-_ENCODED = searcher(re2.compile(rb"[A-Za-z0-9+/_-]{16}"))
+_ENCODED = searcher(re2.compile(rb"[A-Za-z0-9+/_-]{16,}"))
 _ENCODED_WORD = re.compile(rb"[A-Za-z0-9+/_-]++={0,2}")
 _ROWS = re.compile(rb"([A-Za-z0-9+/_-]{60,76})(?:\r?\n[ \t]{0,16}[A-Za-z0-9+/_-]{1,76}={0,2})+")
 _HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){8,}+")
@@ -182,27 +183,28 @@ _PROBE_CHARS = 64
 """The start of a longer base64 word is decoded first, and the rest only if this is text."""
 
 
-def _encoded(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
+def _encoded(view: View, budget: WorkBudget) -> Iterator[Spelling]:
     """Words that are base64 or hex of readable text, and rows of base64 as programs print it."""
+    text, last_end = view.folded, 0
     texts_of: dict[bytes, tuple[str, ...]] = {}
-    start, _ = _ENCODED(text, 0)
-    while start >= 0:
+    for start, _ in view.long_words.find(_ENCODED):
+        if start < last_end:
+            continue
         found = _ENCODED_WORD.match(text, start)
-        end = found.end() if found else len(text)
+        last_end = end = found.end() if found else len(text)
         rows = _ROWS.match(text, start) if text[end : end + 1] in (b"\n", b"\r") else None
         block = _of_rows(rows, budget) if rows is not None else None
         if block is not None:
             yield block
-            end = block.end
-        else:
-            word = text[start:end]
-            budget.spend(1)
-            if word not in texts_of:
-                budget.spend(5 + len(word) // 16)
-                texts_of[word] = _texts_of(word, is_cut=start == 0 or end == len(text))
-            for decoded in texts_of[word]:
-                yield Spelling(start, end, decoded)
-        start, _ = _ENCODED(text, end)
+            last_end = block.end
+            continue
+        word = text[start:end]
+        budget.spend(1)
+        if word not in texts_of:
+            budget.spend(5 + len(word) // 16)
+            texts_of[word] = _texts_of(word, is_cut=start == 0 or end == len(text))
+        for decoded in texts_of[word]:
+            yield Spelling(start, end, decoded)
 
 
 def _of_rows(rows: re.Match[bytes], budget: WorkBudget) -> Spelling | None:

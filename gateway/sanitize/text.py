@@ -93,6 +93,52 @@ def masked(text: str, findings: Sequence[Finding]) -> str:
     return "".join(parts)
 
 
+# ----------------------------------------------------------------------------------------------------
+# RE2 searches that return the span of a match only, at half the cost of a match object.
+#
+# Naive form: `pattern.search(text, start).span()`. The one module that uses private parts of the `re2` package
+# (google-re2): `pattern._regexp.Match` and `re2._Anchor.UNANCHORED`; a version without them gets the naive form.
+Pattern: TypeAlias = re2._Regexp
+"""A compiled pattern, as `re2.compile` returns it: the package gives its class no public name."""
+Search: TypeAlias = Callable[[bytes, int], tuple[int, int]]
+"""(text, start) -> [start, end) of the first match at or after `start`; (-1, -1) for none."""
+SearchWithin: TypeAlias = Callable[[bytes, int, int], tuple[int, int]]
+"""(text, start, end) -> the same, for a match that ends at or before `end`."""
+_NO_MATCH = (-1, -1)
+
+
+@functools.cache
+def searcher(pattern: Pattern) -> Search:
+    """The search for a pattern in a text from an offset on."""
+    matcher, anchor = _private_matcher(pattern)
+    if matcher is None:
+        return lambda text, at: match.span() if (match := pattern.search(text, at)) else _NO_MATCH
+    return lambda text, at: matcher(anchor, text, at, len(text))[0]
+
+
+@functools.cache
+def searcher_within(pattern: Pattern) -> SearchWithin:
+    """The search for a pattern in a part of a text."""
+    matcher, anchor = _private_matcher(pattern)
+    if matcher is None:
+        return lambda text, at, end: match.span() if (match := pattern.search(text, at, end)) else _NO_MATCH
+    return lambda text, at, end: matcher(anchor, text, at, end)[0]
+
+
+def _private_matcher(pattern: Pattern) -> tuple[Callable[..., Sequence[tuple[int, int]]] | None, object]:
+    """The package's inner matcher and its argument for an unanchored search; None if it has no such thing."""
+    anchor = getattr(getattr(re2, "_Anchor", None), "UNANCHORED", None)
+    return (None if anchor is None else getattr(getattr(pattern, "_regexp", None), "Match", None)), anchor
+
+
+def spans(search: Search, text: bytes) -> Iterator[tuple[int, int]]:
+    """The span of every match, in order, for a pattern that matches no empty string."""
+    span = search(text, 0)
+    while span[0] >= 0:
+        yield span
+        span = search(text, span[1])
+
+
 LETTER = 0x02
 """Any letter without a Latin twin. Like SYMBOL and _DROP a control character, as texts hardly ever contain it."""
 SYMBOL = 0x03
@@ -263,14 +309,42 @@ def _drop(unseen: re.Match[bytes]) -> bytes:
     return b"\x01" * len(unseen.group())
 
 
+_FIND_LONG_WORD = searcher(re2.compile(rb"[!-~]{16,}"))
+
+
+class LongWords:
+    """The words of at least 16 ASCII signs of a folded text: the shortest key or encoded word has so many.
+
+    Prose has few of them, so that patterns of keys search them in a fraction of the time that the whole text takes.
+    """
+
+    __slots__ = ("_in_text", "_starts", "_words")
+
+    def __init__(self, text: bytes) -> None:
+        found = [*spans(_FIND_LONG_WORD, text)]
+        self._words = b" ".join([text[start:end] for start, end in found])
+        self._in_text = [start for start, _ in found]
+        self._starts = [0, *accumulate(end - start + 1 for start, end in found)]
+
+    def find(self, search: Search, overlap: int = 0) -> Iterator[tuple[int, int]]:
+        """The span in the text of every match, in order; the next one may begin with the last `overlap` characters."""
+        start, end = search(self._words, 0)
+        while start >= 0:
+            word = bisect_right(self._starts, end - 1) - 1
+            shift = self._in_text[word] - self._starts[word]
+            yield start + shift, end + shift
+            start, end = search(self._words, end - overlap)
+
+
 class View:
     """A text, its folded bytes, and the way back from offsets in these to offsets in the text."""
 
-    __slots__ = ("_dropped", "_lower", "folded", "text")
+    __slots__ = ("_dropped", "_long_words", "_lower", "folded", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._lower: bytes | None = None
+        self._long_words: LongWords | None = None
         self._dropped: list[int] = []
         plain = text.encode() if text.isascii() else folded(text)
         if b"\\" in plain:
@@ -301,6 +375,13 @@ class View:
         if self._lower is None:
             self._lower = self.folded.lower()
         return self._lower
+
+    @property
+    def long_words(self) -> "LongWords":
+        """The words of the folded bytes that may be keys, found when first used."""
+        if self._long_words is None:
+            self._long_words = LongWords(self.folded)
+        return self._long_words
 
     @property
     def is_shifted(self) -> bool:
@@ -387,52 +468,6 @@ class WorkBudget:
         """Charge the request's allowance with what was spent beyond one unit a character. Call it once, at the end."""
         if self._allowance is not None:
             self._allowance.left -= max(0, self._lent - max(0, self.left))
-
-
-# ----------------------------------------------------------------------------------------------------
-# RE2 searches that return the span of a match only, at half the cost of a match object.
-#
-# Naive form: `pattern.search(text, start).span()`. The one module that uses private parts of the `re2` package
-# (google-re2): `pattern._regexp.Match` and `re2._Anchor.UNANCHORED`; a version without them gets the naive form.
-Pattern: TypeAlias = re2._Regexp
-"""A compiled pattern, as `re2.compile` returns it: the package gives its class no public name."""
-Search: TypeAlias = Callable[[bytes, int], tuple[int, int]]
-"""(text, start) -> [start, end) of the first match at or after `start`; (-1, -1) for none."""
-SearchWithin: TypeAlias = Callable[[bytes, int, int], tuple[int, int]]
-"""(text, start, end) -> the same, for a match that ends at or before `end`."""
-_NO_MATCH = (-1, -1)
-
-
-@functools.cache
-def searcher(pattern: Pattern) -> Search:
-    """The search for a pattern in a text from an offset on."""
-    matcher, anchor = _private_matcher(pattern)
-    if matcher is None:
-        return lambda text, at: match.span() if (match := pattern.search(text, at)) else _NO_MATCH
-    return lambda text, at: matcher(anchor, text, at, len(text))[0]
-
-
-@functools.cache
-def searcher_within(pattern: Pattern) -> SearchWithin:
-    """The search for a pattern in a part of a text."""
-    matcher, anchor = _private_matcher(pattern)
-    if matcher is None:
-        return lambda text, at, end: match.span() if (match := pattern.search(text, at, end)) else _NO_MATCH
-    return lambda text, at, end: matcher(anchor, text, at, end)[0]
-
-
-def _private_matcher(pattern: Pattern) -> tuple[Callable[..., Sequence[tuple[int, int]]] | None, object]:
-    """The package's inner matcher and its argument for an unanchored search; None if it has no such thing."""
-    anchor = getattr(getattr(re2, "_Anchor", None), "UNANCHORED", None)
-    return (None if anchor is None else getattr(getattr(pattern, "_regexp", None), "Match", None)), anchor
-
-
-def spans(search: Search, text: bytes) -> Iterator[tuple[int, int]]:
-    """The span of every match, in order, for a pattern that matches no empty string."""
-    span = search(text, 0)
-    while span[0] >= 0:
-        yield span
-        span = search(text, span[1])
 
 
 _PRINTABLE = bytes({*range(0x20, 0x100), *b"\t\n\r"} - {0x7F})
