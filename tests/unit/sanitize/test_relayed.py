@@ -12,7 +12,7 @@ from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event, EventBatch
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner, plain_text_cut
-from gateway.sanitize.stream_mask import IDLE_EVENTS, StreamMask, at_once
+from gateway.sanitize.stream_mask import IDLE_EVENTS, StreamMask
 from gateway.sanitize.text import View, holdback_start, masked
 from gateway.wire import sse
 from gateway.wire.chat.answer import AnswerContext
@@ -70,18 +70,6 @@ def test_relayed_text_reads_like_the_whole_however_it_comes(size: int, at_once: 
     out += mask.finish()
     assert text_of(out) == whole(TEXT)
     assert len(out) == len(pieces)
-
-
-@pytest.mark.parametrize("channels", [1, 2])
-@pytest.mark.parametrize("size", [1, 2, 5, 13])
-def test_pieces_that_come_one_by_one_leave_as_they_do_by_the_steps_for_any_batch(size: int, channels: int) -> None:
-    relay, mask, naive = Relay(channels), new_mask(), new_mask()
-    text = "Plain words, which are many. " * 3 + TEXT
-    for number, piece in enumerate(pieces_of(text, size)):
-        batch, same = (relay.events(piece, index=number % channels) for _ in range(2))
-        by_steps = at_once(naive._push_steps(same))
-        assert [event.text for event in mask.push(batch)] == [event.text for event in by_steps]
-    assert [event.text for event in mask.finish()] == [event.text for event in naive.finish()]
 
 
 WORDS = st.sampled_from(
