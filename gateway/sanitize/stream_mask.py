@@ -518,7 +518,7 @@ class StreamMask:
             raise SanitizerFailed("the sanitizer failed on this stream") from error
 
     async def _push(self, batch: EventBatch) -> EventBatch:
-        changed: dict[Channel, None] = {}
+        changed: dict[Channel, bool] = {}  # whether its text may be plain words
         index, size = 0, len(batch)
         while index < size:
             first, event = index, batch[index]
@@ -529,8 +529,8 @@ class StreamMask:
             while index < size and batch[index].relayed is event.relayed and batch[index].data is None:
                 index += 1
             self._add_relayed(event.relayed, batch[first:index], changed)
-        for channel in changed:
-            if not self._judge.advance_plain(channel):
+        for channel, may_be_plain in changed.items():
+            if not may_be_plain or not self._judge.advance_plain(channel):
                 await self._advance(channel)
         if len(self._queue.pending) > IDLE_EVENTS + 1:
             await self._decide_idle()
@@ -547,7 +547,7 @@ class StreamMask:
         self._channels.clear()
         self._parted.clear()
 
-    def _add_relayed(self, relayed: RelayTemplate, events: EventBatch, changed: dict[Channel, None]) -> None:
+    def _add_relayed(self, relayed: RelayTemplate, events: EventBatch, changed: dict[Channel, bool]) -> None:
         """Add pieces of one channel that came together. Plain words, the usual case, are ready at once."""
         channel, queue = self._channels.get(relayed.channel), self._queue
         if channel is None:
@@ -555,7 +555,7 @@ class StreamMask:
         self._last, offset = events[-1], channel.length
         channel.buffer += events[0].text if len(events) == 1 else "".join([event.text for event in events])
         if channel not in changed and not self._judge.advance_plain(channel):
-            changed[channel] = None
+            changed[channel] = False
         if queue.pending:
             queue.release()
         ready = 0
@@ -574,7 +574,7 @@ class StreamMask:
         if channel not in changed:
             channel.emit_decided()
 
-    async def _add_event(self, event: Event, changed: dict[Channel, None]) -> None:
+    async def _add_event(self, event: Event, changed: dict[Channel, bool]) -> None:
         """Add an event of any kind; channels that got text are added to `changed`."""
         pending = self._queue.add(event)
         data = sse.decode(event)
@@ -597,7 +597,7 @@ class StreamMask:
         elif whole_texts:
             await self._mask_whole(whole_texts, pending)
 
-    def _append(self, slot: TextSlot, pending: PendingEvent, changed: dict[Channel, None]) -> None:
+    def _append(self, slot: TextSlot, pending: PendingEvent, changed: dict[Channel, bool]) -> None:
         """Add a piece to its channel, and part or close that behind the last one."""
         channel = self._channels.get(slot.channel)
         if channel is None:
@@ -607,7 +607,7 @@ class StreamMask:
             channel.where, channel.name, channel.parted = slot.where, slot.channel, False
             self._channels[slot.channel] = channel
         channel.append(slot, pending)
-        changed[channel] = None
+        changed.setdefault(channel, True)
         if not slot.last:
             return
         del self._channels[slot.channel]
@@ -621,7 +621,7 @@ class StreamMask:
         beside = self._parted.get(slot.flow)  # of an item that was open beside this one
         if beside is not None:
             beside.closed = True
-            changed[beside] = None
+            changed[beside] = False
         self._parted[slot.flow] = channel
 
     def _segment_of(self, slot: TextSlot) -> Segment | None:
