@@ -151,8 +151,6 @@ def _decoded(raw: bytes) -> str:
 _PAIR_CHARS = 12
 """Characters of two `\\ud83d`, which are one character beyond the first plane."""
 _SPELT_LINK = rb"(?:[A-Za-z0-9@.+_-](?:[ \t\r\n]{1,3}|[._*/|,-]| [-.*|] ))"
-SPELT_LINKS = _SPELT_LINK + rb"{9}"
-"""Without these links no word is spelt character by character."""
 _SPELT_OUT = re2.compile(rb"(?:^|[\s:=\"'(])(" + _SPELT_LINK + rb"{9,160}[A-Za-z0-9@])(?:[\s,;:.!?)\"']|$)")
 _FIND_SPELT_OUT = searcher(_SPELT_OUT)
 _COLUMN = re.compile(rb"[\t\r\n]|  ")

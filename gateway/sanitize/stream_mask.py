@@ -388,13 +388,11 @@ class _Judge:
     def _decide(self, channel: Channel, cut: int) -> None:
         """Scan the buffer and decide it up to `cut`, or up to a finding that goes beyond it."""
         start, length = channel.final - channel.base, len(channel.buffer)
-        findings: list[Finding] = []
-        if not self.scanner.is_trivially_clean(channel.buffer[max(0, start - _GLANCE_CHARS) : cut + _GLANCE_CHARS]):
-            findings = [
-                finding
-                for finding in self.scanner.scan_uncached(channel.buffer)
-                if finding.end > start and self._actions.action(finding.entity, finding.certain) != "off"
-            ]
+        findings = [
+            finding
+            for finding in self.scanner.scan_uncached(channel.buffer)
+            if finding.end > start and self._actions.action(finding.entity, finding.certain) != "off"
+        ]
         for finding in findings:
             if finding.start < cut < finding.end:
                 cut = max(finding.start, start)

@@ -113,14 +113,6 @@ def test_the_glance_at_plain_words_says_nothing_that_the_full_look_does_not(text
         assert cut == max(holdback_start(view.folded, 0), start)
 
 
-@pytest.mark.slow
-@settings(max_examples=500, deadline=None)
-@given(TEXTS)
-def test_a_text_that_is_trivially_clean_has_no_findings(text: str) -> None:
-    if Scanner().is_trivially_clean(text):
-        assert Scanner().scan_uncached(text) == []
-
-
 @pytest.mark.parametrize("value", ["XBQWgzweDkIB", "Hqzwvxkjbnmpr", "ab!dEf.Gh", "QWERTzuiopas"])
 @pytest.mark.parametrize(
     "text",
@@ -147,7 +139,7 @@ SPELT = ("AKIAQWERTYUIOPASDFGH", "sk-abcdefghijklmnopqrstuvwxyzabcdef", "ghp_abc
 @pytest.mark.parametrize(("before", "after"), [("", ""), ("the key is ", " and more of it"), ("key: ", "")])
 def test_a_key_spelt_character_by_character_is_never_called_clean(key: str, link: str, before: str, after: str) -> None:
     text = before + link.join(key) + after
-    assert not Scanner().is_trivially_clean(text) and plain_text_cut(text, 0) < 0
+    assert plain_text_cut(text, 0) < 0
     found = Scanner().scan_uncached(text)
     assert Scanner().scan(text) == found and (found or key != SPELT[0])
 
