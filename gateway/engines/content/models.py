@@ -25,7 +25,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.engines.answer.text import STOP_WORDS
-from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TAGS, WORD, TextBlock
+from gateway.engines.content.blocks import CATEGORIES, CATEGORY_BITS, HIDDEN, ROLE, TAG_BITS, TAGS, WORD, TextBlock
 from gateway.engines.html.head import Head
 
 _OWN_TAGS = ("p", "li", "td", "div", "pre", "dd", "dt", "blockquote", "figcaption", "section", "span")
@@ -280,8 +280,8 @@ def _flags(tag: str, tags: int, near: int, far: int) -> bytes:
             tags & ROLE != 0,
             *(tag == own for own in _OWN_TAGS),
             *(tags & bit != 0 for bit in TAG_BITS.values()),
-            *(near & bit != 0 for bit, _ in MASKS),
-            *(far & bit != 0 for bit, _ in MASKS),
+            *(near & bit != 0 for bit in CATEGORY_BITS.values()),
+            *(far & bit != 0 for bit in CATEGORY_BITS.values()),
         ]
     )
 
@@ -505,7 +505,7 @@ _TITLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("service", re.compile(r"\b(?:services?|solutions?|software|agency|consult\w*|platform|company)\b", re.I)),
 )
 _SHARES = ("comment", "review", "shop", "list", "message", "content", "detail", "gallery", "meta", "related")
-_SHARE_BITS = {name: bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True) if name in _SHARES}
+_SHARE_BITS = {name: bit for name, bit in CATEGORY_BITS.items() if name in _SHARES}
 SIGNALS = (
     *(f"schema_{name}" for name, _ in _SCHEMAS),
     "og_article", "og_product", "og_website", "published", "author", "semantic",

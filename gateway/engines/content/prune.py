@@ -15,7 +15,7 @@ from gateway.engines.content.models import BlockFeatures, BlockModel, Column, Pa
 from gateway.engines.content.parts import in_comments, is_manual_link, own_text, parts_of
 from gateway.engines.content.selection import PageEvidence, select_blocks
 from gateway.engines.html.cleaning import drop_code, link_notes, open_frames, write_formulas
-from gateway.engines.html.head import PICTURES, Head, declares_article, declares_product
+from gateway.engines.html.head import PICTURES, Head, declares_product
 from gateway.engines.html.hidden import drop_hidden, styles_of
 from gateway.engines.html.shapes import set_shapes
 from gateway.engines.html.tree import (
@@ -62,7 +62,7 @@ class Content:
 class PageMeasures:
     """A measured page: its blocks, their feature columns (none for a page with too many blocks), which blocks are
     comments, the bits of `parts` of each, the words outside comments, the page's signals, the region from which it
-    was measured, whether it has scripts, whether it declares one product or an article, whether the rules of its
+    was measured, whether it has scripts, whether it declares one product, whether the rules of its
     `style` elements were ignored (see html.hidden), and whether it has only short texts for browsers without scripts
     (see html.no_text)."""
 
@@ -75,7 +75,6 @@ class PageMeasures:
     region: Any
     scripted: bool = False
     is_product: bool = False
-    is_article: bool = False
     styles_ignored: bool = False
     for_no_scripts: bool = False
     notes: Sequence[tuple[Any, Any]] = ()
@@ -83,7 +82,7 @@ class PageMeasures:
     def evidence(self, types: dict[str, float]) -> PageEvidence:
         """Input of `select_blocks`. `types`: the probability of each page type."""
         evidence = PageEvidence(self.blocks, self.comments, self.parts, self.own_words, types, self.scripted)
-        return replace(evidence, is_product=self.is_product, is_article=self.is_article)
+        return replace(evidence, is_product=self.is_product)
 
 
 def measure_page(root: Any, head: Head) -> PageMeasures:
@@ -117,7 +116,6 @@ def measure_page(root: Any, head: Head) -> PageMeasures:
         measures,
         scripted=scripted,
         is_product=declares_product(head),
-        is_article=declares_article(head),
         styles_ignored=styles_ignored,
         for_no_scripts=for_no_scripts,
         notes=notes,

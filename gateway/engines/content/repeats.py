@@ -161,9 +161,8 @@ def _shape(element: Any) -> str:
 
 
 def _kind(element: Any) -> str:
-    """The shape without what tells one record of a list from the others."""
-    names = element.get("class") or ""
-    return f"{element.tag}.{names if names.isalpha() else _NUMBERED.sub('', names)}"
+    """The shape without what tells one record of a list from the others: `li.post-61 last` is `li.post- `."""
+    return f"{element.tag}.{_NUMBERED.sub('', element.get('class') or '')}"
 
 
 def drop_copies(blocks: Sequence[TextBlock], keep: list[bool]) -> None:

@@ -10,15 +10,14 @@ Runs in the parsing processes.
 import itertools
 import operator
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.answer.text import unparted_words
 from gateway.engines.content import models, parts, repeats
-from gateway.engines.content.blocks import CATEGORIES, MASKS, TAG_BITS, TextBlock
-from gateway.engines.content.parts import FURNITURE_TAGS, SHARE, furniture_of
+from gateway.engines.content.blocks import CATEGORY_BITS, TAG_BITS, TextBlock
+from gateway.engines.content.parts import FURNITURE_TAGS, furniture_of
 
 _CODE_FLOOR = 0.1
 _HEADING_FLOOR = 0.1
@@ -49,15 +48,9 @@ below the heading; at half, headings over long lists of dropped blocks go, at do
 _OWN_TEXT_WORDS = 150
 """Words of running text outside comments from which comments are an addition. Chosen: a short article. At half, pages
 whose comments are the content (a link with a discussion) lose them; at double, short news keep readers' letters."""
-_DECLARED_TEXT_WORDS = 30
-"""The same on a page whose structured data calls it an article or a recipe. Chosen: two sentences over a list of steps.
-At half a teaser over a discussion counts; at double recipes keep the comments below them."""
 _SURE_FORUM = 0.8
 """Probability of the type forum from which posts are content although the page has a text of its own. Chosen above
 _LIKELY: an article with many comments looks like a forum, too."""
-_MAX_POSTS_ALIKE = 4
-"""Equal texts in a forum above which they are its labels ("Reply", a user's rank), no posts. Chosen: a quote of a quote
-is the third or fourth. At half, quotes go; at double, labels of short threads stay."""
 _LIKELY = 0.5
 """Probability from which a page type decides: no other type can be likelier."""
 _OF_GOODS = ("product", "listing", "collection")
@@ -66,9 +59,6 @@ _LIKELIEST_SHARE = 0.1
 """Share of a page's words outside its furniture that its likeliest blocks must hold, where none is likely. Chosen: the
 names in a list of cards are a sixth. At half, the headings over a list of links are the answer; at double, such names
 give way to the whole text."""
-_SHARE_WORDS = 20
-"""Most words of what invites to share or to like a post: a line with the address of the post. Chosen: at half long
-addresses stay, at double short posts inside a box with such a name go."""
 _HEADING = re.compile(r"^h[1-6]$")
 
 
@@ -76,8 +66,7 @@ _HEADING = re.compile(r"^h[1-6]$")
 class PageEvidence:
     """Input of the decision. `comments` marks the blocks of a comment section, `parts` has the bits of page_parts;
     `own_words` counts the running text outside comments; `types` has the probability of each page type
-    (page_types.TYPES); `scripted`: the page has scripts; `is_product`: it declares one product; `is_article`:
-    it declares an article."""
+    (page_types.TYPES); `scripted`: the page has scripts; `is_product`: it declares one product."""
 
     blocks: Sequence[TextBlock]
     comments: Sequence[bool]
@@ -86,7 +75,6 @@ class PageEvidence:
     types: dict[str, float]
     scripted: bool = False
     is_product: bool = False
-    is_article: bool = False
 
 
 def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
@@ -166,27 +154,21 @@ def _set_aside(page: PageEvidence) -> list[bool]:
     """Blocks that are no content on a page of this type, whatever the model says."""
     marks, types = parts.NEVER, page.types
     if types["documentation"] < _LIKELY:
-        marks |= parts.NEWSLETTER | parts.REFERENCES | parts.THREADS
+        marks |= parts.REFERENCES
     if page.is_product or types["product"] >= _LIKELY:
-        marks |= parts.REVIEWS | parts.TERMS | parts.SHOP
+        marks |= parts.SHOP
     if page.is_product:
         marks |= parts.DELIVERY
     if page.is_product or _is_of_goods(page):
-        marks |= parts.QUESTIONS | parts.RELATED | parts.PROMISES
+        marks |= parts.QUESTIONS | parts.RELATED
     if types["article"] >= _LIKELY:
         marks |= parts.RELATED
     if types["listing"] + types["collection"] >= _LIKELY:
         marks |= parts.FACETS
-    aside = [bool(part & marks) for part in page.parts]
-    if _drops_comments(page):
-        aside = list(map(operator.or_, aside, page.comments))
     if types["forum"] >= _LIKELY:
-        copies = Counter(block.text for block in page.blocks)
-        for at, block in enumerate(page.blocks):
-            is_about_poster = page.parts[at] & (parts.SIGNATURE | parts.POSTER)
-            is_share = block.near & SHARE and len(block.words) <= _SHARE_WORDS
-            aside[at] = aside[at] or bool(is_about_poster or is_share) or copies[block.text] > _MAX_POSTS_ALIKE
-    return aside
+        marks |= parts.SIGNATURE
+    aside = [bool(part & marks) for part in page.parts]
+    return list(map(operator.or_, aside, page.comments)) if _drops_comments(page) else aside
 
 
 def _is_of_goods(page: PageEvidence) -> bool:
@@ -210,7 +192,6 @@ def _likely_content(
             shared[at] = mean
     keep = models.keep_likely(shared, sizes, lowest)
     if page.types["documentation"] >= _LIKELY:
-        _drop_menus(blocks, keep, probabilities)
         _keep_structure(keep, probabilities, furniture)
         _keep_title(blocks, keep, probabilities, furniture)
     for at, block in enumerate(blocks):
@@ -244,8 +225,7 @@ def _doubted_before_title(blocks: Sequence[TextBlock], sizes: list[int], probabi
 def _drops_comments(page: PageEvidence) -> bool:
     """True for comments below an article or a product; in a forum and in documentation they are content."""
     types = page.types
-    least = _DECLARED_TEXT_WORDS if page.is_article else _OWN_TEXT_WORDS
-    return page.own_words >= least and types["forum"] < _SURE_FORUM and types["documentation"] < _LIKELY
+    return page.own_words >= _OWN_TEXT_WORDS and types["forum"] < _SURE_FORUM and types["documentation"] < _LIKELY
 
 
 def _keep_structure(keep: list[bool], probabilities: list[float], furniture: Sequence[bool]) -> None:
@@ -256,13 +236,6 @@ def _keep_structure(keep: list[bool], probabilities: list[float], furniture: Seq
     for at in range(places[0], places[-1] + 1):
         if not keep[at] and not furniture[at] and probabilities[at] >= _STRUCTURE_FLOOR:
             keep[at] = True
-
-
-def _drop_menus(blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float]) -> None:
-    """Drops links inside `nav` that are not likely content: of long ones a low probability is expected words enough."""
-    for at, block in enumerate(blocks):
-        if keep[at] and block.tags & TAG_BITS["nav"] and block.link_words == len(block.words):
-            keep[at] = probabilities[at] >= _LIKELY
 
 
 def _keep_title(
@@ -378,7 +351,6 @@ _WRAPPERS = 4
 """Boxes around a table alone that are looked through. Chosen: themes have up to three. At half some tables are lost; at
 double nothing more is found."""
 _HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6"})
-_MENU = next(bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True) if name == "nav")
 
 
 def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[bool]) -> None:
@@ -395,7 +367,7 @@ def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[
             tables.setdefault(table, []).append(at)
     after: tuple[Any, int] = (None, 0)
     for table, members in tables.items():
-        is_menu = any(others[at] or blocks[at].far & _MENU for at in members)
+        is_menu = any(others[at] or blocks[at].far & CATEGORY_BITS["nav"] for at in members)
         kept = sum(keep[at] for at in members)
         if kept == len(members) or is_menu or not _is_data(members, blocks, table):
             continue

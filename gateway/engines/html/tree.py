@@ -45,17 +45,10 @@ _MAX_NESTING = 512
 """Depth of elements in pages beyond libxml2's limit of 2,048, after which it drops the rest of the page. 512 is the
 limit of Chromium and WebKit. At half, real pages with many wrappers would be changed; at double, recursion gets deeper.
 """
-_FORM_CHARS = 400
-"""A form with more text is a page wrapped in a form (ASP.NET), not a search box. At half, long sign-up forms are
-content; at double, short pages are lost."""
+_FORM_CHARS = 400  # a form with more text is a page wrapped in a form, not a search box
 _MAIN_SHARE, _NAMED_SHARE = 0.25, 0.35
-"""Share of the body's text that a marked main region must hold, and one named so by its id, which is a weaker sign. At
-half, an empty `main` beside the text is taken; at double, pages with long menus or comments lose their main region."""
-
-
-_MAX_HELD = 50_000
-"""Elements of a page that are held, 2.5 MB. Chosen: large pages have 20,000. At half the largest are read slower, at
-double a page made of tags takes 5 MB."""
+"""Share of the body's text that a marked main region must hold, and one named so by its id, which is a weaker sign."""
+_MAX_HELD = 50_000  # elements of a page that are held, 2.5 MB
 
 
 class _Flattening:
@@ -239,10 +232,9 @@ def _is_furniture(element: Any) -> bool:
 
 
 def _is_page_furniture(element: Any) -> bool:
-    """True for a footer, an aside, and a header of the whole page; an article's header may hold its title."""
-    if element.tag != "header":
-        return True
-    return not any(parent.tag in ("article", "main", "section") for parent in element.iterancestors())
+    """True for an aside, and for a header or footer of the whole page: those of an article hold its title and notes."""
+    parents = ("article", "main", "section", "li")
+    return element.tag == "aside" or all(parent.tag not in parents for parent in element.iterancestors())
 
 
 def region_of(root: Any) -> ContentRegion:
