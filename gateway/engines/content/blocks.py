@@ -58,8 +58,7 @@ _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECAS
 _MARKING = frozenset({"hidden", "aria-hidden", "style", "role"})
 WORD = re.compile(r"\w+")
 _RUNNING_WORDS = 15
-_RUNNING_LINK_SHARE = 3
-"""Running text is a block of so many words, of which less than a third are in links."""
+_RUNNING_LINK_SHARE = 3  # running text is a block of so many words, of which less than a third are in links
 
 
 @dataclass(slots=True)

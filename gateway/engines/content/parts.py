@@ -16,8 +16,7 @@ from gateway.engines.content.blocks import CATEGORY_BITS, HIDDEN, ROLE, TAG_BITS
 CONSENT, SIGNATURE, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, RELATED, SHOP, NAVIGATION = (
     1 << at for at in range(10)
 )
-NEVER = CONSENT | NAVIGATION
-"""Parts that are no content on any page."""
+NEVER = CONSENT | NAVIGATION  # parts that are no content on any page
 _ACTION = re.compile(
     r"(?:add\b.{0,80}\bto (?:cart|bag|basket|compare|wish ?list|favou?rites)|quick (?:shop|view|add|look|buy)|"
     r"(?:buy|shop) now|view (?:details|product|all|more)|(?:read|learn|show|see|load) more|read less|"

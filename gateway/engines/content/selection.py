@@ -23,11 +23,8 @@ _CODE_FLOOR = 0.1
 _HEADING_FLOOR = 0.1
 _STRUCTURE_FLOOR = 0.04
 """Least probability of a block that its neighbourhood speaks for: code beside content, a heading over content, a block
-inside documentation. Chosen on the pages of bench/extract.py. At double, code samples and short headings inside kept
-text start to go; at half, menus inside documentation and headings of link lists start to stay."""
-_FIELD_FLOOR = 0.15
-"""The same for a field of a record that is kept. Measured on the development part of bench.extract: at a third and at
-this value lists gain the same; at double the names of goods beside kept prices are lost."""
+inside documentation."""
+_FIELD_FLOOR = 0.15  # the same for a field of a record that is kept
 _INSIDE_FLOOR, _BEFORE_FLOOR = 0.01, 0.1
 """The same for a block among the paragraphs of a text, and between the title and the text."""
 _TEXT_PARAGRAPHS = 2  # kept paragraphs in a box from which it holds a text
@@ -35,30 +32,16 @@ _LEAD_BLOCKS = 6  # most blocks between the title and the text
 _PARTS_OF_TEXT = frozenset(
     {"p", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "h2", "h3", "h4", "h5", "h6", "figure", "figcaption"}
 )
-_TITLE_FLOOR = 0.02
-"""The same for the title of documentation, of which `_doubted_before_title` halves nothing. Chosen: half of
-_STRUCTURE_FLOOR, as titles beside menus and alone above a table of contents are rare where the model learnt. At half,
-names of sites in a banner are titles, at double the titles of chapters in other scripts than the Latin one go."""
-_CODE_REACH = 3
-"""Blocks before and after code among which one must be content. Chosen: a code sample follows its explanation directly
-or after a caption; at double, code of a neighbouring section counts."""
-_HEADING_REACH = 12
-"""Blocks after a heading among which content must follow. Chosen: enough for a table of contents or a picture's caption
-below the heading; at half, headings over long lists of dropped blocks go, at double nearly no heading does."""
-_OWN_TEXT_WORDS = 150
-"""Words of running text outside comments from which comments are an addition. Chosen: a short article. At half, pages
-whose comments are the content (a link with a discussion) lose them; at double, short news keep readers' letters."""
-_SURE_FORUM = 0.8
-"""Probability of the type forum from which posts are content although the page has a text of its own. Chosen above
-_LIKELY: an article with many comments looks like a forum, too."""
-_LIKELY = 0.5
-"""Probability from which a page type decides: no other type can be likelier."""
+_TITLE_FLOOR = 0.02  # the same for the title of documentation, of which `_doubted_before_title` halves nothing
+_CODE_REACH = 3  # blocks before and after code among which one must be content
+_HEADING_REACH = 12  # blocks after a heading among which content must follow
+_OWN_TEXT_WORDS = 150  # words of running text outside comments from which comments are an addition
+_SURE_FORUM = 0.8  # probability of the type forum from which posts are content although the page has a text of its own
+_LIKELY = 0.5  # probability from which a page type decides: no other type can be likelier
 _OF_GOODS = ("product", "listing", "collection")
 """Types of pages on which the labels of buttons stand beside each article."""
 _LIKELIEST_SHARE = 0.1
-"""Share of a page's words outside its furniture that its likeliest blocks must hold, where none is likely. Chosen: the
-names in a list of cards are a sixth. At half, the headings over a list of links are the answer; at double, such names
-give way to the whole text."""
+"""Share of a page's words outside its furniture that its likeliest blocks must hold, where none is likely."""
 _HEADING = re.compile(r"^h[1-6]$")
 
 
@@ -263,32 +246,16 @@ def _leads_content(blocks: Sequence[TextBlock], keep: list[bool], at: int) -> bo
 SHORT_WORDS = 300
 _KEPT_SHARE = 0.3
 """A page of at most so many words outside its furniture, of which the model keeps a smaller share than this, is read
-whole: there is too little to tell the content by. Chosen: one screen of text. At half, short notices and indexes still
-come back empty; at double, the menus of short articles stay. Of the share half leaves out most of a short list; double
-reads short product pages with everything around them."""
-_TINY_WORDS = 40
-"""A page of at most so many words outside its furniture is read whole. Chosen: a notice, an error, a small table. At
-half, single cells and lines of such pages are lost; at double, menus that are not marked as such come with short
-reference pages (5 of 80 of SQLite's documentation)."""
-SENTENCE_WORDS = 5
-"""Words of a sentence. Chosen: at half the words "please wait" are a page, at double a short sentence is none."""
+whole: there is too little to tell the content by."""
+_TINY_WORDS = 40  # a page of at most so many words outside its furniture is read whole
+SENTENCE_WORDS = 5  # words of a sentence
 _OWN_SHARE = 0.25
 """Share of a page's words outside its furniture from which these are content without a sentence among them: lists of
-links, tables of numbers. At half, the contacts on pages that scripts draw are content; at double, short lists under
-long menus are lost."""
-_LISTED_WORDS = 100
-"""Words outside the furniture from which a page with scripts is a list, though it has no sentence. Chosen: the page of
-a program that draws itself has some labels and an address. At half these are read as lists, at double short lists of
-links on sites with scripts are refused."""
-_MARKED_WORDS = 10
-"""Kept words inside `main` from which a short page with scripts is no empty frame. Chosen: at half "please wait while
-the page loads" passes, at double a contents page of ten commands is refused."""
-_INDEX_SHARE = 0.8
-"""Share of a page's words inside `nav` from which these are its content. Chosen: an index has a title and a footer
-beside it. Its half reads the menus of pages that scripts draw; at most 1 can be asked for."""
-_LOST_SHARE = 0.04
-"""A longer page of which less is kept is a list of links or a table that the model takes for menus. Chosen: a heading
-over a long index. At double, teasers around a short article come with it; at half, the heading alone is the answer."""
+links, tables of numbers."""
+_LISTED_WORDS = 100  # words outside the furniture from which a page with scripts is a list, though it has no sentence
+_MARKED_WORDS = 10  # kept words inside `main` from which a short page with scripts is no empty frame
+_INDEX_SHARE = 0.8  # share of a page's words inside `nav` from which these are its content
+_LOST_SHARE = 0.04  # a longer page of which less is kept is a list of links or a table that the model takes for menus
 _INDEX_TAGS = FURNITURE_TAGS | TAG_BITS["header"]
 
 
@@ -338,18 +305,10 @@ def _size(block: TextBlock) -> int:
     return len(block.words) + unparted_words(block.text)
 
 
-_LEAST_ROWS, _LEAST_CELLS = 3, 6
-"""Rows and cells with text of such a table. Chosen: headings and two rows of three. At half, boxes of one line count;
-at double, short tables of a text are lost."""
-_LEAST_HEADINGS = 2
-"""Cells at the beginning of a table without `th` that must be marked as headings. Chosen: a table of two columns. At
-half, one name in bold makes layout a table; at double, tables of two columns are lost."""
-_SENTENCE_REACH = 40
-"""Blocks before the table that are searched for a kept sentence in the same box. Chosen: a table of contents, a caption
-and a list may come between. At half such tables are lost, at double tables of other sections are kept."""
-_WRAPPERS = 4
-"""Boxes around a table alone that are looked through. Chosen: themes have up to three. At half some tables are lost; at
-double nothing more is found."""
+_LEAST_ROWS, _LEAST_CELLS = 3, 6  # rows and cells with text of such a table
+_LEAST_HEADINGS = 2  # cells at the beginning of a table without `th` that must be marked as headings
+_SENTENCE_REACH = 40  # blocks before the table that are searched for a kept sentence in the same box
+_WRAPPERS = 4  # boxes around a table alone that are looked through
 _HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6"})
 
 
