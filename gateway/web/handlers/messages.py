@@ -21,6 +21,7 @@ from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
 from gateway.web.handlers.json_body import checked_body
 from gateway.web.replies import EventReply, JsonReply
+from gateway.wire.hosted_answer import events_of, events_of_whole
 from gateway.wire.json_body import JsonBody
 from gateway.wire.messages.object import token_estimate
 from gateway.wire.messages.request import to_chat
@@ -71,9 +72,9 @@ class MessagesHandler:
         chat = to_chat(body, MAX_IMAGES, carrier=carrier)
         stream = MessageStream(body, token_estimate(chat), carrier)
         if body.get("stream"):
-            return self._streamed(context, entry, stream, stream.run(self._completions.stream(chat, stats)))
+            return self._streamed(context, entry, stream, stream.run(events_of(self._completions.stream(chat, stats))))
         started_s = time.perf_counter()
-        message = stream.from_chat(await self._completions.complete(chat, stats))
+        message = await stream.whole(events_of_whole(await self._completions.complete(chat, stats)))
         return JsonReply(message, headers=timing_headers(stats, started_s))
 
     async def _search(self, context: RequestContext, entry: ModelEntry, wish: WebWish) -> web.StreamResponse:
@@ -89,9 +90,9 @@ class MessagesHandler:
         is_allowed = (body.get("tool_choice") or {}).get("type") != "none"
         events = self._hosted.answer(context, entry, HostedRequest(loop, options if is_allowed else None, sources))
         if body.get("stream"):
-            return self._streamed(context, entry, stream, stream.run_hosted(events))
+            return self._streamed(context, entry, stream, stream.run(events))
         started_s = time.perf_counter()
-        message = await stream.whole_hosted(events)
+        message = await stream.whole(events)
         return JsonReply(message, headers=timing_headers(context.stats, started_s))
 
     def _recalled(self, owner: str, messages: list[Json], sources: Sources) -> dict[str, Json]:

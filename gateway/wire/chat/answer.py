@@ -288,6 +288,21 @@ def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: i
     return {**reported, **counts, **({"prompt_tokens_details": details} if details else {})}, estimated
 
 
+def summed_usage(total: Json | None, usage: Json | None) -> Json:
+    """The sum of two usages, their details included."""
+    if not total or not usage:
+        return dict(total or usage or {})
+    names = dict.fromkeys((*total, *usage))
+    return {name: _sum(total.get(name), usage.get(name)) for name in names}
+
+
+def _sum(first: Any, second: Any) -> Any:
+    if isinstance(first, dict) or isinstance(second, dict):
+        return summed_usage(first if isinstance(first, dict) else {}, second if isinstance(second, dict) else {})
+    numbers = [each for each in (first, second) if isinstance(each, int | float)]
+    return sum(numbers) if numbers else (second if second is not None else first)
+
+
 def other_counts(usage: Json | None) -> Json:
     """What an upstream counts in a normal usage beside the tokens that every interface has: a cost, say."""
     return {name: value for name, value in (usage or {}).items() if name not in _COUNTS}

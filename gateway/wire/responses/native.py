@@ -264,7 +264,7 @@ class NativeStream(ResponseStream):
         if kind in ("response.created", "response.in_progress", "response.queued"):
             return
         if kind in _ENDS:
-            yield from self._end(data)
+            yield from self._native_end(data)
         elif kind == "response.output_item.added":
             yield from self._open_item(data)
         else:
@@ -326,7 +326,7 @@ class NativeStream(ResponseStream):
             return index
         return len(self._ids) - 1 if self._ids and not isinstance(index, int) else None
 
-    def _end(self, data: Json) -> Iterator[Event]:
+    def _native_end(self, data: Json) -> Iterator[Event]:
         theirs = data.get("response")
         answer: Json = dict(theirs) if isinstance(theirs, dict) else {}
         finals = tables_in(answer, "output")

@@ -6,7 +6,6 @@ specification of this service adds `created` (equal to `created_at`) and, to too
 
 import secrets
 import time
-from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.domain import Json
@@ -67,39 +66,6 @@ def new_response(body: Json) -> Json:
         "conversation": {"id": conversation} if conversation else None,
         "user": body.get("user"),
     }
-
-
-_CHAT_COUNTS = ("prompt_tokens", "completion_tokens")
-_CHAT_DETAILS = {"prompt_tokens_details": "cached_tokens", "completion_tokens_details": "reasoning_tokens"}
-
-
-@dataclass(frozen=True, slots=True)
-class Before:
-    """Complete items before an answer, and chat's usage of making them."""
-
-    items: list[Json] = field(default_factory=list)
-    usage: Json = field(default_factory=dict)
-
-
-def with_items(response: Json, before: Before) -> None:
-    """Put items before the output of a finished response, and add their usage, in place."""
-    response["output"][:0] = before.items
-    if before.usage:
-        usage, more = response["usage"], usage_object(before.usage)
-        for name in ("input_tokens", "output_tokens", "total_tokens"):
-            usage[name] += more[name]
-        for name, detail in (("input_tokens_details", "cached_tokens"), ("output_tokens_details", "reasoning_tokens")):
-            usage[name][detail] += more[name][detail]
-
-
-def summed_usage(usage: Json | None, more: Json) -> Json | None:
-    """Chat's usage of two calls together."""
-    if not more:
-        return usage
-    summed: Json = {name: count_in(usage, name) + count_in(more, name) for name in _CHAT_COUNTS}
-    for table, detail in _CHAT_DETAILS.items():
-        summed[table] = {detail: sum(count_in(table_in(each, table), detail) for each in (usage, more))}
-    return summed
 
 
 def is_cut(finish_reason: str | None) -> bool:
