@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from gateway.domain import EventStream, Json
 from gateway.wire import sse
-from gateway.wire.chat.answer import MATCHED_STOP
 
 LOGPROBS_LEFT_OUT = "logprobs were left out: only /v1/chat/completions without web search has them"
 """A warning. The tokens of several rounds, cut anew at citations, do not spell the pieces of the text; and responses
@@ -108,6 +107,8 @@ class AnswerEnd:
 HostedEvent: TypeAlias = TextPiece | ReasoningPiece | ClientCall | CallPhase | AnswerStart | AnswerEnd
 HostedEvents: TypeAlias = AsyncGenerator[list[HostedEvent], None]
 
+_MATCHED_STOP = ("stop_reason", "matched_stop")
+"""Fields of a choice in which vLLM and SGLang name the stop sequence that ended it."""
 _IDENTITY = ("id", "created", "model", "system_fingerprint", "service_tier")
 
 
@@ -172,7 +173,7 @@ class _ChunkReader:
             yield from pieces_of(choice.get("delta") or choice.get("message") or {})
             self._finish = choice.get("finish_reason") or self._finish
             self._backend = choice.get("provider_specific_fields") or self._backend
-            self._matched = next((choice[name] for name in MATCHED_STOP if choice.get(name)), None) or self._matched
+            self._matched = next((choice[name] for name in _MATCHED_STOP if choice.get(name)), None) or self._matched
 
     def end(self) -> AnswerEnd:
         return AnswerEnd(self._finish, self._usage, self._backend, self._identity or {}, self._matched)

@@ -39,8 +39,6 @@ OF_ANSWER = frozenset(
 )
 OF_CHOICE = frozenset(("index", "delta", "message", "finish_reason", "logprobs", "provider_specific_fields"))
 """Members of an answer or chunk, and of a choice, that have a form of ours; all others are kept as they come."""
-MATCHED_STOP = ("stop_reason", "matched_stop")
-"""Fields of a choice in which vLLM and SGLang name the stop sequence that ended it."""
 NAME_OF_UPSTREAM = "provider"
 """An upstream's own field that names itself, at the top of an answer or event; its value may be an address. Callers get
 the configured name in `provider_specific_fields` instead."""
