@@ -7,7 +7,7 @@ event is `error`; there is no `message_stop` then.
 """
 
 import re
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from types import MappingProxyType
@@ -41,7 +41,7 @@ from gateway.wire.messages.tools import call_blocks, citations_of, long_names, n
 # Anthropic API reference (Streaming messages), read 2026-11-22.
 #
 # Theory of operation. At most one block is open. What comes while a call's arguments are incomplete waits in
-# `_waiting`, in the order in which each text or call began.
+# `_waiting`: texts, thoughts and each call, in the order in which they began.
 #
 # | open block       | a piece of the same          | a piece of another                                            |
 # |------------------|------------------------------|---------------------------------------------------------------|
@@ -79,8 +79,7 @@ class Blocks:
         self._arguments = JsonEnd()
         self._closed_calls: set[int] = set()
         self._text: list[str] = []  # of the open block
-        self._waiting: deque[tuple[_Key, list[Json]]] = deque()
-        self._waiting_calls: dict[int, list[Json]] = {}
+        self._waiting: OrderedDict[_Key, list[Json]] = OrderedDict()
 
     def text(self, text: str, citations: tuple[Json, ...] = ()) -> Iterator[Event]:
         """A piece of text; one with citations is a block of its own."""
@@ -118,31 +117,15 @@ class Blocks:
 
     def _take(self, key: _Key, piece: Json) -> Iterator[Event]:
         if isinstance(self._open, int) and key != self._open and not self._arguments.is_complete():
-            self._wait(key, piece)
+            self._waiting.setdefault(key, []).append(piece)
             return
         yield from self._write(key, piece)
         while self._waiting and (not isinstance(self._open, int) or self._arguments.is_complete()):
             yield from self._next()
 
-    def _wait(self, key: _Key, piece: Json) -> None:
-        """Let a piece wait: behind those of its call, behind those of the text that came last, or as a new one."""
-        pieces: list[Json] | None = None
-        if isinstance(key, int):
-            pieces = self._waiting_calls.get(key)
-        elif key != "cited" and self._waiting and self._waiting[-1][0] == key:
-            pieces = self._waiting[-1][1]
-        if pieces is None:
-            pieces = []
-            self._waiting.append((key, pieces))
-            if isinstance(key, int):
-                self._waiting_calls[key] = pieces
-        pieces.append(piece)
-
     def _next(self) -> Iterator[Event]:
         """Write what has waited longest."""
-        key, pieces = self._waiting.popleft()
-        if isinstance(key, int):
-            del self._waiting_calls[key]
+        key, pieces = self._waiting.popitem(last=False)
         for piece in pieces:
             yield from self._write(key, piece)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.wire.chat.answer import other_counts
+from gateway.wire.chat.request import flat
 from gateway.wire.untrusted_json import count_in, table_in
 
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -47,7 +48,7 @@ def new_response(body: Json) -> Json:
         "tool_choice": _flat_choice(body.get("tool_choice") or "auto"),
         "truncation": body.get("truncation") or "disabled",
         "parallel_tool_calls": body.get("parallel_tool_calls") is not False,
-        "text": {**text, "format": _flat_format(form)},
+        "text": {**text, "format": flat(form, "json_schema")},
         "top_p": _number(body, "top_p", 1.0),
         "presence_penalty": _number(body, "presence_penalty", 0.0),
         "frequency_penalty": _number(body, "frequency_penalty", 0.0),
@@ -178,10 +179,4 @@ def _flat_choice(choice: Any) -> Any:
         return choice
     if isinstance(choice.get("tools"), list):
         return {**choice, "tools": [_flat_choice(tool) for tool in choice["tools"]]}
-    inner = choice.get("function")
-    return {"type": choice.get("type"), "name": inner.get("name")} if isinstance(inner, dict) else choice
-
-
-def _flat_format(form: Json) -> Json:
-    inner = form.get("json_schema")
-    return {"type": form["type"], **inner} if isinstance(inner, dict) else form
+    return flat(choice)
