@@ -77,8 +77,7 @@ def _why_nothing(outcome: CrawlOutcome, request: CrawlRequest) -> str:
 
 MOST_SECTIONS = 60
 _LEAST_SECTIONS = 8
-"""Sections listed of the long pages of one call, and the least of one. Chosen: a list of 60 takes about 2,000 tokens;
-at half it names the chapters of a manual only, at double it crowds out text. Eight say which part to ask for."""
+"""Sections listed of the long pages of one call, and the least of one. Eight say which part to ask for."""
 
 
 def options_for(raw: str, request: ExtractRequest, budget_chars: int) -> ExtractOptions:

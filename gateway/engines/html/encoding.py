@@ -14,16 +14,15 @@ from gateway.engines.fetch.errors import FetchFailed
 
 _WIDE_BYTES, _MIN_WIDE_BYTES, _MIN_ZEROS = 256, 16, 0.8
 """A page is UTF-16 without a byte-order mark if, of its first _WIDE_BYTES, at least _MIN_ZEROS of every second byte are
-zero. A page of fewer than _MIN_WIDE_BYTES is not examined. Chosen: 256 bytes hold a tag and a heading; at half a short
-binary header passes, at double nothing more is found. With .8, one letter in five may be of another script."""
+zero. A page of fewer than _MIN_WIDE_BYTES is not examined."""
 _GOOD_FOR_BAD = 4
 """A page is UTF-8 if it has so many characters of several bytes for each invalid byte. Pages in other encodings have .3
-by chance. Chosen: a page may hold two encodings; at half its second one is misread, at double its first one."""
+by chance."""
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _HEADER = re.compile(r"charset\s*=\s*(?:[\"']\s*)?([^\s\"';,]+)", re.IGNORECASE)
 _DECLARATION_BYTES = 4096
 """Start of the page that is searched for a declaration. The HTML standard asks for the first 1,024; chosen larger for
-pages with long comments or preloads before it. At half some of these are misread; double only costs time."""
+pages with long comments or preloads before it."""
 _META = re.compile(rb"<meta[^>]{0,500}?charset\s*=\s*(?:[\"']\s*)?([A-Za-z0-9_:.-]+)", re.IGNORECASE)
 _ISO_2022_JP = re.compile(rb"\x1b\$[@B]")
 """The change to Japanese letters in a mail, or a page of the time when mails had seven bits."""
@@ -144,17 +143,12 @@ def _codec(label: str) -> str | None:
     return _CODECS.get(label.strip().lower())
 
 
-_SAMPLE_BYTES = 40_000
-"""Bytes that are judged, from the first non-ASCII one on. Chosen: at half a page that begins with a long menu in
-English has fewer words of its own; at double each guess costs twice the 10 ms."""
-_MIN_CHARS = 16
-"""Non-ASCII characters without which nothing is guessed. Chosen: a few words; at half a name decides, at double the
-title of a short page does not count."""
-_MAX_BAD = 0.01
-"""Share of undecodable characters in a sample: one line of another encoding."""
+_SAMPLE_BYTES = 40_000  # bytes that are judged, from the first non-ASCII one on
+_MIN_CHARS = 16  # non-ASCII characters without which nothing is guessed
+_MAX_BAD = 0.01  # share of undecodable characters in a sample: one line of another encoding
 _MIN_IN_ROWS = 0.5
 """A page is not in Latin script if this share of its non-ASCII bytes is in runs of three or more. In Latin scripts they
-are single letters between ASCII letters (a share of .1), in others whole words (.9). Chosen half way."""
+are single letters between ASCII letters (a share of .1), in others whole words (.9)."""
 _ROW = re.compile(rb"[\x80-\xff](?:[\x40-\x7e]?+[\x80-\xff]){2,}+")
 _FIRST_HIGH = re.compile(rb"[\x80-\xff]")
 _HIGH = bytes(range(128))
@@ -220,30 +214,22 @@ _CONTROLS = bytes(code for code in (*range(0x20), 0x7F) if code not in b"\t\n\r\
 """Control characters without those of text files: white space, and what terminals and printers read (man pages print
 bold letters with backspaces, logs have colours with escapes)."""
 
-_SAMPLE_CHARS = 20_000
-"""Characters judged at the beginning, in the middle and at the end. Chosen: at half, small pictures within a text weigh
-more; at double, each page costs twice the time (0.4 ms for three samples)."""
+_SAMPLE_CHARS = 20_000  # characters judged at the beginning, in the middle and at the end
 
 _MAX_CONTROLS = 0.02
 """Share of control characters. Random bytes have .10 in any one-byte encoding and .05 in those of two bytes; real pages
-have none but a stray NUL. Chosen: at half, a page with a NUL after each of its lines is near the limit; at double,
-archives of text files, whose headers are NULs, pass sooner."""
+have none but a stray NUL."""
 
 _MAX_UNREADABLE = 0.3
 """Share of U+FFFD, of private and of unassigned characters. A page in another encoding than it declares has one for
-each accented letter: .05 in French, .25 in Vietnamese, and .7 in Russian, of which nothing can be read. Chosen: at
-half, Vietnamese pages are lost though most of them can be read; at double, Russian ones come as replacement
-characters."""
+each accented letter: .05 in French, .25 in Vietnamese, and .7 in Russian, of which nothing can be read."""
 
 _MAX_UNASSIGNED = 0.1
 """Share of private and unassigned characters alone: random bytes read as UTF-16 have .17, icon fonts a few."""
 
-_CATEGORY_CHARS = 2_000
-"""Of each sample, for the shares that need a look at every character. Chosen: 0.1 ms a sample of this size."""
+_CATEGORY_CHARS = 2_000  # of each sample, for the shares that need a look at every character
 
-_FEW = 8
-"""So many bad characters are accepted in any text. Chosen: one broken line; the smallest pictures (43 bytes) have more,
-at double they do not."""
+_FEW = 8  # bad characters that are accepted in any text
 
 
 def text_only(text: str) -> str:
