@@ -60,7 +60,8 @@ class OpenCalls:
 
         None when there is no such call.
         """
-        numbers = self._numbers.get(("id", call_id) if call_id else ("name", name or ""), deque())
+        key = ("id", call_id) if call_id else ("name", name or "")
+        numbers = self._numbers[key] if key[1] and key in self._numbers else deque()
         while numbers:
             if (number := numbers.popleft()) in self._calls:
                 return self._calls.pop(number)
