@@ -19,7 +19,7 @@ from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.hosted_responses import HostedResponses
 from gateway.web.handlers.hosted_search import HostedMcp, HostedRequest, HostedSearch, HostedSettings, McpServerEntry
 from gateway.wire.json_body import JsonBody
-from gateway.wire.responses.hosted_stream import HostedStream
+from gateway.wire.responses.stream import ResponseStream
 from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, calls_of, text_of
 
 SEARCH: Json = {"type": "web_search"}
@@ -71,7 +71,7 @@ class Desk:
         wishes = self.responses.wishes(context)
         assert wishes is not None
         answer = self.responses.answer(context, entry, list(earlier), wishes)
-        stream = HostedStream(context.body, lambda _: None, answer.chat.names, model="m", kinds=answer.kinds)
+        stream = ResponseStream(context.body, lambda _: None, answer.chat.names, model="m", kinds=answer.kinds)
         return await stream.whole(answer.events)
 
 
