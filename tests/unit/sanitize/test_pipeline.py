@@ -274,3 +274,13 @@ async def test_the_scan_of_a_long_text_ends_soon_after_its_caller_has_left() -> 
     await asyncio.sleep(0.5)
     assert time.process_time() - left_s < 0.2  # the whole text takes seconds
     assert holder["text"] == text
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+async def test_a_value_found_once_is_masked_where_it_is_split_over_parts_of_another_message(cut: int) -> None:
+    sanitizer, work = Sanitizer(Sanitize()), RequestWork()
+    await sanitizer.clean(TextUnit([TextSlot({"a": "password: tR4vel!ing77"}, "a", "a")]), "requests", work)
+    parts = ["I typed " + "tR4vel!ing77"[:cut], "tR4vel!ing77"[cut:] + " there"]
+    unit = TextUnit([TextSlot(parts, index, f"[{index}]", flow="content") for index in range(2)])
+    await sanitizer.mask_known(unit, Verdict(), work)
+    assert parts == ["I typed [REDACTED:SECRET]", " there"]
