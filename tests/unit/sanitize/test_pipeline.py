@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from functools import partial
 from typing import Any
 
 import orjson
@@ -284,3 +285,14 @@ async def test_a_value_found_once_is_masked_where_it_is_split_over_parts_of_anot
     unit = TextUnit([TextSlot(parts, index, f"[{index}]", flow="content") for index in range(2)])
     await sanitizer.mask_known(unit, Verdict(), work)
     assert parts == ["I typed [REDACTED:SECRET]", " there"]
+
+
+async def test_a_name_stays_usable_and_a_key_in_a_name_is_refused_beside_texts_that_spend_the_allowance() -> None:
+    texts = [" ".join(rf"\u00{number}\x{number}" for number in range(40, 70)) + f" {n} {CARD}" for n in range(3_000)]
+    for name, is_refused in (("get_weather_2", False), ("ghp_x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi", True)):
+        body: dict[str, Any] = {"texts": list(texts), "tools": [{"type": "function", "function": {"name": name}}]}
+        work = RequestWork()
+        work.allowance.left = 0
+        verdict = await Sanitizer(Sanitize()).clean(TextUnit(partial(request_steps, body)), "requests", work)
+        assert (verdict.refusal is not None) == is_refused
+        assert not any(CARD in text for text in body["texts"]) or is_refused
