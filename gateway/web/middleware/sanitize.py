@@ -68,13 +68,15 @@ async def sanitized(
     return reply
 
 
-async def clean_reply(context: RequestContext, reply: web.StreamResponse, verdicts: list[Verdict]) -> None:
-    """Mask a reply's data or events, and put values back in the place of their placeholders. `verdicts`: those on the
-    request. Raises as `sanitize`."""
+async def clean_reply(
+    context: RequestContext, reply: web.StreamResponse, verdicts: list[Verdict], *, restores: bool = True
+) -> None:
+    """Mask a reply's data or events, and put values back in the place of their placeholders, where `restores`; events
+    that are kept get them when they are read. `verdicts`: those on the request. Raises as `sanitize`."""
     sanitizer, endpoint = context.server.sanitizer, context.endpoint
     if endpoint.sanitized_as not in sanitizer.routes:
         return
-    restorer = _restorer(context)
+    restorer = _restorer(context) if restores else None
     if isinstance(reply, JsonReply):
         await _keep_map(context, reply.data)
         await _clean_answer(context, reply.data, verdicts, restorer)
@@ -82,12 +84,12 @@ async def clean_reply(context: RequestContext, reply: web.StreamResponse, verdic
         return
     elif reply.whole_answers:
         reply.events = _clean_answers(context, reply.events, verdicts)
-    elif sanitizer.responses or restorer is not None:
+    elif sanitizer.responses or context.placeholders:
         dialect, stats = endpoint.dialect, context.stats
         mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(stats, {entity: 1}), restorer)
         place = partial(sanitizer.apart, key_id=stats.key_id)
         refusal_events = reply.refusal_events or dialect.refused_events
-        events = reply.events if restorer is None else _keeping_map(context, reply.events)
+        events = _keeping_map(context, reply.events) if context.placeholders else reply.events
         reply.events = mask.run(events, refusal_events, place, partial(_clean_error, context))
     if context.stats.unguarded:
         reply.headers[GUARDRAIL_HEADER] = "unavailable"
@@ -108,6 +110,7 @@ async def _prepare(context: RequestContext, response_id: str | None = None) -> N
         return
     placeholders, body, maps = Placeholders(), context.body, context.server.masking_maps
     context.placeholders, earlier = placeholders, response_id
+    placeholders.adopt(context.earlier_values)
     if isinstance(body, dict):
         placeholders.reserve_typed(body)
         context.addresses = addresses_of(body)
