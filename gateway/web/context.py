@@ -22,10 +22,10 @@ class RequestContext:
 
     `body`: the result of `Endpoint.check`, None where no body was read. `history_verdicts`: the verdicts on stored
     turns that a handler added to the body. `work`: what decoding, checking and sanitizing it has cost. `placeholders`:
-    what stands for the values that its answer gets back; `addresses`: those that the caller wrote; `earlier_values`: what placeholders of the turns
-    before stand for, where the connection remembers them. `limits`: the
-    state of the key's limits after this request was counted, by name; empty for none. `reservation`: what the request
-    may use of its key's budgets, until it is settled.
+    what stands for the values that its answer gets back; `addresses`: those that the caller wrote; `earlier_values`:
+    what the placeholders of turns before it stand for, where its connection remembers them. `limits`: the state of the
+    key's limits after this request was counted, by name; empty for none. `reservation`: what the request may use of its
+    key's budgets, until it is settled.
     """
 
     server: ServerState
