@@ -4,7 +4,7 @@ A whole answer is masked as data, a stream event by event. The endpoint's dialec
 this module knows no interface.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
 
@@ -17,10 +17,12 @@ from gateway.errors import GatewayError, SanitizerFailed, UpstreamRefused
 from gateway.sanitize.pipeline import RequestWork, Verdict
 from gateway.sanitize.policy import Direction
 from gateway.sanitize.restoring import Placeholders, Restorer, addresses_of, asks_for_json
+from gateway.sanitize.stream_mask import StreamMask
 from gateway.texts import TextSlot, TextUnit
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.replies import EventReply, JsonReply
-from gateway.wire.dialect import merged_reports, report_of
+from gateway.wire import sse
+from gateway.wire.dialect import ending_of, merged_reports, report_of
 
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 """`unavailable` when the guardrail failed and the policy let the text go on. For a stream: on its request alone."""
@@ -90,7 +92,8 @@ async def clean_reply(
         place = partial(sanitizer.apart, key_id=stats.key_id)
         refusal_events = reply.refusal_events or dialect.refused_events
         events = _keeping_map(context, reply.events) if context.placeholders else reply.events
-        reply.events = mask.run(events, refusal_events, place, partial(_clean_error, context))
+        masked = mask.run(events, refusal_events, place, partial(_clean_error, context))
+        reply.events = _reported(masked, mask, restorer, [*verdicts, *context.history_verdicts])
     if context.stats.unguarded:
         reply.headers[GUARDRAIL_HEADER] = "unavailable"
 
@@ -152,6 +155,35 @@ async def _keeping_map(context: RequestContext, events: EventStream) -> EventStr
                     is_kept = True
                     await _keep_map(context, data["response"])
             yield batch
+
+
+async def _reported(
+    events: EventStream, mask: StreamMask, restorer: Restorer | None, verdicts: Sequence[Verdict]
+) -> EventStream:
+    """The events of a masked stream; the one that ends the answer says what was found, as a whole answer does."""
+    async with aclosing(events):
+        async for batch in events:
+            for event in batch:
+                data = sse.decode(event) if event.relayed is None else None
+                ending = ending_of(data) if data is not None else None
+                report = _stream_report(mask, restorer, verdicts) if ending is not None else None
+                if ending is not None and report:
+                    fields = ending.get("provider_specific_fields") or {}
+                    ending["provider_specific_fields"] = {**fields, "sanitization": report}
+                    event.raw = None
+            yield batch
+
+
+def _stream_report(mask: StreamMask, restorer: Restorer | None, verdicts: Sequence[Verdict]) -> Json:
+    """The report on a stream and its request; empty where there is nothing to tell."""
+    report = merged_reports(
+        [
+            _merged([*verdicts]),
+            report_of(mask.counts, mask.flagged),
+            {"restored": restorer.restored, "not_restored": restorer.left} if restorer is not None else {},
+        ]
+    )
+    return report if any(report.values()) else {}
 
 
 async def clean_request(context: RequestContext, body: object) -> list[Verdict]:
