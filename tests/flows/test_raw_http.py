@@ -143,13 +143,6 @@ async def test_an_idle_connection_is_closed_at_its_time(start_gateway: StartGate
     assert (await spoken(server, request)).startswith(b"HTTP/1.1 200")
 
 
-async def test_a_slow_body_is_a_408(start_gateway: StartGateway) -> None:
-    server = await start_gateway("[server]\nbody_timeout_s = 0.3\n")
-    request = f"{CHAT}Authorization: Bearer {server.key}\r\nContent-Length: 500\r\n\r\n{{"
-    status, _, body = parts(await answered(server, request))
-    assert (status, body["error"]["code"]) == (408, "request_timeout")
-
-
 async def test_bytes_that_are_no_text_are_a_wrong_key_like_any_other(start_gateway: StartGateway) -> None:
     server = await start_gateway()
     head = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer \xff\xfe\xe9\r\n\r\n"
