@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
-from tests.support.gateway_process import LIMIT_S, GatewayProcess
+from tests.support.asking import call_tool
+from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
 
 pytestmark = pytest.mark.slow
@@ -25,25 +25,6 @@ async def printed_crawl(server: GatewayProcess) -> Any:
     return crawl["arguments"]
 
 
-async def crawled(server: GatewayProcess, **arguments: Any) -> Any:
-    """`data` of a crawl."""
-    call = {"name": "websearch-crawl", "arguments": arguments}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-    timeout = aiohttp.ClientTimeout(total=LIMIT_S)
-    async with (
-        aiohttp.ClientSession(headers=server.headers, timeout=timeout) as session,
-        session.post(f"{server.url}/tools/websearch/mcp", json=body) as answer,
-    ):
-        return json.loads((await answer.json())["result"]["content"][0]["text"])["data"]
-
-
-async def test_the_embedded_profile_reads_its_own_documentation(tmp_path: Path) -> None:
-    async with start_process(tmp_path) as server:
-        arguments = await printed_crawl(server)
-        assert arguments["url"] == f"{server.ops_url}/docs/"
-        assert len((await crawled(server, **arguments))["results"]) >= 3
-
-
 @pytest.mark.parametrize("toml", [MODELS, SEARXNG], ids=["models", "search"])
 async def test_where_callers_may_not_read_the_documentation_a_public_address_is_printed(
     tmp_path: Path, toml: str
@@ -51,5 +32,5 @@ async def test_where_callers_may_not_read_the_documentation_a_public_address_is_
     async with start_process(tmp_path, toml) as server:
         assert (await printed_crawl(server))["url"] == "https://example.com/"
         assert server.ops_url not in server.printed()
-        refused = await crawled(server, url=f"{server.ops_url}/docs/")
+        _, refused = await call_tool(server, "crawl", {"url": f"{server.ops_url}/docs/"})
         assert "error" in refused or not refused["results"]
