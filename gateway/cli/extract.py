@@ -20,8 +20,8 @@ from gateway.cli.options import (
     add_state_options,
     count,
     print_json_lines,
+    progress_on,
 )
-from gateway.cli.tools import progress_on
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.settings import Config

@@ -34,7 +34,7 @@ _MODULES = {
     "search": "gateway.cli.tools",
     "extract": "gateway.cli.extract",
     "crawl": "gateway.cli.extract",
-    "ocr": "gateway.cli.tools",
+    "ocr": "gateway.cli.ocr",
     "sanitize": "gateway.cli.tools",
     "call": "gateway.cli.tools",
     "index": "gateway.cli.tools",
