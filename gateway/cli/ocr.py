@@ -21,7 +21,7 @@ from typing import Protocol, TextIO
 import orjson
 
 from gateway.access.private_files import naming
-from gateway.app.web_tools import open_fetcher
+from gateway.app.web_engine import open_fetcher
 from gateway.cli.options import Parsers, add_json_option, add_state_options, page_range, print_json_lines, progress_on
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config

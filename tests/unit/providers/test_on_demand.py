@@ -68,7 +68,7 @@ async def test_an_engine_that_is_turned_off_has_no_place_and_no_process(tmp_path
     servers.start()
     await servers.wait_ready()
     assert (servers.upstreams.llm, servers.upstreams.ocr) == (None, None)
-    assert servers.pids() == {}
+    assert servers.waiting() == []
     await servers.close()
 
 
