@@ -16,15 +16,9 @@ from gateway.services.hosted_tools.web_search import WebSearchTool, of_messages
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
-<<<<<<< HEAD
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
 from gateway.web.replies import JsonReply
-=======
-from gateway.web.handlers.json_body import checked_body
-from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.hosted_answer import events_of, events_of_whole
-from gateway.wire.json_body import JsonBody
->>>>>>> b2703e25d5bb6caaee882f929b454b0bb2b30806
 from gateway.wire.messages.object import token_estimate
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import MessageStream
@@ -64,15 +58,8 @@ class MessagesHandler:
         chat = to_chat(body, MAX_IMAGES, carrier=carrier)
         stream = MessageStream(body, token_estimate(chat), carrier)
         if body.get("stream"):
-<<<<<<< HEAD
-            return _streamed(context, entry, stream, stream.run(self._completions.stream(chat, stats)))
-        return whole(context, stream.from_chat(await self._completions.complete(chat, stats)))
-=======
-            return self._streamed(context, entry, stream, stream.run(events_of(self._completions.stream(chat, stats))))
-        started_s = time.perf_counter()
-        message = await stream.whole(events_of_whole(await self._completions.complete(chat, stats)))
-        return JsonReply(message, headers=timing_headers(stats, started_s))
->>>>>>> b2703e25d5bb6caaee882f929b454b0bb2b30806
+            return _streamed(context, entry, stream, stream.run(events_of(self._completions.stream(chat, stats))))
+        return whole(context, await stream.whole(events_of_whole(await self._completions.complete(chat, stats))))
 
     async def _search(self, context: RequestContext, entry: ModelEntry, wish: WebWish) -> web.StreamResponse:
         """The reply to a request with hosted web tools. As `create`, and Forbidden."""
@@ -87,15 +74,8 @@ class MessagesHandler:
         is_allowed = (body.get("tool_choice") or {}).get("type") != "none"
         events = self._hosted.answer(context, entry, HostedRequest(loop, options if is_allowed else None, sources))
         if body.get("stream"):
-<<<<<<< HEAD
-            return _streamed(context, entry, stream, stream.run_hosted(events))
-        return whole(context, await stream.whole_hosted(events))
-=======
-            return self._streamed(context, entry, stream, stream.run(events))
-        started_s = time.perf_counter()
-        message = await stream.whole(events)
-        return JsonReply(message, headers=timing_headers(context.stats, started_s))
->>>>>>> b2703e25d5bb6caaee882f929b454b0bb2b30806
+            return _streamed(context, entry, stream, stream.run(events))
+        return whole(context, await stream.whole(events))
 
     def _recalled(self, owner: str, messages: list[Json], sources: Sources) -> dict[str, Json]:
         """What the searches of the turn that is not over gave the model, by the ids of their blocks."""
