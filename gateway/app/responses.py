@@ -13,7 +13,7 @@ from gateway.web.handlers.background import BackgroundResponses
 from gateway.web.handlers.compact import CompactHandler
 from gateway.web.handlers.conversations import ConversationsHandler
 from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted_responses import HostedResponses
+from gateway.web.handlers.hosted import HostedResponses
 from gateway.web.handlers.responses import Kept, ResponsesHandler
 from gateway.web.handlers.websocket import SocketHandler, SocketSettings
 

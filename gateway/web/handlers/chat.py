@@ -15,7 +15,7 @@ from gateway.services.hosted_tools.web_search import of_chat
 from gateway.services.ocr.service import OcrService
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
+from gateway.web.handlers.hosted import HostedRequest, HostedSearch
 from gateway.web.handlers.model_routes import by_schema, require_kind, require_scope, streamed, whole
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.hosted_answer import HostedChat

@@ -15,7 +15,7 @@ from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.web_search import WebSearchTool, of_messages
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
+from gateway.web.handlers.hosted import HostedRequest, HostedSearch
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
 from gateway.web.replies import JsonReply
 from gateway.wire.messages.object import token_estimate

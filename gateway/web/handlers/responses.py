@@ -27,7 +27,7 @@ from gateway.services.responses.store import Keeper, ResponseStore, Storing
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.background import BackgroundResponses, detached, refuse_unfit
 from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted_responses import HostedAnswer, HostedResponses, HostedWishes
+from gateway.web.handlers.hosted import HostedAnswer, HostedResponses, HostedWishes
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
 from gateway.web.handlers.response_input import Continued, Memory, ResponseInput, holder_of
 from gateway.web.replies import EventReply, JsonReply
