@@ -43,7 +43,7 @@ def response_parts(
     return ResponseParts(
         responses,
         kept.background,
-        CompactHandler(completions, kept.inputs(), kept.compactor),
+        CompactHandler(completions, kept),
         ConversationsHandler(conversations, kept.compactor),
         SocketHandler(responses, shared.windows, settings),
         runs,

@@ -124,8 +124,12 @@ class Storing:
     """
 
     def __init__(self, keepers: Sequence[Keeper]) -> None:
-        self._keepers = keepers
+        self._keepers = list(keepers)
         self._writes: list[asyncio.Task[None]] = []
+
+    def keep(self, keeper: Keeper) -> None:
+        """Give the response to one keeper more."""
+        self._keepers.append(keeper)
 
     def put(self, response: Json) -> None:
         """Begin to keep a response."""

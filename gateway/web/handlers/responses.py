@@ -8,13 +8,12 @@ surrounds it.
 import re
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from aiohttp import web
 from multidict import MultiMapping
 
 from gateway import schemas
-from gateway.access.budgets import token_estimate
 from gateway.domain import Event, EventStream, Json, RequestStats
 from gateway.errors import GatewayError, UpstreamError
 from gateway.services.completion.attempts import ModelEntry
@@ -24,6 +23,7 @@ from gateway.services.responses.compaction import Compacted, Compactor, has_some
 from gateway.services.responses.conversations import Conversations
 from gateway.services.responses.listing import page_of
 from gateway.services.responses.store import Keeper, ResponseStore, Storing
+from gateway.services.responses.token_counts import TokenCounts
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.background import BackgroundResponses, detached, refuse_unfit
 from gateway.web.handlers.file_parts import FileParts
@@ -54,6 +54,7 @@ class Kept:
     conversations: Conversations
     compactor: Compactor
     background: BackgroundResponses
+    tokens: TokenCounts = field(default_factory=TokenCounts)
 
     def inputs(self) -> ResponseInput:
         """What reads the items that requests continue."""
@@ -200,8 +201,8 @@ class ResponsesHandler:
         chat = turn.hosted.chat if turn.hosted is not None else turn.chat
         limit = threshold(body)
         if limit is not None and chat is not None and turn.generates:
-            read = {name: chat.body.get(name) for name in ("messages", "tools", "response_format")}
-            turn.is_over = token_estimate(read) > limit and has_something_to_drop(continued.everything)
+            tokens, _ = self._kept.tokens.of(turn.entry.name, chat.body)
+            turn.is_over = tokens > limit and has_something_to_drop(continued.everything)
 
     def _translate_to_chat(self, turn: _Turn) -> None:
         body, continued, put = turn.body, turn.continued, turn.storing.put
@@ -219,7 +220,19 @@ class ResponsesHandler:
             names = turn.chat.names
             if turn.stream is None:
                 turn.stream = ResponseStream(body, put)
+                if self._kept.tokens.wants(turn.entry.name):
+                    turn.storing.keep(self._counting(turn, turn.chat.body))
         turn.stream.names, turn.stream.carrier = names, carrier
+
+    def _counting(self, turn: _Turn, chat: Json) -> Keeper:
+        """Notes how many tokens the model's upstream has counted for a chat body."""
+
+        async def note(response: Json) -> None:
+            is_estimate = (response.get("provider_specific_fields") or {}).get("usage_estimated")
+            if response.get("usage") and not is_estimate and not turn.is_over:
+                self._kept.tokens.note(turn.entry.name, chat, response["usage"]["input_tokens"])
+
+        return note
 
     def _events(self, turn: _Turn) -> EventStream:
         """The events of a response; the upstream is called at the first one."""
@@ -283,7 +296,9 @@ class ResponsesHandler:
     async def _compacted(self, turn: _Turn) -> Compacted:
         context = turn.context
         items = turn.continued.everything
-        return await self._kept.compactor.compact(turn.body, items, holder_of(context), context.stats)
+        return await self._kept.compactor.compact(
+            turn.body, items, holder_of(context), context.stats, turn.entry.context_length
+        )
 
     async def _cut(self, turn: _Turn) -> None:
         """Compact the conversation before it is answered; the compaction item comes first in the output."""
