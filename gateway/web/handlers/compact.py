@@ -8,11 +8,11 @@ from gateway import schemas
 from gateway.errors import InvalidRequest
 from gateway.services.completion.service import CompletionService
 from gateway.services.responses.listing import with_ids
-from gateway.web.context import CONTEXT
 from gateway.web.handlers.model_routes import by_schema, require_kind, whole
 from gateway.web.handlers.response_input import holder_of, refuse_trigger
 from gateway.web.handlers.responses import Kept
 from gateway.web.replies import JsonReply
+from gateway.web.state import CONTEXT
 from gateway.wire.responses.object import new_id, usage_object
 from gateway.wire.responses.request import to_chat
 

@@ -35,8 +35,8 @@ from gateway.services.hosted_tools.web_search import (
     of_tool,
     with_defaults,
 )
-from gateway.web.context import RequestContext
 from gateway.web.middleware.sanitize import clean_tool_texts
+from gateway.web.state import RequestContext
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import CallPhase, HostedEvent
 from gateway.wire.responses.hosted_stream import HostedItems, ToolSearchItems, WebSearchItems

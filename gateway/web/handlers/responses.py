@@ -24,13 +24,13 @@ from gateway.services.responses.conversations import Conversations
 from gateway.services.responses.listing import page_of
 from gateway.services.responses.store import Keeper, ResponseStore, Storing
 from gateway.services.responses.token_counts import TokenCounts
-from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.background import BackgroundResponses, detached, refuse_unfit
 from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted import HostedAnswer, HostedResponses, HostedWishes
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
 from gateway.web.handlers.response_input import Continued, Memory, ResponseInput, holder_of
 from gateway.web.replies import EventReply, JsonReply
+from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire.hosted_answer import KeptLinks, text_holders
 from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.hosted_stream import HostedStream

@@ -18,8 +18,8 @@ from gateway.sanitize.pipeline import RequestWork, Verdict
 from gateway.sanitize.policy import Direction
 from gateway.sanitize.restoring import Placeholders, Restorer, addresses_of, asks_for_json
 from gateway.texts import TextSlot, TextUnit
-from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.replies import EventReply, JsonReply
+from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire.dialect import merged_reports, report_of
 
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"

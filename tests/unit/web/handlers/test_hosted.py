@@ -14,7 +14,6 @@ from gateway.services.completion.attempts import ModelEntry
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
 from gateway.services.hosted_tools.web_search import SearchOptions
-from gateway.web.context import RequestContext
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.hosted import (
     HostedMcp,
@@ -24,6 +23,7 @@ from gateway.web.handlers.hosted import (
     HostedSettings,
     McpServerEntry,
 )
+from gateway.web.state import RequestContext
 from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.hosted_stream import HostedStream
 from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, calls_of, text_of
