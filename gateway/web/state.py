@@ -5,7 +5,7 @@ the request under one typed key); and whose a request is by its address.
 import ipaddress
 import random
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,9 +121,10 @@ class RequestContext:
 
     `body`: the result of `Endpoint.check`, None where no body was read. `history_verdicts`: the verdicts on stored
     turns that a handler added to the body. `work`: what decoding, checking and sanitizing it has cost. `placeholders`:
-    what stands for the values that its answer gets back; `addresses`: those that the caller wrote. `limits`: the
-    state of the key's limits after this request was counted, by name; empty for none. `reservation`: what the request
-    may use of its key's budgets, until it is settled.
+    what stands for the values that its answer gets back; `addresses`: those that the caller wrote; `earlier_values`:
+    what the placeholders of turns before it stand for, where its connection remembers them. `limits`: the state of the
+    key's limits after this request was counted, by name; empty for none. `reservation`: what the request may use of its
+    key's budgets, until it is settled.
     """
 
     server: ServerState
@@ -136,6 +137,7 @@ class RequestContext:
     work: RequestWork = field(default_factory=RequestWork)
     placeholders: Placeholders | None = None
     addresses: frozenset[str] = frozenset()
+    earlier_values: Mapping[str, str] = field(default_factory=dict)
     limits: dict[str, LimitState] = field(default_factory=dict)
     reservation: Reservation | None = None
 

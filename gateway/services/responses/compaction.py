@@ -22,7 +22,7 @@ from gateway.access.budgets import token_estimate
 from gateway.access.sealing import Sealer, SealRefused
 from gateway.domain import Json, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, UpstreamError
-from gateway.services.hosted_tools.loop import added
+from gateway.wire.chat.answer import summed_usage
 from gateway.wire.responses.object import new_id
 from gateway.wire.responses.request import to_chat
 from gateway.wire.responses.tools import KIND_OF_CALL, KIND_OF_OUTPUT
@@ -179,7 +179,7 @@ class Compactor:
             if choice["finish_reason"] == "length" or not text:
                 problem = "was cut at its limit" if text else "is empty"
                 raise UpstreamError(f"the model's summary of the conversation {problem}; try again, or send less of it")
-            usage = added(usage, answer["usage"])
+            usage = summed_usage(usage, answer["usage"])
         return text, usage
 
     def _content(self, item: Json, owner: str, where: str, passes_foreign: bool) -> Json | None:

@@ -39,12 +39,9 @@ from gateway.web.middleware.sanitize import clean_tool_texts
 from gateway.web.state import RequestContext
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import CallPhase, HostedEvent
-from gateway.wire.responses.hosted_stream import HostedItems, ToolSearchItems, WebSearchItems
+from gateway.wire.responses.hosted_items import HostedItems, hosted_items
 from gateway.wire.responses.mcp import (
     ApprovalRule,
-    McpApprovalItems,
-    McpCallItems,
-    McpListItems,
     McpWish,
     approved_calls,
     demands_any_call,
@@ -305,17 +302,7 @@ class HostedResponses:
             is_kept=body.get("store") is not False,
             others=others,
         )
-        return HostedAnswer(chat, self._search.answer(context, entry, asked), _kinds(body.get("include")))
-
-
-def _kinds(include: object) -> dict[str, HostedItems]:
-    return {
-        WEB_SEARCH: WebSearchItems(include),
-        "mcp_list_tools": McpListItems(),
-        "mcp_call": McpCallItems(),
-        "mcp_approval_request": McpApprovalItems(),
-        ToolSearch.kind: ToolSearchItems(),
-    }
+        return HostedAnswer(chat, self._search.answer(context, entry, asked), hosted_items(body.get("include")))
 
 
 def _loop_body(chat: Json, body: Json, wishes: HostedWishes) -> Json:

@@ -18,6 +18,7 @@ from gateway.web.handlers.hosted import HostedRequest, HostedSearch
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
 from gateway.web.replies import JsonReply
 from gateway.web.state import CONTEXT, RequestContext
+from gateway.wire.hosted_answer import events_of, events_of_whole
 from gateway.wire.messages.object import token_estimate
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import MessageStream
@@ -57,8 +58,8 @@ class MessagesHandler:
         chat = to_chat(body, MAX_IMAGES, carrier=carrier)
         stream = MessageStream(body, token_estimate(chat), carrier)
         if body.get("stream"):
-            return _streamed(context, entry, stream, stream.run(self._completions.stream(chat, stats)))
-        return whole(context, stream.from_chat(await self._completions.complete(chat, stats)))
+            return _streamed(context, entry, stream, stream.run(events_of(self._completions.stream(chat, stats))))
+        return whole(context, await stream.whole(events_of_whole(await self._completions.complete(chat, stats))))
 
     async def _search(self, context: RequestContext, entry: ModelEntry, wish: WebWish) -> web.StreamResponse:
         """The reply to a request with hosted web tools. As `create`, and Forbidden."""
@@ -73,8 +74,8 @@ class MessagesHandler:
         is_allowed = (body.get("tool_choice") or {}).get("type") != "none"
         events = self._hosted.answer(context, entry, HostedRequest(loop, options if is_allowed else None, sources))
         if body.get("stream"):
-            return _streamed(context, entry, stream, stream.run_hosted(events))
-        return whole(context, await stream.whole_hosted(events))
+            return _streamed(context, entry, stream, stream.run(events))
+        return whole(context, await stream.whole(events))
 
     def _recalled(self, owner: str, messages: list[Json], sources: Sources) -> dict[str, Json]:
         """What the searches of the turn that is not over gave the model, by the ids of their blocks."""

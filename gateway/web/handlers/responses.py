@@ -31,14 +31,12 @@ from gateway.web.handlers.model_routes import by_schema, require_kind, streamed,
 from gateway.web.handlers.response_input import Continued, Memory, ResponseInput, holder_of
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.state import CONTEXT, RequestContext
-from gateway.wire.hosted_answer import KeptLinks, text_holders
+from gateway.wire.hosted_answer import KeptLinks, events_of, events_of_whole, text_holders
 from gateway.wire.json_body import JsonBody
-from gateway.wire.responses.hosted_stream import HostedStream
 from gateway.wire.responses.mcp import approved_calls, refuse_unserved
 from gateway.wire.responses.native import NativeStream
-from gateway.wire.responses.object import with_items
 from gateway.wire.responses.request import ChatRequest, refuse_unkept, to_chat
-from gateway.wire.responses.stream import ResponseStream, from_chat
+from gateway.wire.responses.stream import ResponseStream
 
 _MAX_NAMED = 8
 """Tools named in the warning header."""
@@ -213,7 +211,7 @@ class ResponsesHandler:
             )
             names = hosted.chat.names
             if turn.stream is None:
-                turn.stream = HostedStream(body, put, model=turn.entry.name, kinds=hosted.kinds)
+                turn.stream = ResponseStream(body, put, model=turn.entry.name, kinds=hosted.kinds)
         else:
             turn.chat = to_chat(body, continued.earlier, carrier=carrier, first=continued.first)
             turn.context.stats.warnings += turn.chat.warnings
@@ -254,10 +252,9 @@ class ResponsesHandler:
         if turn.makes_items_alone:
             events = stream.run_items(lambda: self._items(turn))
         elif turn.hosted is not None:
-            assert isinstance(stream, HostedStream)
-            events = stream.run_hosted(turn.hosted.events)
+            events = stream.run(turn.hosted.events)
         elif turn.chat is not None:
-            events = stream.run(self._completions.stream(turn.chat.body, stats))
+            events = stream.run(events_of(self._completions.stream(turn.chat.body, stats)))
         else:
             assert isinstance(stream, NativeStream)
             events = self._native.stream(body, turn.continued.earlier, stats, stream)
@@ -269,19 +266,16 @@ class ResponsesHandler:
         async with turn.continued.held():
             if turn.is_over:
                 await self._cut(turn)
-            if turn.hosted is not None and not turn.makes_items_alone:
-                assert isinstance(turn.stream, HostedStream)
-                response = await turn.stream.whole(turn.hosted.events)
+            if turn.makes_items_alone:
+                response = await turn.out.whole_items(lambda: self._items(turn))
+            elif turn.hosted is not None:
+                response = await turn.out.whole(turn.hosted.events)
                 finish = KeptLinks(text_holders(response["output"])).placed
+            elif turn.chat is not None:
+                answer = await self._completions.complete(turn.chat.body, stats)
+                response = await turn.out.whole(events_of_whole(answer))
             else:
-                if turn.makes_items_alone:
-                    response = await turn.out.whole_items(lambda: self._items(turn))
-                elif turn.chat is not None:
-                    answer = await self._completions.complete(turn.chat.body, stats)
-                    response = from_chat(body, answer, turn.chat.names, turn.out.carrier)
-                    with_items(response, turn.out.before)
-                else:
-                    response = await self._native.complete(body, turn.continued.earlier, stats)
+                response = await self._native.complete(body, turn.continued.earlier, stats)
                 turn.storing.put(response)
             await turn.storing.finish()
         return whole(turn.context, response, turn.headers(), finish=finish)

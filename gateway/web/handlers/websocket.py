@@ -24,6 +24,7 @@ import re
 import secrets
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import cast
@@ -177,7 +178,8 @@ class _Create:
 
 @dataclass(slots=True)
 class _Lane:
-    """One lane. It remembers its latest response with the items before it, as JSON (`response_input.Memory`)."""
+    """One lane. It remembers its latest response with the items before it, as JSON (`response_input.Memory`); `values`:
+    what their placeholders stand for."""
 
     connection: "_Connection"
     name: str
@@ -186,6 +188,7 @@ class _Lane:
     turn: "_Turn | None" = None
     task: asyncio.Task[None] | None = None
     latest: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def _place(self) -> tuple[str, str]:
@@ -193,18 +196,26 @@ class _Lane:
 
     async def history(self, response_id: str) -> list[Json] | None:
         """The items up to and including a response that a lane of the connection remembers."""
-        for lane in self.connection.lanes.values():
-            if lane.latest == response_id:
-                value = await self.connection.remembered.get(*lane._place)
-                items: list[Json] | None = orjson.loads(value) if value is not None else None
-                return items
-        return None
+        lane = self._lane_of(response_id)
+        value = await self.connection.remembered.get(*lane._place) if lane is not None else None
+        items: list[Json] | None = orjson.loads(value) if value is not None else None
+        return items
+
+    def values_of(self, response_id: object) -> Mapping[str, str]:
+        """What the placeholders of a response that is remembered stand for."""
+        lane = self._lane_of(response_id)
+        return lane.values if lane is not None else {}
+
+    def _lane_of(self, response_id: object) -> "_Lane | None":
+        lanes = self.connection.lanes.values()
+        return next((lane for lane in lanes if lane.latest and lane.latest == response_id), None)
 
     async def put(self, response: Json, items: list[Json]) -> None:
         """Remember a response instead of the former one."""
         self.latest, value = "", orjson.dumps([*items, *response["output"]])
         if await self.connection.remembered.put(Entry(*self._place, value, _AGE_S)):
-            self.latest = str(response["id"])
+            placeholders = self.turn.context.placeholders if self.turn is not None else None
+            self.latest, self.values = str(response["id"]), placeholders.as_map() if placeholders else {}
 
     async def evict(self, response_id: object) -> None:
         """Forget a response if it is the latest."""
@@ -449,6 +460,7 @@ class _Turn:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         context, create = self.context, self._create
         context.body = connection_body(create, context)
+        context.earlier_values = self._lane.values_of(context.body.get("previous_response_id"))
         if context.server.budgets is not None and context.server.budgets.may_bind(context.caller):
             await reserve(context)
         reply = await sanitized(context, self._answer)

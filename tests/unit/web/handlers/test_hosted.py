@@ -25,7 +25,7 @@ from gateway.web.handlers.hosted import (
 )
 from gateway.web.state import RequestContext
 from gateway.wire.json_body import JsonBody
-from gateway.wire.responses.hosted_stream import HostedStream
+from gateway.wire.responses.stream import ResponseStream
 from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, calls_of, text_of
 
 SEARCH: Json = {"type": "web_search"}
@@ -77,7 +77,7 @@ class Desk:
         wishes = self.responses.wishes(context)
         assert wishes is not None
         answer = self.responses.answer(context, entry, list(earlier), wishes)
-        stream = HostedStream(context.body, lambda _: None, answer.chat.names, model="m", kinds=answer.kinds)
+        stream = ResponseStream(context.body, lambda _: None, answer.chat.names, model="m", kinds=answer.kinds)
         return await stream.whole(answer.events)
 
 
