@@ -101,15 +101,14 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None
     sent = without_hosts(body)
     sent["model"] = options.model
     messages = body["messages"]
-    all_plain = _are_plain(messages)
-    if not all_plain:
+    if changed := [message for message in messages if not _is_current(message)]:
         sent["messages"] = [_upstream_message(message) for message in messages]
     if "user" in sent:
         sent.pop("user")
         if user is not None:
             sent["user"] = user
     _functions_as_tools(sent)
-    if not all_plain and any(_is_old_call(message) for message in sent["messages"]):
+    if any(map(_is_old_call, changed)):
         sent["messages"] = _pair_calls(sent["messages"])
     if "tools" in sent:
         sent["tools"] = [nested_tool(tool) for tool in sent["tools"] or ()]
@@ -190,12 +189,14 @@ def _forbidden(name: str) -> bool:
     return lower in _HOST_OR_CREDENTIAL or lower in _ABOUT_THE_CLIENT or lower.startswith(_CREDENTIAL_PREFIXES)
 
 
-def _are_plain(messages: list[Json]) -> bool:
-    """True when every message is sent as it is, which is so for most requests."""
-    for message in messages:
-        if message["role"] not in _PLAIN_ROLES or type(message.get("content")) is not str or "function_call" in message:
-            return False
-    return True
+def _is_current(message: Json) -> bool:
+    """True for a message that is sent as it is, as nearly all are."""
+    content, role = message.get("content"), message["role"]
+    return (
+        (type(content) is str or content is None)
+        and (role in _PLAIN_ROLES or (role == "tool" and bool(message.get("tool_call_id"))))
+        and "function_call" not in message
+    )
 
 
 def _upstream_message(message: Json) -> Json:
