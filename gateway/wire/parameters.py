@@ -47,7 +47,7 @@ class Rules:
     that the upstream has, all others are left out; empty for all. `message_only`: the same for the members of messages.
     `drop`: fields that are left out. `set`: fields that are added, in place of the caller's. `thoughts`: the member of
     a message that takes thoughts back: a name, `parts` for thinking parts of the content, `""` for the name under which
-    they came.
+    they came. `caches`: it takes `cache_control` in text parts and tools, so that of `/v1/messages` reaches it.
     """
 
     effort: str = "reasoning_effort"
@@ -58,6 +58,7 @@ class Rules:
     drop: frozenset[str] = frozenset()
     set: Mapping[str, Any] = field(default_factory=dict)
     thoughts: str = ""
+    caches: bool = False
 
     def applied(self, body: Json) -> Json:
         """A copy of a request's body by these rules; the body itself is not changed."""
@@ -84,7 +85,7 @@ class Rules:
 
 
 def rules_of(settings: Mapping[str, Any]) -> Rules:
-    """The rules of `{preset?, rename?, drop?, set?}`: those of the preset, and the operator's, which win."""
+    """The rules of `{preset?, rename?, drop?, set?, cache_control?}`: the preset's, and the operator's, which win."""
     base = PRESETS[settings.get("preset") or ""]
     return Rules(
         base.effort,
@@ -95,6 +96,7 @@ def rules_of(settings: Mapping[str, Any]) -> Rules:
         base.drop | frozenset(settings.get("drop", ())),
         {**base.set, **settings.get("set", {})},
         base.thoughts,
+        base.caches or settings.get("cache_control") is True,
     )
 
 
@@ -122,8 +124,12 @@ PRESETS: Mapping[str, Rules] = {
         drop=frozenset(("parallel_tool_calls",)),
         thoughts="reasoning_content",
     ),
-    # platform.moonshot.ai/docs/api/chat: thinking {type}; thoughts stay in reasoning_content over the turn
-    "kimi": Rules(off={"thinking": {"type": "disabled"}}, rename=_MAX_TOKENS, thoughts="reasoning_content"),
+    # platform.moonshot.ai/docs/api/chat: thinking {type}; max_tokens is deprecated; thoughts stay over the turn
+    "kimi": Rules(
+        off={"thinking": {"type": "disabled"}},
+        rename={"max_tokens": "max_completion_tokens"},
+        thoughts="reasoning_content",
+    ),
     # ai.google.dev/gemini-api/docs/openai: reasoning_effort, `none` turns thinking off; unknown names are 400
     "gemini": Rules(
         drop=frozenset(("logit_bias", "metadata", "prompt_cache_key", "prompt_cache_options", "safety_identifier",
@@ -142,8 +148,11 @@ PRESETS: Mapping[str, Rules] = {
     "llama.cpp": Rules(off=_TEMPLATE_OFF, rename=_MAX_TOKENS, thoughts="reasoning_content"),
     # github.com/ollama/ollama docs/openai: max_tokens, reasoning_effort with `none`; thoughts in `reasoning`
     "ollama": Rules(rename=_MAX_TOKENS, thoughts="reasoning"),
-    # openrouter.ai/docs/use-cases/reasoning-tokens: one object `reasoning`; its details go back as they came
-    "openrouter": Rules(effort="reasoning.effort", off={"reasoning": {"enabled": False}}, thoughts="reasoning"),
+    # openrouter.ai/docs/use-cases/reasoning-tokens: one object `reasoning`; its details go back as they came;
+    # docs/features/prompt-caching: cache_control in parts, converted for makers that take it
+    "openrouter": Rules(
+        effort="reasoning.effort", off={"reasoning": {"enabled": False}}, thoughts="reasoning", caches=True
+    ),
 }  # fmt: skip
 """The rules of each make of upstream. docs/backends.md shows them as a table."""
 

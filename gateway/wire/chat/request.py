@@ -32,6 +32,8 @@ _TEXT_FIELDS = 2
 """Fields of a text part (`type` and `text`), which is not checked further."""
 _PLAIN_ROLES = ("user", "assistant", "system")
 """Roles that every upstream accepts as they are."""
+CACHE = "gateway_cache"
+"""The member of a text part or tool in which a translated request has its caller's `cache_control`."""
 _JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no code fence."
 
 
@@ -102,7 +104,7 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None
     sent["model"] = options.model
     messages = body["messages"]
     if changed := [message for message in messages if not _is_current(message)]:
-        sent["messages"] = [_upstream_message(message) for message in messages]
+        sent["messages"] = [_upstream_message(message, caches=options.rules.caches) for message in messages]
     if "user" in sent:
         sent.pop("user")
         if user is not None:
@@ -111,7 +113,7 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None
     if any(map(_is_old_call, changed)):
         sent["messages"] = _pair_calls(sent["messages"])
     if "tools" in sent:
-        sent["tools"] = [nested_tool(tool) for tool in sent["tools"] or ()]
+        sent["tools"] = [_with_cache(nested_tool(tool), options.rules.caches) for tool in sent["tools"] or ()]
         if not sent["tools"]:
             sent.pop("tools")
     if "tool_choice" in sent:
@@ -199,21 +201,32 @@ def _is_current(message: Json) -> bool:
     )
 
 
-def _upstream_message(message: Json) -> Json:
-    """A message with `system` for `developer`, and content parts in chat's form."""
+def _upstream_message(message: Json, *, caches: bool) -> Json:
+    """A message with `system` for `developer`, and content parts in chat's form. `caches`: see `Rules`."""
     role, content = message["role"], message.get("content")
     changed: Json = {}
     if role == "developer":
         changed["role"] = "system"
     if isinstance(content, list) and any(_is_foreign(part) for part in content):
-        changed["content"] = [_chat_part(part) for part in content]
+        parts = changed["content"] = [_with_cache(_chat_part(part), caches) for part in content]
+        has_marks = any(isinstance(part, dict) and CACHE in part for part in content)
+        if has_marks and not caches and all(part["type"] == "text" for part in parts):
+            changed["content"] = "\n\n".join(part["text"] for part in parts)
     return {**message, **changed} if changed else message
 
 
 def _is_foreign(part: Any) -> bool:
     return isinstance(part, dict) and (
-        part.get("type") not in ("text", "image_url") or isinstance(part.get("image_url"), str)
+        part.get("type") not in ("text", "image_url") or isinstance(part.get("image_url"), str) or CACHE in part
     )
+
+
+def _with_cache(value: Any, caches: bool) -> Any:
+    """A part or tool of a translated request with its `cache_control`, where the upstream takes that."""
+    if not isinstance(value, dict) or CACHE not in value:
+        return value
+    sent = {name: member for name, member in value.items() if name != CACHE}
+    return {**sent, "cache_control": value[CACHE]} if caches else sent
 
 
 def _chat_part(part: Any) -> Any:
