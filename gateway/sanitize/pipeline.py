@@ -24,7 +24,7 @@ from gateway.sanitize.guardrail import Guardrail, GuardrailFailed
 from gateway.sanitize.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
 from gateway.sanitize.restoring import Restorer
 from gateway.sanitize.scanner import KnownClean, Scanner
-from gateway.sanitize.slot_mask import IN_THREAD_CHARS, KnownValues, Masks, SlotMasker, together, weight_of
+from gateway.sanitize.slot_mask import IN_THREAD_CHARS, KnownValues, Masks, SlotMasker, weight_of
 from gateway.sanitize.stream_mask import StreamMask
 from gateway.sanitize.text import Finding, SharedAllowance
 from gateway.texts import TextSlot, TextUnit
@@ -35,9 +35,6 @@ half twice as many turns, at double everybody else waits for twice as long."""
 _VALUES_A_UNIT, _STEP_UNITS = 2, 3_000
 """Values that are decoded, checked and encoded again for one unit (0.3 µs), and units of one step of the walk over a
 body. Measured: 0.15 µs for a value of bodies with many small ones, 0.9 ms for 512 members."""
-_MANY_SLOTS = 4
-"""Slots among which several JSON documents are looked for. Chosen: messages of most conversations have fewer. At half
-each small answer makes some calls more, at double four calls in one message are scanned one by one."""
 _CUE_CHARS, _CUE_REACH_CHARS = 65_536, 32
 """Text that is searched for cues at a time (1 ms), and how much of the next piece belongs to it: longer than a cue."""
 
@@ -162,7 +159,9 @@ class Sanitizer:
             (scan_token is not None and direction in scan_token.scanned_clean)
             or (digest is not None and self._clean_units.knows(digest))
         ):
-            await self._scan(unit, direction, verdict, work)
+            masks = work.masks if direction == "requests" else None
+            masker = SlotMasker(self._scanner, self._actions[direction], verdict.note, work.allowance, masks)
+            await self._mask(masker, unit, verdict, work)
             if scan_token is not None and not verdict.counts:
                 scan_token.scanned_clean.add(direction)
             if digest is not None and not verdict.counts:
@@ -180,12 +179,7 @@ class Sanitizer:
         """Mask, in a unit of a request, the values that were found elsewhere in the request. Raises SanitizerFailed."""
         known = KnownValues(work.masks.found)
         masker = SlotMasker(known, self._actions["requests"], verdict.note, work.allowance, work.masks)
-        try:
-            for slots in unit.steps(keeps_all=True):
-                await self._clean_slots(masker, slots, work)
-                await work.pace()
-        except Exception as error:
-            raise SanitizerFailed("the sanitizer failed on this text") from error
+        await self._mask(masker, unit, verdict, work)
 
     def _digest(self, whole: Any, direction: Direction) -> bytes | None:
         """What a unit is known by when it comes again: an agent sends its whole history with every call.
@@ -198,10 +192,8 @@ class Sanitizer:
         except TypeError:
             return None
 
-    async def _scan(self, unit: TextUnit, direction: Direction, verdict: Verdict, work: RequestWork) -> None:
-        masks = work.masks if direction == "requests" else None
-        masker = SlotMasker(self._scanner, self._actions[direction], verdict.note, work.allowance, masks)
-        only = unit.only_slot
+    async def _mask(self, masker: SlotMasker, unit: TextUnit, verdict: Verdict, work: RequestWork) -> None:
+        only, direction = unit.only_slot, verdict.direction
         try:
             if only is not None and only.form == "text" and len(only.text) <= IN_THREAD_CHARS:
                 if work.is_due():
@@ -211,7 +203,7 @@ class Sanitizer:
             is_judged = self.guardrail is not None and self.guardrail.enabled
             for slots in unit.steps(keeps_all=is_judged or direction == "responses"):  # answers may be cut by them
                 work.allowance.left -= _STEP_UNITS
-                await self._clean_slots(masker, slots if len(slots) < _MANY_SLOTS else together(slots), work)
+                await self._clean_slots(masker, slots, work)
                 if verdict.refusal is not None and direction == "requests":
                     return  # nobody reads the rest
                 await work.pace()

@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
-from itertools import accumulate
 
 import re2
 
@@ -45,6 +44,7 @@ from gateway.sanitize.text import (
     REST_OF_VALUE,
     BudgetExceeded,
     Finding,
+    Joined,
     SharedAllowance,
     View,
     WorkBudget,
@@ -488,18 +488,16 @@ class Scanner:
         if not words_of:
             return
         lines = list(words_of)
-        starts = [0, *accumulate(len(line) + 2 for line in lines)]
-        inner = View("\n\n".join(lines))
+        joined = Joined(lines, "\n\n")
+        inner = View(joined.text)
         budget.spend(300 + len(inner.folded) // 6)
         for finding in self._detect(inner, budget, depth + 1):
-            start, end = inner.origin(finding.start, finding.end)
-            index = bisect_right(starts, start) - 1
-            line, shift = lines[index], starts[index]
-            if end - shift <= len(line):
-                for word in words_of[line]:
+            touched = [*joined.touched(*inner.origin(finding.start, finding.end))]
+            if len(touched) == 1:
+                index, start, end = touched[0]
+                for word in words_of[lines[index]]:
                     budget.spend(6)
-                    inside = finding._replace(start=start - shift, end=end - shift)
-                    yield from in_outer_text(word, inside, view.folded)
+                    yield from in_outer_text(word, finding._replace(start=start, end=end), view.folded)
 
 
 def _find_numbers(view: View, budget: WorkBudget) -> list[Finding]:

@@ -16,7 +16,7 @@ import functools
 import re
 import unicodedata
 from binascii import a2b_base64
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
@@ -73,6 +73,24 @@ def disjoint(findings: Iterable[Finding], rank: dict[str, int]) -> list[Finding]
         if before != (entity, end, certain):
             merged[-1] = Finding(start, end, entity, certain)
     return merged
+
+
+class Joined:
+    """Texts laid end to end with a separator between, which are scanned at once, and the way back to each of them."""
+
+    def __init__(self, texts: Sequence[str], separator: str) -> None:
+        self.text = separator.join(texts)
+        self._sizes = [len(text) for text in texts]
+        self._starts = [0, *accumulate(size + len(separator) for size in self._sizes)]
+
+    def touched(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """(index of a text, start, end) for each part of a text that [start, end) of the joined text covers."""
+        first = bisect_right(self._starts, start) - 1
+        for index in range(first, min(bisect_left(self._starts, end), len(self._sizes))):
+            shift = self._starts[index]
+            low, high = max(start - shift, 0), min(end - shift, self._sizes[index])
+            if low < high:
+                yield index, low, high
 
 
 def mask_of(entity: str) -> str:

@@ -90,7 +90,8 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         least = 0 if lowest else _LIKELIEST_SHARE * own
         if is_enough(page.blocks, keep, furniture) and least <= sum(itertools.compress(sizes, keep)):
             return keep
-    return whole_text(page.blocks, keep, furniture, page.scripted)
+    is_drawn = page.scripted and page.types["documentation"] < _LIKELY  # by scripts, perhaps
+    return whole_text(page.blocks, keep, furniture, is_drawn)
 
 
 def _keep_inside_text(
@@ -175,7 +176,7 @@ def _likely_content(
             shared[at] = mean
     keep = models.keep_likely(shared, sizes, lowest)
     if page.types["documentation"] >= _LIKELY:
-        _keep_structure(keep, probabilities, furniture)
+        _keep_structure(blocks, keep, probabilities, furniture)
         _keep_title(blocks, keep, probabilities, furniture)
     for at, block in enumerate(blocks):
         tag = block.element.tag
@@ -211,14 +212,22 @@ def _drops_comments(page: PageEvidence) -> bool:
     return page.own_words >= _OWN_TEXT_WORDS and types["forum"] < _SURE_FORUM and types["documentation"] < _LIKELY
 
 
-def _keep_structure(keep: list[bool], probabilities: list[float], furniture: Sequence[bool]) -> None:
-    """Keeps everything between the first and the last kept block that is neither marked as furniture nor unlikely."""
+def _keep_structure(
+    blocks: Sequence[TextBlock], keep: list[bool], probabilities: list[float], furniture: Sequence[bool]
+) -> None:
+    """Keeps everything between the first and the last kept block that is neither marked as furniture nor unlikely, and
+    what stands before and behind them up to the first block that is one of both, or to the title."""
     places = [at for at, is_kept in enumerate(keep) if is_kept]
     if not places:
         return
-    for at in range(places[0], places[-1] + 1):
-        if not keep[at] and not furniture[at] and probabilities[at] >= _STRUCTURE_FLOOR:
-            keep[at] = True
+    fits = [not mark and likely >= _STRUCTURE_FLOOR for mark, likely in zip(furniture, probabilities, strict=True)]
+    first, end = places[0], places[-1] + 1
+    while first and fits[first - 1] and blocks[first].element.tag != "h1":
+        first -= 1
+    while end < len(keep) and fits[end]:
+        end += 1
+    for at in range(first, end):
+        keep[at] = keep[at] or fits[at]
 
 
 def _keep_title(
@@ -388,6 +397,8 @@ def _box_around(table: Any) -> Any:
 def _follows_sentence(box: Any, first: int, blocks: Sequence[TextBlock], keep: Sequence[bool]) -> bool:
     """True when a sentence is kept before the table in the box around it. `first`: the table's first block."""
     return any(
-        keep[at] and len(blocks[at].words) >= SENTENCE_WORDS and blocks[at].element.getparent() is box
+        keep[at]
+        and len(blocks[at].words) >= SENTENCE_WORDS
+        and any(around is box for around in blocks[at].element.iterancestors())
         for at in range(max(0, first - _SENTENCE_REACH), first)
     )

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import orjson
 import pytest
+from multidict import MultiDict
 
 from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import Forbidden, InvalidRequest
@@ -169,5 +170,5 @@ async def test_a_model_without_tools_is_searched_for_once_and_the_caller_is_told
 def test_a_wrong_embeddings_input_is_told_by_what_is_wrong(value: Any, words: str) -> None:
     handler = EmbeddingsHandler(ScriptedModel().service)
     with pytest.raises(InvalidRequest, match=words):
-        handler.check(JsonBody(orjson.dumps({"model": "m", "input": value})), {})
-    assert handler.check(JsonBody(orjson.dumps({"model": "m", "input": [1] * 3_000})), {})["model"] == "m"
+        handler.check(JsonBody(orjson.dumps({"model": "m", "input": value})), MultiDict())
+    assert handler.check(JsonBody(orjson.dumps({"model": "m", "input": [1] * 3_000})), MultiDict())["model"] == "m"
