@@ -23,8 +23,8 @@ _BIT_OF_BYTE = tuple(bytes(byte >> bit & 1 for byte in range(256)) for bit in ra
 
 
 def both(text: str) -> tuple[str, int]:
-    """24 hexadecimal digits, equal for texts that differ only in blanks, case and punctuation; and 64 bits, few of which
-    differ between similar texts, 0 for a text that is too short or a list of links.
+    """24 hexadecimal digits, equal for texts that differ only in blanks, case and punctuation; and 64 bits, few of
+    which differ between similar texts, 0 for a text that is too short or a list of links.
 
     Two lists of links may share nearly all their words and still lead to different places. A bit is set where more than
     half of the hashes of runs of three words have it set.
