@@ -4,13 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.engines.answer.sections import closing, fenced, may_hold_fence
+from gateway.engines.answer.sections import closing, fenced
 from tests.support.markdown_fences import TEXTS, fences, open_fences
-
-
-def test_the_reading_the_tests_stand_on_tells_open_from_closed() -> None:
-    assert open_fences("```\na") == open_fences("a\n\n~~~~\n~~~\n") == open_fences("```\na\n``") == 1
-    assert open_fences("```\na\n```") == open_fences("~~~\n~~~~~") == open_fences("`` ` ``") == 0
 
 
 @pytest.mark.parametrize(
@@ -37,13 +32,6 @@ def test_what_is_lacking_follows_the_blocks_of_markdown(text: str, lacking: str)
 def test_what_is_read_as_open_is_open_to_another_reader(text: str) -> None:
     ended = text + closing(text)
     assert open_fences(ended) == 0 and len(fences(ended)) == len(fences(text))
-
-
-@pytest.mark.slow
-@settings(deadline=None)
-@given(TEXTS)
-def test_the_quick_test_misses_no_fence(text: str) -> None:
-    assert may_hold_fence(text) or not fences(text)
 
 
 @pytest.mark.slow
