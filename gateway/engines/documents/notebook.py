@@ -19,7 +19,7 @@ _MAX_OUTPUT_CHARS = 20_000
 """Text of one output."""
 _LEFT_OUT = "[picture left out]"
 _ANSI = re.compile(r"\x1b\[[0-9;]{0,30}[A-Za-z]")
-_DATA = re.compile(r"\]\((?:data|attachment):[^)]*+\)")
+_DATA = re.compile(r"\]\((?:data|attachment):[^)]*+\)?")
 """The place of a picture that is written into the notebook."""
 _HEADING = re.compile(r"^#{1,2} +(.+)$", re.MULTILINE)
 
