@@ -56,6 +56,6 @@ async def settle(context: RequestContext, reservation: Reservation, has_left: bo
     stats = context.stats
     if has_left or stats.outcome in ("client_gone", "truncated"):
         count_cut_off(stats, reservation)
-    used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens)
+    used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens, 0, stats.written_tokens)
     if context.server.budgets is not None:
         await asyncio.shield(context.server.budgets.settle(reservation, stats.model, used, context.limits))
