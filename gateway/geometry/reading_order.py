@@ -1,10 +1,9 @@
-"""Reading order: columns before rows, rows before words. Pure geometry; knows neither pixels nor text.
+"""Reading order: columns before rows, rows before words.
 
 A page is cut at a gutter: an x that hardly any line crosses and that has real columns on both sides. The lines that do
 cross it (headings, wide figures) cut the page into bands, which are read one after the other, each column by column.
 An area without a gutter is read in rows. Narrow pieces beside text (the prices of a receipt) are no columns: they stay
-on their row. The thresholds are chosen; bench/ocr.py scores them all
-together, and no measurement of a single one is recorded.
+on their row.
 """
 
 from bisect import bisect_left
@@ -69,15 +68,9 @@ def reading_order(rects: Sequence[Rect]) -> list[list[Row]]:
     return [part for rows in groups for part in _blocks_apart(rects, rows)]
 
 
-def columns_of(rects: Sequence[Rect]) -> list[list[int]]:
-    """The indices in parts that are read one after the other: columns, and what crosses them; one part for one
-    column."""
-    return [group for group in _groups(rects, list(range(len(rects))), 0) if group]
-
-
 def texts_beside(rects: Sequence[Rect]) -> list[list[int]]:
-    """As `columns_of`, but parted only between columns whose rows are their own, or which both are filled by their
-    lines: columns of a listing stay together."""
+    """The indices in texts that stand side by side, parted only between columns whose rows are their own, or which
+    their lines fill: columns of a listing stay together."""
 
     def split(members: list[int], depth: int) -> list[list[int]]:
         gutter = _gutter(rects, members, FEW_CROSSING_SHARE) if depth < MAX_DEPTH else None
@@ -393,9 +386,6 @@ def _unbroken(rects: list[Rect]) -> list[Rect]:
 INSIDE = 0.5
 # Panels that overlap by less, as a share of the smaller one's side, are still one above or beside the other.
 SLACK = 0.02
-# So many pieces outside panels, and so many for each panel, make columns of text with boxes in them; with fewer, the
-# panels make the columns.
-MIN_LOOSE, LOOSE_A_PANEL = 8, 3
 # An aside is at the left or right, and so much narrower than the widest column at least, which takes MAIN_WIDTH of
 # the width: cards of one width, and addresses in a row, are none, though the boxes of one's lines be lower.
 ASIDE_WIDTH, MAIN_WIDTH = 0.6, 0.5
@@ -450,11 +440,6 @@ def _ordered(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:
     if not inner:
         return _rows(rects, items)
     bands = _parted([panel.rect for panel in inner], upright=False)
-    loose = len(items) - len(inner)
-    if not _is_row_of_panels(rects, items, bands) and loose >= max(MIN_LOOSE, LOOSE_A_PANEL * len(inner)):
-        parts = columns_of([_rect(rects, item) for item in items])
-        if len(parts) > 1:
-            return [group for part in parts for group in _ordered(rects, [items[number] for number in part])]
     if len(bands) > 1:
         return _by_bands(rects, items, bands)
     columns = _parted([panel.rect for panel in inner], upright=True)
@@ -467,15 +452,6 @@ def _ordered(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:
     panel = min(inner, key=lambda panel: (panel.rect.y1, panel.rect.x1))
     rest: list[Item] = [item for item in inner if item is not panel]
     return _ordered(rects, [*panel.pieces, *panel.panels]) + (_ordered(rects, rest) if rest else [])
-
-
-def _is_row_of_panels(rects: Sequence[Rect], items: list[Item], bands: list[Rect]) -> bool:
-    """Whether a band has panels side by side and nothing else: then it parts the page, not its columns."""
-    for band in bands:
-        inside = [item for item in items if band.y1 <= _rect(rects, item).center_y <= band.y2]
-        if len(inside) > 1 and all(isinstance(item, Panel) for item in inside):
-            return len(_parted([_rect(rects, item) for item in inside], upright=True)) > 1
-    return False
 
 
 def _rows(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:

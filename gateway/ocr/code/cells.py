@@ -205,6 +205,11 @@ def _rise(cell: Any) -> float:
     return float(rows[-1] - rows[0] + 1) / len(cell) if len(rows) else 0.0
 
 
+def ink_top(cell: Any) -> int:
+    """The first row of a cell that has ink."""
+    return int((cell >= DARK).any(axis=1).argmax())
+
+
 def sign_of(ink: Any) -> str:
     """The bar, dash or frame's sign that a cell holds; empty for anything else. `ink`: height x width, 0 to 1."""
     _, numpy = vision()

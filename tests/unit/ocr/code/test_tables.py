@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from gateway.geometry.boxes import Line, Rect, Table, Word
 from gateway.geometry.reading_order import bands_of, rows_of
-from gateway.geometry.tables import Grid, aligned_tables, build_table, column_table, ruled_table
+from gateway.geometry.tables import aligned_tables, build_table, column_table
 from gateway.ocr.image.areas import find_grid, ruled_regions
 from gateway.ocr.image.ink import PageInk, measure, part_words, parts_of, without_rules
 from tests.support.ocr_pages import font
@@ -126,20 +126,6 @@ def test_a_gap_that_parts_off_only_the_end_of_a_long_cell_is_no_gutter() -> None
     assert texts(table)[-1] == ["energy", "2410kj 581kcal"]
 
 
-def test_columns_that_nearly_touch_part_where_the_lines_of_the_detector_do() -> None:
-    pieces = [(f"{n}2.5 %", f"Word{n}") for n in range(4)]
-    lines = [
-        Line(
-            Rect(x, 40 * n, x + 100, 40 * n + 20), text=text, words=(Word(text, Rect(x, 40 * n, x + 97, 40 * n + 20)),)
-        )
-        for n, row in enumerate(pieces)
-        for x, text in zip((0, 100), row, strict=True)
-    ]
-    table = build_table(find_grid(numpy.full((200, 300), 255, numpy.uint8), Rect(0, 0, 200, 160)), lines)
-    assert table is not None
-    assert [cell.text for cell in table.cells] == [text for row in pieces for text in row]
-
-
 def pieces(y: float, *spans: tuple[float, float]) -> list[Line]:
     return [Line(Rect(x1, y, x2, y + 20)) for x1, x2 in spans]
 
@@ -183,35 +169,6 @@ def read_line(x: float, y: float, *texts: str) -> Line:
         found.append(Word(each, Rect(at, y, at + 10 * len(each), y + 20)))
         at += 10 * len(each) + 6
     return Line(Rect(x, y, at - 6, y + 20), text=" ".join(texts), words=tuple(found))
-
-
-def test_a_card_with_a_picture_and_a_button_is_no_table() -> None:
-    page = framed((10, 10, 210, 310), (30, 30, 190, 150), (30, 260, 90, 295))
-    card = [read_line(30, 170, "Oak", "desk"), read_line(30, 200, "349.00", "EUR"), read_line(36, 268, "Add", "it")]
-    assert build_table(find_grid(page, Rect(10, 10, 210, 310)), card) is None
-
-
-def test_the_margin_between_a_screen_s_rim_and_the_rules_is_no_row_or_column() -> None:
-    image = Image.fromarray(framed((5, 5, 400, 300)))
-    draw = ImageDraw.Draw(image)
-    for y in (60, 110, 160, 210):
-        draw.line((5, y, 360, y), fill=120)
-    for x in (5, 180, 360):
-        draw.line((x, 60, x, 210), fill=120)
-    cells = [read_line(20 + 175 * c, 75 + 50 * r, f"c{r}{c}") for r in range(3) for c in range(2)]
-    table = build_table(find_grid(numpy.asarray(image), Rect(5, 5, 400, 215)), cells)
-    assert texts(table) == [["c00", "c01"], ["c10", "c11"], ["c20", "c21"]]
-
-
-def test_the_rim_of_a_table_may_be_a_thousand_blank_rows_and_a_column_beside_the_others() -> None:
-    blank, rows = 1_200, 3
-    walls = ((False, False),) * blank + ((True, True),) * rows
-    ys = tuple(10.0 * n for n in range(blank + rows + 1))
-    below = ((True, True, True),) * blank + ((False, True, True),) * (rows - 1)
-    found = [Word(f"{column}{row}", Rect(15 + 10 * column, y + 2, 18 + 10 * column, y + 8))
-             for row, y in enumerate(ys[blank:-1]) for column in range(2)]  # fmt: skip
-    table = ruled_table(Grid((0.0, 10.0, 20.0, 30.0), ys, walls, below), found)
-    assert texts(table) == [["00", "10"], ["01", "11"], ["02", "12"]]
 
 
 def test_a_pale_rule_close_to_text_still_parts_two_rows() -> None:
