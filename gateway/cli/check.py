@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.cli.options import BAD, DOUBTFUL, EX_CONFIG, GOOD, Paint, Parsers, add_json_option, print_json_lines
-from gateway.cli.unit_files import SEARCH, UnitFile, read_unit, service_environment, service_unit
+from gateway.cli.unit_files import SEARCH, ServiceEnvironment, UnitFile, read_unit, service_environment, service_unit
 from gateway.config.dump import config_text
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, file_problems, load_config, without_overrides
@@ -60,7 +60,8 @@ def _check_config(arguments: argparse.Namespace, environment: Environment) -> in
             if not errors:
                 load_config(file, None, environment)  # what only the whole can tell, such as a certificate
         else:
-            errors = file_problems(file, service_environment(unit, environment).with_placeholders())
+            service = service_environment(unit, environment)
+            errors = [*_missing_credentials(file, service), *file_problems(file, service.with_placeholders())]
             if not errors:
                 checked = check_service(file, unit, environment)
                 warnings, unchecked = checked.warnings, checked.unchecked
@@ -91,11 +92,18 @@ def _print_errors(file: Path, errors: Sequence[ConfigError], environment: Enviro
     return EX_CONFIG
 
 
+def _missing_credentials(file: Path, service: ServiceEnvironment) -> list[ConfigError]:
+    return [
+        ConfigError(str(file), "", f"credential '{name}': there is no {path}; the unit loads it")
+        for name, path in service.missing.items()
+    ]
+
+
 def check_service(file: Path, unit: UnitFile, environment: Environment) -> ServiceCheck:
     """Check the file as the unit's service would read it. Raises ConfigError."""
     service = service_environment(unit, environment)
-    for name, path in service.missing.items():
-        raise ConfigError(str(file), "", f"credential '{name}': there is no {path}; the unit loads it")
+    for error in _missing_credentials(file, service):
+        raise error
     config = load_config(file, None, service.with_placeholders())
     stop_s = unit.seconds("TimeoutStopSec")
     if stop_s is not None and stop_s - config.server.drain_s < _STOP_RESERVE_S:

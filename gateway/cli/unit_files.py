@@ -104,8 +104,8 @@ class ServiceEnvironment:
     sealed: Sequence[str]
 
     def with_placeholders(self) -> Environment:
-        """For a check of the file alone: what cannot be read counts as there."""
-        names = (*self.unreadable, *self.sealed)
+        """For a check of the file alone: every credential that the unit names counts as there."""
+        names = (*self.missing, *self.unreadable, *self.sealed)
         placeholders = {credential_variable(name): _PLACEHOLDER for name in names}
         return Environment({**self.environment.variables, **placeholders})
 

@@ -58,7 +58,7 @@ export function show(panel) {
       figure("Tokens", number(total("input_tokens") + total("output_tokens")), "", `${number(total("output_tokens"))} written`),
       figure("Open now", number(sum(metrics, "gateway_in_flight")), "", `${number(sum(metrics, "gateway_workers"))} worker${sum(metrics, "gateway_workers") === 1 ? "" : "s"}`),
       figure("CPU", number(now.cpu_percent ?? 0), "%", "of one core"),
-      figure("Memory", number(sum(metrics, "gateway_process_resident_bytes") / 1e6), "MB", "serving processes"));
+      figure("Memory", number(Math.round(sum(metrics, "gateway_process_resident_bytes") / 1e6)), "MB", "serving processes"));
     if (panel.contains(document.activeElement) && document.activeElement.tagName === "svg") return; // somebody reads values
     fill(charts,
       timeChart("Requests by how they ended", points, CAUSES.map(([name, label, kind]) => ({ name: label, kind, value: (point) => point[name] })).filter((each, index) => index === 0 || total(CAUSES[index][0])), { stepS, stacked: true }),

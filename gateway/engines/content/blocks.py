@@ -1,20 +1,19 @@
 """Cuts a page into its smallest blocks of text: the text directly inside one block-level element.
 
 Runs in the parsing processes. Records for each block the kinds of elements around it, by tag, class and role, as bits.
-Decides nothing: see `block_features` and `selection`.
+Decides nothing: see `models` and `selection`.
 """
 
 import functools
 import re
 from dataclasses import dataclass
-from operator import or_
 from typing import Any
+
+import re2
 
 from gateway.engines.html.tree import BLOCKS, FURNITURE_ROLES, PREFORMATTED
 
-_REMEMBERED = 8_192
-"""Classes and ids, and parts of them, whose categories a process remembers, a few MB. Chosen: a site repeats some
-thousand names. At half, pages of a crawl over several sites push each other out; double only costs memory."""
+_REMEMBERED = 8_192  # classes and ids whose categories a process remembers
 CATEGORIES = (
     ("nav", r"nav|menu|crumb|pagin|pager|toc\b|tabs"), ("foot", r"foot|bottom|copyright|legal|colophon"),
     ("head", r"header|masthead|banner|topbar|hero"), ("side", r"side|aside|rail\b|widget|secondary"),
@@ -34,45 +33,37 @@ CATEGORIES = (
     ("hidden", r"hidden|sr-only|visually|screen-reader|offscreen|collapsed|noscript|mobile|desktop"),
     ("faq", r"faq|accordion|toggle|expand"), ("title", r"title|headline|heading"),
 )  # fmt: skip
-MASKS = tuple((1 << at, re.compile(pattern)) for at, (_, pattern) in enumerate(CATEGORIES))
-_ALTERNATIVES = [(word, 1 << at) for at, (_, pattern) in enumerate(CATEGORIES) for word in pattern.split("|")]
-_BOUNDED = [(word.replace(r"\b", ""), re.compile(word), bit) for word, bit in _ALTERNATIVES if "\\" in word]
-_HYPHENATED = [(word, bit) for word, bit in _ALTERNATIVES if "-" in word]
-_LITERALS = [(word, bit) for word, bit in _ALTERNATIVES if "\\" not in word and "-" not in word]
-_BITS = {
-    word: functools.reduce(or_, (bit for part, bit in _LITERALS if word.startswith(part))) for word, _ in _LITERALS
-}
-"""For each word of the patterns without a bound or hyphen, the categories of the words with which it begins, itself
-included."""
+CATEGORY_BITS = {name: 1 << at for at, (name, _) in enumerate(CATEGORIES)}
 
 
-def _longest(words: set[str]) -> str:
-    """A pattern for the longest of some words at a place. It reads each letter once; `a|b|…` tries word after word."""
-    by_letter = {word[0]: {other[1:] for other in words if other[:1] == word[0]} for word in sorted(words) if word}
-    parts = [letter + _longest(rest) for letter, rest in by_letter.items()]
-    return f"(?:{'|'.join(parts)}){'?' if '' in words else ''}" if parts else ""
+def _category_patterns() -> Any:
+    patterns = re2.Set.SearchSet()
+    for _, pattern in CATEGORIES:
+        patterns.Add(pattern)
+    patterns.Compile()
+    return patterns
 
 
-_WORDS_AT_EACH_PLACE = re.compile(f"(?=({_longest(set(_BITS))}))")
+_PATTERNS = _category_patterns()  # searched in one pass
 TAGS = (
     "main", "article", "nav", "header", "footer", "aside", "form", "table", "ul", "ol", "figure", "section", "button",
     "blockquote", "details", "dl", "label", "tr",
 )  # fmt: skip
 TAG_BITS = {tag: 1 << at for at, tag in enumerate(TAGS)}
+_PARTS = TAG_BITS["article"] | TAG_BITS["section"] | TAG_BITS["ul"] | TAG_BITS["ol"]
+"""What has a `footer` of its own, which is not that of the page (HTML Standard, 4.3.8)."""
 HIDDEN = 1 << len(TAGS)
 ROLE = HIDDEN << 1
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _MARKING = frozenset({"hidden", "aria-hidden", "style", "role"})
 WORD = re.compile(r"\w+")
 _RUNNING_WORDS = 15
-_RUNNING_LINK_SHARE = 3
-"""Running text is a block of so many words, of which less than a third are in links. Chosen: a sentence. At half, menus
-and captions count as text; at double, pages of short paragraphs have none."""
+_RUNNING_LINK_SHARE = 3  # running text is a block of so many words, of which less than a third are in links
 
 
 @dataclass(slots=True)
 class TextBlock:
-    """One block. Category bits (MASKS): `own` of its element, `near` also of the parent, `far` also of all ancestors;
+    """One block. Bits of CATEGORY_BITS: `own` of its element, `near` also of the parent, `far` also of all ancestors;
     `tags`: bits of the tags around it (TAG_BITS, HIDDEN, ROLE). `depth`: nesting in blocks. `text` has its blanks
     collapsed; `words` are in lower case; `link_words` counts those inside links."""
 
@@ -162,7 +153,8 @@ class _Collector:
                 continue
             parent = element.getparent()
             above = outer.own if parent is outer.element else self._mask(parent)
-            tags = (outer.tags or 0) | TAG_BITS.get(element.tag, 0)
+            around = outer.tags or 0
+            tags = around if element.tag == "footer" and around & _PARTS else around | TAG_BITS.get(element.tag, 0)
             if names := element.keys():  # paragraphs and cells mostly have no attributes
                 each.own = self._mask(element)
                 if not _MARKING.isdisjoint(names):
@@ -197,31 +189,8 @@ def _add_piece(box: _Box, text: str, in_link: bool) -> None:
 
 @functools.lru_cache(maxsize=_REMEMBERED)
 def category_bits(name: str) -> int:
-    """The bits of the categories whose words one lower-case class or id contains.
-
-    Naive form: the sum of the bits of the MASKS whose pattern is found. It searches the name twenty times and takes
-    five times as long. Here the parts between hyphens are looked up, as names have more of them in common.
-    """
-    bits = 0
-    for part in name.replace("_", "-").split("-"):
-        bits |= _part_bits(part)
-    for word, bit in _HYPHENATED:
-        if word in name:
-            bits |= bit
-    for word, pattern, bit in _BOUNDED:
-        if word in name and pattern.search(name):
-            bits |= bit
-    return bits
-
-
-@functools.lru_cache(maxsize=_REMEMBERED)
-def _part_bits(part: str) -> int:
-    """The category bits of a part without hyphens, for words without a bound. The pattern finds the longest word at
-    each place, and _BITS adds the categories of the shorter words with which it begins."""
-    bits = 0
-    for word in _WORDS_AT_EACH_PLACE.findall(part):
-        bits |= _BITS[word]
-    return bits
+    """The bits of the categories whose words one lower-case class or id contains."""
+    return sum(1 << at for at in _PATTERNS.Match(name) or ())
 
 
 def is_running_text(block: TextBlock) -> bool:

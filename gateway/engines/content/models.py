@@ -25,7 +25,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.engines.answer.text import STOP_WORDS
-from gateway.engines.content.blocks import CATEGORIES, HIDDEN, MASKS, ROLE, TAG_BITS, TAGS, WORD, TextBlock
+from gateway.engines.content.blocks import CATEGORIES, CATEGORY_BITS, HIDDEN, ROLE, TAG_BITS, TAGS, WORD, TextBlock
 from gateway.engines.html.head import Head
 
 _OWN_TAGS = ("p", "li", "td", "div", "pre", "dd", "dt", "blockquote", "figcaption", "section", "span")
@@ -34,8 +34,7 @@ _FURNITURE_HEADING = re.compile(
     r"popular|recent|latest|categor|archive|tags|navigation|menu|search|connect|similar|customers|footer|login|cart",
     re.IGNORECASE,
 )
-_WINDOW = 3
-"""Blocks before and after one whose sizes it is compared with. Chosen with the features; see the module's text."""
+_WINDOW = 3  # blocks before and after one whose sizes it is compared with
 _LONG_WORDS = 20
 """Words from which a block counts as a paragraph of the page: about one sentence. See the module's text."""
 _PUNCTUATION = ".,;:!?"
@@ -64,8 +63,7 @@ FEATURES = (
     *(f"far_{name}" for name, _ in CATEGORIES),
     *_PAGE_FEATURES,
 )
-Column = Sequence[float]
-"""The values of one feature for all blocks of a page."""
+Column = Sequence[float]  # the values of one feature for all blocks of a page
 
 
 class BlockFeatures:
@@ -280,8 +278,8 @@ def _flags(tag: str, tags: int, near: int, far: int) -> bytes:
             tags & ROLE != 0,
             *(tag == own for own in _OWN_TAGS),
             *(tags & bit != 0 for bit in TAG_BITS.values()),
-            *(near & bit != 0 for bit, _ in MASKS),
-            *(far & bit != 0 for bit, _ in MASKS),
+            *(near & bit != 0 for bit in CATEGORY_BITS.values()),
+            *(far & bit != 0 for bit in CATEGORY_BITS.values()),
         ]
     )
 
@@ -309,18 +307,12 @@ def _signature(element: Any) -> str:
 
 _MAX_EDGES = 255
 """Edges of one feature and leaves of one tree: their numbers must fit a byte. Training makes 31 edges and 32 leaves."""
-_UNITS = 10_000
-"""Units of a margin: training writes four decimals."""
-_MAX_UNITS = 0xFFFF
-"""Units by which the leaves of one tree may differ: two bytes."""
-_LANE = 4
-"""Bytes of a block's sum: 65,536 trees of the greatest leaves fit."""
+_UNITS = 10_000  # units of a margin: training writes four decimals
+_MAX_UNITS = 0xFFFF  # units by which the leaves of one tree may differ: two bytes
+_LANE = 4  # bytes of a block's sum: 65,536 trees of the greatest leaves fit
 _AT_MOST = tuple(bytes(number <= edge for number in range(256)) for edge in range(_MAX_EDGES))
 """For each edge number, a translation table: edge numbers up to it become 1, those above it 0."""
-LOWEST_LIMIT, _HIGHEST_LIMIT = 0.3, 0.5
-"""Bounds of the probability from which a block is kept. Chosen: from 0.5 a block is more likely content than not,
-and is always kept. Half of 0.3 would keep blocks that are five times as likely furniture; its double is above 0.5.
-"""
+LOWEST_LIMIT, _HIGHEST_LIMIT = 0.3, 0.5  # bounds of the probability from which a block is kept
 
 _Node = tuple[int, Any, Any] | int
 """A split (number of its feature and edge, subtree at most the edge, subtree above it) or the number of a leaf."""
@@ -505,7 +497,7 @@ _TITLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("service", re.compile(r"\b(?:services?|solutions?|software|agency|consult\w*|platform|company)\b", re.I)),
 )
 _SHARES = ("comment", "review", "shop", "list", "message", "content", "detail", "gallery", "meta", "related")
-_SHARE_BITS = {name: bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True) if name in _SHARES}
+_SHARE_BITS = {name: bit for name, bit in CATEGORY_BITS.items() if name in _SHARES}
 SIGNALS = (
     *(f"schema_{name}" for name, _ in _SCHEMAS),
     "og_article", "og_product", "og_website", "published", "author", "semantic",
@@ -517,16 +509,13 @@ SIGNALS = (
     "words", "long_share", "paragraphs", "longest", "link_share", "block_words", "code", "headings", "linked_headings",
     "cards", "card_share", "card_links", "card_words", "priced_cards", "first_person", "second_person", "before_long",
 )  # fmt: skip
-_SIGNAL_WORDS = 20
-"""Words from which a block is running text: about one sentence. Chosen; see the module's text."""
-_LOG_SCALE = 5
-"""The logarithm of 150 words or blocks is about 5, so that usual counts come out near 1."""
+_SIGNAL_WORDS = 20  # words from which a block is running text: about one sentence
+_LOG_SCALE = 5  # the logarithm of 150 words or blocks is about 5, so that usual counts come out near 1
 _MAX_SEGMENTS, _MAX_HYPHENS = 6, 8
 """Path segments, and hyphens of the last one, that count as 1: more of them say nothing further."""
 _VOICE_SCALE = 30
 """One word of thirty in the first or second person counts as 1: text that addresses somebody throughout."""
-_QUERY_CHARS = 100
-"""Start of the query that is searched for words: the rest of a long query is tracking."""
+_QUERY_CHARS = 100  # start of the query that is searched for words: the rest of a long query is tracking
 _FIRST_PERSON = frozenset({"i", "my", "me"})
 _SECOND_PERSON = frozenset({"you", "your"})
 
@@ -645,11 +634,8 @@ def _voice(blocks: Sequence[TextBlock], total: int) -> list[float]:
 
 
 TYPES = ("article", "collection", "documentation", "forum", "listing", "product", "service")
-_SURE = 0.95
-"""Probability of the type that a generator implies. Chosen: above every threshold of `selection`, below 1 as sites also
-put other pages into such programs. At half it decides nothing; 1 is its bound."""
-_GENERATOR_CHARS = 200
-"""Start of the generator's text that is searched: names come first."""
+_SURE = 0.95  # probability of the type that a generator implies
+_GENERATOR_CHARS = 200  # start of the generator's text that is searched: names come first
 _GENERATORS = (
     (
         "documentation",
@@ -670,9 +656,7 @@ _GENERATORS = (
 
 
 _CREDIT = ("generated", "by")
-_CREDIT_WORDS = 12
-"""Longest line that names the program of a page that has no `generator` in its head. Chosen: its name, version and
-date. At half, lines with a date are not read; at double, sentences about generated files are."""
+_CREDIT_WORDS = 12  # longest line that names the program of a page that has no `generator` in its head
 
 
 def read_credit(blocks: Sequence[TextBlock], head: Head) -> None:

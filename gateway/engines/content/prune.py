@@ -15,7 +15,7 @@ from gateway.engines.content.models import BlockFeatures, BlockModel, Column, Pa
 from gateway.engines.content.parts import in_comments, is_manual_link, own_text, parts_of
 from gateway.engines.content.selection import PageEvidence, select_blocks
 from gateway.engines.html.cleaning import drop_code, link_notes, open_frames, write_formulas
-from gateway.engines.html.head import PICTURES, Head, declares_article, declares_product
+from gateway.engines.html.head import PICTURES, Head, declares_product
 from gateway.engines.html.hidden import drop_hidden, styles_of
 from gateway.engines.html.shapes import set_shapes
 from gateway.engines.html.tree import (
@@ -30,13 +30,9 @@ from gateway.engines.html.tree import (
 )
 
 MAX_BLOCKS = 12_000
-"""A page with more blocks is not measured and loses only marked furniture. Chosen: 12,000 blocks with 132 features
-take up to 20 MB and, at 0.12 ms a block (bench.extract), 1.5 s. At half, long tables and references are pruned less
-well; at double both costs double in each parsing process."""
-_OWN_TEXT_WORDS = 100
-"""Words of running text outside comments from which the comments do not count for the page's type. Chosen: a short
-post; at half, a forum's opening post hides the thread from the classifier, at double short articles with many comments
-look like forums."""
+"""A page with more blocks is not measured and loses only marked furniture. 12,000 blocks with 132 features take up to
+20 MB and, at 0.12 ms a block (bench.extract), 1.5 s."""
+_OWN_TEXT_WORDS = 100  # words of running text outside comments from which the comments do not count for the page's type
 
 
 SHOWCASES = frozenset({"product", "listing", "collection"})
@@ -62,7 +58,7 @@ class Content:
 class PageMeasures:
     """A measured page: its blocks, their feature columns (none for a page with too many blocks), which blocks are
     comments, the bits of `parts` of each, the words outside comments, the page's signals, the region from which it
-    was measured, whether it has scripts, whether it declares one product or an article, whether the rules of its
+    was measured, whether it has scripts, whether it declares one product, whether the rules of its
     `style` elements were ignored (see html.hidden), and whether it has only short texts for browsers without scripts
     (see html.no_text)."""
 
@@ -75,7 +71,6 @@ class PageMeasures:
     region: Any
     scripted: bool = False
     is_product: bool = False
-    is_article: bool = False
     styles_ignored: bool = False
     for_no_scripts: bool = False
     notes: Sequence[tuple[Any, Any]] = ()
@@ -83,7 +78,7 @@ class PageMeasures:
     def evidence(self, types: dict[str, float]) -> PageEvidence:
         """Input of `select_blocks`. `types`: the probability of each page type."""
         evidence = PageEvidence(self.blocks, self.comments, self.parts, self.own_words, types, self.scripted)
-        return replace(evidence, is_product=self.is_product, is_article=self.is_article)
+        return replace(evidence, is_product=self.is_product)
 
 
 def measure_page(root: Any, head: Head) -> PageMeasures:
@@ -117,7 +112,6 @@ def measure_page(root: Any, head: Head) -> PageMeasures:
         measures,
         scripted=scripted,
         is_product=declares_product(head),
-        is_article=declares_article(head),
         styles_ignored=styles_ignored,
         for_no_scripts=for_no_scripts,
         notes=notes,

@@ -15,34 +15,25 @@ from gateway.engines.content.blocks import TextBlock
 _LEVELS = 3
 """Elements whose tag and class tell a block's place: its own and two around it. Measured on the development part of
 bench.extract: with two, paragraphs of articles are judged with those beside them (.969 against .972); six find less."""
-_ALIKE_BLOCKS = 3
-"""Blocks at one place from which they are fields of records. Chosen: two are a pair, three a list."""
-_SHARED_PART = 0.5
-"""How much of a block's evidence is that of all at its place. Measured as above: at half or at 1 lists and collections
-are between, and posts of forums lose .01 at 1."""
-_RECORD_SHARE = 0.3
-"""Share of a record's words that must be kept for the rest. Measured as above: collections gain .010, at double .006.
-Half is a label of it."""
+_ALIKE_BLOCKS = 3  # blocks at one place from which they are fields of records
+_SHARED_PART = 0.5  # how much of a block's evidence is that of all at its place
+_RECORD_SHARE = 0.3  # share of a record's words that must be kept for the rest
 _NO_RECORDS = frozenset({"p", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "span", "a", "body", "html"})
-_LEAST_PROBABILITY = 1e-4
-"""Bound of the probabilities whose odds are averaged. Chosen: below what the model gives (.001)."""
+_LEAST_PROBABILITY = 1e-4  # bound of the probabilities whose odds are averaged
 _COPY_WORDS = 3
 _MAX_COPIES = 4
 """A text of fewer words, or with more copies, is data that items share ("free shipping"), no second rendering of the
-page. Chosen: pages render a text once for each screen size, which makes two or three copies; at double the limit,
-repeated product data goes, at half (2) a third rendering stays."""
+page."""
 _WHOLE_COPY = 0.9
-"""Share of the words of a box at the same place as the first one from which it is a copy. Chosen: all but its number or
-date. Two plans of a price list, or the requirements of two systems, share half of their rows; 1 is its bound."""
+"""Share of the words of a box at the same place as the first one from which it is a copy. Two plans of a price list, or
+the requirements of two systems, share half of their rows; 1 is its bound."""
 
 
 _NO_COPIES = frozenset({"td", "th", "pre", "dt"})
 """Fields of tables, code, and terms, without which their definitions say nothing."""
 _NUMBERED = re.compile(r"\d+|\b(?:first|last|odd|even)\b")
 """Parts of a class that differ between the records of one list: a number (`post-61`) or a place (`last`)."""
-_SAID_WORDS = 16
-"""A field of at most so many words is kept once in a record. Chosen: a long name, or a price with three labels for
-screen readers. At half, long names are kept twice; at double, equal sentences of a description are dropped."""
+_SAID_WORDS = 16  # a field of at most so many words is kept once in a record
 _PRICES = re.compile(r"[$€£¥]\s?\d[\d.,]{0,20}|\d[\d.,]{0,20}\s?(?:€|usd|eur|gbp)")
 _PRICE_AND_LABELS = re.compile(
     rf"{_PRICES.pattern}|\W|regular|sale|unit|original|current|old|new|now|was|from|price|usd|eur|gbp"
@@ -161,9 +152,8 @@ def _shape(element: Any) -> str:
 
 
 def _kind(element: Any) -> str:
-    """The shape without what tells one record of a list from the others."""
-    names = element.get("class") or ""
-    return f"{element.tag}.{names if names.isalpha() else _NUMBERED.sub('', names)}"
+    """The shape without what tells one record of a list from the others: `li.post-61 last` is `li.post- `."""
+    return f"{element.tag}.{_NUMBERED.sub('', element.get('class') or '')}"
 
 
 def drop_copies(blocks: Sequence[TextBlock], keep: list[bool]) -> None:

@@ -10,25 +10,21 @@ Runs in the parsing processes.
 import itertools
 import operator
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.answer.text import unparted_words
 from gateway.engines.content import models, parts, repeats
-from gateway.engines.content.blocks import CATEGORIES, MASKS, TAG_BITS, TextBlock
-from gateway.engines.content.parts import FURNITURE_TAGS, SHARE, furniture_of
+from gateway.engines.content.blocks import CATEGORY_BITS, TAG_BITS, TextBlock
+from gateway.engines.content.parts import FURNITURE_TAGS, furniture_of
 
 _CODE_FLOOR = 0.1
 _HEADING_FLOOR = 0.1
 _STRUCTURE_FLOOR = 0.04
 """Least probability of a block that its neighbourhood speaks for: code beside content, a heading over content, a block
-inside documentation. Chosen on the pages of bench/extract.py. At double, code samples and short headings inside kept
-text start to go; at half, menus inside documentation and headings of link lists start to stay."""
-_FIELD_FLOOR = 0.15
-"""The same for a field of a record that is kept. Measured on the development part of bench.extract: at a third and at
-this value lists gain the same; at double the names of goods beside kept prices are lost."""
+inside documentation."""
+_FIELD_FLOOR = 0.15  # the same for a field of a record that is kept
 _INSIDE_FLOOR, _BEFORE_FLOOR = 0.01, 0.1
 """The same for a block among the paragraphs of a text, and between the title and the text."""
 _TEXT_PARAGRAPHS = 2  # kept paragraphs in a box from which it holds a text
@@ -36,39 +32,16 @@ _LEAD_BLOCKS = 6  # most blocks between the title and the text
 _PARTS_OF_TEXT = frozenset(
     {"p", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "h2", "h3", "h4", "h5", "h6", "figure", "figcaption"}
 )
-_TITLE_FLOOR = 0.02
-"""The same for the title of documentation, of which `_doubted_before_title` halves nothing. Chosen: half of
-_STRUCTURE_FLOOR, as titles beside menus and alone above a table of contents are rare where the model learnt. At half,
-names of sites in a banner are titles, at double the titles of chapters in other scripts than the Latin one go."""
-_CODE_REACH = 3
-"""Blocks before and after code among which one must be content. Chosen: a code sample follows its explanation directly
-or after a caption; at double, code of a neighbouring section counts."""
-_HEADING_REACH = 12
-"""Blocks after a heading among which content must follow. Chosen: enough for a table of contents or a picture's caption
-below the heading; at half, headings over long lists of dropped blocks go, at double nearly no heading does."""
-_OWN_TEXT_WORDS = 150
-"""Words of running text outside comments from which comments are an addition. Chosen: a short article. At half, pages
-whose comments are the content (a link with a discussion) lose them; at double, short news keep readers' letters."""
-_DECLARED_TEXT_WORDS = 30
-"""The same on a page whose structured data calls it an article or a recipe. Chosen: two sentences over a list of steps.
-At half a teaser over a discussion counts; at double recipes keep the comments below them."""
-_SURE_FORUM = 0.8
-"""Probability of the type forum from which posts are content although the page has a text of its own. Chosen above
-_LIKELY: an article with many comments looks like a forum, too."""
-_MAX_POSTS_ALIKE = 4
-"""Equal texts in a forum above which they are its labels ("Reply", a user's rank), no posts. Chosen: a quote of a quote
-is the third or fourth. At half, quotes go; at double, labels of short threads stay."""
-_LIKELY = 0.5
-"""Probability from which a page type decides: no other type can be likelier."""
+_TITLE_FLOOR = 0.02  # the same for the title of documentation, of which `_doubted_before_title` halves nothing
+_CODE_REACH = 3  # blocks before and after code among which one must be content
+_HEADING_REACH = 12  # blocks after a heading among which content must follow
+_OWN_TEXT_WORDS = 150  # words of running text outside comments from which comments are an addition
+_SURE_FORUM = 0.8  # probability of the type forum from which posts are content although the page has a text of its own
+_LIKELY = 0.5  # probability from which a page type decides: no other type can be likelier
 _OF_GOODS = ("product", "listing", "collection")
 """Types of pages on which the labels of buttons stand beside each article."""
 _LIKELIEST_SHARE = 0.1
-"""Share of a page's words outside its furniture that its likeliest blocks must hold, where none is likely. Chosen: the
-names in a list of cards are a sixth. At half, the headings over a list of links are the answer; at double, such names
-give way to the whole text."""
-_SHARE_WORDS = 20
-"""Most words of what invites to share or to like a post: a line with the address of the post. Chosen: at half long
-addresses stay, at double short posts inside a box with such a name go."""
+"""Share of a page's words outside its furniture that its likeliest blocks must hold, where none is likely."""
 _HEADING = re.compile(r"^h[1-6]$")
 
 
@@ -76,8 +49,7 @@ _HEADING = re.compile(r"^h[1-6]$")
 class PageEvidence:
     """Input of the decision. `comments` marks the blocks of a comment section, `parts` has the bits of page_parts;
     `own_words` counts the running text outside comments; `types` has the probability of each page type
-    (page_types.TYPES); `scripted`: the page has scripts; `is_product`: it declares one product; `is_article`:
-    it declares an article."""
+    (page_types.TYPES); `scripted`: the page has scripts; `is_product`: it declares one product."""
 
     blocks: Sequence[TextBlock]
     comments: Sequence[bool]
@@ -86,7 +58,6 @@ class PageEvidence:
     types: dict[str, float]
     scripted: bool = False
     is_product: bool = False
-    is_article: bool = False
 
 
 def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
@@ -119,7 +90,8 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         least = 0 if lowest else _LIKELIEST_SHARE * own
         if is_enough(page.blocks, keep, furniture) and least <= sum(itertools.compress(sizes, keep)):
             return keep
-    return whole_text(page.blocks, keep, furniture, page.scripted)
+    is_drawn = page.scripted and page.types["documentation"] < _LIKELY  # by scripts, perhaps
+    return whole_text(page.blocks, keep, furniture, is_drawn)
 
 
 def _keep_inside_text(
@@ -166,27 +138,21 @@ def _set_aside(page: PageEvidence) -> list[bool]:
     """Blocks that are no content on a page of this type, whatever the model says."""
     marks, types = parts.NEVER, page.types
     if types["documentation"] < _LIKELY:
-        marks |= parts.NEWSLETTER | parts.REFERENCES | parts.THREADS
+        marks |= parts.REFERENCES
     if page.is_product or types["product"] >= _LIKELY:
-        marks |= parts.REVIEWS | parts.TERMS | parts.SHOP
+        marks |= parts.SHOP
     if page.is_product:
         marks |= parts.DELIVERY
     if page.is_product or _is_of_goods(page):
-        marks |= parts.QUESTIONS | parts.RELATED | parts.PROMISES
+        marks |= parts.QUESTIONS | parts.RELATED
     if types["article"] >= _LIKELY:
         marks |= parts.RELATED
     if types["listing"] + types["collection"] >= _LIKELY:
         marks |= parts.FACETS
-    aside = [bool(part & marks) for part in page.parts]
-    if _drops_comments(page):
-        aside = list(map(operator.or_, aside, page.comments))
     if types["forum"] >= _LIKELY:
-        copies = Counter(block.text for block in page.blocks)
-        for at, block in enumerate(page.blocks):
-            is_about_poster = page.parts[at] & (parts.SIGNATURE | parts.POSTER)
-            is_share = block.near & SHARE and len(block.words) <= _SHARE_WORDS
-            aside[at] = aside[at] or bool(is_about_poster or is_share) or copies[block.text] > _MAX_POSTS_ALIKE
-    return aside
+        marks |= parts.SIGNATURE
+    aside = [bool(part & marks) for part in page.parts]
+    return list(map(operator.or_, aside, page.comments)) if _drops_comments(page) else aside
 
 
 def _is_of_goods(page: PageEvidence) -> bool:
@@ -210,8 +176,7 @@ def _likely_content(
             shared[at] = mean
     keep = models.keep_likely(shared, sizes, lowest)
     if page.types["documentation"] >= _LIKELY:
-        _drop_menus(blocks, keep, probabilities)
-        _keep_structure(keep, probabilities, furniture)
+        _keep_structure(blocks, keep, probabilities, furniture)
         _keep_title(blocks, keep, probabilities, furniture)
     for at, block in enumerate(blocks):
         tag = block.element.tag
@@ -244,25 +209,25 @@ def _doubted_before_title(blocks: Sequence[TextBlock], sizes: list[int], probabi
 def _drops_comments(page: PageEvidence) -> bool:
     """True for comments below an article or a product; in a forum and in documentation they are content."""
     types = page.types
-    least = _DECLARED_TEXT_WORDS if page.is_article else _OWN_TEXT_WORDS
-    return page.own_words >= least and types["forum"] < _SURE_FORUM and types["documentation"] < _LIKELY
+    return page.own_words >= _OWN_TEXT_WORDS and types["forum"] < _SURE_FORUM and types["documentation"] < _LIKELY
 
 
-def _keep_structure(keep: list[bool], probabilities: list[float], furniture: Sequence[bool]) -> None:
-    """Keeps everything between the first and the last kept block that is neither marked as furniture nor unlikely."""
+def _keep_structure(
+    blocks: Sequence[TextBlock], keep: list[bool], probabilities: list[float], furniture: Sequence[bool]
+) -> None:
+    """Keeps everything between the first and the last kept block that is neither marked as furniture nor unlikely, and
+    what stands before and behind them up to the first block that is one of both, or to the title."""
     places = [at for at, is_kept in enumerate(keep) if is_kept]
     if not places:
         return
-    for at in range(places[0], places[-1] + 1):
-        if not keep[at] and not furniture[at] and probabilities[at] >= _STRUCTURE_FLOOR:
-            keep[at] = True
-
-
-def _drop_menus(blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float]) -> None:
-    """Drops links inside `nav` that are not likely content: of long ones a low probability is expected words enough."""
-    for at, block in enumerate(blocks):
-        if keep[at] and block.tags & TAG_BITS["nav"] and block.link_words == len(block.words):
-            keep[at] = probabilities[at] >= _LIKELY
+    fits = [not mark and likely >= _STRUCTURE_FLOOR for mark, likely in zip(furniture, probabilities, strict=True)]
+    first, end = places[0], places[-1] + 1
+    while first and fits[first - 1] and blocks[first].element.tag != "h1":
+        first -= 1
+    while end < len(keep) and fits[end]:
+        end += 1
+    for at in range(first, end):
+        keep[at] = keep[at] or fits[at]
 
 
 def _keep_title(
@@ -290,32 +255,16 @@ def _leads_content(blocks: Sequence[TextBlock], keep: list[bool], at: int) -> bo
 SHORT_WORDS = 300
 _KEPT_SHARE = 0.3
 """A page of at most so many words outside its furniture, of which the model keeps a smaller share than this, is read
-whole: there is too little to tell the content by. Chosen: one screen of text. At half, short notices and indexes still
-come back empty; at double, the menus of short articles stay. Of the share half leaves out most of a short list; double
-reads short product pages with everything around them."""
-_TINY_WORDS = 40
-"""A page of at most so many words outside its furniture is read whole. Chosen: a notice, an error, a small table. At
-half, single cells and lines of such pages are lost; at double, menus that are not marked as such come with short
-reference pages (5 of 80 of SQLite's documentation)."""
-SENTENCE_WORDS = 5
-"""Words of a sentence. Chosen: at half the words "please wait" are a page, at double a short sentence is none."""
+whole: there is too little to tell the content by."""
+_TINY_WORDS = 40  # a page of at most so many words outside its furniture is read whole
+SENTENCE_WORDS = 5  # words of a sentence
 _OWN_SHARE = 0.25
 """Share of a page's words outside its furniture from which these are content without a sentence among them: lists of
-links, tables of numbers. At half, the contacts on pages that scripts draw are content; at double, short lists under
-long menus are lost."""
-_LISTED_WORDS = 100
-"""Words outside the furniture from which a page with scripts is a list, though it has no sentence. Chosen: the page of
-a program that draws itself has some labels and an address. At half these are read as lists, at double short lists of
-links on sites with scripts are refused."""
-_MARKED_WORDS = 10
-"""Kept words inside `main` from which a short page with scripts is no empty frame. Chosen: at half "please wait while
-the page loads" passes, at double a contents page of ten commands is refused."""
-_INDEX_SHARE = 0.8
-"""Share of a page's words inside `nav` from which these are its content. Chosen: an index has a title and a footer
-beside it. Its half reads the menus of pages that scripts draw; at most 1 can be asked for."""
-_LOST_SHARE = 0.04
-"""A longer page of which less is kept is a list of links or a table that the model takes for menus. Chosen: a heading
-over a long index. At double, teasers around a short article come with it; at half, the heading alone is the answer."""
+links, tables of numbers."""
+_LISTED_WORDS = 100  # words outside the furniture from which a page with scripts is a list, though it has no sentence
+_MARKED_WORDS = 10  # kept words inside `main` from which a short page with scripts is no empty frame
+_INDEX_SHARE = 0.8  # share of a page's words inside `nav` from which these are its content
+_LOST_SHARE = 0.04  # a longer page of which less is kept is a list of links or a table that the model takes for menus
 _INDEX_TAGS = FURNITURE_TAGS | TAG_BITS["header"]
 
 
@@ -365,20 +314,11 @@ def _size(block: TextBlock) -> int:
     return len(block.words) + unparted_words(block.text)
 
 
-_LEAST_ROWS, _LEAST_CELLS = 3, 6
-"""Rows and cells with text of such a table. Chosen: headings and two rows of three. At half, boxes of one line count;
-at double, short tables of a text are lost."""
-_LEAST_HEADINGS = 2
-"""Cells at the beginning of a table without `th` that must be marked as headings. Chosen: a table of two columns. At
-half, one name in bold makes layout a table; at double, tables of two columns are lost."""
-_SENTENCE_REACH = 40
-"""Blocks before the table that are searched for a kept sentence in the same box. Chosen: a table of contents, a caption
-and a list may come between. At half such tables are lost, at double tables of other sections are kept."""
-_WRAPPERS = 4
-"""Boxes around a table alone that are looked through. Chosen: themes have up to three. At half some tables are lost; at
-double nothing more is found."""
+_LEAST_ROWS, _LEAST_CELLS = 3, 6  # rows and cells with text of such a table
+_LEAST_HEADINGS = 2  # cells at the beginning of a table without `th` that must be marked as headings
+_SENTENCE_REACH = 40  # blocks before the table that are searched for a kept sentence in the same box
+_WRAPPERS = 4  # boxes around a table alone that are looked through
 _HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6"})
-_MENU = next(bit for (name, _), (bit, _) in zip(CATEGORIES, MASKS, strict=True) if name == "nav")
 
 
 def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[bool]) -> None:
@@ -395,7 +335,7 @@ def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[
             tables.setdefault(table, []).append(at)
     after: tuple[Any, int] = (None, 0)
     for table, members in tables.items():
-        is_menu = any(others[at] or blocks[at].far & _MENU for at in members)
+        is_menu = any(others[at] or blocks[at].far & CATEGORY_BITS["nav"] for at in members)
         kept = sum(keep[at] for at in members)
         if kept == len(members) or is_menu or not _is_data(members, blocks, table):
             continue

@@ -34,22 +34,12 @@ from gateway.errors import EngineMissing, GatewayError, InvalidRequest
 from gateway.ports import ChatModel
 from gateway.wire.untrusted_json import without_thinking
 
-FLOOR = 0.15
-"""Share of the best page's score that a page needs to fit. Chosen: at half a page with one common word of many fits; at
-double, pages that word the subject differently are lost."""
-JUDGE_TIMEOUT_S = 10.0
-"""Time for the model's answer, taken from the crawl's budget. Chosen: half is too short for a model without a GPU to
-read MAX_JUDGED pages; double takes most of the usual budget from the crawl."""
-MAX_JUDGED = 40
-"""Pages shown to the model. Chosen: at about 100 tokens each they fill half of a context of 8,192 tokens."""
-_CONTEXT_SHARE = 0.3
-"""Share of a link's score that its page's score makes up. Chosen: at half a link "next" on a fitting page is hardly
-better than any other; at double a good page's menu goes before another page's fitting links."""
-_CONTEXT_CHARS = 4_000
-"""Beginning of a page that is scored for its links' sake. Chosen: the event loop does it, so it must be short."""
-MAX_JUDGED_CHARS = 20_000
-"""Beginning of a page that BM25 reads, in a thread. Chosen: a page's subject shows in it; a map of 5,000 pages has only
-crawler.BEGINNING_CHARS of each."""
+FLOOR = 0.15  # share of the best page's score that a page needs to fit
+JUDGE_TIMEOUT_S = 10.0  # time for the model's answer, taken from the crawl's budget
+MAX_JUDGED = 40  # pages shown to the model
+_CONTEXT_SHARE = 0.3  # share of a link's score that its page's score makes up
+_CONTEXT_CHARS = 4_000  # beginning of a page that is scored for its links' sake
+MAX_JUDGED_CHARS = 20_000  # beginning of a page that BM25 reads, in a thread
 _EXCERPT_CHARS = 200
 _URL_CHARS = 300
 _WISH_CHARS = 2_000
@@ -173,32 +163,20 @@ def _question(instructions: str, judged: list[Candidate]) -> Json:
 
 
 MAX_PATTERNS = 20
-MAX_PATTERN_CHARS = 500
-"""Patterns of a request and their length. Chosen: every pattern is tried on every link; nobody needs half of that."""
-_PATTERN_MEMORY_BYTES = 8 << 20
-"""RE2's own default budget for one compiled pattern; larger ones are refused."""
-_MAX_REASON_CHARS = 120
-"""Beginning of RE2's message that an error quotes; the message repeats the caller's pattern."""
-MAX_PATH_DEPTH = 16
-"""Path segments of a URL. Chosen: half loses pages of deep documentation trees; double lets a loop of relative links
-make twice as many pages before it is noticed."""
+MAX_PATTERN_CHARS = 500  # patterns of a request and their length
+_PATTERN_MEMORY_BYTES = 8 << 20  # RE2's own default budget for one compiled pattern; larger ones are refused
+_MAX_REASON_CHARS = 120  # beginning of RE2's message that an error quotes; the message repeats the caller's pattern
+MAX_PATH_DEPTH = 16  # path segments of a URL
 MAX_REPEATED_SEGMENT = 3
-"""How often one segment may occur in a path. Chosen: `/2024/05/05/` and `/a/b/a/` are honest, four are a loop."""
-MAX_SAME_SHAPE = 300
-"""Dated or queried URLs that differ in their numbers only. Chosen: most of a year's archive by day; double spends twice
-as many fetches on an endless calendar, half loses pages of long lists."""
-MAX_WAITING = 20_000
-"""URLs that wait to be visited; further links are dropped. Chosen: 40 times the pages of a tool call. Half could lose
-pages of a large `gateway index add`, double takes some MB more."""
-_LINKS_PER_TURN = 50
-"""Links judged before other tasks get the event loop. Chosen: with MAX_PATTERNS these are 1,000 matches; double delays
-other callers for twice as long, half switches tasks more often for nothing."""
+"""How often one segment may occur in a path. `/2024/05/05/` and `/a/b/a/` are honest, four are a loop."""
+MAX_SAME_SHAPE = 300  # dated or queried URLs that differ in their numbers only
+MAX_WAITING = 20_000  # URLs that wait to be visited; further links are dropped. 40 times the pages of a tool call.
+_LINKS_PER_TURN = 50  # links judged before other tasks get the event loop
 _DATED = re.compile(r"/(?:19|20)\d\d(?:[/-]\d{1,2}){1,2}(?:/|$)|calendar", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 
 
-Link = Sequence[Any]
-"""`[canonical url, anchor text, is in the main region]`, from engines.html.metadata."""
+Link = Sequence[Any]  # `[canonical url, anchor text, is in the main region]`, from `head.links_of`
 
 
 def compile_patterns(patterns: Iterable[str], param: str) -> list[Any]:
@@ -425,25 +403,13 @@ class Frontier:
         return len(self._waiting)
 
 
-MAX_WORKERS = 12
-"""Pages in work at once. Chosen: enough to keep four parsing processes busy while others wait for the network;
-HostSlots decides how many requests one host gets, so double would mostly wait there."""
-MAX_AWAY = 6
-"""Of these, pages on other sites: half of MAX_WORKERS, so that slow hosts elsewhere do not stop the crawl."""
-MAX_UNNAMED = 2
-"""Of these, pages whose links hold no word of the instructions. Chosen: one of them may link to pages that do, which go
-first then. At half nothing else is read while a slow one is, at double small limits are used up on a site's overviews.
-"""
-MAX_FAILURES = 50
-"""Failures listed in a result. Chosen: enough to see what is wrong; the rest is only counted."""
-BEGINNING_CHARS = 2_000
-"""Text of a page that a map keeps to judge it by instructions. Chosen: 5,000 of them take 10 MB."""
-MAX_CONTENT_CHARS = 60_000_000
-"""Text of all pages that a crawl keeps, about 60 to 240 MB. Chosen: half cuts crawls of long documents; double can make
-one caller's crawl use up a small machine's memory."""
-_EXTRA_ATTEMPTS = 50
-"""Fetches beyond twice the limit, after which a crawl of failing or repeated pages ends. Chosen: a small limit needs
-more than twice as many attempts on a site with some dead links."""
+MAX_WORKERS = 12  # pages in work at once
+MAX_AWAY = 6  # of these, pages on other sites: half of MAX_WORKERS, so that slow hosts elsewhere do not stop the crawl
+MAX_UNNAMED = 2  # of these, pages whose links hold no word of the instructions
+MAX_FAILURES = 50  # failures listed in a result
+BEGINNING_CHARS = 2_000  # text of a page that a map keeps to judge it by instructions. 5,000 of them take 10 MB.
+MAX_CONTENT_CHARS = 60_000_000  # text of all pages that a crawl keeps, about 60 to 240 MB
+_EXTRA_ATTEMPTS = 50  # fetches beyond twice the limit, after which a crawl of failing or repeated pages ends
 _ROBOTS = "the site's robots.txt does not allow this page to be crawled"
 _ROBOTS_UNKNOWN = "the site's robots.txt could not be read, so it must not be crawled for now"
 

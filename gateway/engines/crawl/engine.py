@@ -47,16 +47,10 @@ from gateway.engines.render.renderer import Renderer
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, Overloaded
 
 PATIENT_BUDGET_S = 120.0
-"""Time budget of a call with a progress token, whose client waits for as long as it gets progress. Chosen: double keeps
-connections and parsing processes busy for a caller that may be gone."""
-SITEMAP_BUDGET_S = 15.0
-"""Time for all sitemaps of a map, beyond its crawl. Chosen: 20 files at 0.75 s; double makes clients give up."""
-_PICTURES_SHARE = 0.8
-"""The part of the time of an extract in which scanned pages are read by OCR. Chosen: the rest is for reading the
-document again with their texts; at half, fewer pages are read; at double there would be no such time."""
-MAX_LISTED = 5_000
-"""Sitemap URLs that instructions choose from. Chosen: ten times the largest limit of a map; half hides pages of large
-sites, double makes the choice take twice as long."""
+"""Time budget of a call with a progress token, whose client waits for as long as it gets progress."""
+SITEMAP_BUDGET_S = 15.0  # time for all sitemaps of a map, beyond its crawl
+_PICTURES_SHARE = 0.8  # the part of the time of an extract in which scanned pages are read by OCR
+MAX_LISTED = 5_000  # sitemap URLs that instructions choose from
 _FILLING_S = 3.0
 """Time to match sitemap URLs with patterns and robots.txt rules, which may be many and slow. Runs in a thread."""
 

@@ -25,14 +25,9 @@ from gateway.engines.html.head import refresh_target
 from gateway.engines.render.renderer import NotRendered, Renderer
 from gateway.wire.openai_error import retry_after_s
 
-MAX_WAIT_S = 5.0
-"""Longest pause that a request waits out. Chosen: half gives up on the usual 3 or 5 seconds; double takes half of a
-tool call's time for one page."""
-UNTOLD_PAUSE_S = 30.0
-"""Pause after a 429 that names none. Chosen: longer than MAX_WAIT_S, so that the host is asked no more in this call; at
-half or double only the time named in the error changes."""
-_MAX_HOSTS = 1_000
-"""Hosts whose pauses a call remembers. Chosen: bounds memory; hosts beyond it are only asked once too often."""
+MAX_WAIT_S = 5.0  # longest pause that a request waits out
+UNTOLD_PAUSE_S = 30.0  # pause after a 429 that names none
+_MAX_HOSTS = 1_000  # hosts whose pauses a call remembers
 
 
 class HostPauses:
@@ -71,9 +66,7 @@ class HostPauses:
 
 _HTML = "text/html; charset=utf-8"
 _KEPT_SHARE = 0.5
-"""A rendered page with a smaller share of the fetched one's text is taken for a consent wall or an error screen.
-Chosen: pages replace a list by its first items; at half, some walls pass for pages, at double nothing may be shorter.
-"""
+"""A rendered page with a smaller share of the fetched one's text is taken for a consent wall or an error screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +136,7 @@ class PageRendering:
         await self._session.close()
 
 
-MAX_REFRESHES = 3
-"""Refreshes followed for one page. Chosen: one or two are honest (a splash page, a language choice), more are a
-loop."""
+MAX_REFRESHES = 3  # refreshes followed for one page
 _MAX_REFRESH_PAGE_CHARS = 500
 """A page with more text than this is a page of its own, not a stop on the way: its refresh is not followed."""
 _SITEMAP_BYTES = 10_485_760

@@ -43,13 +43,14 @@ def explain(outcome: CrawlOutcome, request: CrawlRequest, any_result: bool) -> s
 def describe_pages(pages: Iterable[Json]) -> str:
     """What was taken out of pages, or left in, because people cannot see it, and of what the end is missing; empty when
     there is nothing to say. `pages`: results of engines.documents.page, with `ended_early` if the site's answer did."""
-    invisible = shown = ended = left_out = 0
+    invisible = shown = ended = left_out = guessed = 0
     missing: list[str] = []
     for page in pages:
         left_out += page.get("left_out", 0)
         missing += page.get("missing_parts", ())
         invisible += page.get("invisible", 0)
         shown += bool(page.get("styles_ignored"))
+        guessed += bool(page.get("encoding_guessed"))
         ended += bool(page.get("ended_early"))
     parts = [f"{invisible} invisible characters were taken out."] if invisible else []
     if left_out:
@@ -59,6 +60,8 @@ def describe_pages(pages: Iterable[Json]) -> str:
         parts.append(f"{len(missing)} parts of documents are missing or damaged ({named}); the rest is here.")
     if shown:
         parts.append(f"{shown} of the pages hide most of their text until a script runs; that text is here.")
+    if guessed:
+        parts.append(f"{guessed} of the pages are not in the encoding that they say; the likeliest one was taken.")
     if ended:
         parts.append(f"{ended} of the pages came incomplete: the site's answer ended early, so their end is missing.")
     return " ".join(parts)
@@ -77,8 +80,7 @@ def _why_nothing(outcome: CrawlOutcome, request: CrawlRequest) -> str:
 
 MOST_SECTIONS = 60
 _LEAST_SECTIONS = 8
-"""Sections listed of the long pages of one call, and the least of one. Chosen: a list of 60 takes about 2,000 tokens;
-at half it names the chapters of a manual only, at double it crowds out text. Eight say which part to ask for."""
+"""Sections listed of the long pages of one call, and the least of one. Eight say which part to ask for."""
 
 
 def options_for(raw: str, request: ExtractRequest, budget_chars: int) -> ExtractOptions:

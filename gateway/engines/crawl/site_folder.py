@@ -32,12 +32,8 @@ from gateway.errors import InvalidRequest
 RECORD_FILE = ".gateway-crawl.jsonl"
 JSONL_FILE = "pages.jsonl"
 _NOT_IN_NAMES = re.compile(r"[^\w.,@+-]+")
-_MAX_NAME_CHARS = 60
-"""Of one folder or file. Chosen: file systems take 255 bytes, a letter has up to four; half would cut the titles that
-many addresses hold, double could be too long."""
-_MAX_PARTS = 12
-"""Folders of one address that become folders. Chosen: sites seldom nest deeper than six; what is deeper goes into the
-name."""
+_MAX_NAME_CHARS = 60  # of one folder or file
+_MAX_PARTS = 12  # folders of one address that become folders
 _FRONT = re.compile(r"\A---\n.*?\n---\n\n?", re.DOTALL)
 
 
@@ -202,19 +198,13 @@ def _decoded(line: bytes) -> Json | None:
     return value if isinstance(value, dict) else None
 
 
-MAX_FILE_BYTES = 10_485_760
-"""As much as a fetched page may have once unpacked (FetchLimits)."""
-FILL_BUDGET_S = 6 * 3600.0
-"""Chosen: a site of 10,000 pages at one request in two seconds; an operator can interrupt it, and nothing is lost."""
-OPERATOR = "the command line"
-"""The owner of the pages that a command reads: it shares no turn with a key."""
+MAX_FILE_BYTES = 10_485_760  # as much as a fetched page may have once unpacked (FetchLimits)
+FILL_BUDGET_S = 6 * 3600.0  # a site of 10,000 pages at one request in two seconds
+OPERATOR = "the command line"  # the owner of the pages that a command reads: it shares no turn with a key
 _MAX_DEPTH = 16
-_MAX_BREADTH = 500
-"""Depth and links per page of the crawl. Chosen: the whole of an ordinary site; the caller's limit bounds the pages."""
-_PATH_BEGINNINGS = ("/", "./", "../", "~")
-"""How a folder is written, and no web address."""
-_READ_AT_ONCE = 8
-"""Files read at once. Chosen: twice the most parsing processes (ParsePool), so that none waits for the disk."""
+_MAX_BREADTH = 500  # depth and links per page of the crawl
+_PATH_BEGINNINGS = ("/", "./", "../", "~")  # how a folder is written, and no web address
+_READ_AT_ONCE = 8  # files read at once
 _KINDS = {
     ".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml", ".md": "text/markdown",
     ".markdown": "text/markdown", ".txt": "text/plain", ".rst": "text/plain", ".pdf": "application/pdf",

@@ -16,9 +16,7 @@ from gateway.engines.fetch.robots import Robots
 from gateway.engines.fetch.urls import canonical, join
 from gateway.errors import Overloaded
 
-MAX_FILES = 20
-"""Files read for one map. Chosen: an index names its sitemaps in no useful order, so half as many would miss whole
-sections of a large site; twice as many do not fit into engine.SITEMAP_BUDGET_S when the site is slow."""
+MAX_FILES = 20  # files read for one map
 MAX_INDEX_DEPTH = 3
 """Indexes within indexes. The protocol allows none, sites nest one or two; deeper ones would only use up MAX_FILES."""
 MAX_URLS = 50_000

@@ -17,7 +17,7 @@ from gateway.engines.documents.feeds import Feed, feed_links, feed_page, is_json
 from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.pdf import PdfWish
 from gateway.engines.documents.reader import KINDS, page_range, read_document
-from gateway.engines.html.encoding import decode, text_only
+from gateway.engines.html.encoding import decode, decoded, text_only
 from gateway.engines.html.head import Head, images_of, links_of, read_head, title_from_url
 from gateway.engines.html.scripts import FEW_WORDS, EmbeddedState, read_signs
 from gateway.engines.html.tree import as_html, first_elements, holdable, is_xml, parse, text_of
@@ -156,7 +156,8 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
     without text, for documents `{left_out, missing_parts?, unread_pages?}` (engines.documents.reader.ReadDocument), for
     feeds `links?` of their items, `{part?, sections?, lacks_section?}` as `engines.documents.page`
     has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
-    needs_browser, page_type, styles_ignored, links?, images?}`. `invisible` counts characters that nobody sees and that
+    needs_browser, page_type, styles_ignored, encoding_guessed?,
+    links?, images?}`. `invisible` counts characters that nobody sees and that
     were taken out (engines.answer.text); `styles_ignored`: the page hides most of its own text, which was read all
     the same (engines.html.hidden). `content` is empty for a page without text; then `login` says whether it asks for a
     password, `scripted` whether it needs JavaScript. `needs_browser`: scripts seem to draw more than was read. `hash`
@@ -167,8 +168,10 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
     options = replace(options, content_type=content_type)
     kind = sniff.kind_of(content_type, body)
     if kind == "html":
-        markup = text_only(decode(body, options.content_type))
-        return _html_page(as_html(markup) if is_xml(options.content_type) else markup, options)
+        markup, is_guessed = decoded(body, options.content_type)
+        text_only(markup)
+        read = _html_page(as_html(markup) if is_xml(options.content_type) else markup, options)
+        return read | {"encoding_guessed": True} if is_guessed else read
     if kind == "picture":
         text = dict(options.page_texts).get(1)
         page: Json = {"title": title_from_url(options.url), "kind": kind}

@@ -21,8 +21,7 @@ from gateway.resilience.bounded_cache import BoundedCache
 _DOCUMENT = re.compile(r"/docs/(?:(?!\.{1,2}(?:/|$))[A-Za-z0-9._-]++/?+)*+")
 """Documentation paths as they are sent: names of letters, digits, dots, hyphens and underscores, no dot segment."""
 
-_LOCALHOST = "localhost"
-"""The only name that may lead to the listener: RFC 6761 §6.3 fixes its meaning."""
+_LOCALHOST = "localhost"  # the only name that may lead to the listener: RFC 6761 §6.3 fixes its meaning
 
 
 class OwnListener:
@@ -203,16 +202,11 @@ def parse_address(text: str) -> IPv4Address | IPv6Address | None:
         return None
 
 
-_LOOKUP_THREADS = 16
-"""Chosen: half of the 32 fetches that may run at once (host_limits). At half, eight dead names of one
-page stop all lookups for the system's timeout (5 s and more); double costs threads that are seldom busy."""
+_LOOKUP_THREADS = 16  # half of the 32 fetches that may run at once (host_limits)
 
-_MAX_NAMES = 10_000
-"""Bounds each of the two tables below. Chosen: about 2 MB each; one crawl meets fewer names."""
+_MAX_NAMES = 10_000  # bounds each of the two tables below
 
-_UNKNOWN_TTL_S = 10.0
-"""How long a name that does not exist is not looked up again. Chosen: as long as one page takes. At half, a page with a
-hundred links to a dead host asks twice; at double, a name that was just made cannot be fetched for 20 s."""
+_UNKNOWN_TTL_S = 10.0  # how long a name that does not exist is not looked up again
 
 _PRIVATE_ENDINGS = frozenset(
     {

@@ -31,12 +31,9 @@ from gateway.engines.fetch.address_policy import AddressPolicy, GuardedResolver,
 from gateway.engines.fetch.errors import NO_ANSWER, FetchFailed, SkippedUrl
 from gateway.engines.fetch.urls import join, parse_url
 
-MAX_HEADERS = 128
-"""aiohttp's own default, stated here for the error texts."""
+MAX_HEADERS = 128  # aiohttp's own default, stated here for the error texts
 
-MAX_FIELD_BYTES = 32_768
-"""Of one field. Chosen: four times aiohttp's 8,190, as some sites send that much of cookies and policies; double would
-let 128 fields hold 8 MB."""
+MAX_FIELD_BYTES = 32_768  # of one field
 
 _TOO_MANY = "too many headers"
 """aiohttp's words for it, which has no class of its own (read in 3.14.5; a test sends such an answer)."""
@@ -53,19 +50,12 @@ def are_headers_too_large(error: BaseException | None) -> bool:
     return False
 
 
-MAX_INTERIM = 16
-"""Interim answers (1xx) before the answer. Chosen: servers send one or two (103 Early Hints); at half, a server with
-many hints might fail, at double nothing is gained."""
+MAX_INTERIM = 16  # interim answers (1xx) before the answer
 _MAX_HEAD_BYTES = MAX_HEADERS * MAX_FIELD_BYTES
 """Bytes until the answer's header is complete: what the limits of its fields add up to."""
 _FREE_FRAMING_BYTES, _FRAMING_SHARE = 1_048_576, 2
-"""Bytes of chunk framing that any body may have, and that a body may have for each of its own bytes. Chosen: chunks of
-one letter have five bytes of framing each, and some servers flush single lines so. At half, such an answer of 100 KB is
-cut; at double, a server can make the parser work twice as long for nothing."""
-_SLICE_BYTES = 32_768
-"""Bytes parsed between two checks of the limits, and at once. Chosen: 1,300 interim answers, 4 ms (asyncio reads
-262,144, which were 31 ms); at half, long bodies are cut into twice as many pieces, at double a flood holds the loop for
-8 ms."""
+"""Bytes of chunk framing that any body may have, and that a body may have for each of its own bytes."""
+_SLICE_BYTES = 32_768  # bytes parsed between two checks of the limits, and at once
 
 _parse = ResponseHandler.data_received
 """Looked up once: `super()` takes twice as long, and each chunk of a stream comes here."""
@@ -174,17 +164,11 @@ class _Connection(ResponseHandler):
             self.transport.abort()
 
 
-MAX_MEMBERS = 1_000
-"""gzip members in one body. Chosen: compressors that split a body write members of 64 KB or more, so an honest body
-reaches any cap on size first. An empty member of 20 bytes costs about 2 µs (measured with 200,000 of them, 2026-11-22):
-at double a hostile body costs twice as much; at half a body of 32 MB in members of 64 KB would still be read."""
+MAX_MEMBERS = 1_000  # gzip members in one body
 _WINDOW_BYTES = 16_384
 """Compressed bytes that zlib gets at once. At the end of a member zlib copies all the input that is left: with whole
-bodies at once the cost would grow with the square of the number of members. Chosen: at double a member costs twice
-the copying, at half a large body takes twice the calls."""
-_STEP_BYTES = 2_048
-"""Compressed bytes fed on an event loop before others get a turn: 2 MB of output at most, 4 ms. Chosen: at half
-ordinary bodies take twice the calls, at double others wait twice as long."""
+bodies at once the cost would grow with the square of the number of members."""
+_STEP_BYTES = 2_048  # compressed bytes fed on an event loop before others get a turn: 2 MB of output at most, 4 ms
 _GZIP_FIRST_BYTE = 0x1F
 _DEFLATE_METHOD = 8
 """The low four bits of a zlib stream's first byte (RFC 1950 §2.2). No raw deflate stream of zlib begins so."""
@@ -362,24 +346,14 @@ class PagePieces:
             self.broke_off = True
 
 
-MAX_HOPS = 8
-"""Redirects followed. Chosen: honest chains have up to five (http, www, language, login check); browsers stop at 20,
-which at a second each would use up a fetch's time."""
-MAX_COOKIES = 20
-"""Cookies kept of one response within a fetch. Chosen: more than sites set; bounds the request's headers."""
-MAX_CONNECTIONS = 128
-"""Chosen: above the 32 page requests that HostSlots admits, so that images and robots.txt never wait for pages."""
-_TURN_BYTES = 262_144
-"""Of output, after which others get a turn on the loop. Chosen: half a millisecond of decompressing; at half, pages are
-read in twice as many turns, at double others wait twice as long."""
-_KEEPALIVE_S = 15
-"""Chosen: a crawl returns to a host within seconds; idle connections of other calls are closed soon."""
+MAX_HOPS = 8  # redirects followed
+MAX_COOKIES = 20  # cookies kept of one response within a fetch
+MAX_CONNECTIONS = 128  # more than the 32 pages that HostSlots admits, for images and robots.txt
+_TURN_BYTES = 262_144  # of output, after which others get a turn on the loop
+_KEEPALIVE_S = 15  # idle connections are closed after this
 _CONNECT_S = 5
-_SILENCE_S = 10
-"""Time to connect, and longest silence of a body. Chosen: within FetchLimits.total_s; half fails slow sites, double
-lets a dead host hold its caller for the whole of it."""
-_MAX_HEADER_LINE_BYTES = 16_384
-"""Of the status line. Chosen: twice aiohttp's 8,190; at half, long reasons fail, double only costs memory."""
+_SILENCE_S = 10  # time to connect, and longest silence of a body
+_MAX_HEADER_LINE_BYTES = 16_384  # of the status line
 _LARGE_HEADERS = (
     f"the page's response headers are too large; at most {MAX_HEADERS} of {MAX_FIELD_BYTES:,} bytes are read"
 )

@@ -18,17 +18,11 @@ from gateway.resilience.bounded_cache import BoundedCache
 from gateway.resilience.fair_queue import HALF, FairQueue
 from gateway.resilience.single_flight import SingleFlight
 
-_TOTAL = 32
-"""Requests at once to all hosts. Chosen: about what two cores can parse while pages arrive. At half, crawls of slow
-sites take twice as long; at double, more pages (5 MiB each at most) wait in memory for a parse process."""
+_TOTAL = 32  # requests at once to all hosts
 
-_SPARE_PART = 4
-"""One request in so many is spare, at least one. Chosen: a host with the default limit of 6 gets one more at the most.
-At half the part, still one; at double, three more, which is no longer polite."""
+_SPARE_PART = 4  # one request in so many is spare, at least one
 
-_MAX_HOSTS = 4096
-"""Idle hosts are forgotten above this number. Chosen: about 2 MB. At half or double only that changes: a forgotten host
-loses no more than the rest of its pause."""
+_MAX_HOSTS = 4096  # idle hosts are forgotten above this number
 
 
 @dataclass(slots=True)
@@ -92,38 +86,21 @@ MAX_BYTES = 512_000
 """RFC 9309 §2.5: at least the first 500 KiB are parsed; rules behind them are ignored, and so is a line that is cut
 there: the beginning of a rule says something else."""
 
-MAX_DELAY_S = 5.0
-"""Longest Crawl-delay obeyed (the directive is not in RFC 9309). Chosen: a crawl has minutes. At half, a site that asks
-for 5 s is read twice as fast as it wants; at double, such a site gives half as many pages within a crawl's time."""
+MAX_DELAY_S = 5.0  # longest Crawl-delay obeyed (the directive is not in RFC 9309)
 
 _MAX_RULES = 5_000
-_MAX_SITEMAPS = 100
-"""Chosen: bound what one hostile file costs at every page of its site. At half, rules of the largest known sites (about
-2,000 lines) still fit; at double, `allows` may take twice as long for each URL."""
+_MAX_SITEMAPS = 100  # of one file, as its _MAX_RULES
 
-_MAX_PIECES = 20_000
-"""Literal pieces between the wildcards of all rules. Chosen: four a rule; `allows` looks for each of them, 0.1 µs, so
-that without this bound a file of wildcards cost 32 ms for each URL. At half, long lists of session parameters are cut;
-at double, each URL of a hostile site takes twice as long."""
-_MANY_PIECES = 1_000
-"""From here on a URL is checked in a thread. Chosen: below, it takes at most a millisecond, and a crawl checks twenty
-URLs in one turn of the loop; at double that turn is twice as long, at half sites of ordinary size pay for it."""
+_MAX_PIECES = 20_000  # literal pieces between the wildcards of all rules
+_MANY_PIECES = 1_000  # from here on a URL is checked in a thread
 
-_LIMITS = FetchLimits(MAX_BYTES + 1, total_s=10.0, is_cut=True)
-"""Chosen: a crawl's first page waits for this file. At half, slow sites count as unreadable; at double, a dead site
-holds up a crawl for 20 s before the answer says so."""
+_LIMITS = FetchLimits(MAX_BYTES + 1, total_s=10.0, is_cut=True)  # the first page of a crawl waits for this file
 
-_TTL_S = 3600.0
-"""RFC 9309 §2.4 allows a day. Chosen: at half, each site is asked twice as often; at double, a rule that a site adds is
-ignored for up to two hours."""
+_TTL_S = 3600.0  # RFC 9309 §2.4 allows a day
 
-_UNKNOWN_TTL_S = 60.0
-"""How long an unreadable file forbids its site. Chosen: at half, a site in trouble is asked twice a minute; at double,
-a crawl that fails is worth repeating only after two minutes."""
+_UNKNOWN_TTL_S = 60.0  # how long an unreadable file forbids its site
 
-_MAX_ORIGINS = 1000
-"""Chosen: a crawl visits few origins, and rules are a few KB. At half, an import of many sites fetches files again; at
-double, a thousand hostile files more (up to 500 KiB each) may be held."""
+_MAX_ORIGINS = 1000  # whose rules are held, a few KB each
 
 _STARS = re.compile(r"\*+")
 _PERCENT = re.compile(r"%[0-9a-fA-F]{2}")
@@ -167,11 +144,9 @@ class Robots:
         return await asyncio.to_thread(self.allows, url) if self.is_long else self.allows(url)
 
 
-ALLOW_ALL = Robots()
-"""For an origin without a robots.txt."""
+ALLOW_ALL = Robots()  # for an origin without a robots.txt
 
-UNKNOWN = Robots((("/", False),), known=False)
-"""For an origin whose robots.txt could not be read: nothing is allowed."""
+UNKNOWN = Robots((("/", False),), known=False)  # for an origin whose robots.txt could not be read: nothing is allowed
 
 
 def parse(text: str, agent: str) -> Robots:

@@ -14,14 +14,11 @@ from yarl import URL
 
 from gateway.engines.fetch.errors import SkippedUrl
 
-MAX_URL_CHARS = 2000
-"""Chosen: about what browsers and proxies have long allowed; double lets crawler traps grow longer, half loses signed
-URLs."""
-_MAX_HOST_CHARS = 253
-"""From RFC 1035 §2.3.4: 255 octets on the wire."""
+MAX_URL_CHARS = 2000  # what browsers and proxies have long allowed
+_MAX_HOST_CHARS = 253  # from RFC 1035 §2.3.4: 255 octets on the wire
 _REMEMBERED, _REMEMBERED_CHARS = 4_096, 400
-"""Resolved references that a process remembers, and the longest of them: a page names the same places again and again.
-Chosen: those of a few pages, some MB; at half long pages resolve some twice, double only costs memory."""
+"""Resolved references that a process remembers, and the longest of them: a page names the same places again and
+again."""
 _AUTHORITY = re.compile(r"^(https?)://([^/?#]*)", re.IGNORECASE)
 _BAD_CHARS = re.compile(r"[\x00-\x20\x7f\\]")
 _HOST = re.compile(r"^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?$")
@@ -29,8 +26,7 @@ _NUMERIC_LABEL = re.compile(r"^(0x[0-9a-f]*|[0-9]+)$")
 _BARE_HOST = re.compile(r"^[\w-]++(\.[\w-]+){0,126}\.[a-z]{2,}(:\d+)?([/?#]|$)", re.IGNORECASE)
 _LOCAL_HOST = re.compile(r"^(localhost|\d{1,3}(\.\d{1,3}){3})(:\d{1,5})?([/?#]|$)", re.IGNORECASE)
 """The beginning of an address without a scheme that a person means to be http: of this machine or network."""
-_QUOTES = frozenset(("<>", '""', "''", "``", "“”"))
-"""Pairs of signs that people and models put around an address."""
+_QUOTES = frozenset(("<>", '""', "''", "``", "“”"))  # pairs of signs that people and models put around an address
 _SESSION_PATH = re.compile(r";(jsessionid|phpsessid|sid)=[^/;?]*", re.IGNORECASE)
 _TRACKERS = frozenset(
     {

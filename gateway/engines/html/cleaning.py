@@ -22,17 +22,14 @@ _PARAGRAPHS = frozenset(
      "h1", "h2", "h3", "h4", "h5", "h6"}
 )  # fmt: skip
 _NOTICE = re.compile(r"java\s?script|\bscripting\b|\benable (?:js|scripts)\b|\byour browser\b", re.IGNORECASE)
-_BESIDE_CHARS = 100
-"""Text beside a `noscript` up to which it is all there is. Chosen: a notice that the page loads. At half, such notices
-hide the text; at double, a short page gives way to the text for readers without scripts."""
+_BESIDE_CHARS = 100  # text beside a `noscript` up to which it is all there is
 _DROPPED = (
     "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
     "select", "textarea", "input", "datalist", "link", "meta", "head", "title", "noembed",
 )  # fmt: skip
 _MARK_CLASSES = re.compile(r"headerlink|anchorjs|viewcode-link|mw-editsection|srclink|link-target")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt")
-_MARK_ELEMENTS = 8
-"""Most elements of a mark, itself included. Chosen: real ones have one to three (`<a><span>[edit]`)."""
+_MARK_ELEMENTS = 8  # most elements of a mark, itself included
 _MARKS = frozenset(
     {"\u00b6", "#", "\u00a7", "\U0001f517", "\u2693", "[source]", "[src]", "[edit]", "[\u6e90\u4ee3\u7801]"}
 )
@@ -47,13 +44,11 @@ _NOTE_CHARS, _NOTE_LINKS = 3_000, 50  # longest note, and links in it that are l
 _MENUS = frozenset({"nav", "header", "footer", "menu"})
 _BUTTON_LEVELS = 4  # elements between a button and its heading, or its panel's neighbour
 _SENTENCE__WORD_SIGN = 5
-_TASK_BOXES = 3
-"""Elements around a check box among which the item of its task is. Chosen: it may be inside a label in a paragraph. At
-half such tasks lose their marks, at double choices in forms of lists are tasks."""
+_TASK_BOXES = 3  # elements around a check box among which the item of its task is
 _FALLBACK_CHARS, _FALLBACK_SHARE = 400, 0.5
 """A `noscript` with more characters than both (in all, and of the page's) is the page's content for browsers without
-scripts. At half, notices such as "enable JavaScript" count; at double (the whole page), none does. What an `object`
-shows in its own place is content from the share alone: browsers of today show it where a plug-in would have to run."""
+scripts. What an `object` shows in its own place is content from the share alone: browsers of today show it where a
+plug-in would have to run."""
 
 
 def drop_code(root: Any) -> bool:
@@ -230,12 +225,8 @@ def _is_small(element: Any) -> bool:
     return sum(1 for _ in itertools.islice(element.iter(), _MARK_ELEMENTS + 1)) <= _MARK_ELEMENTS
 
 
-_MOST_FRAMES = 20
-"""Frames opened in one page. Chosen: examples of a tutorial. At half, long ones lose their last examples; at double a
-page made for it costs twice the time."""
-_MOST_CHARS = 200_000
-"""Markup of all these documents. Chosen: an article. At half it would be cut; at double a page made for it takes twice
-the time of an honest one."""
+_MOST_FRAMES = 20  # frames opened in one page
+_MOST_CHARS = 200_000  # markup of all these documents
 _APART = ("script", "style", "link", "meta", "title", "noscript", "template", "iframe")
 """What must not reach the page that a document is put into: its rules, and frames inside frames."""
 
@@ -364,15 +355,9 @@ def _set_size(frame: Any) -> None:
     frame.set("style", ";".join([*sizes, frame.get("style", ""), "overflow:hidden"]))
 
 
-_MAX_TEX_CHARS = 4_000
-"""Longest source of a formula. Chosen: long derivations have 2,000. At half these lose their source, at double a page
-made for it hides a text in one."""
-_MAX_UNSEEN_LETTERS = 8
-"""Letters of a source that the formula does not show. Chosen: names of fonts and spaces that are no commands. At half,
-sources with such names are not believed; at double, a short sentence passes for one."""
-_MAX_DEPTH = 40
-"""Nesting of MathML that is written; deeper elements are their text. Chosen: fractions in roots nest ten deep. At half
-nothing changes; double is near Python's limit of recursion where frames are many."""
+_MAX_TEX_CHARS = 4_000  # longest source of a formula
+_MAX_UNSEEN_LETTERS = 8  # letters of a source that the formula does not show
+_MAX_DEPTH = 40  # nesting of MathML that is written; deeper elements are their text
 _DATA_TEX = re.compile(r"data-(?:\w+-)?(?:tex|latex|math|formula|equation|expr)\b")
 _COMMAND = re.compile(r"\\(?:begin|end)\s*\{[^{}]{0,30}\}|\\[A-Za-z]+")
 _STYLED = re.compile(r"\{?\\(?:display|text)style\s*(.*?)\}?", re.DOTALL)

@@ -5,6 +5,7 @@ letters of each script, else windows-1252. Only the standard's own encodings cou
 others (`utf-7`, `unicode_escape`) in which a page could hide its text. Read 2026-11-21.
 """
 
+import codecs
 import re
 import unicodedata
 from collections import Counter
@@ -14,114 +15,111 @@ from gateway.engines.fetch.errors import FetchFailed
 
 _WIDE_BYTES, _MIN_WIDE_BYTES, _MIN_ZEROS = 256, 16, 0.8
 """A page is UTF-16 without a byte-order mark if, of its first _WIDE_BYTES, at least _MIN_ZEROS of every second byte are
-zero. A page of fewer than _MIN_WIDE_BYTES is not examined. Chosen: 256 bytes hold a tag and a heading; at half a short
-binary header passes, at double nothing more is found. With .8, one letter in five may be of another script."""
+zero. A page of fewer than _MIN_WIDE_BYTES is not examined."""
 _GOOD_FOR_BAD = 4
 """A page is UTF-8 if it has so many characters of several bytes for each invalid byte. Pages in other encodings have .3
-by chance. Chosen: a page may hold two encodings; at half its second one is misread, at double its first one."""
+by chance."""
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _HEADER = re.compile(r"charset\s*=\s*(?:[\"']\s*)?([^\s\"';,]+)", re.IGNORECASE)
 _DECLARATION_BYTES = 4096
 """Start of the page that is searched for a declaration. The HTML standard asks for the first 1,024; chosen larger for
-pages with long comments or preloads before it. At half some of these are misread; double only costs time."""
+pages with long comments or preloads before it."""
 _META = re.compile(rb"<meta[^>]{0,500}?charset\s*=\s*(?:[\"']\s*)?([A-Za-z0-9_:.-]+)", re.IGNORECASE)
 _ISO_2022_JP = re.compile(rb"\x1b\$[@B]")
 """The change to Japanese letters in a mail, or a page of the time when mails had seven bits."""
 _XML = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9_:.-]+)", re.IGNORECASE)
-# Python's codec -> the standard's labels of that encoding.
-_ENCODINGS = {
-    "utf-8": "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8",
-    "cp866": "866 cp866 csibm866 ibm866",
-    "iso8859-2": "csisolatin2 iso-8859-2 iso-ir-101 iso8859-2 iso88592 iso_8859-2 iso_8859-2:1987 l2 latin2",
-    "iso8859-3": "csisolatin3 iso-8859-3 iso-ir-109 iso8859-3 iso88593 iso_8859-3 iso_8859-3:1988 l3 latin3",
-    "iso8859-4": "csisolatin4 iso-8859-4 iso-ir-110 iso8859-4 iso88594 iso_8859-4 iso_8859-4:1988 l4 latin4",
-    "iso8859-5": "csisolatincyrillic cyrillic iso-8859-5 iso-ir-144 iso8859-5 iso88595 iso_8859-5 iso_8859-5:1988",
-    "iso8859-6": "arabic asmo-708 csiso88596e csiso88596i csisolatinarabic ecma-114 iso-8859-6 iso-8859-6-e "
-    "iso-8859-6-i iso-ir-127 iso8859-6 iso88596 iso_8859-6 iso_8859-6:1987",
-    "iso8859-7": "csisolatingreek ecma-118 elot_928 greek greek8 iso-8859-7 iso-ir-126 iso8859-7 iso88597 iso_8859-7 "
-    "iso_8859-7:1987 sun_eu_greek",
-    "iso8859-8": "csiso88598e csisolatinhebrew hebrew iso-8859-8 iso-8859-8-e iso-ir-138 iso8859-8 iso88598 "
-    "iso_8859-8 iso_8859-8:1988 visual csiso88598i iso-8859-8-i logical",
-    "iso8859-10": "csisolatin6 iso-8859-10 iso-ir-157 iso8859-10 iso885910 l6 latin6",
-    "iso8859-13": "iso-8859-13 iso8859-13 iso885913",
-    "iso8859-14": "iso-8859-14 iso8859-14 iso885914",
-    "iso8859-15": "csisolatin9 iso-8859-15 iso8859-15 iso885915 iso_8859-15 l9",
-    "iso8859-16": "iso-8859-16",
-    "koi8-r": "cskoi8r koi koi8 koi8-r koi8_r",
-    "koi8-u": "koi8-ru koi8-u",
-    "mac-roman": "csmacintosh mac macintosh x-mac-roman",
-    "cp874": "dos-874 iso-8859-11 iso8859-11 iso885911 tis-620 windows-874",
-    "cp1250": "cp1250 windows-1250 x-cp1250",
-    "cp1251": "cp1251 windows-1251 x-cp1251",
-    "cp1252": "ansi_x3.4-1968 ascii cp1252 cp819 csisolatin1 ibm819 iso-8859-1 iso-ir-100 iso8859-1 iso88591 "
-    "iso_8859-1 iso_8859-1:1987 l1 latin1 us-ascii windows-1252 x-cp1252 x-user-defined latin-1",
-    "cp1253": "cp1253 windows-1253 x-cp1253",
-    "cp1254": "cp1254 csisolatin5 iso-8859-9 iso-ir-148 iso8859-9 iso88599 iso_8859-9 iso_8859-9:1989 l5 latin5 "
-    "windows-1254 x-cp1254",
-    "cp1255": "cp1255 windows-1255 x-cp1255",
-    "cp1256": "cp1256 windows-1256 x-cp1256",
-    "cp1257": "cp1257 windows-1257 x-cp1257",
-    "cp1258": "cp1258 windows-1258 x-cp1258",
-    "mac-cyrillic": "x-mac-cyrillic x-mac-ukrainian",
-    "gb18030": "chinese csgb2312 csiso58gb231280 gb2312 gb_2312 gb_2312-80 gbk iso-ir-58 x-gbk gb18030",
-    "big5hkscs": "big5 big5-hkscs cn-big5 csbig5 x-x-big5",
-    "euc_jp": "cseucpkdfmtjapanese euc-jp x-euc-jp",
-    "iso2022_jp": "csiso2022jp iso-2022-jp",
-    "cp932": "csshiftjis ms932 ms_kanji shift-jis shift_jis sjis windows-31j x-sjis",
-    "cp949": "cseuckr csksc56011987 euc-kr iso-ir-149 korean ks_c_5601-1987 ks_c_5601-1989 ksc5601 ksc_5601 "
-    "windows-949",
-    "utf-16-be": "unicodefffe utf-16be",
-    "utf-16-le": "csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le",
+_SUPERSETS = {
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
+    "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs", "euc_kr": "cp949", "shift_jis": "cp932",
+    "utf-16": "utf-16-le",
+}  # fmt: skip
+"""Encodings that are read as a larger one, by the standard."""
+_CODECS = frozenset(
+    {
+        "utf-8", "cp866", "iso8859-2", "iso8859-3", "iso8859-4", "iso8859-5", "iso8859-6", "iso8859-7", "iso8859-8",
+        "iso8859-10", "iso8859-13", "iso8859-14", "iso8859-15", "iso8859-16", "koi8-r", "koi8-u", "mac-roman", "cp874",
+        "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "mac-cyrillic",
+        "gb18030", "big5hkscs", "euc_jp", "iso2022_jp", "cp932", "cp949", "utf-16-be", "utf-16-le",
+    }
+)  # fmt: skip
+"""The standard's encodings, by Python's names."""
+_LABELS = {
+    label: codec
+    for codec, labels in {
+        "utf-8": "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8",
+        "iso8859-6": "csiso88596e csiso88596i iso-8859-6-e iso-8859-6-i",
+        "iso8859-7": "sun_eu_greek",
+        "iso8859-8": "csiso88598e csiso88598i iso-8859-8-e iso-8859-8-i logical visual",
+        "iso8859-15": "csisolatin9",
+        "koi8-r": "koi koi8",
+        "koi8-u": "koi8-ru",
+        "mac-roman": "csmacintosh mac",
+        "mac-cyrillic": "x-mac-ukrainian",
+        "cp874": "dos-874 windows-874",
+        "cp1252": "x-user-defined",
+        "gb18030": "csgb2312 gb_2312 gb_2312-80",
+        "big5hkscs": "cn-big5 x-x-big5",
+        "euc_jp": "cseucpkdfmtjapanese",
+        "cp932": "windows-31j x-sjis",
+        "cp949": "cseuckr csksc56011987 iso-ir-149 ks_c_5601-1989 ksc_5601 windows-949",
+        "utf-16-be": "unicodefffe",
+        "utf-16-le": "csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff",
+    }.items()
+    for label in labels.split()
 }
-_CODECS = {label: codec for codec, labels in _ENCODINGS.items() for label in labels.split()}
+"""Labels of the standard that Python does not know; all others are aliases of its codecs."""
+
+
+class Decoded(NamedTuple):
+    """A page's text. `is_guessed`: the page is not in the encoding that is said first, so it was read in another."""
+
+    text: str
+    is_guessed: bool = False
 
 
 def decode(body: bytes, content_type: str) -> str:
     """The body as text. `content_type`: the HTTP header's value. Undecodable bytes become U+FFFD; raises nothing."""
+    return decoded(body, content_type).text
+
+
+def decoded(body: bytes, content_type: str) -> Decoded:
+    """As `decode`, with whether what is said of the encoding is wrong: of UTF-8 alone can that be seen."""
     for mark, name in _BOMS:
         if body.startswith(mark):
-            return body[len(mark) :].decode(name, "replace")
+            return Decoded(body[len(mark) :].decode(name, "replace"))
     header = _HEADER.search(content_type)
-    declared = _codec(header[1]) if header else None
-    if declared == "utf-8" and not _is_utf8(body):
-        return _undeclared(body, is_utf8=False)
-    if declared is not None:
-        return body.decode(declared, "replace")
-    return _undeclared(body)
+    start = body[:_DECLARATION_BYTES]
+    own = [
+        codec for found in (_XML.search(start), _META.search(start)) if found and (codec := _codec(found[1].decode()))
+    ]
+    said = [codec for codec in (_codec(header[1]) if header else None, *map(_as_ascii, own)) if codec is not None]
+    for codec in said:
+        if codec != "utf-8":
+            return Decoded(body.decode(codec, "replace"), codec != said[0])
+        if _is_utf8(body):
+            return Decoded(body.decode("utf-8", "replace"))
+    return Decoded(body.decode(_likeliest(body), "replace"), bool(said))
+
+
+def _as_ascii(codec: str) -> str:
+    """A page in UTF-16 has no declaration that can be read as ASCII, so one that says so is in UTF-8."""
+    return "utf-8" if codec.startswith("utf-16") else codec
 
 
 def _is_utf8(body: bytes) -> bool:
-    """Whether a body that is said to be UTF-8 is, or is but for some damaged bytes."""
-    try:
-        body.decode("utf-8")
-    except UnicodeDecodeError:
-        return _is_mostly_good(body.decode("utf-8", "replace"))
-    return True
+    """Whether a body is UTF-8, or is but for some damaged bytes: one broken name, or a page that was cut."""
+    text = body.decode("utf-8", "replace")
+    bad = text.count("\ufffd")
+    return not bad or len(text) - bad - len(text.encode("ascii", "ignore")) >= _GOOD_FOR_BAD * bad
 
 
-def _undeclared(body: bytes, *, is_utf8: bool = True) -> str:
-    """The body as the page itself or its letters say; `is_utf8`: whether it may be UTF-8."""
-    head = body[:_DECLARATION_BYTES]
-    declared = next(
-        (codec for match in (_XML.search(head), _META.search(head)) if match and (codec := _codec(match[1].decode()))),
-        None,
-    )
-    if declared == "utf-8" and not is_utf8:
-        declared = None
-    if declared is not None and declared.startswith("utf-16"):
-        declared = "utf-8"  # a page in UTF-16 has no declaration readable as ASCII
-    if declared is not None and declared != "utf-8":
-        return body.decode(declared, "replace")
-    if declared is None and (wide := wide_codec(body)):
-        return body.decode(wide, "replace")
-    if declared is None and body.isascii() and _ISO_2022_JP.search(body):
-        return body.decode("iso2022_jp", "replace")
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError:
-        text = body.decode("utf-8", "replace")
-        is_utf8 = declared is not None or _is_mostly_good(text)
-        return text if is_utf8 else body.decode(guess(body) or "cp1252", "replace")
+def _likeliest(body: bytes) -> str:
+    """The encoding of a body of which nothing is said, by its bytes and the letters that they would be."""
+    if wide := wide_codec(body):
+        return wide
+    if body.isascii() and _ISO_2022_JP.search(body):
+        return "iso2022_jp"
+    return "utf-8" if _is_utf8(body) else guess(body) or "cp1252"
 
 
 def wide_codec(body: bytes) -> str | None:
@@ -133,28 +131,25 @@ def wide_codec(body: bytes) -> str | None:
     return None
 
 
-def _is_mostly_good(text: str) -> bool:
-    """Whether a text decoded as UTF-8 is that, with some damaged bytes: one broken name, or a page that was cut."""
-    bad = text.count("\ufffd")
-    return len(text) - bad - len(text.encode("ascii", "ignore")) >= _GOOD_FOR_BAD * bad
-
-
 def _codec(label: str) -> str | None:
-    """Python's name for the encoding of one of the standard's labels; None for others."""
-    return _CODECS.get(label.strip().lower())
+    """Python's name for the encoding of one of the standard's labels; None for another encoding."""
+    label = re.sub(r"^iso8859(\d+)$", r"iso-8859-\1", label.strip().lower())
+    for name in (label, label.removeprefix("x-")):
+        try:
+            known = _LABELS.get(name) or codecs.lookup(name).name
+        except (LookupError, ValueError):
+            continue
+        codec = _SUPERSETS.get(known, known)
+        return codec if codec in _CODECS else None
+    return None
 
 
-_SAMPLE_BYTES = 40_000
-"""Bytes that are judged, from the first non-ASCII one on. Chosen: at half a page that begins with a long menu in
-English has fewer words of its own; at double each guess costs twice the 10 ms."""
-_MIN_CHARS = 16
-"""Non-ASCII characters without which nothing is guessed. Chosen: a few words; at half a name decides, at double the
-title of a short page does not count."""
-_MAX_BAD = 0.01
-"""Share of undecodable characters in a sample: one line of another encoding."""
+_SAMPLE_BYTES = 40_000  # bytes that are judged, from the first non-ASCII one on
+_MIN_CHARS = 16  # non-ASCII characters without which nothing is guessed
+_MAX_BAD = 0.01  # share of undecodable characters in a sample: one line of another encoding
 _MIN_IN_ROWS = 0.5
 """A page is not in Latin script if this share of its non-ASCII bytes is in runs of three or more. In Latin scripts they
-are single letters between ASCII letters (a share of .1), in others whole words (.9). Chosen half way."""
+are single letters between ASCII letters (a share of .1), in others whole words (.9)."""
 _ROW = re.compile(rb"[\x80-\xff](?:[\x40-\x7e]?+[\x80-\xff]){2,}+")
 _FIRST_HIGH = re.compile(rb"[\x80-\xff]")
 _HIGH = bytes(range(128))
@@ -220,30 +215,22 @@ _CONTROLS = bytes(code for code in (*range(0x20), 0x7F) if code not in b"\t\n\r\
 """Control characters without those of text files: white space, and what terminals and printers read (man pages print
 bold letters with backspaces, logs have colours with escapes)."""
 
-_SAMPLE_CHARS = 20_000
-"""Characters judged at the beginning, in the middle and at the end. Chosen: at half, small pictures within a text weigh
-more; at double, each page costs twice the time (0.4 ms for three samples)."""
+_SAMPLE_CHARS = 20_000  # characters judged at the beginning, in the middle and at the end
 
 _MAX_CONTROLS = 0.02
 """Share of control characters. Random bytes have .10 in any one-byte encoding and .05 in those of two bytes; real pages
-have none but a stray NUL. Chosen: at half, a page with a NUL after each of its lines is near the limit; at double,
-archives of text files, whose headers are NULs, pass sooner."""
+have none but a stray NUL."""
 
 _MAX_UNREADABLE = 0.3
 """Share of U+FFFD, of private and of unassigned characters. A page in another encoding than it declares has one for
-each accented letter: .05 in French, .25 in Vietnamese, and .7 in Russian, of which nothing can be read. Chosen: at
-half, Vietnamese pages are lost though most of them can be read; at double, Russian ones come as replacement
-characters."""
+each accented letter: .05 in French, .25 in Vietnamese, and .7 in Russian, of which nothing can be read."""
 
 _MAX_UNASSIGNED = 0.1
 """Share of private and unassigned characters alone: random bytes read as UTF-16 have .17, icon fonts a few."""
 
-_CATEGORY_CHARS = 2_000
-"""Of each sample, for the shares that need a look at every character. Chosen: 0.1 ms a sample of this size."""
+_CATEGORY_CHARS = 2_000  # of each sample, for the shares that need a look at every character
 
-_FEW = 8
-"""So many bad characters are accepted in any text. Chosen: one broken line; the smallest pictures (43 bytes) have more,
-at double they do not."""
+_FEW = 8  # bad characters that are accepted in any text
 
 
 def text_only(text: str) -> str:

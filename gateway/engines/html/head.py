@@ -12,21 +12,12 @@ from urllib.parse import unquote, urlsplit
 from gateway.engines.fetch.urls import canonical, join
 from gateway.engines.html.tree import text_of, values_of
 
-_MAX_LINKS = 3_000
-"""Links of one page. Chosen: indexes and sitemaps in HTML have hundreds. At half, large indexes are crawled in part; at
-double, one page's answer to the gateway's process passes a megabyte."""
-_MAX_IMAGES = 50
-"""Images of one page. Chosen: an illustrated article has a dozen. At half, galleries lose half their pictures; at
-double, answers are mostly addresses of thumbnails."""
-_MAX_REFRESH_S = 10
-"""A page that refreshes itself later is read before it does. At half, redirects with a notice ("in 5 seconds") near the
-bound are missed; at double, pages that reload themselves count as redirects."""
+_MAX_LINKS = 3_000  # links of one page
+_MAX_IMAGES = 50  # images of one page
+_MAX_REFRESH_S = 10  # a page that refreshes itself later is read before it does
 _MAX_TITLE_CHARS, _MAX_ALT_CHARS, _MAX_ANCHOR_CHARS, _MAX_LANGUAGE_CHARS = 300, 300, 200, 20
-"""Bounds of single texts, chosen above honest use: longer ones are stuffed with keywords. At half, some real titles and
-descriptions are cut."""
-_MAX_ANCHORS_CHARS = 1_000
-"""From so many on, no further text of links to one page is added. Chosen: thirty sections of a chapter. At half a crawl
-with instructions misses the later sections of long chapters, at double a page of links takes a megabyte more."""
+"""Bounds of single texts, chosen above honest use: longer ones are stuffed with keywords."""
+_MAX_ANCHORS_CHARS = 1_000  # from so many on, no further text of links to one page is added
 _MAX_DESCRIBED_CHARS = 200_000
 """JSON-LD text of one page that blocks are compared with: a long article. It bounds the set of word pairs."""
 _ICON_PX, _UNKNOWN_ICON_RANK, _TINY_PX = 64, 32, 32
@@ -283,17 +274,9 @@ def picture_source(image: Any) -> str:
 
 _PRODUCTS = frozenset({"Product", "ProductGroup"})
 _LISTS = frozenset({"ItemList", "CollectionPage", "OfferCatalog", "SearchResultsPage"})
-_ARTICLES = ("Article", "BlogPosting", "Recipe")
-_DISCUSSIONS = frozenset({"DiscussionForumPosting", "SocialMediaPosting", "QAPage", "Question"})
 
 
 def declares_product(head: Head) -> bool:
     """True for a page that says in its head or structured data that it is about one product, not a list of them."""
     is_named = head.meta.get("og:type", "").lower() in ("product", "og:product", "product.item")
     return (is_named or bool(head.kinds & _PRODUCTS)) and head.kinds.isdisjoint(_LISTS)
-
-
-def declares_article(head: Head) -> bool:
-    """True for a page that says in its structured data that it is an article or a recipe, and no discussion."""
-    is_named = any(kind.endswith(_ARTICLES) for kind in head.kinds)
-    return is_named and head.kinds.isdisjoint(_DISCUSSIONS)

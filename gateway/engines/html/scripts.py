@@ -16,14 +16,11 @@ import orjson
 from gateway.engines.answer.text import count_words
 from gateway.engines.html.tree import values_of
 
-_MAX_CHARS = 2_000_000
-"""Data read of one page. Chosen: pages with whole catalogues have several hundred KB. At half, some of those are left
-to the browser; at double, a page of nothing else takes 40 ms."""
+_MAX_CHARS = 2_000_000  # data read of one page
 _MAX_VALUES = 50_000
 _MAX_TEXT_CHARS = 200_000
 _MAX_DEPTH = 60
-_LEAST_WORDS = 4
-"""A string of fewer words is a name, a class or a setting, unless its key says that it is a heading."""
+_LEAST_WORDS = 4  # a string of fewer words is a name, a class or a setting, unless its key says that it is a heading
 _HEADINGS = frozenset({"title", "headline", "heading", "name", "subtitle"})
 _SETTINGS = re.compile(
     r"class|style|css|svg|path|query|token|key|config|locale|message|translation|cookie|consent", re.I
@@ -31,10 +28,8 @@ _SETTINGS = re.compile(
 _AMOUNTS = ("value", "amount", "price")
 _CURRENCIES = ("currency", "currencyCode", "priceCurrency")
 _FACT_NAMES = (*_CURRENCIES, "name", "label")
-_FACT_CHARS = 80
-"""Longest name or value of a pair. Chosen: half cuts "Recycled nylon with a membrane of …", double takes sentences."""
-_FACT_FIELDS = 4
-"""Most fields of an object that is a pair and no more: a unit and an id stand beside it."""
+_FACT_CHARS = 80  # longest name or value of a pair
+_FACT_FIELDS = 4  # most fields of an object that is a pair and no more: a unit and an id stand beside it
 _STATE_IDS = frozenset({"__NEXT_DATA__", "__NUXT_DATA__", "__APOLLO_STATE__", "__remixContext", "ng-state"})
 _FLIGHT = "self.__next_f.push("
 _BLOCK_END = re.compile(r"</(?:p|li|h[1-6]|div|tr|blockquote|pre|section|article)>|<br ?/?>", re.IGNORECASE)
@@ -207,15 +202,12 @@ def _end_block(texts: list[str], current: list[str]) -> None:
 FEW_WORDS = 50
 """A text of so many words is a page of its own, whatever draws it. From the trial (facts of rendering, 2026-11-22): of
 2,008 labelled pages 23 are single-page applications, whose text without scripts is a name and a notice."""
-_MOUNT_WORDS = 20
-"""An application's mount node with fewer words is empty but for a splash screen."""
-_SCRIPT_SHARE = 5
-"""Scripts so many times as long as the text draw more than there is."""
+_MOUNT_WORDS = 20  # an application's mount node with fewer words is empty but for a splash screen
+_SCRIPT_SHARE = 5  # scripts so many times as long as the text draw more than there is
 _MOUNTS = frozenset({"root", "app", "__next", "__nuxt", "___gatsby", "svelte", "q-app"})
 _DATA_TYPES = re.compile(r"json|template|text/(plain|html)", re.IGNORECASE)
 _ASKS = re.compile(r"java\s?script", re.IGNORECASE)
-_MAX_MOUNTS = 20
-"""Nodes that are looked at: a page has one, and a hostile one may have as many as it likes."""
+_MAX_MOUNTS = 20  # nodes that are looked at: a page has one, and a hostile one may have as many as it likes
 
 
 @dataclass(frozen=True, slots=True)

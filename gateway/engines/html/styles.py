@@ -14,10 +14,8 @@ from typing import Any, NamedTuple
 
 from gateway.engines.html.tree import values_of
 
-Declarations = dict[str, str]
-"""Values in lower case by property, such as `{"display": "none"}`."""
-_Declared = dict[str, tuple[bool, str]]
-"""(is important, value) by property."""
+Declarations = dict[str, str]  # values in lower case by property, such as `{"display": "none"}`
+_Declared = dict[str, tuple[bool, str]]  # (is important, value) by property
 Colour = tuple[int, int, int] | str
 """Red, green and blue; or the lower-cased word of a colour whose channels are not known here."""
 TRANSPARENT = "transparent"

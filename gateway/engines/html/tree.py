@@ -43,19 +43,11 @@ _CONTENT_IDS = re.compile(
 _SPACE = re.compile(r"\s+")
 _MAX_NESTING = 512
 """Depth of elements in pages beyond libxml2's limit of 2,048, after which it drops the rest of the page. 512 is the
-limit of Chromium and WebKit. At half, real pages with many wrappers would be changed; at double, recursion gets deeper.
-"""
-_FORM_CHARS = 400
-"""A form with more text is a page wrapped in a form (ASP.NET), not a search box. At half, long sign-up forms are
-content; at double, short pages are lost."""
+limit of Chromium and WebKit."""
+_FORM_CHARS = 400  # a form with more text is a page wrapped in a form, not a search box
 _MAIN_SHARE, _NAMED_SHARE = 0.25, 0.35
-"""Share of the body's text that a marked main region must hold, and one named so by its id, which is a weaker sign. At
-half, an empty `main` beside the text is taken; at double, pages with long menus or comments lose their main region."""
-
-
-_MAX_HELD = 50_000
-"""Elements of a page that are held, 2.5 MB. Chosen: large pages have 20,000. At half the largest are read slower, at
-double a page made of tags takes 5 MB."""
+"""Share of the body's text that a marked main region must hold, and one named so by its id, which is a weaker sign."""
+_MAX_HELD = 50_000  # elements of a page that are held, 2.5 MB
 
 
 class _Flattening:
@@ -239,10 +231,9 @@ def _is_furniture(element: Any) -> bool:
 
 
 def _is_page_furniture(element: Any) -> bool:
-    """True for a footer, an aside, and a header of the whole page; an article's header may hold its title."""
-    if element.tag != "header":
-        return True
-    return not any(parent.tag in ("article", "main", "section") for parent in element.iterancestors())
+    """True for an aside, and for a header or footer of the whole page: those of an article hold its title and notes."""
+    parents = ("article", "main", "section", "li")
+    return element.tag == "aside" or all(parent.tag not in parents for parent in element.iterancestors())
 
 
 def region_of(root: Any) -> ContentRegion:
@@ -271,19 +262,14 @@ def _marked(body: Any) -> list[Any]:
 MISSING = "the web engine is not installed; the operator must install the extra 'web' (pip install 'gateway[web]')"
 _MAX_OPEN = 2_000
 """Elements open at once from which a page is left to libxml2. Lexbor looks through the open elements at many tags:
-2,000 nested lists take 20 ms, 10,000 take 450 ms. At half, pages with many unclosed elements get the worse parser; at
-double the time is four times as long."""
+2,000 nested lists take 20 ms, 10,000 take 450 ms."""
 _LONG_TAG_BYTES = 20_000
 _LONG_TAG = re.compile(rb"<[A-Za-z][^<>]{%d,}" % _LONG_TAG_BYTES)
 """Tags long enough to hold too many attributes: both parsers compare each attribute with the earlier ones of its tag.
-Chosen: 4,000 short attributes, 30 ms. At half, more pages are rewritten; at double the time is four times as long."""
-_MAX_TAG_BLANKS = 4_000
-"""Blanks in a long tag from which the tag is cut. Chosen: pictures and data inside attributes have a few hundred. At
-double the time is four times as long; at half, large data is near."""
+4,000 short attributes, 30 ms."""
+_MAX_TAG_BLANKS = 4_000  # blanks in a long tag from which the tag is cut
 _TAG = re.compile(rb"<(/?[A-Za-z][A-Za-z0-9-]*)")
-_TAGS_AT_ONCE = 250
-"""Tags counted together, see _nests_deeply. Chosen: at double, pages with many elements open at once are looked at tag
-by tag for nothing; at half counting takes longer."""
+_TAGS_AT_ONCE = 250  # tags counted together, see _nests_deeply
 _NOT_NESTED = frozenset(
     b"area base br col embed hr img input link meta param source track wbr "
     b"p li dt dd tr td th thead tbody tfoot colgroup caption rt rp html head body".split()

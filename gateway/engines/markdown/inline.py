@@ -29,10 +29,7 @@ _NO_TEXT = re.compile("|".join(f"{_OPEN[mark]}{_CLOSE[mark]}|{_CLOSE[mark]}{_OPE
 """An empty pair, and two pairs side by side, which are one."""
 _EDGE_SIGNS = r"(?:(?![\[\]`<>\\$&;!*_~\ufdd0-\ufddf])[^\w\s]){1,64}+"
 _FIRST_SIGNS, _LAST_SIGNS = re.compile(_EDGE_SIGNS), re.compile(_EDGE_SIGNS + r"\Z")
-MAX_DEPTH = 150
-"""Nesting from which elements are written as their text alone. Chosen: each level takes two or three frames of Python's
-1,000. At half, deeply wrapped pages lose
-marks; at double, the recursion limit is near."""
+MAX_DEPTH = 150  # nesting from which elements are written as their text alone
 _BLANKS = re.compile(r"[ \t\n\r\f\v\u00a0\u2028\u2029]+")
 _AROUND_BREAK = re.compile(rf" ?{_BREAK}[ {_BREAK}]*")
 _SIGNS = (

@@ -7,15 +7,12 @@ from typing import Any
 from gateway.engines.html.tree import text_size
 from gateway.engines.markdown.inline import CONTROLS, MAX_DEPTH
 
-_MAX_COLUMNS = 60
-"""Columns of a table, and rows or columns of one cell: a forged span must not blow up the text. At half, calendars and
-matrices are cut; at double, a forged table of the same size costs four times as much."""
+_MAX_COLUMNS = 60  # columns of a table, and rows or columns of one cell: a forged span must not blow up the text
 _NESTED_CHARS = 300  # longest nested table beside a text in its cell
 _MAX_NESTED = 3  # tables inside cells that are written as rows
 _HEADINGS = ("h1", "h2", "h3")
 _LAYOUT_CHARS = 1500
-"""A table without headings whose longest cell has as many characters lays out a page: a cell of data is no article. At
-half, tables with long remarks become text; at double, short articles become one row."""
+"""A table without headings whose longest cell has as many characters lays out a page: a cell of data is no article."""
 
 
 def rows_of(table: Any) -> list[list[Any]]:
@@ -188,12 +185,8 @@ _BARE = frozenset(
         "r", "ruby", "rust", "scala", "sh", "shell", "sql", "swift", "toml", "ts", "typescript", "xml", "yaml", "zsh",
     }
 )  # fmt: skip
-_MAX_BOXES = 3
-"""Elements around a code block whose classes may name its language: Chosen as
-highlighters wrap it in a few. Further out, a
-class such as `language-en` describes the page."""
-_MAX_LANGUAGE_CHARS = 20
-"""Chosen: longer names are classes rather than languages. At half, names such as `objective-cpp` are cut."""
+_MAX_BOXES = 3  # elements around a code block whose classes may name its language
+_MAX_LANGUAGE_CHARS = 20  # longer names are classes rather than languages
 _LINE_NUMBERS = frozenset({"linenos", "lineno", "linenumber", "line-number", "line-numbers", "gutter", "hljs-ln-n"})
 
 

@@ -348,15 +348,11 @@ _KINDS = {
 } | {"seealso": "See also"}
 _TITLE_TAGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "th", "summary"})
 _TITLES = ("title", "heading", "label")
-_MAX_TITLE_CHARS = 80
-"""Longest label. Chosen: labels are a word or a short headline; at half some headlines stay below "Note", at double
-sentences become labels."""
+_MAX_TITLE_CHARS = 80  # longest label
 _MAX_BEFORE_TITLE = 8
-"""Elements of a note among which its label is, the note included. Chosen: DocBook lays notes out as tables, with an
-icon in the cell before the label. At half these are not found; at double only empty boxes are passed."""
-_MAX_CHARS = 4_000
-"""Longest note: a longer box is a part of the page that is called so. Chosen: at half long warnings are not framed, at
-double chapters with such a class are."""
+"""Elements of a note among which its label is, the note included. DocBook lays notes out as tables, with an icon in the
+cell before the label."""
+_MAX_CHARS = 4_000  # longest note: a longer box is a part of the page that is called so
 
 
 def label_of(element: Any) -> tuple[str, Any | None] | None:

@@ -19,16 +19,11 @@ import orjson
 
 from gateway.domain import Json
 
-MAX_MESSAGE_BYTES = 67_108_864
-"""Largest message that is read. Chosen: twice the largest page (`frames.MAX_BODY_BYTES`), as JSON escapes some letters
-of it; at half, pages of many quotes are lost, at double a page that posts very much costs twice the memory."""
+MAX_MESSAGE_BYTES = 67_108_864  # largest message that is read
 _PIECE_BYTES = 262_144
-CALL_S = 10.0
-"""How long the browser may take for one command. Chosen: they take milliseconds; at half, a machine under load fails
-pages, at double a browser that hangs is noticed later."""
+CALL_S = 10.0  # how long the browser may take for one command
 
-Listener = Callable[[str, Json], None]
-"""Gets the events of one session: method and parameters."""
+Listener = Callable[[str, Json], None]  # gets the events of one session: method and parameters
 
 
 class BrowserGone(ConnectionError):
@@ -135,15 +130,9 @@ class Connection:
                     listener(method, parameters if isinstance(parameters, dict) else {})
 
 
-START_S = 20.0
-"""Chosen: a start takes 1.0 to 1.6 s on a loaded machine (measured); at half, machines under heavy load have no
-browser, at double a browser that hangs holds its first caller for longer than the call takes."""
-_WATCH_S = 0.5
-"""Between two looks at the memory. Chosen: a page fills about 1 GB in a second at the most; at half, twice the looks,
-at double a hostile page may be one GB above the limit before it ends."""
-_HEAP_MB = 256
-"""JavaScript memory of one page's process. Chosen: pages with an application take 20 to 80 MB; at half, large ones
-fail, at double two hostile pages reach `render.memory_max` before their own limit."""
+START_S = 20.0  # a start takes 1.0 to 1.6 s on a loaded machine (measured)
+_WATCH_S = 0.5  # between two looks at the memory
+_HEAP_MB = 256  # JavaScript memory of one page's process
 FLAGS: tuple[str, ...] = (
     "--headless",
     "--remote-debugging-pipe",

@@ -19,9 +19,7 @@ from gateway.engines.render.frames import PICTURES, BadFrame, Picture, Reason
 from gateway.engines.render.tab import WINDOWS, PageLost, PausedRequest, Shown, Tab
 from gateway.resilience.fair_queue import FairQueue, QueueFull
 
-_PAGES_PER_BROWSER = 500
-"""After so many pages the browser is replaced as soon as none is open. Chosen: it returns what pages leave behind; at
-half, twice the starts (1.5 s each), at double twice the growth."""
+_PAGES_PER_BROWSER = 500  # after so many pages the browser is replaced as soon as none is open
 
 
 class BrowserShare:
@@ -101,13 +99,8 @@ class BrowserShare:
                     tab.lose("crashed")
 
 
-MAX_ASKED = 500
-"""Requests of one page that reach the gateway; further ones are refused here. Chosen: pages with advertisements make
-300, most of which are refused there; at half, such pages may lose their text, at double a hostile page costs the
-gateway twice as much."""
-_NEXT_S = 0.5
-"""How long a page may stay after it was read. Chosen: the next page of a call takes its place sooner, which saves the
-browser a document; at half, slow calls pay for it, at double workers of a hostile page run on for a second."""
+MAX_ASKED = 500  # requests of one page that reach the gateway; further ones are refused here
+_NEXT_S = 0.5  # how long a page may stay after it was read
 MAX_SECONDS = 60.0
 """Longest time a page may be given, whatever the gateway says: as the schema of `render.page_timeout_s`."""
 

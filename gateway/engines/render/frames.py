@@ -37,12 +37,8 @@ PictureLack = Literal["refused", "slow", "too_large"]
 """Why a page has no picture although one was wished: the browser gave none; it did not answer in time; the picture does
 not fit into a frame."""
 
-MAX_HEAD_BYTES = 65_536
-"""Largest head. Chosen: a URL has at most 2,000 characters and the headers of an answer are few; at half, answers with
-a long `Content-Security-Policy` fail, at double only memory changes."""
-MAX_BODY_BYTES = 33_554_432
-"""Largest body. Chosen: three times what the fetcher unpacks of one response (10 MiB), as a page grows while its
-scripts run; at half, long lists drawn by scripts are lost, at double a hostile browser fills twice the memory."""
+MAX_HEAD_BYTES = 65_536  # largest head
+MAX_BODY_BYTES = 33_554_432  # largest body
 _LENGTHS = struct.Struct(">II")
 
 

@@ -10,12 +10,9 @@ import os
 import socket
 from pathlib import Path
 
-_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
-"""linux/sched.h"""
-_PR_SET_DUMPABLE = 4
-"""linux/prctl.h: a process that changed its user owns its files in /proc again."""
-NOBODY = 65_534
-"""The user of a browser that root starts: Chromium's sandbox does not work for root."""
+_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000  # linux/sched.h
+_PR_SET_DUMPABLE = 4  # linux/prctl.h: a process that changed its user owns its files in /proc again
+NOBODY = 65_534  # the user of a browser that root starts: Chromium's sandbox does not work for root
 
 
 class NoIsolation(Exception):

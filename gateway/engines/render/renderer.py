@@ -33,18 +33,13 @@ from gateway.engines.render.call import MAX_ASKED
 from gateway.engines.render.frames import Picture, PictureLack
 from gateway.engines.render.tab import MAX_POSTED_BYTES, PICTURE_S, READ_S, Shown
 
-START_S = 20.0
-"""Chosen: the process takes 0.3 s to listen, ten times as long on a machine under heavy load; the browser starts later.
-At half, such a machine has no rendering for some pages, at double a process that hangs holds a call for nothing."""
+START_S = 20.0  # the process takes 0.3 s to listen; the browser starts later
 _CONNECT_S = 2.0
 _READ_LIMIT = 1 << 20
-_NOT_NOW_S = 60.0
-"""How long nobody tries again after a start that failed for good (no browser, no namespace). Chosen: what is missing
-is added by hand; at half, each minute costs two starts, at double it takes two minutes to be noticed."""
+_NOT_NOW_S = 60.0  # how long nobody tries again after a start that failed for good (no browser, no namespace)
 _LOOK_S = 5.0
 """How long a look for the browser's program holds: it takes some 30 system calls, more CPU than the rest of a status
-call. Chosen: at half, a status asked each second still looks at every third, at double an installed browser is told
-late."""
+call."""
 
 
 class NotRendered(Exception):
@@ -371,10 +366,7 @@ def _matching(pattern: re.Pattern[str], value: Any) -> str:
     return value if isinstance(value, str) and pattern.fullmatch(value) else ""
 
 
-_TURN_S = 30.0
-"""Longest wait for a turn and for the browser's start. Chosen: three pages of eight seconds are before this one at the
-most, or the call has too little time left; at half, a busy gateway renders less, at double calls end without an answer.
-"""
+_TURN_S = 30.0  # longest wait for a turn and for the browser's start
 _AFTER_S = 10.0
 """Time for a picture, reading and leaving a page beyond its seconds: `tab` needs up to nine on a page that hangs."""
 _WORDS = {

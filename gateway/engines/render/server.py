@@ -25,15 +25,11 @@ from gateway.engines.render.browser import NoBrowser, find_chromium
 from gateway.engines.render.call import BrowserShare, Call
 from gateway.resilience.fair_queue import FairQueue
 
-EX_UNAVAILABLE = 69
-"""sysexits.h"""
-_MAX_CALLS = 64
-"""Connections at once. Chosen: each gateway process has one for each of its calls that renders; at half, large crawls
-side by side are refused, at double an idle tab of each may be open (20 MB)."""
+EX_UNAVAILABLE = 69  # sysexits.h
+_MAX_CALLS = 64  # connections at once
 _MAX_WAITING = 100
 _END_S = 20.0
-_LISTEN_FD = 3
-"""sd_listen_fds(3): the first socket that systemd hands over."""
+_LISTEN_FD = 3  # sd_listen_fds(3): the first socket that systemd hands over
 _UCRED = struct.Struct("3i")
 _MEMORY_SHIFT = 20
 

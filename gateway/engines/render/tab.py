@@ -71,9 +71,7 @@ def shown_page(read: object, picture: bytes | PictureLack) -> Shown:
     return Shown(read["url"], html, picture)
 
 
-MAX_POSTED_BYTES = 65_536
-"""Most that a page may post. Chosen: queries of an application's interface are a few KB; at half, long ones fail, at
-double a page can send more of what it read to its own site."""
+MAX_POSTED_BYTES = 65_536  # most that a page may post
 _MAX_URL_CHARS = 4_000
 """Longer addresses are no addresses for the fetcher (2,000 characters); the rest is slack for what it normalises."""
 _MAX_FIELD_CHARS = 1_000
@@ -251,15 +249,9 @@ IS_DRAWN = """
 """Whether the page has under 50 words and canvases over half of the screen: its text is a picture then."""
 
 
-_FRAMES_S = 0.5
-"""Frames do not follow the virtual clock, so that it may run out before the first one. Chosen: two frames take 33 ms;
-at half, a browser under heavy load misses them, at double one that draws none costs each page a second."""
-READ_S = 3.0
-"""Chosen: reading takes 20 ms for a large page; half fails on a loaded machine, double holds a turn for nothing."""
-PICTURE_S = 3.0
-"""For a picture, and for the look whether the page needs one. Chosen: it takes 0.1 s, and 0.6 s beside three more
-browsers on two cores (measured); half would be too little on a machine under heavy load, double leaves the call less
-time for the page's text."""
+_FRAMES_S = 0.5  # frames do not follow the virtual clock, so that it may run out before the first one
+READ_S = 3.0  # reading takes 20 ms for a large page
+PICTURE_S = 3.0  # for a picture, and for the look whether the page needs one
 
 
 class View:
@@ -334,23 +326,13 @@ class View:
         return await self._connection.call("HeadlessExperimental.beginFrame", wish, self._session, seconds)
 
 
-_BUDGET_MS = 5_000
-"""Virtual time of a page. Chosen: splash screens and late fetches wait up to three seconds; at half, some texts are
-missed, at double pages with endless timers cost twice the CPU."""
+_BUDGET_MS = 5_000  # virtual time of a page
 _DRAW_BUDGET_MS = 1_000
-_SCROLLS = 3
-"""Screens that are loaded by scrolling on. Chosen: lists that continue by themselves have no end; at half, the second
-screen is the last, at double such pages take twice as long."""
-_STARVATION_TASKS = 1_000
-"""Tasks that may run before the virtual clock goes on. Chosen: a page that posts itself messages for ever must not stop
-its own clock; at half, busy pages meet their timers earlier than they expect, at double endless ones cost more."""
-_WORKER_ROUNDS, _WORKER_S = 20, 0.1
-"""Chosen: a worker answers within milliseconds of its data; at half the time, a loaded machine misses some, at double
-pages with workers take longer for nothing. The rounds end with the page's seconds in any case."""
+_SCROLLS = 3  # screens that are loaded by scrolling on
+_STARVATION_TASKS = 1_000  # tasks that may run before the virtual clock goes on
+_WORKER_ROUNDS, _WORKER_S = 20, 0.1  # the rounds end with the page's seconds in any case
 _MAX_CHILDREN, _MAX_WORKERS = 30, 8
-"""Frames and workers of a page that run, and workers among them; further ones never start. Chosen: pages with
-advertisements have 20 frames, applications one worker or two. At half, some frames are missed; at double, workers that
-never end leave the page itself too little time to be read."""
+"""Frames and workers of a page that run, and workers among them; further ones never start."""
 _VIEWPORT = {"width": 1280, "height": 1600}
 _PATTERNS = {"patterns": [{"urlPattern": "*"}]}
 _AUTO_ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}

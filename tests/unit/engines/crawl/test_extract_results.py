@@ -57,6 +57,15 @@ async def test_a_redirected_page_names_its_final_address(tmp_path: Path) -> None
     assert data["results"][0]["url"] == f"{site.url}/old"
 
 
+async def test_a_page_in_another_encoding_than_it_says_comes_with_a_note(tmp_path: Path) -> None:
+    text = "Москва является столицей России и крупнейшим городом страны."
+    site = Site({"/": (200, {"Content-Type": "text/html; charset=utf-8"}, f"<p>{text}".encode("cp1251"))})
+    async with serving(site), engine(tmp_path, (site.address,)) as made:
+        data = await made.service.extract(ExtractRequest((f"{site.url}/",)), made.call())
+    assert data["results"][0]["raw_content"] == text
+    assert "not in the encoding that they say" in data["note"]
+
+
 async def test_an_extract_that_reads_nothing_fails_with_every_reason(tmp_path: Path) -> None:
     site = Site({"/busy": (429, {"Retry-After": "60"}, b"")})
     async with serving(site), engine(tmp_path, (site.address,)) as made:
