@@ -116,8 +116,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """An area of the page: `label` is title, table, figure or code, `score` 0..1; `pitch`: distance of code's letters in
-    pixels."""
+    """An area of the page, `label`: title, table, figure or code; `score` 0..1; `pitch` of code's letters in pixels."""
 
     label: str
     rect: Rect

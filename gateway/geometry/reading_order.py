@@ -386,6 +386,9 @@ def _unbroken(rects: list[Rect]) -> list[Rect]:
 INSIDE = 0.5
 # Panels that overlap by less, as a share of the smaller one's side, are still one above or beside the other.
 SLACK = 0.02
+# So many pieces outside panels, and so many for each panel, make columns of text with boxes in them; with fewer, the
+# panels make the columns.
+MIN_LOOSE, LOOSE_A_PANEL = 8, 3
 # An aside is at the left or right, and so much narrower than the widest column at least, which takes MAIN_WIDTH of
 # the width: cards of one width, and addresses in a row, are none, though the boxes of one's lines be lower.
 ASIDE_WIDTH, MAIN_WIDTH = 0.6, 0.5
@@ -440,6 +443,12 @@ def _ordered(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:
     if not inner:
         return _rows(rects, items)
     bands = _parted([panel.rect for panel in inner], upright=False)
+    loose = len(items) - len(inner)
+    if not _is_row_of_panels(rects, items, bands) and loose >= max(MIN_LOOSE, LOOSE_A_PANEL * len(inner)):
+        extents = [_rect(rects, item) for item in items]
+        parts = [part for part in _groups(extents, list(range(len(items))), 0) if part]
+        if len(parts) > 1:
+            return [group for part in parts for group in _ordered(rects, [items[number] for number in part])]
     if len(bands) > 1:
         return _by_bands(rects, items, bands)
     columns = _parted([panel.rect for panel in inner], upright=True)
@@ -452,6 +461,15 @@ def _ordered(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:
     panel = min(inner, key=lambda panel: (panel.rect.y1, panel.rect.x1))
     rest: list[Item] = [item for item in inner if item is not panel]
     return _ordered(rects, [*panel.pieces, *panel.panels]) + (_ordered(rects, rest) if rest else [])
+
+
+def _is_row_of_panels(rects: Sequence[Rect], items: list[Item], bands: list[Rect]) -> bool:
+    """Whether a band has panels side by side and nothing else: then it parts the page, not its columns."""
+    for band in bands:
+        inside = [item for item in items if band.y1 <= _rect(rects, item).center_y <= band.y2]
+        if len(inside) > 1 and all(isinstance(item, Panel) for item in inside):
+            return len(_parted([_rect(rects, item) for item in inside], upright=True)) > 1
+    return False
 
 
 def _rows(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import pi
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.geometry.boxes import Line, Rect, hull
 from gateway.geometry.reading_order import rows_of
@@ -26,8 +26,6 @@ MIN_ROW_LETTERS = 5
 # Share of dark pixels from which a cell is a light letter on a dark ground of its own: bold letters fill a half.
 BOXED_SHARE = 0.6
 EDGE_SHARE, UPRIGHT_SHARE, LEVEL_CELLS = 0.6, 0.4, 3
-# So many cells in a row, so many pixels, and levels of 256.
-EDGE_CELLS, EDGE_PX, EDGE_STEP = 5, 2, 6
 # Share of a cell's width in which a letter must have ink: neighbours reach over the side.
 MIDDLE_SHARE = 0.7
 # A part of a cell's ink, of so much of its darkest, that goes on beyond a side and reaches no further in than this
@@ -39,19 +37,6 @@ def darkness(part: Any) -> Any:
     """How much darker than its row's ground each pixel is."""
     _, numpy = vision()
     return numpy.clip(numpy.percentile(part, GROUND_PERCENTILE, axis=1, keepdims=True) - part, 0, None)
-
-
-def _clear_edges(ink: Any) -> None:
-    """Takes away what covers the upper or lower ends of EDGE_CELLS cells beside one another: where a selection begins
-    above or below a row, its ground reaches into the row's cells."""
-    cv2, numpy = vision()
-    kernel = numpy.ones((1, EDGE_CELLS), numpy.uint8)
-    for end in (slice(0, 1), slice(-1, None)):
-        covered = (ink[:, :, end].min(axis=(2, 3)) > EDGE_STEP).astype(numpy.uint8)
-        covered = cv2.morphologyEx(covered, cv2.MORPH_OPEN, kernel) > 0
-        if covered.any():
-            band = slice(0, EDGE_PX) if end.start == 0 else slice(-EDGE_PX, None)
-            ink[:, :, band] *= ~covered[:, :, None, None]
 
 
 def _is_edge(ink: Any, darkest: Any, inked: Any) -> Any:
@@ -125,7 +110,6 @@ def ink_of(cells: Any) -> tuple[Any, Any]:
         light = inside > inside.max(axis=(1, 2), keepdims=True) / 2
         inside *= ~(light.all(axis=1, keepdims=True) | light.all(axis=2, keepdims=True))  # beside the box
         ink[boxed] = inside
-    _clear_edges(ink)
     _clear_neighbours(ink)
     width = ink.shape[3]
     margin = round((1 - MIDDLE_SHARE) / 2 * width)
@@ -205,9 +189,18 @@ def _rise(cell: Any) -> float:
     return float(rows[-1] - rows[0] + 1) / len(cell) if len(rows) else 0.0
 
 
-def ink_top(cell: Any) -> int:
-    """The first row of a cell that has ink."""
-    return int((cell >= DARK).any(axis=1).argmax())
+class Span(NamedTuple):
+    """The height of a cell's ink and its lower end, in pixels."""
+
+    height: int
+    bottom: int
+
+
+def ink_span(cell: Any) -> Span:
+    """See `Span`. `cell`: height x width, 0 to 1."""
+    _, numpy = vision()
+    inked = numpy.flatnonzero(cell.max(axis=1) >= DARK)
+    return Span(int(inked[-1] - inked[0]) + 1, int(inked[-1]) + 1) if len(inked) else Span(0, 0)
 
 
 def sign_of(ink: Any) -> str:

@@ -20,7 +20,7 @@ from unicodedata import east_asian_width
 
 from gateway.geometry.boxes import Line, PageBlock, Rect, Uncertain, hull
 from gateway.geometry.reading_order import panel_of, rows_of
-from gateway.ocr.code.cells import CellGrid, cell_grid, ink_top, signs_of, without_sides
+from gateway.ocr.code.cells import CellGrid, cell_grid, ink_span, signs_of, without_sides
 from gateway.ocr.code.shapes import Place, Read, Shapes, known_shapes, read_shapes, shapes_of, told_apart
 from gateway.ocr.extras import vision
 from gateway.ocr.image.ink import any_colour
@@ -325,9 +325,10 @@ LONG_WORD, MAX_SIGNS, NEARLY_ALL = 7, 3, 0.85
 IN_CONTEXT, ALONE = 3, 1
 # A shape's character replaces another reading when it has this share of the votes, and so many.
 CLEAR_SHARE, MIN_VOTES = 0.7, 4
-# Small letters whose capitals are drawn alike, but for their height; letters that tell the two heights, which differ by
-# so many pixels at least.
-SAME_FORM, TALL_LETTERS, LOW_LETTERS, MIN_RISE_PX = "copsvwxz", "bdhklABDEFHIKLMNRTU", "aemnru", 2
+# Letters whose capitals are drawn like them but higher (`p` stands lower), letters that tell the two heights, and how
+# much the heights, and the lower end of `p`, differ at least.
+SAME_FORM, TALL_LETTERS, LOW_LETTERS = "copsvwxz", "ABDEFHKLMNRTU2345689", "aemnru"
+MIN_RISE, MIN_DESCENT = 1.15, 0.2
 # What a bar is read as.
 BARS = "|Il1!\u2502"
 # Signs over which a digit has digits beside it.
@@ -436,32 +437,27 @@ def _vote(shapes: Shapes, rows: list[list[Run]]) -> None:
 
 def _set_cases(grid: CellGrid, shapes: Shapes, rows: list[list[Run]]) -> None:
     """Gives letters whose capital looks like their small form (`o`, `O`) the case of their height, and votes anew."""
-    tops = [ink_top(grid.ink[first]) for first in shapes.firsts]
-    tall, low = (_usual_top(shapes, tops, letters) for letters in (TALL_LETTERS, LOW_LETTERS))
-    if tall is not None and low is not None and low - tall >= MIN_RISE_PX:
+    spans = [ink_span(grid.ink[first]) for first in shapes.firsts]
+    read = [votes.most_common(1)[0][0] if votes else "" for votes in shapes.votes]
+    low = [span for span, character in zip(spans, read, strict=True) if character and character in LOW_LETTERS]
+    tall = [span.height for span, character in zip(spans, read, strict=True) if character and character in TALL_LETTERS]
+    if low and tall and median(tall) >= MIN_RISE * (small := median(span.height for span in low)):
+        middle, descent = (median(tall) + small) / 2, median(span.bottom for span in low) + MIN_DESCENT * small
         for number, runs in enumerate(rows):
             for run in runs:
-                ink = grid.ink[number, run.start : run.start + run.length]
+                cells = map(ink_span, grid.ink[number, run.start : run.start + run.length])
                 run.placed = [
-                    _in_case(character, is_tall=ink_top(cell) < (tall + low) / 2)
-                    for character, cell in zip(run.placed, ink, strict=False)
+                    _in_case(character, span.bottom < descent if character in "pP" else span.height > middle)
+                    for character, span in zip(run.placed, cells, strict=False)
                 ]
     shapes.forget()
     _vote(shapes, rows)
 
 
-def _usual_top(shapes: Shapes, tops: list[int], letters: str) -> float | None:
-    """The upper end of the shapes that were mostly read as one of some letters; None where there is none."""
-    found = [
-        top for votes, top in zip(shapes.votes, tops, strict=True) if votes and votes.most_common(1)[0][0] in letters
-    ]
-    return median(found) if found else None
-
-
-def _in_case(character: str, *, is_tall: bool) -> str:
-    if is_tall:
-        return character.upper() if character in SAME_FORM else character
-    return "o" if character == "0" else character.lower() if character.lower() in SAME_FORM else character
+def _in_case(character: str, is_capital: bool) -> str:
+    if character.lower() not in SAME_FORM or not character:
+        return "o" if character == "0" and not is_capital else character
+    return character.upper() if is_capital else character.lower()
 
 
 def _place(rows: list[list[Run]], shapes: Shapes, characters: list[tuple[str, float, int]]) -> bool:
