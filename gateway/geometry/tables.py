@@ -405,26 +405,17 @@ def _is_table(run: list[list[Rect]]) -> bool:
         return False
     rects = [rect for row in run for rect in row]
     height = median(rect.height for rect in rects)
-    body = _without_sums(full)
-    if sum(len(row) >= MIN_TABLE_COLUMNS for row in body) < MOST * len(body):
+    if sum(len(row) >= MIN_TABLE_COLUMNS for row in full) < MOST * len(full):
         return _is_list_of_pairs(full, height)
     columns = side_by_side(rects)
     if len(columns) < MIN_TABLE_COLUMNS:
         return False
-    filled = [sum(any(rect.overlap(column) for rect in row) for row in body) for column in columns]
-    full_columns = sum(count >= MOST * len(body) for count in filled)
+    filled = [sum(any(rect.overlap(column) for rect in row) for row in full) for column in columns]
+    full_columns = sum(count >= MOST * len(full) for count in filled)
     # Lines set as closely as a paragraph's, in columns of several words, are a paper's.
     is_dense = median(_gap(above, below) for above, below in pairwise(run)) <= PAIR_LEADING * height
     widest = (MIN_TEXT_WIDTH if is_dense else MAX_COLUMN_WIDTH) * height
     return full_columns >= MIN_TABLE_COLUMNS and median(c.width for c in columns) <= widest
-
-
-def _without_sums(rows: list[list[Rect]]) -> list[list[Rect]]:
-    """The rows without the sums below them: last rows of two pieces, in columns that other rows have too. A short
-    invoice may have as many sums as items."""
-    last = max((number for number, row in enumerate(rows) if len(row) >= MIN_TABLE_COLUMNS), default=-1)
-    body, sums = rows[: last + 1], rows[last + 1 :]
-    return body if len(body) >= MIN_TABLE_ROWS and sums and share_columns(body, sums) else rows
 
 
 def _is_aligned(row: list[Rect]) -> bool:

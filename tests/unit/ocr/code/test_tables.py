@@ -85,14 +85,6 @@ def test_further_lines_of_a_cell_do_not_end_a_table() -> None:
     assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 560, 238)]
 
 
-def test_the_sums_of_a_short_invoice_do_not_outweigh_its_items() -> None:
-    item, total = [(10.0, 300.0), (400.0, 450.0), (500.0, 560.0), (600.0, 690.0)], [(510.0, 560.0), (600.0, 690.0)]
-    rows = [(60.0 * n, item) for n in range(4)] + [(60.0 * n, total) for n in range(4, 7)]
-    assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 690, 388)]
-    elsewhere = [(60.0 * n, [(100.0, 230.0), (330.0, 380.0)]) for n in range(4, 8)]
-    assert aligned_tables(boxes(*rows[:4], *elsewhere)) == []
-
-
 def test_a_paragraph_below_a_table_is_not_part_of_it() -> None:
     full = [(10.0, 300.0), (400.0, 450.0), (500.0, 560.0)]
     rows = [(0.0, full), (60.0, full), (120.0, full), (180.0, [(10.0, 900.0)])]
