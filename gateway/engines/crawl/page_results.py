@@ -102,7 +102,7 @@ def options_for(raw: str, request: ExtractRequest, budget_chars: int) -> Extract
 
 
 def extract_result(page: LoadedPage, request: ExtractRequest, raw: str) -> Json:
-    """`{url, final_url?, title, raw_content, rendered?, note?, sections?, images?, favicon?}`, as in the tool's schema."""
+    """`{url, final_url?, title, raw_content, rendered?, note?, sections?, images?, favicon?}`, as in the schema."""
     data = page.data
     result: Json = {"url": raw, "title": data["title"], "raw_content": data.get("part", data["content"])}
     if page.rendered:
