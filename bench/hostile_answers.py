@@ -17,7 +17,7 @@ from gateway.texts import TextSlot
 from gateway.wire import ocr
 from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.prompted_tools import PromptedTools
-from gateway.wire.hosted_answer import AnswerEnd, ClientCall, HostedEvent, ReasoningPiece, TextPiece
+from gateway.wire.hosted_answer import AnswerEnd, ClientCall, HostedEvent, ReasoningPiece, TextPiece, events_of
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import Blocks
 from gateway.wire.responses.stream import ResponseStream
@@ -125,7 +125,9 @@ async def _drained(events: AsyncIterable[object]) -> None:
 def streamed_response(deltas: list[Json]) -> None:
     """A /responses stream for chat deltas that came one by one."""
     chunks = [Event.from_data({"choices": [{"index": 0, "delta": delta}]}) for delta in deltas]
-    asyncio.run(_drained(ResponseStream({"model": "m", "input": "x"}, lambda response: None).run(_batches(chunks))))
+    asyncio.run(
+        _drained(ResponseStream({"model": "m", "input": "x"}, lambda response: None).run(events_of(_batches(chunks))))
+    )
 
 
 def hosted_chat(events: list[HostedEvent]) -> None:

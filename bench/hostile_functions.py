@@ -40,7 +40,7 @@ from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.arguments import Arguments
 from gateway.mcp.messages import Envelope, RpcFault, value_of
-from gateway.sanitize.scanner import Scanner, is_trivially_clean, plain_text_cut
+from gateway.sanitize.scanner import Scanner, plain_text_cut
 from gateway.sanitize.text import View
 from gateway.services.hosted_tools.citations import CitationFinder, Sources
 from gateway.services.hosted_tools.web_search import find_in
@@ -264,7 +264,7 @@ READERS: dict[str, Reader] = {
     "folding": Reader(lambda text: View(text).folded, inputs.TEXTS),
     "detectors": Reader(_SCANNER.scan_uncached, _MIXED_TEXTS),
     "detectors on a url": Reader(lambda text: _SCANNER.scan_url("https://e/" + text), inputs.TEXTS),
-    "quick look": Reader(lambda text: (is_trivially_clean(text), plain_text_cut(text, 0)), inputs.TEXTS),
+    "quick look": Reader(lambda text: plain_text_cut(text, 0), inputs.TEXTS),
     "key scrubber": Reader(scrub_keys, inputs.TEXTS),
     "result budget": Reader(_fitted, inputs.TEXTS),
     "filters": Reader(lambda text: (filters.phrases(text), filters.published(text), filters._fold(text)), inputs.TEXTS),

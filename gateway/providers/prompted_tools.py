@@ -11,7 +11,7 @@ import orjson
 
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
-from gateway.ports import CompletionUpstream
+from gateway.providers.wrappers import Wrapper
 from gateway.wire.chat.prompted_tools import BEGINNING_CHARS, NO_CALL, PromptedTools, has_tool_history, may_begin_call
 from gateway.wire.untrusted_json import mended_json, table_in, tables_in
 
@@ -20,17 +20,9 @@ _MAX_HELD_CHARS = 1 << 18
 models are a third of it; at double, an upstream that never ends costs twice the memory."""
 
 
-class PromptedToolsUpstream:
-    """A decorator of one ports.CompletionUpstream for requests with `n` of 1. Answers have `tool_calls` as if its model
+class PromptedToolsUpstream(Wrapper):
+    """For requests with `n` of 1. Answers have `tool_calls` as if its model
     made them; what the caller must know is added to `stats.warnings`."""
-
-    def __init__(self, upstream: CompletionUpstream) -> None:
-        self._upstream = upstream
-
-    @property
-    def name(self) -> str:
-        """The name of the upstream inside."""
-        return self._upstream.name
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
         """See ports.CompletionUpstream. Raises InvalidRequest for a `tool_choice` that cannot be met; UpstreamError,

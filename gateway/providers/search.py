@@ -1,14 +1,15 @@
-"""What search providers have in common: the HTTP client, the shape of results, operators of queries.
+"""What search providers have in common: one HTTP client, the shape of results, operators of queries.
 
-`SearchAdapter` is the base of each provider, whose module knows its fields. An error's message has our own words alone;
-the provider's message, which may repeat the query, goes into `quoted`, without the secrets that were sent in headers.
+`SearchAdapter` is the base of each provider, whose module says where and how it is asked and what its fields mean. An
+error's message has our own words alone; the provider's message, which may repeat the query, goes into `quoted`, without
+the secrets that were sent in headers.
 """
 
 import asyncio
-import math
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import aiohttp
@@ -45,8 +46,11 @@ few hundred characters. At half none is lost, at double twenty results have 40,0
 
 def in_shape(data: Json) -> Json:
     """`data` of an adapter's search with its `results` and `images` in their form: in place, and returned."""
-    data["results"] = [shaped for result in data["results"][:MOST_RESULTS] if (shaped := _result(result)) is not None]
-    data["images"] = _images(data.get("images"))
+    shaped: list[Json] = []
+    for raw in data["results"][:MOST_RESULTS]:
+        if (result := _result(raw, len(shaped) + 1)) is not None:
+            shaped.append(result)
+    data["results"], data["images"] = shaped, _images(data.get("images"))
     return data
 
 
@@ -81,7 +85,7 @@ def web_address(value: object) -> str | None:
     return address if _WEB.fullmatch(address) else None
 
 
-def _result(raw: Json) -> Json | None:
+def _result(raw: Json, rank: int) -> Json | None:
     url = web_address(raw.get("url"))
     if url is None:
         return None
@@ -89,7 +93,7 @@ def _result(raw: Json) -> Json | None:
         "url": url,
         "title": _text(raw.get("title"))[:_MAX_TITLE_CHARS] or url,
         "content": _text(raw.get("content")),
-        "score": _score(raw.get("score")),
+        "score": _score(raw.get("score"), rank),
     }
     if "published_date" in raw:
         shaped["published_date"] = _text(raw["published_date"])
@@ -120,11 +124,11 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _score(value: object) -> float:
-    """A number from 0 to 1; 0 for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return 0.0
-    return value if 0 <= value <= 1 else 0.0
+def _score(value: object, rank: int) -> float:
+    """A number from 0 to 1; 1 divided by the rank for anything else: most providers send no scores."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        return round(1 / rank, 4)
+    return value
 
 
 MAX_ANSWER_BYTES = 16_777_216
@@ -147,21 +151,6 @@ but small values holds the loop for 50 ms where it is read."""
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderSite:
-    """One provider: its address, its authentication headers, and error texts for the statuses that only it uses.
-
-    `status_hints` maps a status to the end of a sentence, `what is wrong; what the operator must do`.
-    """
-
-    name: str
-    base_url: str
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    timeout_s: float = 15.0
-    status_hints: Mapping[int, str] = field(default_factory=dict)
-    egress: Egress = DIRECT
-
-
-@dataclass(frozen=True, slots=True)
 class ProviderRequest:
     """One request: `path` under the base URL, with query parameters (GET) or a JSON body (POST).
 
@@ -174,11 +163,40 @@ class ProviderRequest:
     timeout_s: float | None = None
 
 
-class SearchHttp:
-    """The connections to one provider; opened at the first request."""
+PROBE_TIMEOUT_S = 5
+_PROBE_LIMIT_S = 10
+"""Of one request of a probe, and of a probe with its repeat: status is shown to people, who wait."""
+COMMON = frozenset({"max_results", "topic", "time_range", "include_images", "include_image_descriptions"})
+"""Fields of a search that every provider honours."""
 
-    def __init__(self, site: ProviderSite) -> None:
-        self.site = site
+
+class SearchAdapter:
+    """A provider with one key; its connections are opened at the first request.
+
+    `key` is the API key; an empty `base_url` means the public service; `timeout_s` is for searches; `egress`: how
+    requests leave for it. An adapter sets the attributes below and implements `_search`, and `_own_images` where images
+    are a request of their own.
+    """
+
+    name: ClassVar[str]
+    capabilities: ClassVar[frozenset[str]]
+    results_are_per_key = False
+    base_url: ClassVar[str] = ""
+    """The public address; empty when every operator has one of his own."""
+    key_header: ClassVar[str] = "Authorization"
+    key_prefix: ClassVar[str] = ""
+    hints: ClassVar[Mapping[int, str]] = MappingProxyType({})
+    """By status the end of a sentence, `what is wrong; what the operator must do`."""
+    probe_request: ClassVar[ProviderRequest]
+    """The cheapest request that needs the key."""
+
+    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0, egress: Egress = DIRECT) -> None:
+        self._address = (base_url or self.base_url).rstrip("/")
+        self._headers = {"Accept": "application/json"}
+        if key:
+            self._headers[self.key_header] = f"{self.key_prefix}{key}"
+        self._timeout_s = timeout_s
+        self._egress = egress
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -186,6 +204,52 @@ class SearchHttp:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+    async def probe(self) -> str | None:
+        """See ports.SearchProvider."""
+        try:
+            async with asyncio.timeout(_PROBE_LIMIT_S):
+                await self.ask(self.probe_request)
+        except GatewayError as error:
+            return error.message
+        except TimeoutError:
+            return f"the search provider {self.name} did not answer in time"
+        return None
+
+    async def search(self, request: SearchRequest, call: WebCall) -> Json:
+        """See ports.SearchProvider."""
+        data = await self._search(request)
+        if request.country and "country" in self.capabilities and self._country(request) is None:
+            data["ignored"] = ["country"]
+        if request.include_images and "images" not in data:
+            try:
+                data["images"] = await self._own_images(request)
+            except GatewayError as error:  # the results are still good
+                data["note"] = f"There are no images: {error.message}"
+        return in_shape(data)
+
+    async def _search(self, request: SearchRequest) -> Json:
+        """`{results, images?}`, with fields as the provider sent them. Raises as `ask` does."""
+        raise NotImplementedError
+
+    async def _own_images(self, request: SearchRequest) -> list[Any]:
+        """The images of a search, at most `max_results`. Raises as `ask` does."""
+        return []
+
+    def _country(self, request: SearchRequest) -> str | None:
+        """The provider's word for the request's country; None where it has none."""
+        return alpha2(request.country)
+
+    def _listed(self, answer: Json, field: str, *, is_optional: bool = False) -> list[Json]:
+        """The objects of a list in the answer. Raises UpstreamError when there is no such list: it is another kind of
+        answer then, which says nothing of what could be found. `is_optional`: providers that leave out empty lists."""
+        value = answer.get(field)
+        if isinstance(value, list) or (is_optional and value is None and "error" not in answer):
+            return tables_in(answer, field)
+        raise UpstreamError(
+            f"the search provider {self.name} answered without a list of results; the operator should check "
+            "search.base_url"
+        )
 
     async def ask(self, request: ProviderRequest) -> Json:
         """The decoded JSON object of an answer with status 200. 429, 5xx and lost connections are repeated once.
@@ -203,7 +267,7 @@ class SearchHttp:
         return await self._send(request)
 
     async def _send(self, request: ProviderRequest) -> Json:
-        name = self.site.name
+        name = self.name
         try:
             async with self._open(request) as response:
                 raw = await _bounded(response)
@@ -224,14 +288,14 @@ class SearchHttp:
 
     def _open(self, request: ProviderRequest) -> Any:
         if self._session is None:
-            self._session = self.site.egress.open_session({}, headers=dict(self.site.headers))
+            self._session = self._egress.open_session({}, headers=self._headers)
         return self._session.request(
             "GET" if request.body is None else "POST",
-            f"{self.site.base_url.rstrip('/')}{request.path}",
+            f"{self._address}{request.path}",
             params=request.params,
             data=None if request.body is None else orjson.dumps(request.body),
             headers=trace.outgoing() | ({} if request.body is None else {"Content-Type": "application/json"}),
-            timeout=aiohttp.ClientTimeout(total=request.timeout_s or self.site.timeout_s, sock_connect=5),
+            timeout=aiohttp.ClientTimeout(total=request.timeout_s or self._timeout_s, sock_connect=5),
             allow_redirects=False,
         )
 
@@ -243,8 +307,7 @@ class SearchHttp:
             decoded = self._object(repaired)
         if not isinstance(decoded, dict):
             raise UpstreamError(
-                f"the search provider {self.site.name} did not answer with JSON; the operator should check "
-                "search.base_url"
+                f"the search provider {self.name} did not answer with JSON; the operator should check search.base_url"
             )
         return decoded
 
@@ -252,17 +315,17 @@ class SearchHttp:
         """The decoded answer; None for what is no JSON object."""
         if not raw.lstrip(b" \t\r\n").startswith(b"{"):
             return None
-        return decoded_answer(raw, max_values=_MAX_VALUES, sender=f"the search provider {self.site.name}")
+        return decoded_answer(raw, max_values=_MAX_VALUES, sender=f"the search provider {self.name}")
 
     def _quoting(self, raw: bytes, failure: UpstreamError) -> UpstreamError:
         """The error, with the provider's own words. A local name for it where it is raised would be a circle."""
-        failure.quoted = _provider_message(raw, self.site.headers) or None
+        failure.quoted = _provider_message(raw, self._headers) or None
         return failure
 
     def _failure(self, status: int, retry_after_s: float | None) -> UpstreamError:
         """The error of a status. Its message ends in a full stop, since a sentence with `quoted` may follow it."""
-        name = self.site.name
-        hint = self.site.status_hints.get(status)
+        name = self.name
+        hint = self.hints.get(status)
         if hint is not None:
             return _final(f"the search provider {name} answered {status}: {hint}.", f"search_provider_{status}")
         if status in (401, 403):
@@ -277,20 +340,6 @@ class SearchHttp:
             )
             return UpstreamRefused(message, status=400, code="search_provider_refused")
         return _final(f"the search provider {name} answered {status}; the operator should check search.base_url.")
-
-
-def will_filter(request: SearchRequest) -> bool:
-    """True when the service will drop some of the results of a provider without filters: request more of them."""
-    return bool(request.include_domains or request.exclude_domains or request.exact_match or request.start_date)
-
-
-async def with_images(answer: Json, images: Awaitable[list[Any]]) -> Json:
-    """The answer with `images` set, or with a `note` when their own request fails: the results are still good."""
-    try:
-        answer["images"] = await images
-    except GatewayError as error:
-        answer["note"] = f"There are no images: {error.message}"
-    return answer
 
 
 def _final(message: str, code: str | None = None) -> UpstreamError:
@@ -339,83 +388,16 @@ def _retry_after_s(headers: Mapping[str, str]) -> float | None:
     return float(reset) if reset.isdecimal() and len(reset) < 5 else None
 
 
-# What the adapters of remote search providers share: one site with one key, a probe, and queries with operators.
-#
-# An adapter names its `site` and its `probe_request`, and implements `_search`; `search` of ports.SearchProvider
-# puts what it found into the one form.
-
-PROBE_TIMEOUT_S = 5
-_PROBE_LIMIT_S = 10
-"""Of one request of a probe, and of a probe with its repeat. Chosen: status is shown to people, who wait; a slower
-provider is as good as down."""
+def will_filter(request: SearchRequest) -> bool:
+    """True when the service will drop some of the results of a provider without filters: request more of them."""
+    return bool(request.include_domains or request.exclude_domains or request.exact_match or request.start_date)
 
 
-@dataclass(frozen=True, slots=True)
-class PublicSite:
-    """A provider's public address (empty when every operator has one of his own), the header that carries the key with
-    what stands before it there, and the hints of `ProviderSite`."""
-
-    base_url: str
-    key_header: str
-    key_prefix: str = ""
-    status_hints: Mapping[int, str] = field(default_factory=dict)
-
-
-class SearchAdapter:
-    """`key` is the API key; an empty `base_url` means the public service; `timeout_s` is for searches; `egress`: how
-    requests leave for it."""
-
-    name: ClassVar[str]
-    capabilities: ClassVar[frozenset[str]]
-    results_are_per_key = False
-    site: ClassVar[PublicSite]
-    probe_request: ClassVar[ProviderRequest]
-    """The cheapest request that needs the key."""
-
-    def __init__(self, key: str, base_url: str = "", timeout_s: float = 15.0, egress: Egress = DIRECT) -> None:
-        site = self.site
-        headers = {"Accept": "application/json"} | ({site.key_header: f"{site.key_prefix}{key}"} if key else {})
-        self._http = SearchHttp(
-            ProviderSite(self.name, base_url or site.base_url, headers, timeout_s, site.status_hints, egress)
-        )
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._http.close()
-
-    async def probe(self) -> str | None:
-        """See ports.SearchProvider."""
-        try:
-            async with asyncio.timeout(_PROBE_LIMIT_S):
-                await self._ask(self.probe_request)
-        except GatewayError as error:
-            return error.message
-        except TimeoutError:
-            return f"the search provider {self.name} did not answer in time"
-        return None
-
-    async def search(self, request: SearchRequest, call: WebCall) -> Json:
-        """See ports.SearchProvider."""
-        return in_shape(await self._search(request))
-
-    async def _search(self, request: SearchRequest) -> Json:
-        """`{results, images, ignored?, note?}`, with fields as the provider sent them. Raises as `_ask` does."""
-        raise NotImplementedError
-
-    def _listed(self, answer: Json, field: str, *, is_optional: bool = False) -> list[Json]:
-        """The objects of a list in the answer. Raises UpstreamError when there is no such list: it is another kind of
-        answer then, which says nothing of what could be found. `is_optional`: providers that leave out empty lists."""
-        value = answer.get(field)
-        if isinstance(value, list) or (is_optional and value is None and "error" not in answer):
-            return tables_in(answer, field)
-        raise UpstreamError(
-            f"the search provider {self.name} answered without a list of results; the operator should check "
-            "search.base_url"
-        )
-
-    async def _ask(self, request: ProviderRequest) -> Json:
-        """As SearchHttp.ask."""
-        return await self._http.ask(request)
+def result(request: SearchRequest, *, raw_content: Any = None, favicon: Any = None, **fields: Any) -> Json:
+    """A result of the fields `title, url, content, score?, published_date?`, and of those that the request asks for."""
+    made = {name: value for name, value in fields.items() if value or name in ("title", "url", "content")}
+    made |= {"raw_content": raw_content} if request.include_raw_content else {}
+    return {**made, "favicon": favicon} if request.include_favicon else made
 
 
 def phrase_or_words(request: SearchRequest) -> str:

@@ -1,25 +1,24 @@
 """SearXNG: an operator's own metasearch instance. Wire format: its search API documentation, read 2026-11-21.
 
-Implements ports.SearchProvider. SearXNG cannot limit the number of results, domains or dates: `site:` operators go into
-the query, and the service filters again. Knows no HTTP beyond `SearchHttp`.
+SearXNG cannot limit the number of results, domains or dates: `site:` operators go into the query, and the service
+filters again.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from gateway.domain import Json, SearchRequest
 from gateway.providers.search import (
+    COMMON,
     ProviderRequest,
-    PublicSite,
     SearchAdapter,
     image,
     phrase_or_words,
+    result,
     will_filter,
-    with_images,
 )
 from gateway.wire.untrusted_json import tables_in, words_of
 
-CAPABILITIES = frozenset({"max_results", "topic", "time_range", "include_images", "include_image_descriptions"})
-_RANGES = {"day": "day", "week": "week", "month": "month", "year": "year"}
 _MAX_PAGES = 3
 """Result pages requested for one search. Chosen: each takes as long as a search; at double a filtered search is slow,
 at half it often has too few results."""
@@ -30,36 +29,35 @@ _MAX_SITE_OPERATORS = 8
 _PROBE_TIMEOUT_S = 8
 """Seconds. Chosen: an instance waits for the search engines behind it, usually 3 s at most; at half it looks down while
 one of them is, at double status waits."""
-_HINTS = {
-    403: "the operator must add json to search.formats in its settings.yml and let this gateway past its limiter",
-    429: "its limiter blocks this gateway; the operator must let it past",
-}
 
 
 class Searxng(SearchAdapter):
     """See SearchAdapter. `base_url` is the instance, such as http://127.0.0.1:8888; it may want no key."""
 
     name = "searxng"
-    capabilities = CAPABILITIES
-    site = PublicSite("", "Authorization", "Bearer ", _HINTS)
+    capabilities = COMMON
+    key_prefix = "Bearer "
+    hints: ClassVar[Mapping[int, str]] = {
+        403: "the operator must add json to search.formats in its settings.yml and let this gateway past its limiter",
+        429: "its limiter blocks this gateway; the operator must let it past",
+    }
     probe_request = ProviderRequest("/search", params={"q": "test", "format": "json"}, timeout_s=_PROBE_TIMEOUT_S)
 
     async def _search(self, request: SearchRequest) -> Json:
-        """See SearchAdapter. Requests result pages until there are enough results, at most _MAX_PAGES."""
+        """Requests result pages until there are enough results, at most _MAX_PAGES."""
         results: dict[str, Json] = {}
         wanted = request.max_results * (_WIDENING if will_filter(request) else 1)
         for page in range(1, _MAX_PAGES + 1):
-            answer = await self._ask(ProviderRequest("/search", params=_params(request, page)))
+            answer = await self.ask(ProviderRequest("/search", params=_params(request, page)))
             raw = [item for item in self._listed(answer, "results") if item.get("url")]
             for item in raw:
                 results.setdefault(words_of(item["url"]), item)
             if len(results) >= wanted or not raw:
                 break
-        data: Json = {"results": _scaled(list(results.values())), "images": []}
-        return await with_images(data, self._images(request)) if request.include_images else data
+        return {"results": _scaled(list(results.values()), request)}
 
-    async def _images(self, request: SearchRequest) -> list[Any]:
-        answer = await self._ask(ProviderRequest("/search", params={**_params(request, 1), "categories": "images"}))
+    async def _own_images(self, request: SearchRequest) -> list[Any]:
+        answer = await self.ask(ProviderRequest("/search", params={**_params(request, 1), "categories": "images"}))
         raw = [item for item in tables_in(answer, "results") if item.get("img_src")]
         return [image(item["img_src"], item.get("title"), request) for item in raw[: request.max_results]]
 
@@ -77,23 +75,26 @@ def _params(request: SearchRequest, page: int) -> dict[str, str]:
         "safesearch": "1",
     }
     if request.time_range:
-        params["time_range"] = _RANGES[request.time_range]
+        params["time_range"] = request.time_range
     return params
 
 
-def _scaled(raw: list[Json]) -> list[Json]:
-    """Results with scores from 0 to 1, relative to the best; without scores, 1 divided by the rank."""
+def _scaled(raw: list[Json], request: SearchRequest) -> list[Json]:
+    """Results with scores from 0 to 1, relative to the best, and sorted by them; without scores as they came."""
     scores = [item["score"] if isinstance(item.get("score"), int | float) else 0.0 for item in raw]
     top = max(scores, default=0.0)
-    results = []
-    for rank, (item, score) in enumerate(zip(raw, scores, strict=True), 1):
-        result: Json = {
-            "title": item.get("title"),
-            "url": item["url"],
-            "content": item.get("content"),
-            "score": round(score / top, 4) if top > 0 else round(1 / rank, 4),
-        }
-        if item.get("publishedDate"):
-            result["published_date"] = item["publishedDate"]
-        results.append(result)
-    return sorted(results, key=lambda result: -result["score"])
+    results = [
+        result(
+            request,
+            title=item.get("title"),
+            url=item["url"],
+            content=item.get("content"),
+            published_date=item.get("publishedDate"),
+        )
+        for item in raw
+    ]
+    if top <= 0:
+        return results
+    for each, score in zip(results, scores, strict=True):
+        each["score"] = round(score / top, 4)
+    return sorted(results, key=lambda each: -each["score"])

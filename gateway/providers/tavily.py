@@ -1,60 +1,57 @@
 """Tavily: search, and its own extract, crawl and map. Wire format: Tavily's OpenAPI of 2026-08-18, read 2026-11-21.
 
-Implements ports.SearchProvider and ports.WebEngine. The data of the web tools has Tavily's field names, so that little
-is translated. Knows no HTTP beyond `SearchHttp`.
+The data of the web tools has Tavily's field names, so that little is translated.
 """
 
 import time
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 from gateway.providers.search import (
+    COMMON,
     PROBE_TIMEOUT_S,
     ProviderRequest,
-    PublicSite,
     SearchAdapter,
     failure_in_shape,
     pages_in_shape,
     phrase_or_words,
+    result,
     web_address,
 )
 from gateway.wire.untrusted_json import tables_in
 
-BASE_URL = "https://api.tavily.com"
-CAPABILITIES = frozenset(
-    {
-        "search_depth", "max_results", "include_domains", "exclude_domains", "topic", "time_range", "start_date",
-        "end_date", "include_images", "include_image_descriptions", "include_raw_content", "country",
-        "include_favicon", "exact_match",
-    }
-)  # fmt: skip
 _EXTRACT_TIMEOUT_S = 60
 _CRAWL_TIMEOUT_S = 150
 """Limits in seconds. Chosen: Tavily reads the pages during the request, and a crawl reads many. At half, large crawls
 fail although they would succeed; at double, a hung provider is noticed later than callers wait."""
-_HINTS = {
-    401: "it does not know the gateway's key; the operator must set search.api_key",
-    432: "the key or its plan has no credit left; the operator must raise the limit or change the plan",
-    433: "the pay-as-you-go limit is reached; the operator must raise it",
-}
 
 
 class Tavily(SearchAdapter):
-    """See SearchAdapter. The probe reads the key's usage, which costs no credit."""
+    """Implements ports.WebEngine too. The probe reads the key's usage, which costs no credit."""
 
     name = "tavily"
-    capabilities = CAPABILITIES
-    site = PublicSite(BASE_URL, "Authorization", "Bearer ", _HINTS)
+    capabilities = COMMON | {
+        "search_depth", "include_domains", "exclude_domains", "start_date", "end_date", "include_raw_content",
+        "country", "include_favicon", "exact_match",
+    }  # fmt: skip
+    base_url = "https://api.tavily.com"
+    key_prefix = "Bearer "
+    hints: ClassVar[Mapping[int, str]] = {
+        401: "it does not know the gateway's key; the operator must set search.api_key",
+        432: "the key or its plan has no credit left; the operator must raise the limit or change the plan",
+        433: "the pay-as-you-go limit is reached; the operator must raise it",
+    }
     probe_request = ProviderRequest("/usage", timeout_s=PROBE_TIMEOUT_S)
 
     async def _search(self, request: SearchRequest) -> Json:
-        """See SearchAdapter."""
-        answer = await self._ask(ProviderRequest("/search", body=search_body(request)))
+        answer = await self.ask(ProviderRequest("/search", body=search_body(request)))
         results = [_result(raw, request) for raw in self._listed(answer, "results")]
-        data: Json = {"results": results, "images": _images(answer.get("images"), request)}
-        if request.country and request.topic != "general":
-            data["ignored"] = ["country"]  # Tavily accepts it for general searches alone
-        return data
+        return {"results": results, "images": _images(answer.get("images"), request)}
+
+    def _country(self, request: SearchRequest) -> str | None:
+        """Tavily accepts it for general searches alone."""
+        return request.country if request.topic == "general" else None
 
     async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
         """See ports.WebEngine."""
@@ -68,7 +65,7 @@ class Tavily(SearchAdapter):
         }
         if request.query:
             body["query"] = request.query
-        answer = await self._ask(ProviderRequest("/extract", body=body, timeout_s=_EXTRACT_TIMEOUT_S))
+        answer = await self.ask(ProviderRequest("/extract", body=body, timeout_s=_EXTRACT_TIMEOUT_S))
         pages = [_page(raw, request.include_favicon) for raw in self._listed(answer, "results")]
         if request.include_images:
             for page, raw in zip(pages, tables_in(answer, "results"), strict=True):
@@ -85,7 +82,7 @@ class Tavily(SearchAdapter):
         started = time.monotonic()
         body = {**_crawl_body(request), "extract_depth": request.extract_depth, "format": request.format}
         body["include_favicon"] = request.include_favicon
-        answer = await self._ask(ProviderRequest("/crawl", body=body, timeout_s=_CRAWL_TIMEOUT_S))
+        answer = await self.ask(ProviderRequest("/crawl", body=body, timeout_s=_CRAWL_TIMEOUT_S))
         pages = [_page(raw, request.include_favicon) for raw in self._listed(answer, "results")]
         return {
             "base_url": request.url,
@@ -97,7 +94,7 @@ class Tavily(SearchAdapter):
     async def map(self, request: CrawlRequest, call: WebCall) -> Json:
         """See ports.WebEngine."""
         started = time.monotonic()
-        answer = await self._ask(ProviderRequest("/map", body=_crawl_body(request), timeout_s=_CRAWL_TIMEOUT_S))
+        answer = await self.ask(ProviderRequest("/map", body=_crawl_body(request), timeout_s=_CRAWL_TIMEOUT_S))
         self._listed(answer, "results")
         urls = [url for each in answer["results"] if (url := web_address(each)) is not None]
         return {"base_url": request.url, "results": urls, "response_time": round(time.monotonic() - started, 3)}
@@ -131,21 +128,9 @@ def search_body(request: SearchRequest) -> Json:
 
 
 def _result(raw: Json, request: SearchRequest) -> Json:
-    result: Json = {
-        "title": raw.get("title"),
-        "url": raw.get("url"),
-        "content": raw.get("content"),
-        "score": raw.get("score"),
-    }
-    if raw.get("published_date"):
-        result["published_date"] = raw["published_date"]
-    if request.include_raw_content:
-        result["raw_content"] = raw.get("raw_content")
-    if request.include_favicon:
-        result["favicon"] = raw.get("favicon")
-    if raw.get("images"):
-        result["images"] = _images(raw["images"], request)
-    return result
+    names = ("title", "url", "content", "score", "published_date", "raw_content", "favicon")
+    made = result(request, **{name: raw.get(name) for name in names})
+    return {**made, "images": _images(raw["images"], request)} if raw.get("images") else made
 
 
 def _images(raw: Any, request: SearchRequest) -> list[Any]:

@@ -31,22 +31,29 @@ _BUSY_RETRY_AFTER_S = 5.0
 refused more often, at double places stay free longer."""
 
 
-class QueuedUpstream:
-    """A decorator of one ports.CompletionUpstream.
+class Wrapper:
+    """A decorator of one ports.CompletionUpstream; subclasses answer in its name."""
+
+    def __init__(self, upstream: CompletionUpstream) -> None:
+        self._upstream = upstream
+
+    @property
+    def name(self) -> str:
+        """The name of the upstream inside."""
+        return self._upstream.name
+
+
+class QueuedUpstream(Wrapper):
+    """Lets a bounded number of calls through at once.
 
     A call holds one of the slots of `queue`, for the key in its `stats`, from before it is sent until its answer ends.
     One that finds the queue full, or waits for `wait_limit_s` seconds, raises UpstreamRefused with status 429.
     """
 
     def __init__(self, upstream: CompletionUpstream, queue: FairQueue, wait_limit_s: float) -> None:
-        self._upstream = upstream
+        super().__init__(upstream)
         self._queue = queue
         self._wait_limit_s = wait_limit_s
-
-    @property
-    def name(self) -> str:
-        """The name of the upstream inside."""
-        return self._upstream.name
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
         """See ports.CompletionUpstream. Raises UpstreamRefused, status 429."""
@@ -92,23 +99,18 @@ _FINGERPRINT = re.compile(rb'"system_fingerprint":"[^"\\]*"')
 """The field as llama.cpp writes it into a chunk. It is the same in all chunks of a stream."""
 
 
-class OnDemandUpstream:
-    """A decorator of one ports.CompletionUpstream, for an embedded server that is started on demand.
+class OnDemandUpstream(Wrapper):
+    """For an embedded server that is started on demand.
 
     `wake` starts the server unless it runs and returns when it answers; it raises GatewayError. `fingerprint`, unless
     empty, replaces the `system_fingerprint` of answers.
     """
 
     def __init__(self, upstream: CompletionUpstream, wake: Callable[[], Awaitable[None]], fingerprint: str) -> None:
-        self._upstream = upstream
+        super().__init__(upstream)
         self._wake = wake
         self._fingerprint = fingerprint
         self._our_field = b'"system_fingerprint":' + orjson.dumps(fingerprint)
-
-    @property
-    def name(self) -> str:
-        """The name of the upstream inside."""
-        return self._upstream.name
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
         """See ports.CompletionUpstream. Raises what `wake` raises."""
@@ -151,20 +153,12 @@ class _Message:
     error: Exception | None = None
 
 
-class FanOutUpstream:
-    """A decorator of one ports.CompletionUpstream. A request with `n` above 1 becomes `n` requests without it.
+class FanOutUpstream(Wrapper):
+    """A request with `n` above 1 becomes `n` requests without it.
 
     Usage has the prompt's tokens once and the sum of the answers' tokens. A whole-number `seed` grows by one from
     answer to answer, or all answers would be the same.
     """
-
-    def __init__(self, upstream: CompletionUpstream) -> None:
-        self._upstream = upstream
-
-    @property
-    def name(self) -> str:
-        """The name of the upstream inside."""
-        return self._upstream.name
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "chat/completions") -> Json:
         """One `chat.completion` with all choices. Raises the first UpstreamError; the other requests are cancelled."""
@@ -182,7 +176,7 @@ class FanOutUpstream:
             stats.upstream_s += max(each.upstream_s for each in each_stats)
         return _join([task.result() for task in tasks])
 
-    async def stream(
+    def stream(
         self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
     ) -> AsyncGenerator[list[bytes], None]:
         """The chunks as they come, each with its answer's index; at the end one chunk with usage, and `[DONE]`.
@@ -191,10 +185,10 @@ class FanOutUpstream:
         """
         bodies = _single_bodies(body)
         if len(bodies) == 1:
-            async with aclosing(self._upstream.stream(body, stats, route=route)) as batches:
-                async for batch in batches:
-                    yield batch
-            return
+            return self._upstream.stream(body, stats, route=route)
+        return self._streams(bodies, stats, route)
+
+    async def _streams(self, bodies: list[Json], stats: RequestStats, route: str) -> AsyncGenerator[list[bytes], None]:
         each_stats = [RequestStats(key_id=stats.key_id, warnings=stats.warnings) for _ in bodies]
         messages: asyncio.Queue[_Message] = asyncio.Queue(_WAITING_BATCHES)
         readers = [
@@ -279,20 +273,15 @@ def _sum(usages: list[Json]) -> Json:
     return {**usages[0], "completion_tokens": total}
 
 
-class ChatOverResponses:
-    """A decorator of one ports.CompletionUpstream that speaks /responses: one without a chat route is asked there.
+class ChatOverResponses(Wrapper):
+    """For an upstream that speaks /responses: one without a chat route is asked there.
 
     Whether it has one is found out at the first chat request, and remembered.
     """
 
     def __init__(self, upstream: CompletionUpstream) -> None:
-        self._upstream = upstream
+        super().__init__(upstream)
         self._has_chat = True
-
-    @property
-    def name(self) -> str:
-        """The name of the upstream inside."""
-        return self._upstream.name
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = _CHAT) -> Json:
         """See ports.CompletionUpstream."""

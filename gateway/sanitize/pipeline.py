@@ -24,7 +24,7 @@ from gateway.sanitize.guardrail import Guardrail, GuardrailFailed
 from gateway.sanitize.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
 from gateway.sanitize.restoring import Restorer
 from gateway.sanitize.scanner import KnownClean, Scanner
-from gateway.sanitize.slot_mask import IN_THREAD_CHARS, KnownValues, Masks, SlotMasker, together, weight_of
+from gateway.sanitize.slot_mask import IN_THREAD_CHARS, KnownValues, Masks, SlotMasker, weight_of
 from gateway.sanitize.stream_mask import StreamMask
 from gateway.sanitize.text import Finding, SharedAllowance
 from gateway.texts import TextSlot, TextUnit
@@ -35,9 +35,6 @@ half twice as many turns, at double everybody else waits for twice as long."""
 _VALUES_A_UNIT, _STEP_UNITS = 2, 3_000
 """Values that are decoded, checked and encoded again for one unit (0.3 µs), and units of one step of the walk over a
 body. Measured: 0.15 µs for a value of bodies with many small ones, 0.9 ms for 512 members."""
-_MANY_SLOTS = 4
-"""Slots among which several JSON documents are looked for. Chosen: messages of most conversations have fewer. At half
-each small answer makes some calls more, at double four calls in one message are scanned one by one."""
 _CUE_CHARS, _CUE_REACH_CHARS = 65_536, 32
 """Text that is searched for cues at a time (1 ms), and how much of the next piece belongs to it: longer than a cue."""
 
@@ -211,7 +208,7 @@ class Sanitizer:
             is_judged = self.guardrail is not None and self.guardrail.enabled
             for slots in unit.steps(keeps_all=is_judged or direction == "responses"):  # answers may be cut by them
                 work.allowance.left -= _STEP_UNITS
-                await self._clean_slots(masker, slots if len(slots) < _MANY_SLOTS else together(slots), work)
+                await self._clean_slots(masker, slots, work)
                 if verdict.refusal is not None and direction == "requests":
                     return  # nobody reads the rest
                 await work.pace()

@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
-from itertools import accumulate
 
 import re2
 
@@ -36,7 +35,7 @@ from gateway.sanitize.detectors.named_secrets import NAMES, find_named_secrets
 from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.syntax import find_syntax_secrets
 from gateway.sanitize.detectors.vendor_tokens import find_secret_tokens
-from gateway.sanitize.spellings import SPELT_LINKS, Spelling, decoded_words, in_outer_text, spellings
+from gateway.sanitize.spellings import Spelling, in_outer_text, spellings
 from gateway.sanitize.text import (
     ADDRESS_LINKS,
     MAX_HOLDBACK_CHARS,
@@ -45,13 +44,13 @@ from gateway.sanitize.text import (
     REST_OF_VALUE,
     BudgetExceeded,
     Finding,
+    Joined,
     SharedAllowance,
     View,
     WorkBudget,
     disjoint,
     folded,
     holdback_start,
-    may_end_in_rows,
     searcher,
 )
 
@@ -95,40 +94,20 @@ class KnownClean:
 
 
 # ----------------------------------------------------------------------------------------------------
-# Fast checks for the small pieces of a stream: whether a text can hold any finding, in a few steps.
+# A glance at the small pieces of a stream, which are plain words mostly.
 #
-# Naive forms: `is_trivially_clean(text)` implies `scanner.scan_uncached(text) == []`; a `plain_text_cut` that is not
-# -1
-# implies the same, and equals `max(holdback_start(folded text), start)`. Both say "do not know" for everything else.
-# They
-# look for the signs that the detectors need (digits, escapes, long words, names of secrets), and do not know what a
-# detector makes of them. Work on the folded text, as the detectors do. A new detector must add its signs here; the
-# property tests in `tests/unit/sanitize` hold both forms together.
+# A `plain_text_cut` that is not -1 implies `scanner.scan_uncached(text) == []`, and equals
+# `max(holdback_start(folded text), start)`; -1 says nothing. It looks for the signs that the detectors need (digits,
+# escapes, long words, names of secrets). A new detector must add its signs here; property tests hold both together.
 _MAX_DIGITS = 5
 """The most digits that can be nothing: the shortest number of any detector has six (`digit_runs`)."""
-_SUSPICIOUS = searcher(
-    re2.compile(
-        rb"@|dot|--|://|\bcv[vc]|card |\bsg\.|\\|%[0-9a-f]|=[0-9a-f]{2}|&[#a-z]|[\[({<]\s?at|[^\s]{16}"
-        rb"|[0-9]\.[0-9]{1,3}\.[0-9]|:[0-9a-f]{0,4}:|[a-z\x02][0-9]|[0-9][a-z\x02]|[0-9]{5}"
-        rb"|" + SPELT_LINKS
-    )
-)
-"""In lower case: signs of addresses, escapes, keys, IP addresses, words spelt character by character, and of digits
-that are part of a value."""
-_NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _YEAR = re.compile(rb"(?:19|20)[0-9]{2}")
 _FOUR_DIGITS = re.compile(rb"[0-9]{4}")
-_ASSIGNMENT = re.compile(rb"[:=>\"'`]")
-_ODD_WORD = re.compile(rb"[A-Za-z][^\sA-Za-z]{1,8}[A-Za-z]|[a-z][A-Z]|[^\s]{12}")
-"""A word that may be a password without digits, which a name needs no sign to give it to: `password is Abc!Defgh`."""
 _OPTION = re.compile(rb"\s-[A-Za-z]")
 _UNUSUAL = (
     rb"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][a-z]{11}|[A-Z][a-z]{0,11}[^\sA-Za-z]{1,8}[A-Za-z]|[a-z][^\sA-Za-z]{1,8}[A-Z]|"
     + _OPTION.pattern
 )
-_UNUSUAL_WORD = searcher(re2.compile(_UNUSUAL))
-"""A word that mixes capitals and small letters as prose does not, or a command's option. A password without digits has
-the one, or the other precedes it. No detector finds a password of small letters alone, or of capitals alone."""
 _JOINT = rb"[ \t\r\n._*/|,+-]"
 """What may stand between the characters of a word spelt one by one, of which there are up to three between two."""
 _NOT_PLAIN = (
@@ -171,22 +150,6 @@ text."""
 _SMALL_NUMBER = re.compile(r"(?<![^ ])[(*]*0{1,4}[.,;?!*()]*(?: |\Z)")
 
 
-def is_trivially_clean(text: str) -> bool:
-    """True only if no detector can find anything in the text; False says nothing."""
-    folded_text = View(text).folded
-    lower = folded_text.lower()
-    if _SUSPICIOUS(lower, 0)[0] >= 0:
-        return False
-    digits = lower.translate(None, _NOT_DIGITS)
-    if digits and (len(digits) > _MAX_DIGITS or any(not _YEAR.match(each) for each in _FOUR_DIGITS.findall(lower))):
-        return False
-    if _may_be_password(folded_text):
-        return False
-    if not digits and _ASSIGNMENT.search(lower) is None and _ODD_WORD.search(folded_text) is None:
-        return True
-    return _SECRET_NAME(folded_text, 0)[0] < 0
-
-
 def plain_text_cut(text: str, start: int) -> int:
     """For plain words, in which nothing can be found: where the holdback begins, not before `start`. Else -1."""
     plain = text.encode() if text.isascii() else folded(text)
@@ -204,15 +167,6 @@ def plain_text_cut(text: str, start: int) -> int:
     if begin < 0:
         return holdback_start(plain, start)
     return begin if begin > start else start
-
-
-def _may_be_password(plain: bytes) -> bool:
-    """Whether a word without digits may be a value: by its letters, or by a command or a name before it."""
-    if plain.islower() and b"-" not in plain:
-        return False  # most short texts: every alternative below has a capital or a hyphen
-    if _UNUSUAL_WORD(plain, 0)[0] < 0:
-        return False
-    return _may_be_value(plain) or _SECRET_NAME(plain, 0)[0] >= 0
 
 
 def _may_be_value(plain: bytes) -> bool:
@@ -343,7 +297,7 @@ def _chunk_end(text: str, start: int) -> int:
         return len(text)
     least = max(start, high - MAX_HOLDBACK_CHARS)
     cut = least if _KEY in text[start:high] else _holdback_start(text, high - _TAIL_CHARS, high)
-    if cut <= high - _TAIL_CHARS or may_end_in_rows(text[high - _TAIL_CHARS : high]):
+    if cut <= high - _TAIL_CHARS:
         cut = _holdback_start(text, max(start, high - 2 * MAX_HOLDBACK_CHARS), high)
     return cut if cut > least else high
 
@@ -357,10 +311,6 @@ def _holdback_start(text: str, low: int, high: int) -> int:
 _MAX_DEPTH = 2
 """Chosen: nested encodings that are undone (base64 of base64). At 1 a value encoded twice passes; at 4 hostile texts
 reach the budget's end sooner, for encodings that no honest text has."""
-_SHORT_CHARS = 24
-"""Texts up to this length try the fast path first (2 µs), which spares most of them a scan (15 µs) and the memory
-of their digest. Chosen: values of fields and lists are mostly shorter; at half half of them are scanned; at double a
-key whose characters stand apart (`s k - …`, 40 characters or more) would need signs that the fast path lacks."""
 _LONG_RUN_CHARS = 20
 """Longer runs of digits are charged by length: no single number is longer, so a run may hold several."""
 _URL = re.compile(rb"://[^\s\"'<>\])}]+")
@@ -439,8 +389,6 @@ class Scanner:
         digest = self._clean_cache.digest(text.encode("utf-8", "surrogatepass"))
         if self._clean_cache.knows(digest):
             return []
-        if len(text) <= _SHORT_CHARS and self.is_trivially_clean(text):
-            return []
         findings = self._find(text, allowance)
         if not findings:
             self._clean_cache.learn(digest)
@@ -496,11 +444,6 @@ class Scanner:
             findings = [Finding(*view.origin(each.start, each.end), *each[2:]) for each in findings]
         return disjoint(findings, self._rank) if len(findings) > 1 else findings
 
-    def is_trivially_clean(self, text: str) -> bool:
-        """True only if nothing can be found in the text; cheap, for the small pieces of a stream. False says
-        nothing."""
-        return not self._custom and is_trivially_clean(text)
-
     def scan_url(self, url: str) -> list[Finding]:
         """The findings of credentials in a web address; all else in it names the page."""
         return [each for each in self.scan(url) if each.entity == "SECRET"]
@@ -539,24 +482,22 @@ class Scanner:
         fixed cost of a scan is paid once.
         """
         words_of: dict[str, list[Spelling]] = {}
-        for word in (*spellings(view.folded, budget), *decoded_words(view.folded, budget)):
+        for word in spellings(view, budget):
             budget.spend(4)
             words_of.setdefault(word.text, []).append(word)
         if not words_of:
             return
         lines = list(words_of)
-        starts = [0, *accumulate(len(line) + 2 for line in lines)]
-        inner = View("\n\n".join(lines))
+        joined = Joined(lines, "\n\n")
+        inner = View(joined.text)
         budget.spend(300 + len(inner.folded) // 6)
         for finding in self._detect(inner, budget, depth + 1):
-            start, end = inner.origin(finding.start, finding.end)
-            index = bisect_right(starts, start) - 1
-            line, shift = lines[index], starts[index]
-            if end - shift <= len(line):
-                for word in words_of[line]:
+            touched = [*joined.touched(*inner.origin(finding.start, finding.end))]
+            if len(touched) == 1:
+                index, start, end = touched[0]
+                for word in words_of[lines[index]]:
                     budget.spend(6)
-                    inside = finding._replace(start=start - shift, end=end - shift)
-                    yield from in_outer_text(word, inside, view.folded)
+                    yield from in_outer_text(word, finding._replace(start=start, end=end), view.folded)
 
 
 def _find_numbers(view: View, budget: WorkBudget) -> list[Finding]:

@@ -16,7 +16,7 @@ import functools
 import re
 import unicodedata
 from binascii import a2b_base64
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
@@ -75,6 +75,24 @@ def disjoint(findings: Iterable[Finding], rank: dict[str, int]) -> list[Finding]
     return merged
 
 
+class Joined:
+    """Texts laid end to end with a separator between, which are scanned at once, and the way back to each of them."""
+
+    def __init__(self, texts: Sequence[str], separator: str) -> None:
+        self.text = separator.join(texts)
+        self._sizes = [len(text) for text in texts]
+        self._starts = [0, *accumulate(size + len(separator) for size in self._sizes)]
+
+    def touched(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """(index of a text, start, end) for each part of a text that [start, end) of the joined text covers."""
+        first = bisect_right(self._starts, start) - 1
+        for index in range(first, min(bisect_left(self._starts, end), len(self._sizes))):
+            shift = self._starts[index]
+            low, high = max(start - shift, 0), min(end - shift, self._sizes[index])
+            if low < high:
+                yield index, low, high
+
+
 def mask_of(entity: str) -> str:
     """The text that replaces a value of this kind. `folding` recognises it and hides it from the detectors."""
     return f"[REDACTED:{entity}]"
@@ -91,6 +109,52 @@ def masked(text: str, findings: Sequence[Finding]) -> str:
         index = end
     parts.append(text[index:])
     return "".join(parts)
+
+
+# ----------------------------------------------------------------------------------------------------
+# RE2 searches that return the span of a match only, at half the cost of a match object.
+#
+# Naive form: `pattern.search(text, start).span()`. The one module that uses private parts of the `re2` package
+# (google-re2): `pattern._regexp.Match` and `re2._Anchor.UNANCHORED`; a version without them gets the naive form.
+Pattern: TypeAlias = re2._Regexp
+"""A compiled pattern, as `re2.compile` returns it: the package gives its class no public name."""
+Search: TypeAlias = Callable[[bytes, int], tuple[int, int]]
+"""(text, start) -> [start, end) of the first match at or after `start`; (-1, -1) for none."""
+SearchWithin: TypeAlias = Callable[[bytes, int, int], tuple[int, int]]
+"""(text, start, end) -> the same, for a match that ends at or before `end`."""
+_NO_MATCH = (-1, -1)
+
+
+@functools.cache
+def searcher(pattern: Pattern) -> Search:
+    """The search for a pattern in a text from an offset on."""
+    matcher, anchor = _private_matcher(pattern)
+    if matcher is None:
+        return lambda text, at: match.span() if (match := pattern.search(text, at)) else _NO_MATCH
+    return lambda text, at: matcher(anchor, text, at, len(text))[0]
+
+
+@functools.cache
+def searcher_within(pattern: Pattern) -> SearchWithin:
+    """The search for a pattern in a part of a text."""
+    matcher, anchor = _private_matcher(pattern)
+    if matcher is None:
+        return lambda text, at, end: match.span() if (match := pattern.search(text, at, end)) else _NO_MATCH
+    return lambda text, at, end: matcher(anchor, text, at, end)[0]
+
+
+def _private_matcher(pattern: Pattern) -> tuple[Callable[..., Sequence[tuple[int, int]]] | None, object]:
+    """The package's inner matcher and its argument for an unanchored search; None if it has no such thing."""
+    anchor = getattr(getattr(re2, "_Anchor", None), "UNANCHORED", None)
+    return (None if anchor is None else getattr(getattr(pattern, "_regexp", None), "Match", None)), anchor
+
+
+def spans(search: Search, text: bytes) -> Iterator[tuple[int, int]]:
+    """The span of every match, in order, for a pattern that matches no empty string."""
+    span = search(text, 0)
+    while span[0] >= 0:
+        yield span
+        span = search(text, span[1])
 
 
 LETTER = 0x02
@@ -263,14 +327,42 @@ def _drop(unseen: re.Match[bytes]) -> bytes:
     return b"\x01" * len(unseen.group())
 
 
+_FIND_LONG_WORD = searcher(re2.compile(rb"[!-~]{16,}"))
+
+
+class LongWords:
+    """The words of at least 16 ASCII signs of a folded text: the shortest key or encoded word has so many.
+
+    Prose has few of them, so that patterns of keys search them in a fraction of the time that the whole text takes.
+    """
+
+    __slots__ = ("_in_text", "_starts", "_words")
+
+    def __init__(self, text: bytes) -> None:
+        found = [*spans(_FIND_LONG_WORD, text)]
+        self._words = b" ".join([text[start:end] for start, end in found])
+        self._in_text = [start for start, _ in found]
+        self._starts = [0, *accumulate(end - start + 1 for start, end in found)]
+
+    def find(self, search: Search, overlap: int = 0) -> Iterator[tuple[int, int]]:
+        """The span in the text of every match, in order; the next one may begin with the last `overlap` characters."""
+        start, end = search(self._words, 0)
+        while start >= 0:
+            word = bisect_right(self._starts, end - 1) - 1
+            shift = self._in_text[word] - self._starts[word]
+            yield start + shift, end + shift
+            start, end = search(self._words, end - overlap)
+
+
 class View:
     """A text, its folded bytes, and the way back from offsets in these to offsets in the text."""
 
-    __slots__ = ("_dropped", "_lower", "folded", "text")
+    __slots__ = ("_dropped", "_long_words", "_lower", "folded", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._lower: bytes | None = None
+        self._long_words: LongWords | None = None
         self._dropped: list[int] = []
         plain = text.encode() if text.isascii() else folded(text)
         if b"\\" in plain:
@@ -301,6 +393,13 @@ class View:
         if self._lower is None:
             self._lower = self.folded.lower()
         return self._lower
+
+    @property
+    def long_words(self) -> "LongWords":
+        """The words of the folded bytes that may be keys, found when first used."""
+        if self._long_words is None:
+            self._long_words = LongWords(self.folded)
+        return self._long_words
 
     @property
     def is_shifted(self) -> bool:
@@ -389,157 +488,8 @@ class WorkBudget:
             self._allowance.left -= max(0, self._lent - max(0, self.left))
 
 
-# ----------------------------------------------------------------------------------------------------
-# RE2 searches that return the span of a match only, at half the cost of a match object.
-#
-# Naive form: `pattern.search(text, start).span()`. The one module that uses private parts of the `re2` package
-# (google-re2): `pattern._regexp.Match` and `re2._Anchor.UNANCHORED`; a version without them gets the naive form.
-Pattern: TypeAlias = re2._Regexp
-"""A compiled pattern, as `re2.compile` returns it: the package gives its class no public name."""
-Search: TypeAlias = Callable[[bytes, int], tuple[int, int]]
-"""(text, start) -> [start, end) of the first match at or after `start`; (-1, -1) for none."""
-SearchWithin: TypeAlias = Callable[[bytes, int, int], tuple[int, int]]
-"""(text, start, end) -> the same, for a match that ends at or before `end`."""
-_NO_MATCH = (-1, -1)
-
-
-@functools.cache
-def searcher(pattern: Pattern) -> Search:
-    """The search for a pattern in a text from an offset on."""
-    matcher, anchor = _private_matcher(pattern)
-    if matcher is None:
-        return lambda text, at: match.span() if (match := pattern.search(text, at)) else _NO_MATCH
-    return lambda text, at: matcher(anchor, text, at, len(text))[0]
-
-
-@functools.cache
-def searcher_within(pattern: Pattern) -> SearchWithin:
-    """The search for a pattern in a part of a text."""
-    matcher, anchor = _private_matcher(pattern)
-    if matcher is None:
-        return lambda text, at, end: match.span() if (match := pattern.search(text, at, end)) else _NO_MATCH
-    return lambda text, at, end: matcher(anchor, text, at, end)[0]
-
-
-def _private_matcher(pattern: Pattern) -> tuple[Callable[..., Sequence[tuple[int, int]]] | None, object]:
-    """The package's inner matcher and its argument for an unanchored search; None if it has no such thing."""
-    anchor = getattr(getattr(re2, "_Anchor", None), "UNANCHORED", None)
-    return (None if anchor is None else getattr(getattr(pattern, "_regexp", None), "Match", None)), anchor
-
-
-def spans(search: Search, text: bytes) -> Iterator[tuple[int, int]]:
-    """The span of every match, in order, for a pattern that matches no empty string."""
-    span = search(text, 0)
-    while span[0] >= 0:
-        yield span
-        span = search(text, span[1])
-
-
-# ----------------------------------------------------------------------------------------------------
-# Base64 in rows of equal width, as programs print it: which rows belong together, and what they are as text.
-#
-# Works on folded bytes. Used by the detectors (`detectors.obfuscation`) and where a growing text must not be cut
-# (`text.holdback`).
-ENCODED_CLASS = bytes(
-    0x74
-    if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
-    else 0x3D
-    if code == 0x3D
-    else 0x20
-    for code in range(256)
-)
-"""Class translation: `t` for the characters of base64, `=` for its end, a space for all others."""
-REST_OF_ENCODED = re.compile(rb"t*+=?=?")
-PROBE_CHARS = 64
-"""Chosen: the start of a longer base64 word is decoded first, and the rest only if this is text. At half binary data
-passes the probe by chance more often; at double each probe costs more."""
-_NEXT_ROW = re.compile(rb"\r?\n[ \t]{0,16}(?=[A-Za-z0-9+/=])")
-_OPEN_ROW = re.compile(rb"[ \t]{0,16}([A-Za-z0-9+/_-]*+={0,2})\r?")
-_ROW_CHARS = range(60, 80, 4)
-"""Lengths of the rows in which programs print base64: 64 (PEM), 76 (MIME, `base64`), and lengths between."""
-_MAX_ROWS_CHARS = 7_168
-"""Chosen: rows are held back together up to this length, below the longest holdback (8,192 characters). A private key
-of 4096 bits that is in base64 again has 70 rows, 4,500 characters. At half such keys are cut; at double the holdback
-ends before."""
-_KEPT_ROWS = 8
-"""Chosen: rows that stay held back when there are too many: more than a token or password has. At half long tokens are
-cut, at double a stream of rows is scanned a little more often."""
 _PRINTABLE = bytes({*range(0x20, 0x100), *b"\t\n\r"} - {0x7F})
 _STANDARD = bytes.maketrans(b"-_", b"+/")
-_BETWEEN_ROWS = b"= \t\r\n"
-_LINE_FEED, _RETURN, _END = 0x0A, 0x0D, 0x3D
-
-
-def rows_of(text: bytes, classes: bytes, start: int, end: int) -> list[range] | None:
-    """The rows of base64 that begin with the one at [start, end), all as long as it but the last; None for one row, or
-    where the first is no text. `classes`: the text in ENCODED_CLASS."""
-    if end - start not in _ROW_CHARS or not _is_text_row(text, start):
-        return None
-    rows = [range(start, end)]
-    while len(rows[-1]) == end - start:
-        link = _NEXT_ROW.match(text, rows[-1].stop)
-        row = REST_OF_ENCODED.match(classes, link.end()) if link else None
-        if row is None or not 0 < row.end() - row.start() <= end - start:
-            break
-        rows.append(range(*row.span()))
-    return rows if len(rows) > 1 else None
-
-
-def may_end_in_rows(text: str | bytes) -> bool:
-    """Whether `open_rows_start` may find rows: the last whole line ends without a blank, as no line of prose does."""
-    line_end = text.rfind("\n") if isinstance(text, str) else text.rfind(b"\n")
-    return line_end >= _ROW_CHARS.start and len(text[line_end - _ROW_CHARS.start + 2 : line_end].split(None, 1)) == 1
-
-
-def open_rows_start(text: bytes, least: int) -> int:
-    """The index at which the last block of base64 rows begins, if the text ends in such a block and more rows may
-    follow. Of a block that is too long, the index of its last _KEPT_ROWS rows. The text's length where it ends in no
-    such block. The search stops at the index `least`.
-
-    The block is what `rows_of` would read together."""
-    line_end = text.rfind(b"\n")
-    open_row = _OPEN_ROW.fullmatch(text, line_end + 1)
-    if line_end < 0 or open_row is None:
-        return len(text)
-    starts: list[int] = []
-    classes = text.translate(ENCODED_CLASS)
-    width = len(open_row[1])
-    while line_end > least:
-        if len(text) - line_end > _MAX_ROWS_CHARS:
-            starts = starts[:_KEPT_ROWS]
-            break
-        end = line_end - (text[line_end - 1] == _RETURN)
-        body = end
-        while body > max(end - 2, least) and classes[body - 1] == _END:
-            body -= 1
-        start = max(classes.rfind(b" ", least, body), classes.rfind(b"=", least, body), least - 1) + 1
-        if end - start not in _ROW_CHARS or end - start < width or (starts and end - start != width):
-            break
-        starts.append(start)
-        width = end - start
-        line_end = _line_end_before(text, start)
-    for start in reversed(starts):
-        if _is_text_row(text, start) and _may_be_text(text[start:]):
-            return start
-    return len(text)
-
-
-def _line_end_before(text: bytes, start: int) -> int:
-    """The index of the line feed before a row, which may be indented; 0 where something else precedes it."""
-    end = start
-    while end > 0 and text[end - 1] in b" \t" and start - end < 16:
-        end -= 1
-    return end - 1 if end > 0 and text[end - 1] == _LINE_FEED else 0
-
-
-def _is_text_row(text: bytes, start: int) -> bool:
-    return bool(as_text(from_base64(text[start : start + PROBE_CHARS // 4 * 3])))
-
-
-def _may_be_text(rows: bytes) -> bool:
-    """Whether rows, the last of which may not be whole, decode to no control character so far."""
-    body = rows.translate(None, _BETWEEN_ROWS)
-    return not from_base64(body[: len(body) // 4 * 4]).translate(None, _PRINTABLE)
 
 
 def from_base64(body: bytes) -> bytes:
@@ -563,7 +513,7 @@ def as_text(decoded: bytes) -> tuple[str, ...]:
 #
 # A sensitive value is at most one word, or a chain of words: groups of digits, an address with its `at` and `dot`
 # spelt
-# out, a private key between BEGIN and END, a key whose characters stand apart, rows of base64. All other context that
+# out, a private key between BEGIN and END, a key whose characters stand apart. All other context that
 # detectors use is to the left of the value. So the holdback begins at the last word, or at the chain that ends with
 # it.
 # Naive form: hold the whole text back until it ends.
@@ -651,8 +601,6 @@ def holdback_start(text: bytes, least: int) -> int:
         begin = _spelt_start(text, begin)
     if text.find(b"-----BEGIN") >= 0:
         begin = _private_key_start(text, begin)
-    if may_end_in_rows(text):
-        begin = min(begin, open_rows_start(text, least))
     return begin if begin > least else least
 
 

@@ -1,15 +1,18 @@
-"""An answer for which the gateway itself ran tools, as neutral events: hosted web search, and other hosted tools.
+"""An answer as events that no route's format shapes: the one form that responses and messages are written from.
 
-`services.hosted_tools` makes the events; the wire modules of chat, responses and messages write them in their formats.
-Knows no format and no tool. Order of an answer: any number of pieces and calls, then one `AnswerEnd`. All phases of a
-call come together; text before a call and text after it are two texts.
+`events_of` reads them from chat chunks, `events_of_whole` from a whole completion, and `services.hosted_tools` makes
+them where the gateway itself runs tools (web search, MCP). Order of an answer: perhaps an `AnswerStart`, any number of
+pieces and calls, one `AnswerEnd`. All phases of a call come together; text before a call and text after it are two
+texts.
 """
 
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from gateway.domain import Json
+from gateway.domain import EventStream, Json
+from gateway.wire import sse
 
 LOGPROBS_LEFT_OUT = "logprobs were left out: only /v1/chat/completions without web search has them"
 """A warning. The tokens of several rounds, cut anew at citations, do not spell the pieces of the text; and responses
@@ -80,19 +83,100 @@ class CallPhase:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerStart:
+    """The first event of an answer without hosted tools. `identity`: as in AnswerEnd, as far as it is known."""
+
+    identity: Json
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerEnd:
     """The end. `usage`: chat's usage, summed over all rounds. `backend`: `provider_specific_fields` of the last one.
 
     `identity` holds `model`, and `id`, `created`, `system_fingerprint`, `service_tier` where the upstream sent them.
+    `matched`: the stop sequence that the upstream names as its end, if it does.
     """
 
     finish_reason: str | None
     usage: Json
-    backend: Json
+    backend: Json | None
     identity: Json
+    matched: Any = None
 
 
-HostedEvent: TypeAlias = TextPiece | ReasoningPiece | ClientCall | CallPhase | AnswerEnd
+HostedEvent: TypeAlias = TextPiece | ReasoningPiece | ClientCall | CallPhase | AnswerStart | AnswerEnd
+HostedEvents: TypeAlias = AsyncGenerator[list[HostedEvent], None]
+
+_MATCHED_STOP = ("stop_reason", "matched_stop")
+"""Fields of a choice in which vLLM and SGLang name the stop sequence that ended it."""
+_IDENTITY = ("id", "created", "model", "system_fingerprint", "service_tier")
+
+
+def identity_of(answer: Json) -> Json:
+    """What an answer or chunk says of itself: the members that `AnswerEnd.identity` has."""
+    return {name: answer[name] for name in _IDENTITY if answer.get(name) is not None}
+
+
+def pieces_of(delta: Json) -> Iterator[HostedEvent]:
+    """The pieces of a chat delta, or of a whole message."""
+    if reasoning := delta.get("reasoning_content"):
+        yield ReasoningPiece(reasoning)
+    if content := delta.get("content"):
+        yield TextPiece(content)
+    if refusal := delta.get("refusal"):
+        yield TextPiece(refusal, is_refusal=True)
+    for index, call in enumerate(delta.get("tool_calls") or ()):
+        yield ClientCall({"index": index, **call})
+
+
+async def events_of(chunks: EventStream) -> HostedEvents:
+    """The events of a stream of normal chat chunks ended by `[DONE]`. Texts that came in one read are one piece. Raises
+    what `chunks` raises."""
+    reader = _ChunkReader()
+    async with aclosing(chunks):
+        async for batch in chunks:
+            events: list[HostedEvent] = []
+            texts: list[str] = []
+            for each in batch:
+                if each.relayed is not None and each.data is None:  # a chunk of text alone, which is not decoded
+                    texts.append(each.text)
+                elif (chunk := sse.decode(each)) is not None:
+                    events += [TextPiece("".join(texts))] if texts else []
+                    texts.clear()
+                    events += reader.take(chunk)
+            yield [*events, TextPiece("".join(texts))] if texts else events
+    yield [reader.end()]
+
+
+async def events_of_whole(answer: Json) -> HostedEvents:
+    """The events of a whole, normal `chat.completion`, of which the first choice is used."""
+    reader = _ChunkReader()
+    yield [*reader.take({**answer, "choices": answer["choices"][:1]}), reader.end()]
+
+
+class _ChunkReader:
+    """Reads chunks, or one whole answer: `take` each of them, then `end`."""
+
+    def __init__(self) -> None:
+        self._identity: Json | None = None
+        self._usage: Json = {}
+        self._finish: str | None = None
+        self._backend: Json | None = None
+        self._matched: Any = None
+
+    def take(self, chunk: Json) -> Iterator[HostedEvent]:
+        if self._identity is None:
+            self._identity = identity_of(chunk)
+            yield AnswerStart(self._identity)
+        self._usage = chunk.get("usage") or self._usage
+        for choice in chunk.get("choices") or ():
+            yield from pieces_of(choice.get("delta") or choice.get("message") or {})
+            self._finish = choice.get("finish_reason") or self._finish
+            self._backend = choice.get("provider_specific_fields") or self._backend
+            self._matched = next((choice[name] for name in _MATCHED_STOP if choice.get(name)), None) or self._matched
+
+    def end(self) -> AnswerEnd:
+        return AnswerEnd(self._finish, self._usage, self._backend, self._identity or {}, self._matched)
 
 
 # --- url citations ---

@@ -78,11 +78,6 @@ def is_url(text: str) -> bool:
 # --- property names ---
 # Slots of property names. Renaming one takes the slot of its value along.
 
-_MOST_IN_PLACE = 64
-"""Members of an object in which a renamed property keeps its place, for which the object is filled anew. Chosen: what
-people read has fewer. In a larger one the property becomes the last: with many names to mask the time would grow
-with the square of their number (4,000 keys as names: 4.4 s, measured 2026-11-22)."""
-
 
 class PropertyNames:
     """What the slots of one body's property names have in common. `values`: the slot of a property's value, by the
@@ -93,19 +88,15 @@ class PropertyNames:
         self._numbers: dict[tuple[int, str], int] = {}
 
     def rename(self, holder: MutableMapping[str, Any], name: str, wanted: str) -> str:
-        """Renames a property and returns its new name: `wanted`, with a number behind it where that name is taken."""
+        """Renames a property, which becomes the last one, and returns its new name: `wanted`, with a number behind it
+        where that name is taken."""
         new = wanted
         if new in holder:
             number = self._numbers.get((id(holder), wanted), 2)
             while (new := f"{wanted}_{number}") in holder:
                 number += 1
             self._numbers[id(holder), wanted] = number + 1
-        if len(holder) > _MOST_IN_PLACE:
-            holder[new] = holder.pop(name)
-        else:
-            members = [(new if key == name else key, member) for key, member in holder.items()]
-            holder.clear()
-            holder.update(members)
+        holder[new] = holder.pop(name)
         value = self.values.pop((id(holder), name), None)
         if value is not None:
             value.key = new

@@ -16,7 +16,7 @@ from gateway.config.loader import load_config
 from gateway.config.settings import Secret
 from tests.support.paths import ROOT
 
-FILES = sorted((ROOT / "schemas").rglob("*.json"))
+FILES = sorted(path for path in (ROOT / "schemas").rglob("*.json") if path.name != "openapi.json")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -255,19 +255,14 @@ _BECH32_GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 
 def find_wallets(view: View, budget: WorkBudget) -> Iterator[Finding]:
     """Findings of the entities CRYPTO_WALLET and SECRET, in order, in folded offsets. Raises BudgetExceeded."""
-    text, at, checked = view.folded, 0, 0
-    while True:
-        start, end = _FIND(text, at)
-        if start < 0:
-            return
+    text = view.folded
+    for number, (start, end) in enumerate(view.long_words.find(_FIND, overlap=1), 1):
         start += not text[start : start + 1].isalnum()
         end -= not text[end - 1 : end].isalnum()
         budget.spend(16)
-        checked += 1
-        entity = _entity_of(text[start:end], budget) if checked < _MAX_CHECKED else "CRYPTO_WALLET"
+        entity = _entity_of(text[start:end], budget) if number < _MAX_CHECKED else "CRYPTO_WALLET"
         if entity:
             yield Finding(start, end, entity)
-        at = end
 
 
 def _entity_of(value: bytes, budget: WorkBudget) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from importlib import resources
 from itertools import pairwise
+from typing import NamedTuple
 
 import re2
 
@@ -23,178 +24,46 @@ from gateway.sanitize.detectors.value_forms import (
     is_publishable,
     is_random,
 )
-from gateway.sanitize.text import Finding, Pattern, View, WorkBudget, searcher, spans
-
-# ----------------------------------------------------------------------------------------------------
-# Patterns of the keys and tokens that vendors issue. Data only; `secret_tokens` searches for them.
-#
-# Each pattern is distinctive (a prefix, a length, an alphabet), so that no word needs to name the token.
-# `secret_tokens`
-# adds that neither neighbour is a letter or digit. Sources: the vendors' documentation of their token formats, read
-# 2026-11.
+from gateway.sanitize.text import Finding, Pattern, View, WorkBudget, searcher
 
 
-def _rows() -> list[list[str]]:
-    """The rows of `vendor_tokens.txt`: [maker, pattern], and a mark for patterns without a literal prefix."""
-    text = resources.files(__package__).joinpath("vendor_tokens.txt").read_text()
-    return [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
+class Form(NamedTuple):
+    """A row of `vendor_tokens.txt`: `begins` are the beginnings of all its tokens, `mark` the pattern of a distinctive
+    part of those that begin with nothing fixed."""
+
+    maker: str
+    pattern: str
+    begins: tuple[str, ...]
+    mark: str
 
 
-VENDORS = tuple((row[0], row[1]) for row in _rows())
-"""(maker, pattern)."""
-INNER_MARKS = {row[0]: row[2] for row in _rows() if len(row) > 2}
-"""{maker: pattern of a distinctive part} for the patterns that begin with no literal prefix."""
-
-# ----------------------------------------------------------------------------------------------------
-# The literal prefixes of a regular expression: those of `gh[op]_[A-Z]{36}` are `gho_` and `ghp_`. Pure.
-#
-# Used to search a text for all prefixes at once and to match a pattern only where one is found. Naive form: search
-# the
-# text for each pattern, which finds the same; a test compares them. Parses only the part of the regular expression
-# language that `vendor_tokens` uses, and ends a prefix at the first element that is not a fixed spelling.
-_MAX_PREFIXES = 64
-"""Chosen: prefixes of one pattern; an element that would multiply them beyond this ends them. Few forms of the table
-come near it; at half some prefixes would be shorter and match more often by chance, at double the automaton grows."""
-_MAX_CHOICES = 8
-"""Chosen: members of a character class that are listed as alternatives, for the same reason."""
-_MAX_PREFIX_CHARS = 8
-"""Chosen: longer prefixes are cut: eight characters are hardly ever met by chance, and more make a larger automaton."""
+def _form(row: str) -> Form:
+    maker, pattern, sign = row.split("\t")
+    return Form(maker, pattern, (), sign[1:]) if sign[0] == "~" else Form(maker, pattern, tuple(sign.split(" ")), "")
 
 
-def literal_prefixes(form: str) -> list[str]:
-    """The prefixes of which every match of the pattern `form` has one; `[""]` when it begins with no fixed spelling."""
-    return [prefix for prefix, _ in _prefixes(form)]
-
-
-def _prefixes(form: str) -> list[tuple[str, bool]]:
-    """(prefix, whether it is the whole of the alternative) for each alternative of `form`."""
-    prefixes: list[tuple[str, bool]] = []
-    for alternative in alternatives(form):
-        prefixes += _sequence_prefixes(alternative)
-    return prefixes
-
-
-def _sequence_prefixes(form: str) -> list[tuple[str, bool]]:
-    """As `_prefixes`, for a pattern without alternatives on its outermost level."""
-    growing, complete = [""], True
-    ended: list[str] = []
-    index = 0
-    while index < len(form) and complete:
-        choices, index = _element(form, index)
-        optional = form[index : index + 1] == "?"
-        repeated = form[index : index + 1] in ("*", "+", "{")
-        if choices is None or repeated or len(growing) * len(choices) > _MAX_PREFIXES:
-            complete = False
-            break
-        index += optional
-        grown = [(prefix + choice, whole) for prefix in growing for choice, whole in choices]
-        ended += [prefix for prefix, whole in grown if not whole or len(prefix) >= _MAX_PREFIX_CHARS]
-        growing = [prefix for prefix, whole in grown if whole and len(prefix) < _MAX_PREFIX_CHARS] + (
-            growing if optional else []
-        )
-        complete = bool(growing)
-    return [(prefix, False) for prefix in ended] + [(prefix, complete) for prefix in growing]
-
-
-def _element(form: str, index: int) -> tuple[list[tuple[str, bool]] | None, int]:
-    """The spellings of the element at `index` (None when they cannot be listed) and where it ends."""
-    char = form[index]
-    if char == "\\":
-        fixed = not form[index + 1].isalnum()
-        return ([(form[index + 1], True)] if fixed else None), index + 2
-    if char == "[":
-        end = form.index("]", index)
-        chars = form[index + 1 : end]
-        can_list = "-" not in chars and len(chars) <= _MAX_CHOICES
-        return ([(each, True) for each in chars] if can_list else None), end + 1
-    if char == "(":
-        end = _closing_bracket(form, index)
-        return _prefixes(form[index + 3 : end]), end + 1
-    return ([(char, True)] if char not in ".^$" else None), index + 1
-
-
-def _closing_bracket(form: str, index: int) -> int:
-    depth = 0
-    for offset in _operator_indexes(form, index):
-        depth += {"(": 1, ")": -1}.get(form[offset], 0)
-        if depth == 0:
-            return offset
-    raise ValueError(f"no closing bracket in the pattern {form!r}")
-
-
-def _operator_indexes(form: str, start: int) -> list[int]:
-    """Indexes from `start` on whose characters are neither escaped nor inside a character class."""
-    indexes, in_class = [], False
-    while start < len(form):
-        if form[start] == "\\":
-            start += 2
-            continue
-        if not in_class:
-            indexes.append(start)
-        in_class = form[start] == "[" if not in_class else form[start] != "]"
-        start += 1
-    return indexes
-
-
-def alternatives(form: str) -> list[str]:
-    """The alternatives of the pattern's outermost level, in order."""
-    parts, depth, begin = [], 0, 0
-    for index in _operator_indexes(form, 0):
-        depth += {"(": 1, ")": -1}.get(form[index], 0)
-        if form[index] == "|" and depth == 0:
-            parts.append(form[begin:index])
-            begin = index + 1
-    return [*parts, form[begin:]]
-
-
+FORMS = tuple(
+    _form(row)
+    for row in resources.files(__package__).joinpath("vendor_tokens.txt").read_text().splitlines()
+    if row and row[0] != "#"
+)
 MIN_WORD_CHARS = 16
 """The shortest token of the table (Alibaba Cloud); shorter matches are words that only begin like one."""
 _WORD_CHARS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.:|!~%$@&?#,")
 _CLASS = bytes(0x74 if code in _WORD_CHARS else 0x20 for code in range(256))
 _DIGIT_OR_UNDERSCORE = re.compile(rb"[0-9_]")
-_MIN_PREFIX_CHARS = 2
-"""Patterns with a shorter prefix are match by their inner mark: one character matches everywhere."""
 _MAX_TOKEN_CHARS = 4096
 """Chosen: characters matched from a prefix on; longer tokens are not mark. At half long JSON web tokens are lost; at
 double a text of prefixes costs more than is charged for it."""
 _BEFORE_MARK_CHARS, _BEHIND_MARK_CHARS = 128, 384
 """Chosen: characters beside an inner mark that are searched. Azure storage has 76 before its mark, so at half it is
 lost; at double each mark costs twice as much."""
-
-
-def _without_upper_bound(repeat: re.Match[str]) -> str:
-    """Remove a pattern's upper bound at its end: vendors lengthen their keys, and the word's end bounds the match
-    too."""
-    least, most = int(repeat[1]), int(repeat[2])
-    return f"{{{least},}}" if most - least >= 12 else repeat[0]
-
-
-_FORMS = tuple(
-    (name, re.sub(r"\{(\d+),(\d+)\}(?=$|\)|=\{)", _without_upper_bound, form))
-    for name, forms in VENDORS
-    for form in alternatives(forms)
+_BEGINNINGS = frozenset(begins.encode() for form in FORMS for begins in form.begins)
+_FIND_BEGINNING = searcher(
+    re2.compile(b"(?:^|[^A-Za-z0-9])(?:" + b"|".join(sorted(map(re.escape, _BEGINNINGS))) + b")")
 )
-_PREFIXED = tuple(
-    (prefix, form)
-    for _, form in _FORMS
-    if min(map(len, literal_prefixes(form))) >= _MIN_PREFIX_CHARS
-    for prefix in literal_prefixes(form)
-)
-_PREFIX = re2.compile(
-    (
-        "(?:^|[^A-Za-z0-9])(?:"
-        + "|".join(re.escape(prefix) for prefix in sorted({prefix for prefix, _ in _PREFIXED}))
-        + ")"
-    ).encode()
-)
-_FIND_PREFIX = searcher(_PREFIX)
-_MARKED = tuple(
-    (re.compile(INNER_MARKS[name].encode()), form)
-    for name, form in _FORMS
-    if min(map(len, literal_prefixes(form))) < _MIN_PREFIX_CHARS
-)
-_MARK = re2.compile("|".join(sorted(set(INNER_MARKS.values()))).encode())
-_FIND_MARK = searcher(_MARK)
+_MARKED = tuple((re.compile(form.mark.encode()), form.pattern) for form in FORMS if form.mark)
+_FIND_MARK = searcher(re2.compile("|".join(sorted({form.mark for form in FORMS if form.mark})).encode()))
 _LETTERS_ONLY = (b"SG.", b"AKIA", b"ASIA", b"ABIA", b"ACCA")
 """Prefixes that no word has, behind which all characters may be letters."""
 _AWS_IDS = (b"AKIA", b"ASIA")
@@ -214,8 +83,8 @@ _MIN_DIFFERENT = 8
 def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
     """Findings of the entity SECRET, in folded offsets. Raises BudgetExceeded."""
     text = view.folded
-    yield from _find_tailed(text, budget)
-    matches = [*_find_prefixed(text, budget), *_find_marked(text, budget)]
+    yield from _find_tailed(view, budget)
+    matches = [*_find_prefixed(view, budget), *_find_marked(view, budget)]
     for start, end in matches:
         while text[end : end + 1] == b"=":
             end += 1
@@ -252,9 +121,10 @@ _ID_WORDS = harmless_words("id-prefix")
 those of models' answers, `vpc-…` those of clouds, `sha256-…` that of digests."""
 
 
-def _find_tailed(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
+def _find_tailed(view: View, budget: WorkBudget) -> Iterator[Finding]:
     """Keys of makers that are not in the table: a short prefix, a sign, and a long random tail."""
-    for start, _ in spans(_FIND_TAILED, text):
+    text = view.folded
+    for start, _ in view.long_words.find(_FIND_TAILED):
         budget.spend(4)
         start += not text[start : start + 1].isalpha()
         word = _TAILED_WORD.match(text, start)
@@ -282,30 +152,31 @@ def _is_random_tail(tail: bytes, sign: bytes) -> bool:
     return sign == b"_" and len(tail) >= 32 and 8 <= digits <= len(tail) - 8
 
 
-def _find_prefixed(text: bytes, budget: WorkBudget) -> Iterator[tuple[int, int]]:
-    """Spans of tokens whose pattern has a literal prefix."""
-    at = 0
-    while True:
-        start, end = _FIND_PREFIX(text, at)
-        if start < 0:
-            return
-        if not text[start : start + 1].isalnum():
-            start += 1
-        at = end - 1  # the last character may be the one before the next prefix
+def _find_prefixed(view: View, budget: WorkBudget) -> Iterator[tuple[int, int]]:
+    """Spans of tokens that begin as one of the table."""
+    text, last_end = view.folded, 0
+    for start, end in view.long_words.find(_FIND_BEGINNING, overlap=1):
+        start += text[start:end] not in _BEGINNINGS
+        if start < last_end:
+            continue
         budget.spend(15)
-        pattern = _patterns_with(text[start:end])
-        match = pattern.match(text, start, start + _MAX_TOKEN_CHARS)
+        match = _patterns_with(text[start:end]).match(text, start, start + _MAX_TOKEN_CHARS)
         if match is not None:
             yield match.span()
-            at = max(at, match.end() - 1)
+            last_end = match.end() - 1
 
 
 @lru_cache(1024)
-def _patterns_with(prefix: bytes) -> re.Pattern[bytes]:
-    """One pattern of all those that can match where `prefix` is match."""
-    name = prefix.decode()
-    forms = {form: None for each, form in _PREFIXED if each.startswith(name) or name.startswith(each)}
-    return _compile("|".join(forms))
+def _patterns_with(beginning: bytes) -> re.Pattern[bytes]:
+    """One pattern of all those whose tokens may begin so."""
+    begins = beginning.decode()
+    return _compile(
+        "|".join(
+            form.pattern
+            for form in FORMS
+            if any(each.startswith(begins) or begins.startswith(each) for each in form.begins)
+        )
+    )
 
 
 @lru_cache(64)
@@ -318,10 +189,10 @@ def _linear_pattern(form: str) -> Pattern:
     return re2.compile(f"(?:^|[^A-Za-z0-9])({form})(?:[^A-Za-z0-9]|$)".encode())
 
 
-def _find_marked(text: bytes, budget: WorkBudget) -> Iterator[tuple[int, int]]:
+def _find_marked(view: View, budget: WorkBudget) -> Iterator[tuple[int, int]]:
     """Spans of tokens whose pattern has no literal prefix, but a mark inside."""
-    last_end = 0
-    for place, _ in spans(_FIND_MARK, text):
+    text, last_end = view.folded, 0
+    for place, _ in view.long_words.find(_FIND_MARK):
         if place < last_end:
             continue
         low = max(0, place - _BEFORE_MARK_CHARS, last_end)

@@ -12,9 +12,10 @@ from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.service import MAX_IMAGES, CompletionService
 from gateway.wire.chat.answer import AnswerContext
+from gateway.wire.hosted_answer import events_of, events_of_whole
 from gateway.wire.responses.native import NativeStream, image_parts, repair_response, takes, to_native
 from gateway.wire.responses.request import ChatRequest, to_chat
-from gateway.wire.responses.stream import from_chat
+from gateway.wire.responses.stream import ResponseStream
 from gateway.wire.untrusted_json import count_in, table_in
 
 _ROUTE = "responses"
@@ -37,7 +38,8 @@ class NativeResponses:
         except UpstreamError as error:
             chat = self._chat_fallback(error, body, earlier)
         stats.warnings += chat.warnings
-        return from_chat(body, await self._completions.complete(chat.body, stats), chat.names)
+        answer = await self._completions.complete(chat.body, stats)
+        return await ResponseStream(body, lambda response: None, chat.names).whole(events_of_whole(answer))
 
     async def stream(self, body: Json, earlier: list[Json], stats: RequestStats, state: NativeStream) -> EventStream:
         """Responses events made by `state`, ended by `[DONE]`. Raises GatewayError, also after the first events."""
@@ -54,7 +56,7 @@ class NativeResponses:
             chat = self._chat_fallback(error, body, earlier)
         stats.warnings += chat.warnings
         state.names = chat.names
-        async with aclosing(state.run(self._completions.stream(chat.body, stats))) as batches:
+        async with aclosing(state.run(events_of(self._completions.stream(chat.body, stats)))) as batches:
             async for batch in batches:
                 yield batch
 

@@ -31,14 +31,16 @@ from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.citations import CitationFinder, Sources
 from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.wire import sse
+from gateway.wire.chat.answer import summed_usage
 from gateway.wire.hosted_answer import (
     AnswerEnd,
     CallPhase,
     ClientCall,
     HostedCall,
     HostedEvent,
-    ReasoningPiece,
     TextPiece,
+    identity_of,
+    pieces_of,
 )
 
 _CALLS_AT_ONCE = 4
@@ -120,8 +122,6 @@ async def _run(tool: HostedTool, call: HostedCall, turns: asyncio.Semaphore, lim
 #
 # Calls of hosted tools are kept for the loop, everything else is passed on at once.
 
-_IDENTITY = ("id", "created", "model", "system_fingerprint", "service_tier")
-
 
 @dataclass(slots=True)
 class AskedCall:
@@ -182,7 +182,7 @@ class RoundReader:
         if chunk is None:
             return []
         if not self._round.identity:
-            self._round.identity = _identity(chunk)
+            self._round.identity = identity_of(chunk)
         self._round.usage = chunk.get("usage") or self._round.usage
         events: list[HostedEvent] = []
         for choice in chunk.get("choices") or ():
@@ -194,23 +194,21 @@ class RoundReader:
         """The events of a whole answer (`wire.chat.answer.normalise_answer`)."""
         choice: Json = answer["choices"][0]
         message: Json = choice["message"]
-        self._round.identity, self._round.usage = _identity(answer), answer["usage"]
-        calls = [{**call, "index": index} for index, call in enumerate(message.get("tool_calls") or ())]
-        events = self.take_delta({**message, "tool_calls": calls})
+        self._round.identity, self._round.usage = identity_of(answer), answer["usage"]
+        events = self.take_delta(message)
         self._finish(choice)
         return [*events, *self.end()]
 
     def take_delta(self, delta: Json) -> list[HostedEvent]:
         """The events of a chat delta, or of a whole message."""
         events: list[HostedEvent] = []
-        if reasoning := delta.get("reasoning_content"):
-            events += [*self.end(), ReasoningPiece(reasoning)]
-        if content := delta.get("content"):
-            events += self._text(content)
-        if refusal := delta.get("refusal"):
-            events += [*self.end(), TextPiece(refusal, is_refusal=True)]
-        for call in delta.get("tool_calls") or ():
-            events += self._call(call)
+        for piece in pieces_of(delta):
+            if isinstance(piece, TextPiece) and not piece.is_refusal:
+                events += self._text(piece.text)
+            elif isinstance(piece, ClientCall):
+                events += self._call(piece.delta)
+            else:
+                events += [*self.end(), piece]
         return events
 
     def end(self) -> list[HostedEvent]:
@@ -260,25 +258,6 @@ def message_text(message: Json) -> str:
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"text": content}]
     return "\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
-
-
-def added(total: Json, usage: Json) -> Json:
-    """The sum of two usages of chat, their details included."""
-    if not total:
-        return dict(usage)
-    names = dict.fromkeys((*total, *usage))
-    return {name: _sum(total.get(name), usage.get(name)) for name in names}
-
-
-def _sum(first: Any, second: Any) -> Any:
-    if isinstance(first, dict) or isinstance(second, dict):
-        return added(first if isinstance(first, dict) else {}, second if isinstance(second, dict) else {})
-    numbers = [each for each in (first, second) if isinstance(each, int | float)]
-    return sum(numbers) if numbers else (second if second is not None else first)
-
-
-def _identity(answer: Json) -> Json:
-    return {name: answer[name] for name in _IDENTITY if answer.get(name) is not None}
 
 
 _NOT_RUN = "This call was not run: no more calls are possible in this answer. Answer with what you know."
@@ -354,7 +333,7 @@ class HostedLoop:
             async with aclosing(ask(self._completions, body, stats, RoundReader(made, sources))) as round_events:
                 async for batch in round_events:
                     yield batch
-            usage, client_calls = added(usage, made.usage), made.client_calls
+            usage, client_calls = summed_usage(usage, made.usage), made.client_calls
             is_over = made.finish_reason in _CUT or not made.calls or budget.is_used_up
             if not is_over:
                 running = self._started(made.calls, budget)

@@ -5,7 +5,7 @@ the sanitizer would do with a text, and the keys themselves.
 import asyncio
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from aiohttp import web
 
@@ -18,10 +18,9 @@ from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.sanitize.report import preview
 from gateway.shared_state.port import StateDown
 from gateway.web.context import CONTEXT
-from gateway.web.handlers.json_body import checked_body
+from gateway.web.handlers.model_routes import by_schema
 from gateway.web.replies import JsonReply
 from gateway.web.request_log import RANGES, History, RequestRecords
-from gateway.wire.json_body import JsonBody
 
 # Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, rotated and
 # revoked. A new key is shown once, in the answer that made it. Whoever holds an admin key can make keys of any scope.
@@ -32,11 +31,7 @@ class AdminKeysHandler:
 
     def __init__(self, registry: KeyRegistry) -> None:
         self._registry = registry
-        self._checker = schemas.Checker(schemas.load("admin_key"))
-
-    def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
-        """The body of a new key (schemas/admin_key.json). Raises InvalidRequest that names the wrong field."""
-        return checked_body(body, self._checker)
+        self.check = by_schema(schemas.load("admin_key"))
 
     async def listing(self, request: web.Request) -> web.StreamResponse:
         """`{keys: [{id, name, scopes, created, expires?, limits…}], own}`, newest first; `own` is the caller's id."""
@@ -100,7 +95,7 @@ class AdminHandler:
         self._usage = usage
         self._sanitize = sanitize
         self._currency = currency
-        self._checker = schemas.Checker(schemas.load("sanitize_preview"))
+        self.check = by_schema(schemas.load("sanitize_preview"))
 
     async def usage(self, request: web.Request) -> web.StreamResponse:
         """`{since, by, currency, machines, rows: [{day?, key?, name?, model?, tool?, requests, input_tokens,
@@ -156,10 +151,6 @@ class AdminHandler:
             raise InvalidRequest(f"range must be one of {', '.join(RANGES)}", param="range")
         request[CONTEXT].server.recorder.flush()
         return JsonReply({"range": name, **self._history.read(name)})
-
-    def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
-        """The body of a preview (schemas/sanitize_preview.json). Raises InvalidRequest that names the wrong field."""
-        return checked_body(body, self._checker)
 
     async def sanitize(self, request: web.Request) -> web.StreamResponse:
         """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. Nothing is kept, and

@@ -1,53 +1,40 @@
 """`POST /v1/responses/compact` and `POST /v1/responses/input_tokens`: a conversation made shorter, and counted."""
 
 import time
-from collections.abc import Mapping
 
 from aiohttp import web
 
 from gateway import schemas
 from gateway.access.budgets import token_estimate
-from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.service import CompletionService
 from gateway.services.responses.compaction import Compactor
 from gateway.services.responses.listing import with_ids
 from gateway.web.context import CONTEXT
-from gateway.web.handlers.chat import require_kind, timing_headers
-from gateway.web.handlers.json_body import checked_body
+from gateway.web.handlers.model_routes import by_schema, require_kind, whole
 from gateway.web.handlers.response_input import ResponseInput, holder_of, refuse_trigger
 from gateway.web.replies import JsonReply
-from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.object import new_id, usage_object
 from gateway.wire.responses.request import to_chat
 
 
 class CompactHandler:
-    """The two endpoints' `check` and handlers."""
+    """The two endpoints' checks and handlers. A count needs no model."""
 
     def __init__(self, completions: CompletionService, inputs: ResponseInput, compactor: Compactor) -> None:
         self._completions = completions
         self._inputs = inputs
         self._compactor = compactor
         schema = schemas.load_with_items("compact")
-        self._counting = schemas.Checker(schema)
-        self._compacting = schemas.Checker({**schema, "required": ["model"]})
-
-    def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
-        """The body of `compact` (schemas/compact.json). Raises InvalidRequest that names the wrong field."""
-        return checked_body(body, self._compacting)
-
-    def check_count(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
-        """The body of `count`, which needs no model. Raises as `check`."""
-        return checked_body(body, self._counting)
+        self.check_count = by_schema(schema)
+        self.check = by_schema({**schema, "required": ["model"]})
 
     async def compact(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of `{id, object: "response.compaction", created_at, output, usage}`; `output` is the user messages
         and one compaction item. Raises ModelNotFound, InvalidRequest, UpstreamError."""
         context = request[CONTEXT]
-        body, started_s = context.body, time.perf_counter()
-        entry = self._completions.resolve(body["model"])
-        require_kind(entry, "text")
+        body = context.body
+        entry = require_kind(self._completions.resolve(body["model"]), "text")
         continued = await self._inputs.read(context)
         refuse_trigger(continued)
         compacted = await self._compactor.compact(
@@ -60,7 +47,7 @@ class CompactHandler:
             "output": [*with_ids(compacted.retained), compacted.item],
             "usage": usage_object(compacted.usage),
         }
-        return JsonReply(answer, headers=timing_headers(context.stats, started_s))
+        return whole(context, answer)
 
     async def count(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of `{object: "response.input_tokens", input_tokens}`: an estimate of what the model would read,

@@ -1,7 +1,5 @@
 """`/v1/conversations` and their items. Source: OpenAI API reference (Conversations), read 2026-11-27."""
 
-from collections.abc import Mapping
-
 from aiohttp import web
 
 from gateway import schemas
@@ -11,9 +9,8 @@ from gateway.services.responses.compaction import Compactor
 from gateway.services.responses.conversations import Conversations, item_of
 from gateway.services.responses.listing import as_list, page_of
 from gateway.web.context import CONTEXT, RequestContext
-from gateway.web.handlers.json_body import checked_body
+from gateway.web.handlers.model_routes import by_schema
 from gateway.web.replies import JsonReply
-from gateway.wire.json_body import JsonBody
 
 
 class ConversationsHandler:
@@ -22,11 +19,7 @@ class ConversationsHandler:
     def __init__(self, conversations: Conversations, compactor: Compactor) -> None:
         self._conversations = conversations
         self._compactor = compactor
-        self._checker = schemas.Checker(schemas.load_with_items("conversation"))
-
-    def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
-        """The body (schemas/conversation.json). Raises InvalidRequest that names the wrong field."""
-        return checked_body(body, self._checker)
+        self.check = by_schema(schemas.load_with_items("conversation"))
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         """`{items?, metadata?}` -> the conversation."""

@@ -11,102 +11,14 @@ import importlib.util
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
 from aiohttp import web
 
 from gateway import __version__, schemas
-from gateway.domain import OCR_MODEL, WEB_TOOLS, Json
+from gateway.domain import WEB_TOOLS, Json
 from gateway.web.endpoints import Endpoint
-
-# The OpenAPI document of all routes, made from the table of endpoints and the files in `schemas/`.
-#
-# Source: spec.openapis.org/oas/v3.1.0 (read 2026-11-22), whose schemas are those of JSON Schema 2020-12, so that the
-# files are in it unchanged; only their `$defs` become components, since a reference counts from the whole document.
-
-_EVENTS = "text/event-stream"
-
-
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """What the document says of a route. `request`: the component of its body; `answer`: that of its whole answer."""
-
-    id: str
-    summary: str
-    request: str = ""
-    answer: str = ""
-    streams: bool = False
-    query: dict[str, str] = field(default_factory=dict)
-
-
-_PAGES = {"limit": "Items of a page, 1 to 100.", "order": "asc or desc.", "after": "The id of the last item seen."}
-_WORDS = {
-    ("POST", "/v1/chat/completions"): _Words(
-        "createChatCompletion", f"Answer a conversation, or read images with the model {OCR_MODEL}.",
-        "ChatRequest", "ChatCompletion", streams=True),
-    ("POST", "/v1/responses"): _Words(
-        "createResponse", "Answer an input, with hosted tools, stored answers and every kind of item.",
-        "ResponsesRequest", "Response", streams=True),
-    ("POST", "/v1/responses/compact"): _Words(
-        "compactResponse", "Make a conversation shorter: its user messages and one sealed summary.",
-        "CompactRequest", "Compaction"),
-    ("POST", "/v1/responses/input_tokens"): _Words(
-        "countInputTokens", "Estimate what a model would read.", "CompactRequest", "TokenCount"),
-    ("GET", "/v1/responses/{response_id}"): _Words(
-        "getResponse", "A stored response, or the events of one in the background.", answer="Response",
-        query={"stream": "true for the events.", "starting_after": "The events after this sequence number."}),
-    ("POST", "/v1/responses/{response_id}/cancel"): _Words(
-        "cancelResponse", "Cancel a response in the background.", answer="Response"),
-    ("POST", "/v1/conversations"): _Words(
-        "createConversation", "Make a list of items that requests continue.", "ConversationRequest", "Conversation"),
-    ("GET", "/v1/conversations/{conversation_id}"): _Words(
-        "getConversation", "A conversation.", answer="Conversation"),
-    ("POST", "/v1/conversations/{conversation_id}"): _Words(
-        "updateConversation", "Replace the metadata.", "ConversationRequest", "Conversation"),
-    ("DELETE", "/v1/conversations/{conversation_id}"): _Words(
-        "deleteConversation", "Delete a conversation with its items.", answer="Deleted"),
-    ("GET", "/v1/conversations/{conversation_id}/items"): _Words(
-        "listConversationItems", "The items, in pages.", answer="List", query=_PAGES),
-    ("POST", "/v1/conversations/{conversation_id}/items"): _Words(
-        "addConversationItems", "Add items at the end.", "ConversationRequest", "List"),
-    ("GET", "/v1/conversations/{conversation_id}/items/{item_id}"): _Words(
-        "getConversationItem", "One item.", answer="Item"),
-    ("DELETE", "/v1/conversations/{conversation_id}/items/{item_id}"): _Words(
-        "deleteConversationItem", "Remove an item.", answer="Conversation"),
-    ("DELETE", "/v1/responses/{response_id}"): _Words(
-        "deleteResponse", "Delete a stored response.", answer="Deleted"),
-    ("GET", "/v1/responses/{response_id}/input_items"): _Words(
-        "listInputItems", "The input of a stored response.", answer="List", query=_PAGES),
-    ("POST", "/v1/messages"): _Words(
-        "createMessage", "Answer a conversation in the form of Anthropic's API.",
-        "MessagesRequest", "Message", streams=True),
-    ("POST", "/v1/messages/count_tokens"): _Words(
-        "countTokens", "Count the input tokens of a messages request.", "MessagesRequest", "TokenCount"),
-    ("POST", "/v1/embeddings"): _Words(
-        "createEmbeddings", "Turn texts into vectors.", "EmbeddingsRequest", "List"),
-    ("GET", "/v1/models"): _Words("listModels", "The models a key may name.", answer="List"),
-    ("GET", "/v1/models/{model}"): _Words("getModel", "One model.", answer="Model"),
-    ("POST", "/tools/websearch/mcp"): _Words(
-        "callWebTools", "The web tools by MCP: JSON-RPC 2.0, answered as JSON or as events.",
-        "JsonRpcRequest", "JsonRpcAnswer", streams=True),
-    ("GET", "/admin/usage"): _Words(
-        "getUsage", "What keys, models and tools have used.", answer="Usage",
-        query={"since": "First day, as YYYY-MM-DD (UTC).", "by": "What is summed by: of day,key,model,tool."}),
-    ("GET", "/admin/requests"): _Words("listRequests", "The last 200 requests, the newest first.", answer="Requests"),
-    ("GET", "/admin/history"): _Words(
-        "getHistory", "What happened in the last minutes and hours, by time.", answer="History",
-        query={"range": "5m, 1h or 24h."}),
-    ("GET", "/admin/keys"): _Words("listKeys", "All keys, without their texts.", answer="Keys"),
-    ("POST", "/admin/keys"): _Words("createKey", "Make a key; its text is shown once.", "NewKeyRequest", "NewKey"),
-    ("POST", "/admin/keys/{key_id}/rotate"): _Words(
-        "rotateKey", "Make a key with the rights of another, which stays valid.", answer="NewKey"),
-    ("DELETE", "/admin/keys/{key_id}"): _Words("revokeKey", "Revoke a key.", answer="Revoked"),
-    ("POST", "/admin/sanitize"): _Words(
-        "previewSanitizing", "What would be masked in a text.", "SanitizePreviewRequest", "SanitizePreview"),
-}  # fmt: skip
-"""By method and path; a route without an entry fails `document`, and with it the start of the tests."""
 
 _TOOLS = [name.removeprefix("websearch-") for name in WEB_TOOLS]
 _FILES = {
@@ -120,134 +32,46 @@ _FILES = {
     "SanitizePreviewRequest": "sanitize_preview",
     "NewKeyRequest": "admin_key",
 }
-
-
-def _object(required: str, **properties: Json) -> Json:
-    return {"type": "object", "required": required.split(), "properties": properties}
-
-
-_TEXT, _WHOLE, _NUMBER, _FLAG = {"type": "string"}, {"type": "integer"}, {"type": "number"}, {"type": "boolean"}
-_ANY: Json = {"type": "object", "additionalProperties": True}
-_ROWS: Json = {"type": "array", "items": _ANY}
-_ANSWERS: dict[str, Json] = {
-    "ChatCompletion": _object(
-        "id object created model choices", id=_TEXT, object=_TEXT, created=_WHOLE, model=_TEXT, choices=_ROWS,
-        usage=_ANY, provider_specific_fields=_ANY),
-    "Response": _object(
-        "id object status output", id=_TEXT, object=_TEXT, created_at=_NUMBER, status=_TEXT, model=_TEXT, output=_ROWS,
-        usage=_ANY, provider_specific_fields=_ANY),
-    "Compaction": _object(
-        "id object created_at output usage", id=_TEXT, object=_TEXT, created_at=_WHOLE, output=_ROWS, usage=_ANY),
-    "Conversation": _object(
-        "id object created_at metadata", id=_TEXT, object=_TEXT, created_at=_WHOLE, metadata=_ANY),
-    "Item": _object("id type", id=_TEXT, type=_TEXT),
-    "Message": _object(
-        "id type role content", id=_TEXT, type=_TEXT, role=_TEXT, model=_TEXT, content=_ROWS,
-        stop_reason={"type": ["string", "null"]}, usage=_ANY),
-    "TokenCount": _object("input_tokens", input_tokens=_WHOLE),
-    "Model": _object("id object", id=_TEXT, object=_TEXT, created=_WHOLE, kind=_TEXT, context_length=_WHOLE),
-    "List": _object("object data", object=_TEXT, data=_ROWS),
-    "Deleted": _object("id deleted", id=_TEXT, object=_TEXT, deleted=_FLAG),
-    "JsonRpcAnswer": _object("jsonrpc", jsonrpc=_TEXT, id={}, result=_ANY, error=_ANY),
-    "Usage": _object(
-        "since by currency rows", since=_TEXT, by={"type": "array", "items": _TEXT}, currency=_TEXT, rows=_ROWS),
-    "Requests": _object("requests", requests=_ROWS),
-    "History": _object("range step_s points", range=_TEXT, step_s=_WHOLE, points=_ROWS),
-    "Keys": _object("keys own", keys=_ROWS, own=_TEXT),
-    "NewKey": _object("key record", key=_TEXT, record=_ANY),
-    "Revoked": _object("revoked", revoked=_TEXT),
-    "SanitizePreview": _object(
-        "profile findings request_text response_text", profile=_TEXT, findings=_ROWS, request_text=_TEXT,
-        response_text=_TEXT),
-    "Error": _object("error", error=_object(
-        "message", message=_TEXT, type=_TEXT, param={"type": ["string", "null"]}, code={"type": ["string", "null"]})),
-}  # fmt: skip
+"""Components of request bodies, and the files of `schemas/` that they are made of."""
+_WITH_ITEMS = ("compact", "conversation")
+"""Files whose items are those of `responses`."""
+_NOT_OF_OPENAPI = ("$schema", "errorMessage")
+"""Keywords of our schemas that a document of OpenAPI may not have; the second one is words of an error."""
 
 
 def document(rows: Iterable[Endpoint], server: str) -> Json:
-    """The document of these routes below the address `server`. Raises KeyError for a route that has no words."""
-    paths: dict[str, Json] = {}
+    """The OpenAPI document of these routes below the address `server`: `schemas/openapi.json` with the scopes of the
+    routes and the schemas that requests are checked against. Raises KeyError for a route that the file does not have.
+
+    Source: spec.openapis.org/oas/v3.1.0 (read 2026-11-22), whose schemas are those of JSON Schema 2020-12, so that the
+    files are in it unchanged; only their `$defs` become components, since a reference counts from the whole document.
+    """
+    made = copy.deepcopy(schemas.load("openapi"))
+    words, made["paths"] = made["paths"], {}
     for row in rows:
-        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, _WORDS[row.method, row.path])
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "gateway",
-            "version": __version__,
-            "description": "Web tools, language models, OCR and sanitization under one key.",
-            "license": {"name": "MIT", "identifier": "MIT"},
-        },
-        "servers": [{"url": server}],
-        "security": [{"bearer": []}, {"apiKey": []}],
-        "paths": paths,
-        "components": {
-            "schemas": _components(),
-            "securitySchemes": {
-                "bearer": {"type": "http", "scheme": "bearer"},
-                "apiKey": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
-            },
-        },
-    }
+        scopes, method = " or ".join(sorted(row.scopes)), row.method.lower()
+        needed = f"Needs a key with the scope {scopes}." if scopes else "Takes any valid key."
+        made["paths"].setdefault(row.path, {})[method] = {**words[row.path][method], "description": needed}
+    made["info"]["version"], made["servers"] = __version__, [{"url": server}]
+    made["components"]["schemas"] |= _request_components()
+    return made
 
 
-def _operation(row: Endpoint, words: _Words) -> Json:
-    scopes = " or ".join(sorted(row.scopes))
-    operation: Json = {
-        "operationId": words.id,
-        "summary": words.summary,
-        "description": f"Needs a key with the scope {scopes}." if scopes else "Takes any valid key.",
-        "responses": {
-            "200": {"description": "The answer.", "content": _content(words)},
-            "default": {"description": "What is wrong, and what to do.", "content": _json("Error")},
-        },
-    }
-    parameters = [
-        {"name": part[1:-1], "in": "path", "required": True, "schema": _TEXT}
-        for part in row.path.split("/")
-        if part.startswith("{")
-    ]
-    parameters += [
-        {"name": name, "in": "query", "description": text, "schema": _TEXT} for name, text in words.query.items()
-    ]
-    if parameters:
-        operation["parameters"] = parameters
-    if words.request:
-        operation["requestBody"] = {"required": True, "content": _json(words.request)}
-    return operation
-
-
-def _content(words: _Words) -> Json:
-    return {**_json(words.answer), _EVENTS: {"schema": _TEXT}} if words.streams else _json(words.answer)
-
-
-def _json(component: str) -> Json:
-    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{component}"}}}
-
-
-_WITH_ITEMS = ("compact", "conversation")
-"""Files whose items are those of `responses`."""
-
-
-def _components() -> dict[str, Json]:
-    files = {**_FILES, **{f"{_camel(name)}Arguments": f"tools/{name}" for name in _TOOLS}}
-    components = dict(_ANSWERS)
-    for name, file in files.items():
-        schema = copy.deepcopy(schemas.load(file))
+def _request_components() -> dict[str, Json]:
+    components: dict[str, Json] = {}
+    for name, file in {**_FILES, **{f"{_camel(name)}Arguments": f"tools/{name}" for name in _TOOLS}}.items():
+        schema = dict(schemas.load(file))
         parts = schema.pop("$defs", {})
         if file.startswith("tools/"):
             parts = {"Data": parts["output"]}  # the other entries are texts for descriptions, not schemas
         for part, definition in parts.items():
             components[f"{name}.{part}"] = _moved(definition, name)
         components[name] = _moved(schema, "ResponsesRequest" if file in _WITH_ITEMS else name)
-    return dict(sorted(components.items()))
+    return components
 
 
 def _camel(name: str) -> str:
     return "".join(word.capitalize() for word in name.replace("-", "_").split("_"))
-
-
-_NOT_OF_OPENAPI = ("$schema", "errorMessage")
-"""Keywords of our schemas that a document of OpenAPI may not have; the second one is words of an error."""
 
 
 def _moved(value: Any, name: str) -> Any:
@@ -377,31 +201,18 @@ class DocumentPages:
             if entry.name.endswith(tuple(_FILE_TYPES))
         }
 
-    @functools.cached_property
-    def _links(self) -> str:
-        return self._listed("/docs/")
-
-    @functools.cached_property
-    def _groups(self) -> list[tuple[str, list[str]]]:
-        """`(what for, [page])` as the README's last table groups them, and the pages that it does not name."""
-        found: list[tuple[str, list[str]]] = []
-        rest = dict.fromkeys(self._titles)
-        for purpose, cells in _GROUP.findall(self._pages.get("readme", "")):
-            names = [name for name in map(str.lower, _PAGE_LINK.findall(cells)) if name in rest]
-            for name in names:
-                rest.pop(name, None)
-            if names:
-                found.append((purpose, names))
-        return [("begin", [name for name in ("readme",) if rest.pop(name, "") is None]), *found, ("more", list(rest))]
-
     def _listed(self, base: str) -> str:
-        """All pages in their groups, as items of a list."""
-
-        def items(names: list[str]) -> str:
-            return "".join(f'<li><a href="{base}{name}">{html.escape(self._titles[name])}</a></li>' for name in names)
-
+        """All pages as items of a list, in groups as the README's last table has them; then those it does not name."""
+        rest = dict.fromkeys(name for name in self._titles if name != "readme")
+        groups = {"begin": ["readme"]}
+        for purpose, cells in _GROUP.findall(self._pages["readme"]):
+            groups[purpose] = [name for name in map(str.lower, _PAGE_LINK.findall(cells)) if rest.pop(name, "") is None]
         return "".join(
-            f"<li>{html.escape(group)}<ul>{items(names)}</ul></li>" for group, names in self._groups if names
+            f"<li>{html.escape(group)}<ul>"
+            + "".join(f'<li><a href="{base}{name}">{html.escape(self._titles[name])}</a></li>' for name in names)
+            + "</ul></li>"
+            for group, names in {**groups, "more": list(rest)}.items()
+            if names
         )
 
     def add_to(self, app: web.Application) -> None:
@@ -450,7 +261,7 @@ class DocumentPages:
         return web.Response(body=content, content_type=kind, headers=_HEADERS)
 
     def _html(self, title: str, contents: str, body: str) -> web.Response:
-        text = _PAGE.format(title=html.escape(title), links=self._links, contents=contents, body=body)
+        text = _PAGE.format(title=html.escape(title), links=self._listed("/docs/"), contents=contents, body=body)
         return web.Response(text=text, content_type="text/html", charset="utf-8", headers=_HEADERS)
 
     @functools.cached_property

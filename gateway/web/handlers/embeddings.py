@@ -1,10 +1,9 @@
-"""`POST /v1/embeddings`: OpenAI's interface to the models of kind `embedding`. Knows no upstream."""
+"""`POST /v1/embeddings`: OpenAI's interface to the models of kind `embedding`."""
 
-import time
-from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
+from multidict import MultiMapping
 
 from gateway import schemas
 from gateway.domain import Json
@@ -12,9 +11,7 @@ from gateway.errors import InvalidRequest
 from gateway.services.completion.embeddings import EmbeddingService
 from gateway.services.completion.service import CompletionService
 from gateway.web.context import CONTEXT
-from gateway.web.handlers.chat import require_kind, timing_headers
-from gateway.web.handlers.json_body import checked_body
-from gateway.web.replies import JsonReply
+from gateway.web.handlers.model_routes import by_schema, require_kind, whole
 from gateway.wire.json_body import JsonBody
 
 _MAX_INPUTS = 2048
@@ -29,11 +26,11 @@ class EmbeddingsHandler:
     def __init__(self, completions: CompletionService) -> None:
         self._completions = completions
         self._service = EmbeddingService(completions)
-        self._checker = schemas.Checker(schemas.load("embeddings"))
+        self._check = by_schema(schemas.load("embeddings"))
 
-    def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
+    def check(self, body: JsonBody, headers: MultiMapping[str]) -> Json:
         """The body (schemas/embeddings.json). Raises InvalidRequest that names the wrong field."""
-        checked = checked_body(body, self._checker)
+        checked: Json = self._check(body, headers)
         _require_one_kind(checked["input"])
         return checked
 
@@ -42,9 +39,7 @@ class EmbeddingsHandler:
         context = request[CONTEXT]
         body: Json = context.body
         require_kind(self._completions.resolve(body["model"]), "embedding")
-        started_s = time.perf_counter()
-        answer = await self._service.create(body, context.stats)
-        return JsonReply(answer, headers=timing_headers(context.stats, started_s))
+        return whole(context, await self._service.create(body, context.stats))
 
 
 def _require_one_kind(value: Any) -> None:

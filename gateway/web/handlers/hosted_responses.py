@@ -20,11 +20,8 @@ from gateway.web.context import RequestContext
 from gateway.web.handlers.hosted_search import HostedMcp, HostedRequest, HostedSearch, McpConversation
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import HostedEvent
-from gateway.wire.responses.hosted_stream import HostedItems, ToolSearchItems, WebSearchItems
+from gateway.wire.responses.hosted_items import HostedItems, hosted_items
 from gateway.wire.responses.mcp import (
-    McpApprovalItems,
-    McpCallItems,
-    McpListItems,
     McpWish,
     approved_calls,
     demands_any_call,
@@ -121,7 +118,7 @@ class HostedResponses:
         events = self._search.answer(context, entry, asked)
         if others:
             events = _closing(events, [server for _, server in others])
-        return HostedAnswer(chat, events, _kinds(body.get("include")))
+        return HostedAnswer(chat, events, hosted_items(body.get("include")))
 
 
 async def _closing(
@@ -135,16 +132,6 @@ async def _closing(
     finally:
         for server in servers:
             await server.close()
-
-
-def _kinds(include: object) -> dict[str, HostedItems]:
-    return {
-        WEB_SEARCH: WebSearchItems(include),
-        "mcp_list_tools": McpListItems(),
-        "mcp_call": McpCallItems(),
-        "mcp_approval_request": McpApprovalItems(),
-        ToolSearch.kind: ToolSearchItems(),
-    }
 
 
 def _loop_body(chat: Json, body: Json, wishes: HostedWishes) -> Json:

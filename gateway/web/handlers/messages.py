@@ -3,25 +3,22 @@
 A request is translated to chat and its answer back (`wire.messages`). Knows no upstream and no block.
 """
 
-import time
-from collections.abc import Mapping
-
 from aiohttp import web
 
 from gateway import schemas
-from gateway.domain import EventStream, Json
+from gateway.domain import Event, EventStream, Json
+from gateway.errors import GatewayError
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import MAX_IMAGES, CompletionService, TokenCounter
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.web_search import WebSearchTool, of_messages
 from gateway.web.context import CONTEXT, RequestContext
-from gateway.web.handlers.chat import require_kind, timing_headers, used_so_far
 from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
-from gateway.web.handlers.json_body import checked_body
-from gateway.web.replies import EventReply, JsonReply
-from gateway.wire.json_body import JsonBody
+from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
+from gateway.web.replies import JsonReply
+from gateway.wire.hosted_answer import events_of, events_of_whole
 from gateway.wire.messages.object import token_estimate
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import MessageStream
@@ -32,26 +29,18 @@ _CALL_AND_OUTPUT = 2
 
 
 class MessagesHandler:
-    """The endpoints' checks and handlers. `anthropic-version` and `anthropic-beta` are ignored."""
+    """The endpoints' checks and handlers. A count needs no `max_tokens`. `anthropic-version` and `anthropic-beta` are
+    ignored."""
 
-    def __init__(self, completions: CompletionService, hosted: HostedSearch, files: FileParts | None = None) -> None:
+    def __init__(self, completions: CompletionService, hosted: HostedSearch, files: FileParts) -> None:
         """`files` reads documents that are not text."""
-        self._files = files
-        self._completions = completions
-        self._hosted = hosted
+        self._completions, self._hosted, self._files = completions, hosted, files
         self._counter = TokenCounter()
         schema = schemas.load("messages")
-        self._checker = schemas.Checker(schema)
-        needed = [name for name in schema["required"] if name != "max_tokens"]
-        self._count_checker = schemas.Checker({**schema, "required": needed})
-
-    def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
-        """The body (schemas/messages.json). Raises InvalidRequest that names the wrong field."""
-        return checked_body(body, self._checker)
-
-    def check_count(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
-        """The same for a count, which needs no `max_tokens`."""
-        return checked_body(body, self._count_checker)
+        self.check = by_schema(schema)
+        self.check_count = by_schema(
+            {**schema, "required": [each for each in schema["required"] if each != "max_tokens"]}
+        )
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of a `message`, or EventReply of its events.
@@ -59,22 +48,18 @@ class MessagesHandler:
         Raises ModelNotFound, InvalidRequest, ContentBlocked, UpstreamError.
         """
         context = request[CONTEXT]
-        body: Json = context.body
-        entry = self._text_model(body)
-        if self._files is not None:
-            await self._files.replace(context, entry, body)
-        context.stats.warnings += left_out(body)
+        body, stats = context.body, context.stats
+        entry = await self._text_model(context)
+        stats.warnings += left_out(body)
         wish = web_wish(body)
         if wish is not None:
             return await self._search(context, entry, wish)
-        stats, carrier = context.stats, self._completions.carrier(context.caller.key_id, context.stats)
+        carrier = self._completions.carrier(context.caller.key_id, stats)
         chat = to_chat(body, MAX_IMAGES, carrier=carrier)
         stream = MessageStream(body, token_estimate(chat), carrier)
         if body.get("stream"):
-            return self._streamed(context, entry, stream, stream.run(self._completions.stream(chat, stats)))
-        started_s = time.perf_counter()
-        message = stream.from_chat(await self._completions.complete(chat, stats))
-        return JsonReply(message, headers=timing_headers(stats, started_s))
+            return _streamed(context, entry, stream, stream.run(events_of(self._completions.stream(chat, stats))))
+        return whole(context, await stream.whole(events_of_whole(await self._completions.complete(chat, stats))))
 
     async def _search(self, context: RequestContext, entry: ModelEntry, wish: WebWish) -> web.StreamResponse:
         """The reply to a request with hosted web tools. As `create`, and Forbidden."""
@@ -89,10 +74,8 @@ class MessagesHandler:
         is_allowed = (body.get("tool_choice") or {}).get("type") != "none"
         events = self._hosted.answer(context, entry, HostedRequest(loop, options if is_allowed else None, sources))
         if body.get("stream"):
-            return self._streamed(context, entry, stream, stream.run_hosted(events))
-        started_s = time.perf_counter()
-        message = await stream.whole_hosted(events)
-        return JsonReply(message, headers=timing_headers(context.stats, started_s))
+            return _streamed(context, entry, stream, stream.run(events))
+        return whole(context, await stream.whole(events))
 
     def _recalled(self, owner: str, messages: list[Json], sources: Sources) -> dict[str, Json]:
         """What the searches of the turn that is not over gave the model, by the ids of their blocks."""
@@ -103,35 +86,29 @@ class MessagesHandler:
                 found[each] = {**items[0], "output": items[1]["output"]}
         return found
 
-    def _streamed(
-        self, context: RequestContext, entry: ModelEntry, stream: MessageStream, events: EventStream
-    ) -> web.StreamResponse:
-        stats, started_s = context.stats, time.perf_counter()
-        reply = EventReply(
-            events,
-            first_event_wait_s=entry.first_event_wait_s,
-            failure_events=stream.error_events,
-            refusal_events=lambda error, _: stream.refused_events(error, used_so_far(stats)),
-        )
-        reply.late_headers = lambda: timing_headers(stats, started_s)
-        return reply
-
     async def count(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of `{input_tokens}`, counted by the upstream where it can. An estimate says so in
         `provider_specific_fields.usage_estimated`. Raises ModelNotFound, InvalidRequest."""
         context = request[CONTEXT]
-        body: Json = context.body
-        entry = self._text_model(body)
-        if self._files is not None:
-            await self._files.replace(context, entry, body)
-        chat = to_chat(body, MAX_IMAGES)
-        tokens = await self._counter.count(entry, body, context.stats)
+        entry = await self._text_model(context)
+        chat = to_chat(context.body, MAX_IMAGES)
+        tokens = await self._counter.count(entry, context.body, context.stats)
         if tokens is not None:
             return JsonReply({"input_tokens": tokens})
         estimate = {"usage_estimated": True}
         return JsonReply({"input_tokens": token_estimate(chat), "provider_specific_fields": estimate})
 
-    def _text_model(self, body: Json) -> ModelEntry:
-        entry = self._completions.resolve(body["model"])
-        require_kind(entry, "text")
+    async def _text_model(self, context: RequestContext) -> ModelEntry:
+        """The request's model, once its documents are read."""
+        entry = require_kind(self._completions.resolve(context.body["model"]), "text")
+        await self._files.replace(context, entry, context.body)
         return entry
+
+
+def _streamed(
+    context: RequestContext, entry: ModelEntry, stream: MessageStream, events: EventStream
+) -> web.StreamResponse:
+    def refused(error: GatewayError, last: Json | None, used: Json) -> list[Event]:
+        return stream.refused_events(error, used)
+
+    return streamed(context, entry, events, refused, failed=stream.error_events)

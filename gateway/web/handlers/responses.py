@@ -6,17 +6,17 @@ surrounds it.
 """
 
 import re
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from aiohttp import web
+from multidict import MultiMapping
 
 from gateway import schemas
 from gateway.access.budgets import token_estimate
-from gateway.domain import EventStream, Json, RequestStats
-from gateway.errors import UpstreamError
+from gateway.domain import Event, EventStream, Json, RequestStats
+from gateway.errors import GatewayError, UpstreamError
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses, is_native
 from gateway.services.completion.service import CompletionService
@@ -26,20 +26,17 @@ from gateway.services.responses.listing import page_of
 from gateway.services.responses.store import Keeper, ResponseStore, Storing
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.background import BackgroundResponses, detached, refuse_unfit
-from gateway.web.handlers.chat import require_kind, timing_headers, used_so_far
 from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted_responses import HostedAnswer, HostedResponses, HostedWishes
-from gateway.web.handlers.json_body import checked_body
+from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
 from gateway.web.handlers.response_input import Continued, Memory, ResponseInput, holder_of
 from gateway.web.replies import EventReply, JsonReply
-from gateway.wire.hosted_answer import KeptLinks, text_holders
+from gateway.wire.hosted_answer import KeptLinks, events_of, events_of_whole, text_holders
 from gateway.wire.json_body import JsonBody
-from gateway.wire.responses.hosted_stream import HostedStream
 from gateway.wire.responses.mcp import approved_calls, refuse_unserved
 from gateway.wire.responses.native import NativeStream
-from gateway.wire.responses.object import with_items
 from gateway.wire.responses.request import ChatRequest, refuse_unkept, to_chat
-from gateway.wire.responses.stream import ResponseStream, from_chat
+from gateway.wire.responses.stream import ResponseStream
 
 _MAX_NAMED = 8
 """Tools named in the warning header."""
@@ -76,7 +73,6 @@ class _Turn:
     stream: ResponseStream | None = None
     is_over: bool = False
     generates: bool = True
-    started_s: float = field(default_factory=time.perf_counter)
 
     @property
     def body(self) -> Json:
@@ -95,34 +91,29 @@ class _Turn:
         return self.continued.wants_compaction or not self.generates
 
     def headers(self) -> dict[str, str]:
-        """Names of the tools that were left out."""
+        """A warning that names the first few tools that were left out, in letters, digits and `_.-` only."""
         chat = self.hosted.chat if self.hosted is not None else self.chat
-        return _warning_headers(chat.dropped if chat is not None else [])
+        if chat is None or not chat.dropped:
+            return {}
+        names = list(dict.fromkeys(_NOT_PLAIN.sub("", kind) or "unnamed" for kind in chat.dropped))
+        more = " and more" if len(names) > _MAX_NAMED else ""
+        text = f"tools not available here were left out: {', '.join(names[:_MAX_NAMED])}{more}"
+        return {"X-Gateway-Warning": text}
 
 
 class ResponsesHandler:
     """The endpoints' `check` and handlers. A response is the `response` object of OpenAI's API."""
 
-    def __init__(
-        self,
-        completions: CompletionService,
-        kept: Kept,
-        hosted: HostedResponses | None = None,
-        files: FileParts | None = None,
-    ) -> None:
-        """`hosted` answers requests with hosted tools; without it such a tool is left out with a warning. `files` reads
-        `input_file` parts."""
-        self._completions = completions
-        self._hosted = hosted
-        self._files = files
+    def __init__(self, completions: CompletionService, kept: Kept, hosted: HostedResponses, files: FileParts) -> None:
+        """`hosted` answers requests with hosted tools. `files` reads `input_file` parts."""
+        self._completions, self._kept, self._hosted, self._files = completions, kept, hosted, files
         self._native = NativeResponses(completions)
-        self._kept = kept
         self._inputs = kept.inputs()
-        self._checker = schemas.Checker(schemas.load("responses"))
+        self._check = by_schema(schemas.load("responses"))
 
-    def check(self, body: JsonBody, headers: Mapping[str, str]) -> Json:
+    def check(self, body: JsonBody, headers: MultiMapping[str]) -> Json:
         """The body (schemas/responses.json). Raises InvalidRequest that names the wrong field."""
-        checked = checked_body(body, self._checker)
+        checked: Json = self._check(body, headers)
         refuse_unkept(checked)
         refuse_unfit(checked)
         return checked
@@ -140,13 +131,11 @@ class ResponsesHandler:
         ModelNotFound, InvalidRequest, NotFound (a previous response), ContentBlocked, UpstreamError.
         """
         body: Json = context.body
-        entry = self._completions.resolve(body["model"])
-        require_kind(entry, "text")
+        entry = require_kind(self._completions.resolve(body["model"]), "text")
         request_context, keeps_events = context, bool(body.get("stream"))
         if body.get("background"):
             context, body["stream"] = detached(context), True
-        if self._files is not None:
-            await self._files.replace(context, entry, body)
+        await self._files.replace(context, entry, body)
         continued = await self._inputs.read(context, memory, passes_foreign=is_native(entry))
         body["input"] = continued.recent
         try:
@@ -198,7 +187,7 @@ class ResponsesHandler:
             turn.stream = ResponseStream({**body, "store": False}, put)
             return
         serves_itself = self._native.serves(turn.entry, body)
-        wishes = self._hosted.wishes(turn.context) if self._hosted is not None else None
+        wishes = self._hosted.wishes(turn.context)
         if serves_itself and (wishes is None or wishes.may_pass):
             turn.stream = NativeStream(body, put) if turn.generates else ResponseStream(body, put)
             return
@@ -216,13 +205,12 @@ class ResponsesHandler:
         body, continued, put = turn.body, turn.continued, turn.storing.put
         carrier = self._completions.carrier(turn.context.caller.key_id, turn.context.stats)
         if turn.wishes is not None:
-            assert self._hosted is not None
             hosted = turn.hosted = self._hosted.answer(
                 turn.context, turn.entry, continued.earlier, turn.wishes, carrier, first=continued.first
             )
             names = hosted.chat.names
             if turn.stream is None:
-                turn.stream = HostedStream(body, put, model=turn.entry.name, kinds=hosted.kinds)
+                turn.stream = ResponseStream(body, put, model=turn.entry.name, kinds=hosted.kinds)
         else:
             turn.chat = to_chat(body, continued.earlier, carrier=carrier, first=continued.first)
             turn.context.stats.warnings += turn.chat.warnings
@@ -251,10 +239,9 @@ class ResponsesHandler:
         if turn.makes_items_alone:
             events = stream.run_items(lambda: self._items(turn))
         elif turn.hosted is not None:
-            assert isinstance(stream, HostedStream)
-            events = stream.run_hosted(turn.hosted.events)
+            events = stream.run(turn.hosted.events)
         elif turn.chat is not None:
-            events = stream.run(self._completions.stream(turn.chat.body, stats))
+            events = stream.run(events_of(self._completions.stream(turn.chat.body, stats)))
         else:
             assert isinstance(stream, NativeStream)
             events = self._native.stream(body, turn.continued.earlier, stats, stream)
@@ -266,23 +253,19 @@ class ResponsesHandler:
         async with turn.continued.held():
             if turn.is_over:
                 await self._cut(turn)
-            if turn.hosted is not None and not turn.makes_items_alone:
-                assert isinstance(turn.stream, HostedStream)
-                response = await turn.stream.whole(turn.hosted.events)
+            if turn.makes_items_alone:
+                response = await turn.out.whole_items(lambda: self._items(turn))
+            elif turn.hosted is not None:
+                response = await turn.out.whole(turn.hosted.events)
                 finish = KeptLinks(text_holders(response["output"])).placed
+            elif turn.chat is not None:
+                answer = await self._completions.complete(turn.chat.body, stats)
+                response = await turn.out.whole(events_of_whole(answer))
             else:
-                if turn.makes_items_alone:
-                    response = await turn.out.whole_items(lambda: self._items(turn))
-                elif turn.chat is not None:
-                    answer = await self._completions.complete(turn.chat.body, stats)
-                    response = from_chat(body, answer, turn.chat.names, turn.out.carrier)
-                    with_items(response, turn.out.before)
-                else:
-                    response = await self._native.complete(body, turn.continued.earlier, stats)
+                response = await self._native.complete(body, turn.continued.earlier, stats)
                 turn.storing.put(response)
             await turn.storing.finish()
-        headers = {**turn.headers(), **timing_headers(stats, turn.started_s)}
-        return JsonReply(response, headers=headers, finish=finish)
+        return whole(turn.context, response, turn.headers(), finish=finish)
 
     async def _items(self, turn: _Turn) -> tuple[list[Json], Json]:
         """The items of a response that no model answers, and chat's usage of making them."""
@@ -320,26 +303,18 @@ async def _told_in_stream(stream: ResponseStream, events: EventStream, stats: Re
 
 
 def _streamed(turn: _Turn, events: EventStream) -> EventReply:
-    """The reply of a stream, which words its own failures and refusals."""
-    stats, stream = turn.context.stats, turn.out
-    reply = EventReply(
-        _told_in_stream(stream, events, stats),
+    stream = turn.out
+
+    def refused(error: GatewayError, last: Json | None, used: Json) -> list[Event]:
+        return stream.refused_events(error, used)
+
+    told = _told_in_stream(stream, events, turn.context.stats)
+    return streamed(
+        turn.context,
+        turn.entry,
+        told,
+        refused,
         headers=turn.headers(),
-        first_event_wait_s=turn.entry.first_event_wait_s,
-        failure_events=stream.error_events,
-        refusal_events=lambda error, _: stream.refused_events(error, used_so_far(stats)),
-        cancelled_events=stream.cancelled_events,
+        failed=stream.error_events,
+        cancelled=stream.cancelled_events,
     )
-    reply.late_headers = lambda: timing_headers(stats, turn.started_s)
-    return reply
-
-
-def _warning_headers(kinds: list[str]) -> dict[str, str]:
-    return {"X-Gateway-Warning": _dropped_warning(kinds)} if kinds else {}
-
-
-def _dropped_warning(kinds: list[str]) -> str:
-    """A header value that names the first few dropped tools, in letters, digits and `_.-` only."""
-    names = list(dict.fromkeys(_NOT_PLAIN.sub("", kind) or "unnamed" for kind in kinds))
-    more = " and more" if len(names) > _MAX_NAMED else ""
-    return f"tools not available here were left out: {', '.join(names[:_MAX_NAMED])}{more}"

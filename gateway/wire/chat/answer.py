@@ -39,8 +39,6 @@ OF_ANSWER = frozenset(
 )
 OF_CHOICE = frozenset(("index", "delta", "message", "finish_reason", "logprobs", "provider_specific_fields"))
 """Members of an answer or chunk, and of a choice, that have a form of ours; all others are kept as they come."""
-MATCHED_STOP = ("stop_reason", "matched_stop")
-"""Fields of a choice in which vLLM and SGLang name the stop sequence that ended it."""
 NAME_OF_UPSTREAM = "provider"
 """An upstream's own field that names itself, at the top of an answer or event; its value may be an address. Callers get
 the configured name in `provider_specific_fields` instead."""
@@ -286,6 +284,21 @@ def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: i
         completion = -(-answer_chars // _CHARS_PER_TOKEN)
     counts: Json = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     return {**reported, **counts, **({"prompt_tokens_details": details} if details else {})}, estimated
+
+
+def summed_usage(total: Json | None, usage: Json | None) -> Json:
+    """The sum of two usages, their details included."""
+    if not total or not usage:
+        return dict(total or usage or {})
+    names = dict.fromkeys((*total, *usage))
+    return {name: _sum(total.get(name), usage.get(name)) for name in names}
+
+
+def _sum(first: Any, second: Any) -> Any:
+    if isinstance(first, dict) or isinstance(second, dict):
+        return summed_usage(first if isinstance(first, dict) else {}, second if isinstance(second, dict) else {})
+    numbers = [each for each in (first, second) if isinstance(each, int | float)]
+    return sum(numbers) if numbers else (second if second is not None else first)
 
 
 def other_counts(usage: Json | None) -> Json:

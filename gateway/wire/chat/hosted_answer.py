@@ -53,7 +53,7 @@ class HostedChat:
                 for each in batch:
                     if isinstance(each, AnswerEnd):
                         choice["finish_reason"] = each.finish_reason
-                        choice["provider_specific_fields"] = dict(each.backend)
+                        choice["provider_specific_fields"] = dict(each.backend or {})
                         answer |= {**_identity_of(each), "choices": [choice], "usage": each.usage}
                     for delta, _ in self._deltas(each):
                         message.add(delta)
@@ -66,7 +66,7 @@ class HostedChat:
         if isinstance(event, AnswerEnd):
             self._identity |= _identity_of(event)
             ending = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": event.finish_reason}
-            fields = {"provider_specific_fields": dict(event.backend)}
+            fields = {"provider_specific_fields": dict(event.backend or {})}
             yield Event.from_data(self._envelope([{**ending, **fields}]))
             if self._with_usage:
                 yield Event.from_data({**self._envelope([]), "usage": event.usage})
@@ -130,38 +130,23 @@ def _annotation(source: Source, start: int, end: int) -> Json:
 
 
 class _WholeMessage:
-    """A message that is made of deltas. Call `add` with each, then `joined` once.
-
-    Pieces of a text are kept until the end: joined at each, all before it would be copied each time.
-    """
+    """A message that is made of deltas, whose calls are whole. Call `add` with each, then `joined` once."""
 
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {}
         self._annotations: list[Json] = []
-        self._calls: dict[int, tuple[Json, dict[str, list[str]]]] = {}
+        self._calls: list[Json] = []
 
     def add(self, delta: Json) -> None:
-        for name in ("content", "refusal", "reasoning_content"):
-            if name in delta:
-                self._texts.setdefault(name, []).append(delta[name])
+        for name, value in delta.items():
+            if isinstance(value, str):
+                self._texts.setdefault(name, []).append(value)
         self._annotations += delta.get("annotations") or []
-        for piece in delta.get("tool_calls") or ():
-            call, texts = self._calls.setdefault(
-                piece["index"], ({"id": "", "type": "function"}, {"name": [], "arguments": []})
-            )
-            call["id"] = piece.get("id") or call["id"]
-            function = piece.get("function") or {}
-            for name, pieces in texts.items():
-                pieces.append(function.get(name) or "")
+        self._calls += [{n: v for n, v in call.items() if n != "index"} for call in delta.get("tool_calls") or ()]
 
     def joined(self) -> Json:
         message: Json = {"role": "assistant", "content": None, "refusal": None, "annotations": self._annotations}
-        message |= {name: "".join(pieces) for name, pieces in self._texts.items()}
+        message |= {name: "".join(texts) for name, texts in self._texts.items()}
         if self._calls:
-            message["tool_calls"] = [
-                {**call, "function": {name: "".join(pieces) for name, pieces in texts.items()}}
-                for _, (call, texts) in sorted(self._calls.items())
-            ]
-        elif message["content"] is None and message["refusal"] is None:
-            message["content"] = ""
-        return message
+            return {**message, "tool_calls": self._calls}
+        return message if message["refusal"] is not None else {**message, "content": message["content"] or ""}

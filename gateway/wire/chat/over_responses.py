@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from gateway.domain import Json
+from gateway.wire.chat.request import flat
 from gateway.wire.untrusted_json import list_in, mended_json, table_in, tables_in
 
 _ITEMS = "reasoning_items"
@@ -40,14 +41,12 @@ def to_responses(chat: Json) -> Json:
     if (limit := chat.get("max_completion_tokens", chat.get("max_tokens"))) is not None:
         body["max_output_tokens"] = limit
     if chat.get("tools"):
-        body["tools"] = [_flat(tool) for tool in chat["tools"]]
+        body["tools"] = [flat(tool) for tool in chat["tools"]]
     if "tool_choice" in chat:
-        body["tool_choice"] = _flat(chat["tool_choice"])
+        body["tool_choice"] = flat(chat["tool_choice"])
     if effort := chat.get("reasoning_effort"):
         body["reasoning"] = {"effort": effort}
-    form, text = table_in(chat, "response_format"), {}
-    if form:
-        text["format"] = {"type": form.get("type"), **table_in(form, "json_schema")}
+    text = {"format": flat(form, "json_schema")} if (form := table_in(chat, "response_format")) else {}
     if chat.get("verbosity"):
         text["verbosity"] = chat["verbosity"]
     return {**body, "text": text} if text else body
@@ -80,10 +79,6 @@ def _part(part: Json, kind: str) -> Json:
 def _joined(content: Any) -> str:
     texts = [content] if isinstance(content, str) else [part.get("text") or "" for part in content or ()]
     return "\n".join(texts)
-
-
-def _flat(tool: Any) -> Any:
-    return {"type": tool["type"], **tool["function"]} if isinstance(tool, dict) and "function" in tool else tool
 
 
 def to_completion(response: Json) -> Json:

@@ -4,7 +4,8 @@ Source: OpenAI API reference (chat completions, legacy functions), read 2026-11-
 caller's body is not changed; the parts that differ are copied.
 """
 
-from collections import defaultdict, deque
+import itertools
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,39 +43,29 @@ class OpenCalls:
     """Calls in their order. Naive form: a list of `(id, name)` that is searched for each result."""
 
     def __init__(self) -> None:
-        self._calls: list[tuple[Any, Any] | None] = []
-        self._all: deque[int] = deque()
-        self._of_id: defaultdict[str, deque[int]] = defaultdict(deque)
-        self._of_name: defaultdict[str, deque[int]] = defaultdict(deque)
+        self._calls: OrderedDict[int, Any] = OrderedDict()
+        self._numbers: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
+        self._count = itertools.count()
 
     def add(self, call_id: Any, name: Any) -> None:
         """Open a call. Ids and names come from the caller and may be of any type; only strings are found again."""
-        number = len(self._calls)
-        self._calls.append((call_id, name))
-        self._all.append(number)
-        if isinstance(call_id, str):
-            self._of_id[call_id].append(number)
-        if isinstance(name, str):
-            self._of_name[name].append(number)
+        number = next(self._count)
+        self._calls[number] = call_id
+        for kind, value in (("id", call_id), ("name", name)):
+            if isinstance(value, str):
+                self._numbers[kind, value].append(number)
 
     def take(self, call_id: str | None, name: str | None) -> Any:
         """Close the call that a result answers, and return its id: by id; without one by name, else the oldest.
 
         None when there is no such call.
         """
-        if call_id:
-            return self._first(self._of_id.get(call_id))
-        taken = self._first(self._of_name.get(name)) if name else None
-        return self._first(self._all) if taken is None else taken
-
-    def _first(self, numbers: deque[int] | None) -> Any:
+        key = ("id", call_id) if call_id else ("name", name or "")
+        numbers = self._numbers[key] if key[1] and key in self._numbers else deque()
         while numbers:
-            number = numbers.popleft()
-            call = self._calls[number]
-            if call is not None:
-                self._calls[number] = None
-                return call[0]
-        return None
+            if (number := numbers.popleft()) in self._calls:
+                return self._calls.pop(number)
+        return self._calls.popitem(last=False)[1] if self._calls and not call_id else None
 
 
 # --- requests ---
@@ -171,6 +162,15 @@ def nested_tool(tool: Any) -> Any:
         return tool
     names = ("name", "description", "parameters", "strict")
     return {"type": "function", "function": {n: tool[n] for n in names if tool.get(n) is not None}}
+
+
+def flat(value: Any, member: str = "function") -> Any:
+    """A tool, choice or format of chat as the responses route has it; anything else unchanged.
+
+    flat({"type": "function", "function": {"name": "add"}})  # {"type": "function", "name": "add"}
+    """
+    inner = value.get(member) if isinstance(value, dict) else None
+    return {"type": value.get("type"), **inner} if isinstance(inner, dict) else value
 
 
 def nested_choice(choice: Any) -> Any:

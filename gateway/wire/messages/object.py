@@ -13,7 +13,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import GatewayError
-from gateway.wire.chat.answer import MATCHED_STOP, other_counts
+from gateway.wire.chat.answer import other_counts
 from gateway.wire.untrusted_json import count_in, table_in, utf8_size
 
 _REASONS = {
@@ -70,11 +70,6 @@ def stop_fields(finish_reason: str | None, matched: Any, stops: list[str]) -> Js
     if finish_reason == "stop" and isinstance(matched, str) and matched in stops:
         return {"stop_reason": "stop_sequence", "stop_sequence": matched}
     return {"stop_reason": _REASONS.get(finish_reason or ""), "stop_sequence": None}
-
-
-def matched_stop(choice: Json) -> Any:
-    """The stop sequence that a chat choice names as its end; None if it names none."""
-    return next((choice[name] for name in MATCHED_STOP if choice.get(name)), None)
 
 
 def token_estimate(chat: Json) -> int:

@@ -4,6 +4,7 @@ Sources: Anthropic API reference (Messages), SDK anthropic 2.12, and what Claude
 2026-11-22). Pure functions.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -64,13 +65,6 @@ def chat_part(block: Json, where: str) -> Json:
 def text_part(text: str) -> Json:
     """`{type: "text", text}`."""
     return {"type": "text", "text": text}
-
-
-def chat_content(parts: list[Json]) -> str | list[Json]:
-    """The content of a chat message: one string where all parts are text, joined by blank lines, else the parts."""
-    if all(part["type"] == "text" for part in parts):
-        return "\n\n".join(part["text"] for part in parts)
-    return parts
 
 
 def as_parts(content: str | list[Json]) -> list[Json]:
@@ -182,12 +176,10 @@ class Conversation:
         self._flush()
         if not self._messages:
             raise InvalidRequest("messages: must hold a message of a user", param="messages")
-        for message in self._messages:
-            if isinstance(message["content"], _Row):
-                message["content"] = message["content"].joined()
-        _drop_old_images(self._messages, max_images)
+        messages = [_joined(list(row)) for _, row in itertools.groupby(self._messages, key=_row_of)]
+        _drop_old_images(messages, max_images)
         head = [{"role": "system", "content": "\n\n".join(self._system)}] if self._system else []
-        return head + self._messages
+        return head + messages
 
     def _add_assistant(self, blocks: list[Json], where: str) -> None:
         self._check_answered(where)
@@ -215,21 +207,12 @@ class Conversation:
             self._write("".join(texts), calls)
 
     def _write(self, text: str, calls: list[Json]) -> None:
-        """Add an assistant's message, or join it to the last message if that is one too."""
         if not text and not calls:
             return
-        last = self._messages[-1] if self._messages else {}
-        if last.get("role") == "assistant":
-            if text:
-                _row_of(last).append([text_part(text)])
-            message = last
-        else:
-            message = {"role": "assistant", "content": text or None}
-            self._messages.append(message)
+        message: Json = {"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}
         if self._state is not None:
             message[STATE], self._state = self._state, None
-        if calls:
-            message.setdefault("tool_calls", []).extend(calls)
+        self._messages.append(message)
 
     def _add_user(self, blocks: list[Json], where: str) -> None:
         own: list[Json] = []
@@ -264,46 +247,33 @@ class Conversation:
         self._messages.append({"role": "tool", "tool_call_id": call_id, "content": "\n".join([*marker, *texts])})
 
     def _flush(self) -> None:
-        """Make a user message of what waited; joined to the last message if that is a user's."""
+        """Make a user message of what waited."""
         parts, self._held = self._held, []
-        if not parts:
-            return
-        last = self._messages[-1] if self._messages else {}
-        if last.get("role") == "user":
-            _row_of(last).append(parts)
-        else:
-            self._messages.append({"role": "user", "content": chat_content(parts)})
+        if parts:
+            self._messages.append({"role": "user", "content": parts})
 
     def _check_answered(self, where: str) -> None:
         for path in self._open_calls.values():
             raise InvalidRequest(f"{where}: the call in {path} has no tool_result in the message after it", param=path)
 
 
-class _Row(list[list[Json]]):
-    """The content of a message that others of its role follow, until all of them are known: the parts of each.
-
-    Naive form: each joined to those before it at once, which copies a text that grows again and again.
-    """
-
-    def joined(self) -> str | list[Json]:
-        """The content. Texts before the first image are one."""
-        first = next((number for number, parts in enumerate(self) if not _are_texts(parts)), len(self))
-        text = "\n\n".join(part["text"] for parts in self[:first] for part in parts)
-        if first == len(self):
-            return text
-        return [*([text_part(text)] if first else []), *(part for parts in self[first:] for part in parts)]
+def _row_of(message: Json) -> object:
+    """What messages have in common that become one: their role; results stay apart."""
+    return message["tool_call_id"] if message["role"] == "tool" else message["role"]
 
 
-def _row_of(message: Json) -> _Row:
-    """The row that a message's content is from now on."""
-    content = message["content"]
-    if not isinstance(content, _Row):
-        content = message["content"] = _Row([as_parts(content)] if content else [])
-    return content
-
-
-def _are_texts(parts: list[Json]) -> bool:
-    return all(part["type"] == "text" for part in parts)
+def _joined(row: list[Json]) -> Json:
+    """One message of those of one role that follow each other. Texts before the first image are one."""
+    parts = [part for message in row for part in as_parts(message["content"] or [])]
+    texts = list(itertools.takewhile(lambda part: part["type"] == "text", parts))
+    text, rest = "\n\n".join(part["text"] for part in texts), parts[len(texts) :]
+    joined = {name: value for message in row for name, value in message.items()}
+    joined["content"] = ([text_part(text)] if texts else []) + rest if rest else text
+    if not joined["content"] and joined["role"] == "assistant":
+        joined["content"] = None
+    if calls := [call for message in row for call in message.get("tool_calls") or ()]:
+        joined["tool_calls"] = calls
+    return joined
 
 
 def _kept(block: Json) -> Json:

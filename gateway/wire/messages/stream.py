@@ -1,4 +1,4 @@
-"""Translates chat chunks, or the neutral events of hosted tools, into a message: whole, or as a stream of events.
+"""Writes an answer (`wire.hosted_answer`) as a message: whole, or as a stream of events.
 
 Source: Anthropic API reference (Streaming messages), SDK anthropic 2.12, read 2026-11-22.
 
@@ -7,20 +7,28 @@ event is `error`; there is no `message_stop` then.
 """
 
 import re
-from collections import deque
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from types import MappingProxyType
 from typing import TypeAlias
 
 import orjson
 
-from gateway.domain import Event, EventBatch, EventStream, Json
+from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError, UpstreamError
-from gateway.wire import sse
 from gateway.wire.chat.calls import JsonEnd
 from gateway.wire.chat.kept import NO_CARRIER, Carrier, call_extras
-from gateway.wire.hosted_answer import CallPhase, ClientCall, HostedEvent, ReasoningPiece, TextPiece
+from gateway.wire.hosted_answer import (
+    AnswerEnd,
+    AnswerStart,
+    CallPhase,
+    ClientCall,
+    HostedEvent,
+    HostedEvents,
+    ReasoningPiece,
+    TextPiece,
+)
 from gateway.wire.messages import object as objects
 from gateway.wire.messages.object import error_object, new_id
 from gateway.wire.messages.request import thinking_display
@@ -33,7 +41,7 @@ from gateway.wire.messages.tools import call_blocks, citations_of, long_names, n
 # Anthropic API reference (Streaming messages), read 2026-11-22.
 #
 # Theory of operation. At most one block is open. What comes while a call's arguments are incomplete waits in
-# `_waiting`, in the order in which each text or call began.
+# `_waiting`: texts, thoughts and each call, in the order in which they began.
 #
 # | open block       | a piece of the same          | a piece of another                                            |
 # |------------------|------------------------------|---------------------------------------------------------------|
@@ -71,8 +79,7 @@ class Blocks:
         self._arguments = JsonEnd()
         self._closed_calls: set[int] = set()
         self._text: list[str] = []  # of the open block
-        self._waiting: deque[tuple[_Key, list[Json]]] = deque()
-        self._waiting_calls: dict[int, list[Json]] = {}
+        self._waiting: OrderedDict[_Key, list[Json]] = OrderedDict()
 
     def text(self, text: str, citations: tuple[Json, ...] = ()) -> Iterator[Event]:
         """A piece of text; one with citations is a block of its own."""
@@ -110,31 +117,15 @@ class Blocks:
 
     def _take(self, key: _Key, piece: Json) -> Iterator[Event]:
         if isinstance(self._open, int) and key != self._open and not self._arguments.is_complete():
-            self._wait(key, piece)
+            self._waiting.setdefault(key, []).append(piece)
             return
         yield from self._write(key, piece)
         while self._waiting and (not isinstance(self._open, int) or self._arguments.is_complete()):
             yield from self._next()
 
-    def _wait(self, key: _Key, piece: Json) -> None:
-        """Let a piece wait: behind those of its call, behind those of the text that came last, or as a new one."""
-        pieces: list[Json] | None = None
-        if isinstance(key, int):
-            pieces = self._waiting_calls.get(key)
-        elif key != "cited" and self._waiting and self._waiting[-1][0] == key:
-            pieces = self._waiting[-1][1]
-        if pieces is None:
-            pieces = []
-            self._waiting.append((key, pieces))
-            if isinstance(key, int):
-                self._waiting_calls[key] = pieces
-        pieces.append(piece)
-
     def _next(self) -> Iterator[Event]:
         """Write what has waited longest."""
-        key, pieces = self._waiting.popleft()
-        if isinstance(key, int):
-            del self._waiting_calls[key]
+        key, pieces = self._waiting.popitem(last=False)
         for piece in pieces:
             yield from self._write(key, piece)
 
@@ -229,8 +220,6 @@ def _as_sent(data: Json) -> Json:
     return {name: value for name, value in data.items() if name != "block"}
 
 
-HostedEvents: TypeAlias = AsyncGenerator[list[HostedEvent], None]
-
 _IN_BLOCK = re.compile(r"content\[(\d+)\]")
 """Place of a text in a block's deltas, as `dialect` names it."""
 
@@ -248,63 +237,25 @@ class MessageStream:
         self.blocks = Blocks(thinking_display(body), carrier, long_names(body))
         self._is_open = False
         self._is_refused = False
-        self._finish_reason: str | None = None
-        self._matched: object = None
-        self._usage: Json | None = None
-        self._backend: Json | None = None
+        self._end = AnswerEnd(None, {}, None, {})
         self._server_tool_use: Json = {}
         self._contents: dict[str, str] = {}
 
-    async def run(self, chunks: EventStream) -> EventStream:
-        """The events of a stream of normal chat chunks ended by `[DONE]`. Raises what `chunks` raises."""
-        async with aclosing(chunks):
-            async for batch in chunks:
-                events: EventBatch = []
-                for chunk in sse.decoded(batch):
-                    if not self._is_open:
-                        self.message["model"] = chunk.get("model", self.message["model"])
-                        events += self.opening()
-                    events += self._chunk_events(chunk)
-                yield events
+    async def run(self, events: HostedEvents) -> EventStream:
+        """The events of the whole stream. Raises what `events` raises."""
+        async with aclosing(events):
+            async for batch in events:
+                yield [made for each in batch for made in self._events_for(each)]
         yield list(self.ending())
 
-    async def run_hosted(self, batches: HostedEvents) -> EventStream:
-        """The events of a stream with hosted tools. Raises what `batches` raises."""
-        async with aclosing(batches):
-            async for batch in batches:
-                events: EventBatch = [] if self._is_open else list(self.opening())
-                for each in batch:
-                    events += self._hosted_events(each)
-                yield events
-        yield list(self.ending())
-
-    async def whole_hosted(self, batches: HostedEvents) -> Json:
-        """The message of a whole answer with hosted tools. Raises what `batches` raises, and as `from_chat`."""
+    async def whole(self, events: HostedEvents) -> Json:
+        """The message of the same answer, not streamed. Raises what `events` raises, and UpstreamError for a call whose
+        arguments are no JSON object, unless the answer was cut."""
         self.blocks.is_whole = True
-        async with aclosing(batches):
-            async for batch in batches:
-                for each in batch:
-                    deque(self._hosted_events(each), maxlen=0)
-        return self.finished()
-
-    def from_chat(self, answer: Json) -> Json:
-        """The message of a whole, normal `chat.completion`, of which the first choice is used, and taken out.
-
-        Raises UpstreamError for a call whose arguments are no JSON object, unless the answer was cut.
-        """
-        self.blocks.is_whole = True
-        self.message["model"] = answer.get("model", self.message["model"])
-        choice: Json = (answer.pop("choices", None) or [{}])[0]
-        message = choice.pop("message", None) or {}
-        calls = [{**call, "index": number} for number, call in enumerate(message.get("tool_calls") or ())]
-        chunk = {"usage": answer.get("usage"), "choices": [{**choice, "delta": {**message, "tool_calls": calls}}]}
-        deque(self._chunk_events(chunk), maxlen=0)
-        return self.finished()
-
-    def finished(self) -> Json:
-        """The whole message, once everything was added. Raises UpstreamError as `from_chat`."""
-        deque(self.ending(), maxlen=0)
-        if self.blocks.broken_call and self._finish_reason != "length":
+        async with aclosing(self.run(events)) as batches:
+            async for _ in batches:
+                pass
+        if self.blocks.broken_call and self._end.finish_reason != "length":
             raise UpstreamError("the model called a tool with arguments that are not a JSON object")
         self.message["content"] = self.blocks.content
         return self.message
@@ -318,14 +269,14 @@ class MessageStream:
     def ending(self) -> Iterator[Event]:
         """The end of the last block, `message_delta` and `message_stop`."""
         yield from self.blocks.end()
-        reason = objects.stop_fields(self._finish_reason, self._matched, self._stops)
+        reason = objects.stop_fields(self._end.finish_reason, self._end.matched, self._stops)
         if self._is_refused and reason["stop_reason"] == "end_turn":
             reason["stop_reason"] = "refusal"
-        usage = objects.usage_object(self._usage)
+        usage = objects.usage_object(self._end.usage)
         if self._server_tool_use:
             usage["server_tool_use"] = self._server_tool_use
-        self.message |= {**reason, "usage": usage, "provider_specific_fields": self._backend or {}}
-        yield from _closing(reason, usage, self._backend)
+        self.message |= {**reason, "usage": usage, "provider_specific_fields": self._end.backend or {}}
+        yield from _closing(reason, usage, self._end.backend)
 
     def error_events(self, error: GatewayError) -> list[Event]:
         """The end of a stream that failed: one `error` event."""
@@ -340,21 +291,26 @@ class MessageStream:
         place = _IN_BLOCK.match(error.param or "")
         events = [stop_event(int(place[1]))] if place else []
         reason = objects.stop_fields("content_filter", None, [])
-        return [*events, *_closing(reason, objects.usage_object(usage), self._backend)]
+        return [*events, *_closing(reason, objects.usage_object(usage), self._end.backend)]
 
-    def _hosted_events(self, event: HostedEvent) -> Iterator[Event]:
-        if isinstance(event, TextPiece):
-            self._is_refused = self._is_refused or event.is_refusal
-            yield from self.blocks.text(event.text, citations_of(event.citations, self._contents))
-        elif isinstance(event, ReasoningPiece):
-            yield from self.blocks.thought(event.text)
-        elif isinstance(event, ClientCall):
-            yield from self.blocks.call(event.delta)
-        elif isinstance(event, CallPhase):
-            yield from self._call_events(event)
-        else:
-            self._finish_reason, self._usage, self._backend = event.finish_reason, event.usage, dict(event.backend)
-            self.message["model"] = event.identity.get("model", self.message["model"])
+    def _events_for(self, event: HostedEvent) -> Iterator[Event]:
+        if not self._is_open:
+            if isinstance(event, AnswerStart):
+                self.message["model"] = event.identity.get("model", self.message["model"])
+            yield from self.opening()
+        match event:
+            case TextPiece():
+                self._is_refused = self._is_refused or event.is_refusal
+                yield from self.blocks.text(event.text, citations_of(event.citations, self._contents))
+            case ReasoningPiece(text):
+                yield from self.blocks.thought(text)
+            case ClientCall(delta):
+                yield from self.blocks.call(delta)
+            case CallPhase():
+                yield from self._call_events(event)
+            case AnswerEnd():
+                self._end = event
+                self.message["model"] = event.identity.get("model", self.message["model"])
 
     def _call_events(self, event: CallPhase) -> Iterator[Event]:
         """The blocks of a call that has ended; while it runs, there is nothing that this API could show."""
@@ -366,23 +322,6 @@ class MessageStream:
                 counter = f"{block['name']}_requests"
                 self._server_tool_use[counter] = self._server_tool_use.get(counter, 0) + 1
             yield from self.blocks.whole(block)
-
-    def _chunk_events(self, chunk: Json) -> Iterator[Event]:
-        self._usage = chunk.get("usage") or self._usage
-        for choice in chunk.get("choices") or ():
-            delta = choice.get("delta") or {}
-            if thought := delta.get("reasoning_content"):
-                yield from self.blocks.thought(thought)
-            if text := delta.get("content"):
-                yield from self.blocks.text(text)
-            if refusal := delta.get("refusal"):
-                self._is_refused = True
-                yield from self.blocks.text(refusal)
-            for call in delta.get("tool_calls") or ():
-                yield from self.blocks.call(call)
-            self._finish_reason = choice.get("finish_reason") or self._finish_reason
-            self._matched = objects.matched_stop(choice) or self._matched
-            self._backend = choice.get("provider_specific_fields") or self._backend
 
 
 def _closing(reason: Json, usage: Json, backend: Json | None) -> Iterator[Event]:

@@ -16,7 +16,7 @@ from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire import sse
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
-from gateway.wire.chat.request import UpstreamOptions, without_hosts
+from gateway.wire.chat.request import UpstreamOptions, flat, without_hosts
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects
 from gateway.wire.responses.stream import ResponseStream
@@ -59,13 +59,11 @@ def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, use
         sent["user"] = user
     form = sent.pop("response_format", None)
     if form is not None and not (sent.get("text") or {}).get("format"):
-        inner = form.get("json_schema")
-        flat = {"type": form["type"], **inner} if isinstance(inner, dict) else form
-        sent["text"] = {**(sent.get("text") or {}), "format": flat}
+        sent["text"] = {**(sent.get("text") or {}), "format": flat(form, "json_schema")}
     if sent.get("tools"):
-        sent["tools"] = [_flat_tool(tool) for tool in sent["tools"]]
-    if isinstance(sent.get("tool_choice"), dict):
-        sent["tool_choice"] = _flat_tool(sent["tool_choice"])
+        sent["tools"] = [flat(tool) for tool in sent["tools"]]
+    if "tool_choice" in sent:
+        sent["tool_choice"] = flat(sent["tool_choice"])
     sent["input"] = [_upstream_item(item) for item in (*earlier, *body["input"])]
     if not sent["input"]:
         del sent["input"]  # the stored prompt has it all
@@ -99,11 +97,6 @@ def _address(image: Any, where: str) -> str:
     if not isinstance(url, str):
         raise InvalidRequest(f"{where}: must be a URL", param=where)
     return url
-
-
-def _flat_tool(tool: Json) -> Json:
-    inner = tool.get("function")
-    return {"type": tool["type"], **inner} if isinstance(inner, dict) else tool
 
 
 def _upstream_item(item: Json) -> Json:
@@ -264,7 +257,7 @@ class NativeStream(ResponseStream):
         if kind in ("response.created", "response.in_progress", "response.queued"):
             return
         if kind in _ENDS:
-            yield from self._end(data)
+            yield from self._native_end(data)
         elif kind == "response.output_item.added":
             yield from self._open_item(data)
         else:
@@ -326,7 +319,7 @@ class NativeStream(ResponseStream):
             return index
         return len(self._ids) - 1 if self._ids and not isinstance(index, int) else None
 
-    def _end(self, data: Json) -> Iterator[Event]:
+    def _native_end(self, data: Json) -> Iterator[Event]:
         theirs = data.get("response")
         answer: Json = dict(theirs) if isinstance(theirs, dict) else {}
         finals = tables_in(answer, "output")

@@ -6,11 +6,11 @@ specification of this service adds `created` (equal to `created_at`) and, to too
 
 import secrets
 import time
-from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.domain import Json
 from gateway.wire.chat.answer import other_counts
+from gateway.wire.chat.request import flat
 from gateway.wire.untrusted_json import count_in, table_in
 
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -48,7 +48,7 @@ def new_response(body: Json) -> Json:
         "tool_choice": _flat_choice(body.get("tool_choice") or "auto"),
         "truncation": body.get("truncation") or "disabled",
         "parallel_tool_calls": body.get("parallel_tool_calls") is not False,
-        "text": {**text, "format": _flat_format(form)},
+        "text": {**text, "format": flat(form, "json_schema")},
         "top_p": _number(body, "top_p", 1.0),
         "presence_penalty": _number(body, "presence_penalty", 0.0),
         "frequency_penalty": _number(body, "frequency_penalty", 0.0),
@@ -67,39 +67,6 @@ def new_response(body: Json) -> Json:
         "conversation": {"id": conversation} if conversation else None,
         "user": body.get("user"),
     }
-
-
-_CHAT_COUNTS = ("prompt_tokens", "completion_tokens")
-_CHAT_DETAILS = {"prompt_tokens_details": "cached_tokens", "completion_tokens_details": "reasoning_tokens"}
-
-
-@dataclass(frozen=True, slots=True)
-class Before:
-    """Complete items before an answer, and chat's usage of making them."""
-
-    items: list[Json] = field(default_factory=list)
-    usage: Json = field(default_factory=dict)
-
-
-def with_items(response: Json, before: Before) -> None:
-    """Put items before the output of a finished response, and add their usage, in place."""
-    response["output"][:0] = before.items
-    if before.usage:
-        usage, more = response["usage"], usage_object(before.usage)
-        for name in ("input_tokens", "output_tokens", "total_tokens"):
-            usage[name] += more[name]
-        for name, detail in (("input_tokens_details", "cached_tokens"), ("output_tokens_details", "reasoning_tokens")):
-            usage[name][detail] += more[name][detail]
-
-
-def summed_usage(usage: Json | None, more: Json) -> Json | None:
-    """Chat's usage of two calls together."""
-    if not more:
-        return usage
-    summed: Json = {name: count_in(usage, name) + count_in(more, name) for name in _CHAT_COUNTS}
-    for table, detail in _CHAT_DETAILS.items():
-        summed[table] = {detail: sum(count_in(table_in(each, table), detail) for each in (usage, more))}
-    return summed
 
 
 def is_cut(finish_reason: str | None) -> bool:
@@ -212,10 +179,4 @@ def _flat_choice(choice: Any) -> Any:
         return choice
     if isinstance(choice.get("tools"), list):
         return {**choice, "tools": [_flat_choice(tool) for tool in choice["tools"]]}
-    inner = choice.get("function")
-    return {"type": choice.get("type"), "name": inner.get("name")} if isinstance(inner, dict) else choice
-
-
-def _flat_format(form: Json) -> Json:
-    inner = form.get("json_schema")
-    return {"type": form["type"], **inner} if isinstance(inner, dict) else form
+    return flat(choice)

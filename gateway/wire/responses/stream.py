@@ -1,9 +1,10 @@
-"""Translates a stream of chat chunks into a stream of responses events.
+"""Writes an answer (`wire.hosted_answer`) as a response object and its stream of events.
 
-Source: OpenAI API reference (Responses streaming) and Open Responses 2026-04-24, read 2026-11-21.
+Source: OpenAI API reference (Responses streaming), Open Responses 2026-04-24, read 2026-11-21, and recorded streams of
+OpenAI's API with hosted tools, read 2026-11-22.
 
-Theory of operation. `run` reads normal chat chunks and keeps the response object of the stream up to date. At any time
-at most one message or reasoning item is open; function calls stay open beside each other until the end.
+Theory of operation. `run` reads the events of an answer and keeps the response object up to date. At any time at most
+one message or reasoning item is open; function calls stay open beside each other until the end.
 
 | item      | opened by                         | closed by                                              |
 |-----------|-----------------------------------|--------------------------------------------------------|
@@ -13,24 +14,45 @@ at most one message or reasoning item is open; function calls stay open beside e
 |           | is empty or all reasoning         |                                                        |
 | call      | the first delta of its index; the | the end                                                |
 |           | end, if it is held (`calls`)      |                                                        |
+| hosted    | its first phase                   | its phase `completed` or `failed`                      |
 
 Invariants: an item is opened once and closed once, with the same id and place in all its events; the last event is
 `response.completed` or `response.incomplete`, then `[DONE]`, or after an error `response.failed`. Sequence numbers are
 set when an event is encoded, after every middleware, so that events which a middleware drops leave no gap.
+
+Positions of citations. The text is masked after it was written here. So a visible link is one whole delta, and
+positions are counted in `Event.finish`, when every middleware has seen the delta. Until then, and in the response that
+is stored as the model wrote it, they are those of the unmasked text.
 """
 
 import itertools
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError
 from gateway.wire import sse
-from gateway.wire.chat.kept import NO_CARRIER, Carrier, call_extras
+from gateway.wire.chat.answer import summed_usage
+from gateway.wire.chat.kept import NO_CARRIER, call_extras
+from gateway.wire.hosted_answer import (
+    AnswerEnd,
+    AnswerStart,
+    CallPhase,
+    ClientCall,
+    HostedCall,
+    HostedEvent,
+    HostedEvents,
+    ReasoningPiece,
+    Source,
+    TextPiece,
+)
 from gateway.wire.openai_error import failure_code, responses_error_object
 from gateway.wire.responses import object as objects
-from gateway.wire.responses.tools import StreamedCall, ToolNames, call_items
+from gateway.wire.responses.hosted_items import HostedItems
+from gateway.wire.responses.tools import StreamedCall, ToolNames
 from gateway.wire.untrusted_json import list_in
 
 # --- sent items ---
@@ -109,20 +131,46 @@ def _place(data: Json, kind: str) -> _Place:
 
 
 _NO_ANSWER = ("reasoning", "compaction")
-"""Items after which a message must follow."""
+"""Items after which a message must follow, if it is an empty one."""
+
+
+_PLAIN: Mapping[str, HostedItems] = MappingProxyType({})
+_UNSENT = Event.from_data({})
+"""Replaces every event of an answer that is not streamed: only its response object is used."""
+
+
+class _FinalText:
+    """How many characters of a message have left, as masked."""
+
+    __slots__ = ("chars",)
+
+    def __init__(self) -> None:
+        self.chars = 0
 
 
 class ResponseStream:
-    """One stream. `body` is the caller's responses request; `on_end` gets the finished response object, once.
+    """One answer, streamed or whole. `body` is the caller's responses request; `on_end` gets the finished response
+    object, once, as the model wrote it. `model`: the answer's public name until it says another.
 
-    `names` are those of the translated request (`request.to_chat`).
-    `response` is the response object so far; `backend` its `provider_specific_fields`, None while unknown.
+    `names` are those of the translated request (`request.to_chat`). `kinds`: how the calls of hosted tools are written,
+    empty where there are none. `response` is the response object so far; `backend` its `provider_specific_fields`,
+    None while unknown.
     """
 
-    def __init__(self, body: Json, on_end: Callable[[Json], None], names: ToolNames | None = None) -> None:
+    def __init__(
+        self,
+        body: Json,
+        on_end: Callable[[Json], None],
+        names: ToolNames | None = None,
+        *,
+        model: str = "",
+        kinds: Mapping[str, HostedItems] = _PLAIN,
+    ) -> None:
         self._body = body
         self.response = objects.new_response(body)
+        self.response["model"] = model or self.response["model"]
         self._on_end = on_end
+        self._kinds = kinds
         self._numbers = itertools.count()
         self._indices: dict[int, int] = {}  # places in the output by id(item): looking for one costs more with each
         self._message: Json | None = None
@@ -132,45 +180,52 @@ class ResponseStream:
         self._calls: dict[int, StreamedCall] = {}
         self.names = names or ToolNames()
         self._closed: set[str] = set()
-        self._finish_reason: str | None = None
-        self._usage: Json | None = None
+        self._end = AnswerEnd(None, {}, None, {})
         self.backend: Json | None = None
         self.carrier = NO_CARRIER
         self._sent = SentItems()
-        self._is_open = self._is_created = False
-        self.before = objects.Before()
+        self._is_open = self._is_created = self._is_whole = False
+        self._before: list[Json] = []
+        self._usage_before: Json = {}
+        self._hosted: dict[str, Json] = {}
+        self._ends_turn = False  # the last hosted call does
+        self._final, self._chars = _FinalText(), 0  # of the open message: what has left, and what came
+        self._positions: dict[int, Json] = {}  # of annotations in the unmasked text, by id(annotation)
 
-    async def run(self, chunks: EventStream) -> EventStream:
-        """The events of the whole stream, for normal chat chunks ended by `[DONE]`. Raises what `chunks` raises."""
-        async with aclosing(chunks):
-            async for batch in chunks:
-                yield [event for chunk in sse.decoded(batch) for event in self._chunk_events(chunk)]
+    async def run(self, events: HostedEvents) -> EventStream:
+        """The events of the whole stream. Raises what `events` raises."""
+        async with aclosing(events):
+            async for batch in events:
+                yield [made for each in batch for made in self._events_for(each)]
         yield list(self._ending())
+
+    async def whole(self, events: HostedEvents) -> Json:
+        """The response object of the same answer, not streamed. Raises what `events` raises."""
+        self._is_whole = True
+        async with aclosing(self.run(events)) as batches:
+            async for _ in batches:
+                pass
+        return self.response
 
     def opening(self) -> list[Event]:
         """The first events, where there was no chunk."""
-        self._is_open = True
         return list(self._opening({}))
 
     def begin_with(self, items: list[Json], usage: Json) -> None:
         """Put items before the answer: they are complete. `usage`: chat's usage of making them, which is added."""
-        self.before = objects.Before(items, usage)
+        self._before, self._usage_before = items, usage
 
     async def run_items(self, make: Callable[[], Awaitable[tuple[list[Json], Json]]]) -> EventStream:
         """The events of a response of these items alone; `make` gives them, with chat's usage. Raises as it does."""
         self.begin_with(*await make())
-        yield list(self._opening({}))
-        self._finish("stop")
-        yield [
-            self._event(f"response.{self.response['status']}", {"response": self.response}),
-            Event.from_bytes(sse.DONE),
-        ]
+        yield self.opening()
+        yield list(self._finished("stop"))
 
     async def whole_items(self, make: Callable[[], Awaitable[tuple[list[Json], Json]]]) -> Json:
-        """The response object of the same, not streamed; it is not given to `on_end`."""
-        self.begin_with(*await make())
-        objects.finish(self.response, "stop", None, None)
-        objects.with_items(self.response, self.before)
+        """The response object of the same, not streamed."""
+        self._is_whole = True
+        async for _ in self.run_items(make):
+            pass
         return self.response
 
     def queued_events(self) -> list[Event]:
@@ -211,6 +266,8 @@ class ResponseStream:
         return [*events, self._event("response.incomplete", {"response": self.response}), Event.from_bytes(sse.DONE)]
 
     def _event(self, kind: str, fields: Json) -> Event:
+        if self._is_whole:
+            return _UNSENT
         return Event.from_data({"type": kind, "sequence_number": 0, **fields}, name=kind, finish=self._numbered)
 
     def _numbered(self, data: Json) -> Json:
@@ -218,36 +275,40 @@ class ResponseStream:
         self._sent.note(data)
         return data
 
-    def _opening(self, chunk: Json) -> Iterator[Event]:
-        self.response["model"] = chunk.get("model", self.response["model"])
-        if chunk.get("system_fingerprint"):
-            self.response["system_fingerprint"] = chunk["system_fingerprint"]
+    def _opening(self, identity: Json) -> Iterator[Event]:
+        self._is_open = True
+        self._identify(identity)
         for kind in ("response.in_progress",) if self._is_created else ("response.created", "response.in_progress"):
             yield self._event(kind, {"response": {**self.response, "output": []}})
-        for item in self.before.items:
+        for item in self._before:
             self.response["output"].append(item)
             self._closed.add(item["id"])
             place = {"output_index": len(self.response["output"]) - 1}
             for step in ("added", "done"):
                 yield self._event(f"response.output_item.{step}", {**place, "item": dict(item)})
 
-    def _chunk_events(self, chunk: Json) -> Iterator[Event]:
+    def _identify(self, identity: Json) -> None:
+        for name in ("model", "system_fingerprint", "service_tier"):
+            if identity.get(name):
+                self.response[name] = identity[name]
+
+    def _events_for(self, event: HostedEvent) -> Iterator[Event]:
         if not self._is_open:
-            self._is_open = True
-            yield from self._opening(chunk)
-        self._usage = chunk.get("usage") or self._usage
-        for choice in chunk.get("choices") or ():
-            delta = choice.get("delta") or {}
-            if reasoning := delta.get("reasoning_content"):
-                yield from self._reasoning_events(reasoning)
-            if text := delta.get("content"):
-                yield from self._text_events(text)
-            if refusal := delta.get("refusal"):
-                yield from self._refusal_events(refusal)
-            for call in delta.get("tool_calls") or ():
-                yield from self._call_events(call)
-            self._finish_reason = choice.get("finish_reason") or self._finish_reason
-            self.backend = choice.get("provider_specific_fields") or self.backend
+            yield from self._opening(event.identity if isinstance(event, AnswerStart) else {})
+        match event:
+            case TextPiece(text, _, True):
+                yield from self._refusal_events(text)
+            case TextPiece():
+                yield from self._text_events(event)
+            case ReasoningPiece(text):
+                yield from self._reasoning_events(text)
+            case ClientCall(delta):
+                yield from self._call_events(delta)
+            case CallPhase(call, phase):
+                yield from self._phase_events(call, phase)
+            case AnswerEnd():
+                self._end, self.backend = event, event.backend
+                self._identify(event.identity)
 
     def _reasoning_events(self, text: str) -> Iterator[Event]:
         if self._reasoning is None:
@@ -275,15 +336,50 @@ class ResponseStream:
             item["encrypted_content"] = sealed
         yield from self._close(item, status)
 
-    def _text_events(self, text: str) -> Iterator[Event]:
+    def _text_events(self, piece: TextPiece) -> Iterator[Event]:
         if self._message is None or self._is_refusal:
             yield from self._open_message()
         assert self._message is not None
-        self._text.append(text)
-        yield self._event(
-            "response.output_text.delta",
-            {**self._position(self._message), "content_index": 0, "delta": text, "logprobs": []},
-        )
+        self._text.append(piece.text)
+        place = {**self._position(self._message), "content_index": 0}
+        delta = self._event("response.output_text.delta", {**place, "delta": piece.text, "logprobs": []})
+        start, self._chars = self._chars, self._chars + len(piece.text)
+        notes = [_citation(source, start, self._chars) for source in piece.citations]
+        if self._kinds and not self._is_whole:
+            delta.finish = partial(self._finish_delta, self._final, notes)
+        yield delta
+        part = self._message["content"][0]
+        for note in notes:
+            self._positions[id(note)] = {name: note[name] for name in ("start_index", "end_index")}
+            part["annotations"].append(note)
+            fields = {**place, "annotation_index": len(part["annotations"]) - 1, "annotation": note}
+            yield self._event("response.output_text.annotation.added", fields)
+
+    def _finish_delta(self, final: _FinalText, notes: list[Json], data: Json) -> Json:
+        """Called with the masked delta, in the order of the stream: sets the positions of the links that it is."""
+        start, final.chars = final.chars, final.chars + len(data["delta"])
+        for note in notes:
+            note.update(start_index=start, end_index=final.chars)
+        return self._numbered(data)
+
+    def _phase_events(self, call: HostedCall, phase: str) -> Iterator[Event]:
+        kind = self._kinds[call.kind]
+        item = self._hosted.get(call.item_id)
+        if item is None:
+            yield from self._close_reasoning()
+            yield from self._close_message()
+            item = self._hosted[call.item_id] = kind.added(call)
+            yield from self._open(item)
+        yield from self._events_of(item, kind.events(call, phase))
+        if phase in ("completed", "failed"):
+            item.update(kind.done(call))
+            self._ends_turn = call.ends_turn
+            yield from self._close(item, call.status)
+            if kind.after is not None:
+                after = kind.after(call)
+                self._hosted[after["id"]] = after
+                yield from self._open(after)
+                yield from self._close(after)
 
     def _refusal_events(self, text: str) -> Iterator[Event]:
         """A piece of a refusal, which a client must not take for the answer (a JSON document, say)."""
@@ -300,6 +396,7 @@ class ResponseStream:
         yield from self._close_reasoning()
         yield from self._close_message()
         self._is_refusal, part = is_refusal, objects.refusal_part("") if is_refusal else objects.text_part("")
+        self._final, self._chars = _FinalText(), 0
         item = objects.message_item(objects.new_id("msg"), "in_progress", [])
         yield from self._open(item)
         self._message = item
@@ -334,7 +431,7 @@ class ResponseStream:
 
     def _copy(self, item: Json) -> Json:
         """The item as an event has it, which later additions do not change."""
-        return objects.snapshot(item)
+        return item if self._is_whole else objects.snapshot(item)
 
     def _whole_text(self) -> str:
         """The text of the item that is closed."""
@@ -362,12 +459,15 @@ class ResponseStream:
         yield self._event("response.output_item.done", fields)
 
     def _ending(self) -> Iterator[Event]:
-        last_status = "incomplete" if objects.is_cut(self._finish_reason) else "completed"
+        output, finish_reason = self.response["output"], self._end.finish_reason
+        if self._is_whole and "reasoning.encrypted_content" in list_in(self._body, "include"):
+            self._add_carried()
+        last_status = "incomplete" if objects.is_cut(finish_reason) else "completed"
         yield from self._close_reasoning()
-        if not self._calls and all(item["type"] in _NO_ANSWER for item in self.response["output"]):
+        if not self._calls and not self._ends_turn and all(map(self._is_no_answer, output[-1:])):
             yield from self._open_message()
         held = [call for call in self._calls.values() if call.held]
-        last_item = None if held else self.response["output"][-1]
+        last_item = None if held or not output else output[-1]
         yield from self._close_message(last_status if self._message is last_item else "completed")
         for call in self._calls.values():
             is_last = call is held[-1] if held else call.item is last_item
@@ -376,50 +476,47 @@ class ResponseStream:
                 yield from self._open(call.item)
             yield from self._events_of(call.item, done)
             yield from self._close(call.item, last_status if is_last else "completed")
-        status = self._finish(self._finish_reason)
+        yield from self._finished(finish_reason)
+
+    def _add_carried(self) -> None:
+        """Where the model has not shown its thoughts, a reasoning item for what its upstream must get back."""
+        output = self.response["output"]
+        has_thoughts = self._reasoning is not None or any(item["type"] == "reasoning" for item in output)
+        if not has_thoughts and (sealed := self.carrier.sealed()) is not None:
+            item = objects.reasoning_item(objects.new_id("rs"), "completed", [])
+            output.insert(0, {**item, "encrypted_content": sealed})
+
+    def _is_no_answer(self, item: Json) -> bool:
+        """Whether a message must follow an item, if only an empty one."""
+        return item["type"] in _NO_ANSWER or item["id"] in self._hosted
+
+    def _finished(self, finish_reason: str | None) -> Iterator[Event]:
+        """Complete the response, hand it to `on_end`, and tell the client."""
+        usage = summed_usage(self._end.usage, self._usage_before)
+        status = objects.finish(self.response, finish_reason, usage, self.backend)
+        self._on_end(self._unmasked())
         final = {**self.response, "output": [self._copy(item) for item in self.response["output"]]}
         yield self._event(f"response.{status}", {"response": final})
         yield Event.from_bytes(sse.DONE)
 
-    def _finish(self, finish_reason: str | None) -> str:
-        """Complete the response and tell of it. Returns its status."""
-        usage = objects.summed_usage(self._usage, self.before.usage)
-        status = objects.finish(self.response, finish_reason, usage, self.backend)
-        self._on_end(self.response)
-        return status
+    def _unmasked(self) -> Json:
+        """The response with the positions of its unmasked text, to be stored."""
+        if not self._positions:
+            return self.response
+        return {**self.response, "output": [self._unmasked_item(item) for item in self.response["output"]]}
+
+    def _unmasked_item(self, item: Json) -> Json:
+        if item["type"] != "message":
+            return item
+        content = [
+            {**part, "annotations": [{**note, **self._positions.get(id(note), {})} for note in part["annotations"]]}
+            if part.get("annotations")
+            else part
+            for part in item["content"]
+        ]
+        return {**item, "content": content}
 
 
-# --- whole answer ---
-# The response object of a whole chat answer.
-#
-# Source: OpenAI API reference (Responses) and the Open Responses specification 2026-04-24, read 2026-11-21.
-
-
-def from_chat(body: Json, answer: Json, names: ToolNames, carrier: Carrier = NO_CARRIER) -> Json:
-    """The response object for a request `body` and a normal `chat.completion`, of which the first choice is used.
-
-    `names` are those of the translated request (`request.to_chat`). A reasoning item carries what the upstream must get
-    back, and is there for that alone where the model has not shown its thoughts.
-    """
-    response = objects.new_response(body)
-    response["model"] = answer.get("model", response["model"])
-    choice: Json = (answer.get("choices") or [{}])[0]
-    message = choice.get("message") or {}
-    text, refusal = message.get("content") or "", message.get("refusal") or ""
-    calls = message.get("tool_calls") or []
-    output = response["output"]
-    sealed = carrier.sealed()
-    wants_sealed = "reasoning.encrypted_content" in list_in(body, "include")
-    if (reasoning := message.get("reasoning_content")) or (sealed and wants_sealed):
-        summary = [objects.summary_part(reasoning)] if reasoning else []
-        item = objects.reasoning_item(objects.new_id("rs"), "completed", summary)
-        output.append({**item, "encrypted_content": sealed} if sealed else item)
-    parts = [objects.text_part(text)] if text or not (refusal or calls) else []
-    parts += [objects.refusal_part(refusal)] if refusal else []
-    output += [objects.message_item(objects.new_id("msg"), "completed", [part]) for part in parts]
-    output += call_items(names, calls)
-    objects.finish(response, choice.get("finish_reason"), answer.get("usage"), choice.get("provider_specific_fields"))
-    for name in ("system_fingerprint", "service_tier"):
-        if answer.get(name) is not None:
-            response[name] = answer[name]
-    return response
+def _citation(source: Source, start: int, end: int) -> Json:
+    """`{type: "url_citation", url, title, start_index, end_index}`: code points, the end exclusive."""
+    return {"type": "url_citation", "url": source.url, "title": source.title, "start_index": start, "end_index": end}

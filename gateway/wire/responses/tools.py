@@ -16,7 +16,6 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.wire.chat.kept import call_extras
 from gateway.wire.responses.object import call_item, new_id
 from gateway.wire.untrusted_json import table_in
 
@@ -479,34 +478,9 @@ def _names(entry: Json, ref: ToolRef) -> bool:
 # Source: OpenAI API reference (Responses streaming) and openai-python 3.52, read 2026-11-22.
 #
 # Theory of operation. A model calls functions, with arguments that are JSON text. `function_call` and
-# `custom_tool_call` items are opened at once and get deltas. The other kinds have no usable deltas and may not be half
-# made, so they are `held` and opened when they are whole; one whose arguments do not fit its tool becomes a
-# `function_call`, which the caller refuses as it refuses any wrong call.
-
-_INPUT_HEAD = re.compile(r'\s{0,64}+\{\s{0,64}+"input"\s{0,64}+:\s{0,64}+"')
-_MAX_HEAD_CHARS = 300
-"""Longest beginning of arguments that is waited for. The pattern above matches at most 264 characters."""
-_WHOLE_UNITS = re.compile(
-    r"(?:[^\"\\]|\\[\"\\/bfnrt]|\\u(?![dD][89abAB])[0-9a-fA-F]{4}|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4})*+"
-)
-"""Characters and whole escapes of a JSON string; a pair of surrogates is one unit."""
-_MAX_ESCAPE_CHARS = 12
-"""Characters of the longest escape: a pair of surrogates."""
-
-
-def call_items(names: ToolNames, calls: list[Json]) -> list[Json]:
-    """The items of whole chat tool calls, `{id, function: {name, arguments}}`."""
-    return [_item(names, call) for call in calls]
-
-
-def _item(names: ToolNames, call: Json) -> Json:
-    function = call.get("function") or {}
-    streamed = StreamedCall(names.ref_of(function.get("name") or ""), call.get("id"))
-    streamed.item = {**call_extras(call), **streamed.item}
-    streamed.take(function.get("arguments") or "")
-    streamed.end()
-    streamed.item["status"] = "completed"
-    return streamed.item
+# `custom_tool_call` items are opened at once; the text of a custom call comes in one delta when its JSON is whole. The
+# other kinds have no deltas and may not be half made, so they are `held` and opened when they are whole; one whose
+# arguments do not fit its tool becomes a `function_call`, which the caller refuses as it refuses any wrong call.
 
 
 class StreamedCall:
@@ -519,7 +493,6 @@ class StreamedCall:
         self._ref = ref
         self._call_id = call_id or new_id("call")
         self._arguments: list[str] = []
-        self._input = _InputText()
         self.held = ref.kind not in ("function", "custom")
         self.item = self._function_item("") if ref.kind != "custom" else self._custom_item()
 
@@ -528,8 +501,6 @@ class StreamedCall:
         self._arguments.append(arguments)
         if self._ref.kind == "function":
             return [("response.function_call_arguments.delta", {"delta": arguments})]
-        if self._ref.kind == "custom" and (text := self._input.take(arguments)):
-            return [("response.custom_tool_call_input.delta", {"delta": text})]
         return []
 
     def end(self) -> list[tuple[str, Json]]:
@@ -546,11 +517,9 @@ class StreamedCall:
         return [("response.function_call_arguments.done", done)]
 
     def _end_custom(self, arguments: str) -> list[tuple[str, Json]]:
-        whole, sent = _custom_input(arguments), self._input.sent
-        rest = whole[len(sent) :] if whole.startswith(sent) else ""
-        self.item["input"] = sent + rest
-        deltas = [("response.custom_tool_call_input.delta", {"delta": rest})] if rest else []
-        return [*deltas, ("response.custom_tool_call_input.done", {"input": self.item["input"]})]
+        text = self.item["input"] = _custom_input(arguments)
+        deltas = [("response.custom_tool_call_input.delta", {"delta": text})] if text else []
+        return [*deltas, ("response.custom_tool_call_input.done", {"input": text})]
 
     def _function_item(self, arguments: str) -> Json:
         fields = {"call_id": self._call_id, "name": self._ref.name, "arguments": arguments}
@@ -579,44 +548,6 @@ def _custom_input(arguments: str) -> str:
         values = [decoded["input"]] if "input" in decoded else list(decoded.values())
         decoded = values[0] if len(values) == 1 else (None if values else "")
     return _whole_characters(decoded) if isinstance(decoded, str) else arguments
-
-
-class _InputText:
-    """Decodes the string of `{"input": "…"}` piece by piece. `sent` is the text so far.
-
-    The naive form is to decode the whole arguments at their end; what has another form is left to that.
-    """
-
-    def __init__(self) -> None:
-        self._undecoded = ""
-        self._is_inside = self._is_over = False
-        self._texts: list[str] = []
-
-    @property
-    def sent(self) -> str:
-        return "".join(self._texts)
-
-    def take(self, piece: str) -> str:
-        """The text that this piece completes."""
-        if self._is_over:
-            return ""
-        self._undecoded += piece
-        if not self._is_inside:
-            head = _INPUT_HEAD.match(self._undecoded)
-            if head is None:
-                self._is_over = len(self._undecoded) > _MAX_HEAD_CHARS
-                return ""
-            self._is_inside, self._undecoded = True, self._undecoded[head.end() :]
-        whole = _WHOLE_UNITS.match(self._undecoded)
-        end = whole.end() if whole else 0
-        text = self._decoded(self._undecoded[:end])
-        self._undecoded = self._undecoded[end:]
-        self._is_over |= self._undecoded[:1] == '"' or len(self._undecoded) >= _MAX_ESCAPE_CHARS
-        self._texts.append(text)
-        return text
-
-    def _decoded(self, units: str) -> str:
-        return _whole_characters(_lenient(f'"{units}"'))
 
 
 def _lenient(text: str) -> Any:

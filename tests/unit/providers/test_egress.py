@@ -14,7 +14,8 @@ from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
 from gateway.errors import UpstreamError, UpstreamUnavailable
 from gateway.providers.http import DIRECT, UNREACHABLE, Egress, HttpClient, Timeouts, egress_of
-from gateway.providers.search import ProviderRequest, ProviderSite, SearchHttp
+from gateway.providers.search import ProviderRequest
+from gateway.providers.tavily import Tavily
 from tests.support.connect_proxy import ConnectProxy, PrivateAuthority
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make certificates")
@@ -151,7 +152,7 @@ async def test_a_proxy_of_the_environment_is_never_used(monkeypatch: pytest.Monk
 async def test_a_search_provider_is_asked_through_its_proxy(authority: PrivateAuthority) -> None:
     async with server(authority) as (url, _), ConnectProxy(auth=SECRET) as proxy:
         egress = Egress(proxy.url, SECRET, str(authority.file))
-        provider = SearchHttp(ProviderSite("tavily", url.removesuffix("/it"), egress=egress))
+        provider = Tavily("key", url.removesuffix("/it"), egress=egress)
         assert await provider.ask(ProviderRequest("/it", body={})) == {"ok": True}
         await provider.close()
         proxy.refuses = 403

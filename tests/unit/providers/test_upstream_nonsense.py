@@ -1,5 +1,6 @@
 """Whatever shapes an upstream answers in: the caller gets an answer that is JSON, or is told that it failed."""
 
+import asyncio
 import copy
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -18,11 +19,11 @@ from gateway.services.ocr.upstream import OcrAdapter
 from gateway.wire.chat.answer import AnswerContext, normalise_answer
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.stream import ChatStream
+from gateway.wire.hosted_answer import events_of_whole
 from gateway.wire.openai_error import upstream_error
 from gateway.wire.responses.dialect import ResponsesDialect
 from gateway.wire.responses.native import NativeStream, repair_response
-from gateway.wire.responses.stream import from_chat
-from gateway.wire.responses.tools import ToolNames
+from gateway.wire.responses.stream import ResponseStream
 from tests.support.websites import Site, serving
 
 ROUNDS = 3_000
@@ -116,7 +117,7 @@ def shown(events: EventBatch, slots_of: Callable[[Json], Any]) -> None:
 
 def whole_chat(spoiler: Spoiler) -> None:
     answer = normalise_answer(spoiler.spoil(CHAT), spoiler.marks())
-    orjson.dumps([answer, from_chat(ASKED, answer, ToolNames())])
+    orjson.dumps([answer, asyncio.run(ResponseStream(ASKED, lambda _: None).whole(events_of_whole(answer)))])
 
 
 def streamed_chat(spoiler: Spoiler) -> None:

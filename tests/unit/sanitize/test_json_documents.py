@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gateway.config.settings import Sanitize
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner
-from gateway.sanitize.slot_mask import DocumentsSlot, SlotMasker, together
+from gateway.sanitize.slot_mask import SlotMasker
 from gateway.sanitize.text import SharedAllowance
 from gateway.texts import TextSlot
 from tests.unit.sanitize.test_groups import NAMES, NEIGHBOURS, TABLE, VALUES
@@ -18,14 +18,14 @@ from tests.unit.sanitize.test_groups import NAMES, NEIGHBOURS, TABLE, VALUES
 LEAVES: list[Any] = [*VALUES, *NEIGHBOURS, *NEIGHBOURS, 4539148803436467, 17, None, True]
 
 
-def masked(texts: list[str], *, as_one: bool = True, allowance: int = 10**9) -> tuple[list[str], list[str]]:
+def masked(texts: list[str], *, allowance: int = 10**9) -> tuple[list[str], list[str]]:
     """The documents after masking, and what was reported."""
     found = list[str]()
     holder: list[Any] = list(texts)
     slots = [TextSlot(holder, index, "arguments", "json") for index in range(len(texts))]
     shared = SharedAllowance(allowance)
     masker = SlotMasker(Scanner(), TABLE, lambda entity, action, where: found.append(f"{where} {entity}"), shared)
-    for slot in together(slots) if as_one else slots:
+    for slot in slots:
         masker.clean(slot)
     return holder, sorted(found)
 
@@ -38,19 +38,6 @@ def test_members_of_a_document_are_masked_like_documents_of_one(members: list[tu
     whole, found = masked([orjson.dumps([{name: value} for name, value in members]).decode()])
     assert orjson.loads(whole[0]) == [orjson.loads(text[0])[0] for text, _ in each]
     assert found == sorted(report for _, reports in each for report in reports)
-
-
-def test_neighbouring_short_documents_are_masked_as_each_by_itself() -> None:
-    texts = [orjson.dumps({name: value, "b": [value]}).decode() for name in NAMES for value in LEAVES]
-    texts += ["{", '"' + VALUES[2] + '"', "[" * 99 + "]" * 99]
-    assert masked(texts) == masked(texts, as_one=False)
-
-
-def test_long_documents_and_other_slots_stay_apart() -> None:
-    holder = ['{"a": 1}', '{"b": 2}', "a text", '{"c": 3}', '{"d": "%s"}' % ("long " * 2_000)]
-    forms = ["json", "json", "text", "json", "json"]
-    slots = list(together(TextSlot(holder, i, "", form) for i, form in enumerate(forms)))  # type: ignore[arg-type]
-    assert [type(slot) is DocumentsSlot for slot in slots] == [True, False, False, False]
 
 
 def test_masked_names_keep_their_place() -> None:

@@ -12,7 +12,7 @@ from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event, EventBatch
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner, plain_text_cut
-from gateway.sanitize.stream_mask import IDLE_EVENTS, StreamMask, at_once
+from gateway.sanitize.stream_mask import IDLE_EVENTS, StreamMask
 from gateway.sanitize.text import View, holdback_start, masked
 from gateway.wire import sse
 from gateway.wire.chat.answer import AnswerContext
@@ -72,18 +72,6 @@ def test_relayed_text_reads_like_the_whole_however_it_comes(size: int, at_once: 
     assert len(out) == len(pieces)
 
 
-@pytest.mark.parametrize("channels", [1, 2])
-@pytest.mark.parametrize("size", [1, 2, 5, 13])
-def test_pieces_that_come_one_by_one_leave_as_they_do_by_the_steps_for_any_batch(size: int, channels: int) -> None:
-    relay, mask, naive = Relay(channels), new_mask(), new_mask()
-    text = "Plain words, which are many. " * 3 + TEXT
-    for number, piece in enumerate(pieces_of(text, size)):
-        batch, same = (relay.events(piece, index=number % channels) for _ in range(2))
-        by_steps = at_once(naive._push_steps(same))
-        assert [event.text for event in mask.push(batch)] == [event.text for event in by_steps]
-    assert [event.text for event in mask.finish()] == [event.text for event in naive.finish()]
-
-
 WORDS = st.sampled_from(
     [
         "at", "dot", "org", "a", "4", "12", "240", "2026", "4111", CARD, MAIL, "plain", "committee", "(", "[", "at)",
@@ -125,14 +113,6 @@ def test_the_glance_at_plain_words_says_nothing_that_the_full_look_does_not(text
         assert cut == max(holdback_start(view.folded, 0), start)
 
 
-@pytest.mark.slow
-@settings(max_examples=500, deadline=None)
-@given(TEXTS)
-def test_a_text_that_is_trivially_clean_has_no_findings(text: str) -> None:
-    if Scanner().is_trivially_clean(text):
-        assert Scanner().scan_uncached(text) == []
-
-
 @pytest.mark.parametrize("value", ["XBQWgzweDkIB", "Hqzwvxkjbnmpr", "ab!dEf.Gh", "QWERTzuiopas"])
 @pytest.mark.parametrize(
     "text",
@@ -159,7 +139,7 @@ SPELT = ("AKIAQWERTYUIOPASDFGH", "sk-abcdefghijklmnopqrstuvwxyzabcdef", "ghp_abc
 @pytest.mark.parametrize(("before", "after"), [("", ""), ("the key is ", " and more of it"), ("key: ", "")])
 def test_a_key_spelt_character_by_character_is_never_called_clean(key: str, link: str, before: str, after: str) -> None:
     text = before + link.join(key) + after
-    assert not Scanner().is_trivially_clean(text) and plain_text_cut(text, 0) < 0
+    assert plain_text_cut(text, 0) < 0
     found = Scanner().scan_uncached(text)
     assert Scanner().scan(text) == found and (found or key != SPELT[0])
 

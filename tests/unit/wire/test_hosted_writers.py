@@ -22,8 +22,8 @@ from gateway.wire.hosted_answer import (
     TextPiece,
 )
 from gateway.wire.messages.stream import MessageStream
-from gateway.wire.responses.hosted_stream import HostedItems, HostedStream, WebSearchItems
-from gateway.wire.responses.mcp import McpApprovalItems, McpCallItems, McpListItems
+from gateway.wire.responses.hosted_items import hosted_items
+from gateway.wire.responses.stream import ResponseStream
 
 PAGE = Source(1, "https://a.example.com/p", "A page")
 USAGE: Json = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
@@ -61,13 +61,10 @@ async def sent(stream: EventStream) -> list[Json]:
     return [orjson.loads(line[6:]) for line in lines]
 
 
-def writer(stored: list[Json] | None = None, **body: Any) -> HostedStream:
-    kinds: dict[str, HostedItems] = {
-        "web_search": WebSearchItems(body.get("include")), "mcp_list_tools": McpListItems(),
-        "mcp_call": McpCallItems(), "mcp_approval_request": McpApprovalItems(),
-    }  # fmt: skip
+def writer(stored: list[Json] | None = None, **body: Any) -> ResponseStream:
     kept = stored if stored is not None else []
-    return HostedStream({"model": "m", "input": [], **body}, kept.append, model="m", kinds=kinds)
+    kinds = hosted_items(body.get("include"))
+    return ResponseStream({"model": "m", "input": [], **body}, kept.append, model="m", kinds=kinds)
 
 
 def message(response: Json) -> Json:
@@ -76,7 +73,7 @@ def message(response: Json) -> Json:
 
 async def test_responses_have_an_item_for_each_call_and_places_in_code_points() -> None:
     stored: list[Json] = []
-    events = await sent(writer(stored, include=INCLUDE).run_hosted(played(WHOLE)))
+    events = await sent(writer(stored, include=INCLUDE).run(played(WHOLE)))
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     response = events[-1]["response"]
     assert [item["type"] for item in response["output"]] == ["reasoning", "message", "web_search_call", "message"]
@@ -92,7 +89,7 @@ async def test_responses_have_an_item_for_each_call_and_places_in_code_points() 
 
 
 async def test_a_whole_response_has_what_a_streamed_one_has() -> None:
-    streamed = (await sent(writer().run_hosted(played(WHOLE))))[-1]["response"]
+    streamed = (await sent(writer().run(played(WHOLE))))[-1]["response"]
     whole = await writer().whole(played(WHOLE))
     for response in (streamed, whole):
         for item in response["output"]:
@@ -103,7 +100,7 @@ async def test_a_whole_response_has_what_a_streamed_one_has() -> None:
 
 async def test_places_follow_a_text_that_was_masked_after_it_was_written() -> None:
     stream = writer()
-    events: list[Event] = [event async for batch in stream.run_hosted(played(WHOLE)) for event in batch]
+    events: list[Event] = [event async for batch in stream.run(played(WHOLE)) for event in batch]
     data = []
     for event in events:
         if event.data and event.data["type"].endswith("text.delta") and "It is" in event.data["delta"]:
@@ -141,7 +138,7 @@ async def test_mcp_items_are_written_with_their_events() -> None:
     phases: list[HostedEvent] = [CallPhase(listing, "in_progress"), CallPhase(listing, "completed")]
     for each in (made, failed, asked):
         phases += [CallPhase(each, phase) for phase in ("in_progress", "arguments", each.status)]
-    events = await sent(writer().run_hosted(played([*phases, END])))
+    events = await sent(writer().run(played([*phases, END])))
     output = events[-1]["response"]["output"]
     assert [item["type"] for item in output] == ["mcp_list_tools", "mcp_call", "mcp_call", "mcp_approval_request"]
     assert output[0]["tools"] == [{"name": "t"}] and output[1]["output"] == "out" and output[2]["error"]
@@ -166,7 +163,7 @@ async def test_mcp_items_are_written_with_their_events() -> None:
 async def test_a_failed_stream_says_why_and_what_it_has_sent(error: Any, code: str) -> None:
     stream = writer()
     begun = [ReasoningPiece("h"), *searched(), TextPiece("It is "), TextPiece("[1]", (PAGE,)), *called(arguments='{"a')]
-    events = await sent(stream.run_hosted(played([*begun, *searched_open()])))
+    events = await sent(stream.run(played([*begun, *searched_open()])))
     ended = [orjson.loads(sse.encode(event).split(b"data: ")[1]) for event in stream.error_events(error)]
     assert len(events) > 10 and [event["type"] for event in ended] == ["error", "response.failed"]
     failed = ended[1]["response"]
@@ -183,7 +180,8 @@ def searched_open() -> list[HostedEvent]:
 @pytest.mark.parametrize("stream", [True, False])
 async def test_chat_has_annotations_and_an_empty_line_between_texts(stream: bool) -> None:
     body = {"stream_options": {"include_usage": True}}
-    events = [*WHOLE[:-1], TextPiece("no", is_refusal=True), *called(), END]
+    whole_call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
+    events = [*WHOLE[:-1], TextPiece("no", is_refusal=True), ClientCall(whole_call), END]
     if stream:
         chunks = await sent(HostedChat(body, "m").chunks(played(events)))
         deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
@@ -212,12 +210,12 @@ async def test_messages_have_two_blocks_for_a_search_and_cite_what_they_cite(str
     body = {"model": "m", "messages": [], "max_tokens": 9, "thinking": {"type": "enabled"}}
     events: list[HostedEvent] = [*WHOLE[:-1], *searched("failed"), *called(), END]
     if stream:
-        data = await sent(MessageStream(body, 3).run_hosted(played(events)))
+        data = await sent(MessageStream(body, 3).run(played(events)))
         kinds = [each["content_block"]["type"] for each in data if each["type"] == "content_block_start"]
         assert data[0]["type"] == "message_start" and data[-1]["type"] == "message_stop"
         assert [each["type"] for each in data].count("message_delta") == 1
     else:
-        answer = await MessageStream(body, 3).whole_hosted(played(events))
+        answer = await MessageStream(body, 3).whole(played(events))
         kinds = [block["type"] for block in answer["content"]]
         assert answer["usage"]["server_tool_use"]["web_search_requests"] == 2
         assert answer["content"][-1]["input"] == {"a": 1}
@@ -235,7 +233,7 @@ async def test_a_writer_that_is_left_closes_what_it_reads() -> None:
         finally:
             closed.set()
 
-    stream = writer().run_hosted(endless())
+    stream = writer().run(endless())
     await anext(stream)
     await stream.aclose()
     assert closed.is_set()

@@ -10,10 +10,10 @@ def _slot(holder: dict[str, object], name: str) -> KeySlot:
     return KeySlot.of(holder, name, "", "label", PropertyNames())
 
 
-def test_a_property_is_renamed_in_its_place_and_loses_no_neighbour() -> None:
+def test_a_renamed_property_becomes_the_last_and_loses_no_neighbour() -> None:
     holder: dict[str, object] = {"a": 1, "x@y": 2, "MASK": 3}
     _slot(holder, "x@y").text = "MASK"
-    assert list(holder.items()) == [("a", 1), ("MASK_2", 2), ("MASK", 3)]
+    assert list(holder.items()) == [("a", 1), ("MASK", 3), ("MASK_2", 2)]
 
 
 def test_names_that_become_equal_get_different_numbers_and_keep_their_values() -> None:

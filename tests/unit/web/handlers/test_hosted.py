@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import orjson
 import pytest
+from multidict import MultiDict
 
 from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import Forbidden, InvalidRequest
@@ -18,7 +19,7 @@ from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.hosted_responses import HostedResponses
 from gateway.web.handlers.hosted_search import HostedMcp, HostedRequest, HostedSearch, HostedSettings, McpServerEntry
 from gateway.wire.json_body import JsonBody
-from gateway.wire.responses.hosted_stream import HostedStream
+from gateway.wire.responses.stream import ResponseStream
 from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, calls_of, text_of
 
 SEARCH: Json = {"type": "web_search"}
@@ -70,7 +71,7 @@ class Desk:
         wishes = self.responses.wishes(context)
         assert wishes is not None
         answer = self.responses.answer(context, entry, list(earlier), wishes)
-        stream = HostedStream(context.body, lambda _: None, answer.chat.names, model="m", kinds=answer.kinds)
+        stream = ResponseStream(context.body, lambda _: None, answer.chat.names, model="m", kinds=answer.kinds)
         return await stream.whole(answer.events)
 
 
@@ -169,5 +170,5 @@ async def test_a_model_without_tools_is_searched_for_once_and_the_caller_is_told
 def test_a_wrong_embeddings_input_is_told_by_what_is_wrong(value: Any, words: str) -> None:
     handler = EmbeddingsHandler(ScriptedModel().service)
     with pytest.raises(InvalidRequest, match=words):
-        handler.check(JsonBody(orjson.dumps({"model": "m", "input": value})), {})
-    assert handler.check(JsonBody(orjson.dumps({"model": "m", "input": [1] * 3_000})), {})["model"] == "m"
+        handler.check(JsonBody(orjson.dumps({"model": "m", "input": value})), MultiDict())
+    assert handler.check(JsonBody(orjson.dumps({"model": "m", "input": [1] * 3_000})), MultiDict())["model"] == "m"

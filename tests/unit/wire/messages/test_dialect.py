@@ -9,7 +9,7 @@ from gateway.errors import ContentBlocked, InvalidRequest, UpstreamRefused
 from gateway.wire.dialect import Dialect
 from gateway.wire.embeddings import EmbeddingsDialect
 from gateway.wire.messages.dialect import MessagesDialect
-from gateway.wire.messages.object import error_object, matched_stop, stop_fields, token_estimate
+from gateway.wire.messages.object import error_object, stop_fields, token_estimate
 from gateway.wire.messages.tools import chat_tool, offered_tools, set_choice
 from gateway.wire.responses.dialect import ResponsesDialect
 
@@ -115,7 +115,7 @@ def test_a_tool_has_chats_form_and_a_choice_needs_one() -> None:
 
 def test_ends_and_estimates() -> None:
     assert stop_fields("stop", "END", ["END"]) == {"stop_reason": "stop_sequence", "stop_sequence": "END"}
-    assert stop_fields("stop", "END", [])["stop_reason"] == "end_turn" and matched_stop({"stop_reason": "END"}) == "END"
+    assert stop_fields("stop", "END", [])["stop_reason"] == "end_turn"
     call = {"function": {"name": "add", "arguments": "x" * 400}}
     long = [
         {"role": "user", "content": [{"type": "text", "text": "word " * 80}]},

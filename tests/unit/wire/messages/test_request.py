@@ -4,8 +4,9 @@ from typing import Any, get_args
 
 import pytest
 
-from gateway.domain import Event, EventStream, Json
+from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest, Overloaded, RateLimited, UpstreamError, UpstreamRefused
+from gateway.wire.hosted_answer import HostedEvents, ReasoningPiece, TextPiece
 from gateway.wire.messages.object import error_object
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import MessageStream
@@ -199,14 +200,13 @@ def test_errors_have_the_types_of_this_api(error: GatewayError, kind: str) -> No
 
 
 async def test_a_stream_that_fails_ends_with_an_error_and_a_refused_one_with_refusal() -> None:
-    async def chunks() -> EventStream:
-        delta = {"reasoning_content": "h", "content": "It is"}
-        yield [Event.from_data({"model": "m", "choices": [{"index": 0, "delta": delta}]})]
+    async def begun() -> HostedEvents:
+        yield [ReasoningPiece("h"), TextPiece("It is")]
 
     usage = {"prompt_tokens": 3, "completion_tokens": 2}
     for end in ("error", "refused"):
         stream = MessageStream({"model": "m", "messages": [], "max_tokens": 9}, 3)
-        _ = [batch async for batch in stream.run(chunks())]
+        _ = [batch async for batch in stream.run(begun())]
         if end == "error":
             events = stream.error_events(UpstreamError("broken"))
             assert events[-1].data is not None and events[-1].data["error"]["message"] == "broken"

@@ -9,10 +9,10 @@ import pytest
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import ContentBlocked, UpstreamError, UpstreamRefused
 from gateway.wire import sse
+from gateway.wire.hosted_answer import HostedEvents, events_of, events_of_whole
 from gateway.wire.responses.native import NativeStream, repair_response
 from gateway.wire.responses.object import text_part
-from gateway.wire.responses.stream import ResponseStream, SentItems, from_chat
-from gateway.wire.responses.tools import ToolNames
+from gateway.wire.responses.stream import ResponseStream, SentItems
 
 USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
 BODY: Json = {"model": "m", "input": []}
@@ -32,6 +32,10 @@ async def chunks(*data: Json) -> EventStream:
     yield [Event.from_data({"choices": [], "usage": USAGE}), Event.from_bytes(sse.DONE)]
 
 
+def answer_of(*data: Json) -> HostedEvents:
+    return events_of(chunks(*data))
+
+
 async def sent(stream: EventStream) -> list[Json]:
     raw = b"".join([sse.encode(event) async for batch in stream for event in batch])
     return [orjson.loads(line[6:]) for line in raw.split(b"\n") if line.startswith(b"data: {")]
@@ -46,7 +50,7 @@ async def test_a_refusal_is_a_part_of_its_own_and_no_text(text: str) -> None:
     ended: list[Json] = []
     deltas = [delta(content=text)] if text else []
     deltas += [delta(reasoning_content="hm"), delta(refusal="I ca"), delta(refusal="nnot."), delta("stop")]
-    events = await sent(ResponseStream(BODY, ended.append).run(chunks(*deltas)))
+    events = await sent(ResponseStream(BODY, ended.append).run(answer_of(*deltas)))
     parts = [part for item in ended[0]["output"] if item["type"] == "message" for part in item["content"]]
     refusal = {"type": "refusal", "refusal": "I cannot."}
     assert parts == [*([text_part(text)] if text else []), refusal]
@@ -57,7 +61,9 @@ async def test_a_refusal_is_a_part_of_its_own_and_no_text(text: str) -> None:
         "content_part.done", "output_item.done",
     ]  # fmt: skip
     whole = {"role": "assistant", "content": text or None, "refusal": "I cannot."}
-    response = from_chat(BODY, {"choices": [{"message": whole, "finish_reason": "stop"}]}, ToolNames())
+    response = await ResponseStream(BODY, ended.append).whole(
+        events_of_whole({"choices": [{"message": whole, "finish_reason": "stop"}]})
+    )
     assert [part for item in response["output"] for part in item["content"]] == parts
     assert response["status"] == ended[0]["status"] == "completed"
 
@@ -69,7 +75,7 @@ async def test_reasoning_text_and_calls_are_items_that_are_opened_and_closed_onc
         delta(tool_calls=[call(0, name="add", arguments="")]), delta(tool_calls=[call(1, name="sub", arguments="{}")]),
         delta(tool_calls=[{"index": 0, "function": {"arguments": '{"a":1}'}}]), delta("tool_calls"),
     ]  # fmt: skip
-    events = await sent(ResponseStream(BODY, ended.append).run(chunks(*answer)))
+    events = await sent(ResponseStream(BODY, ended.append).run(answer_of(*answer)))
     final = events[-1]["response"]
     assert kinds(final) == [
         ("reasoning", "completed"), ("message", "completed"), ("function_call", "completed"),
@@ -84,13 +90,15 @@ async def test_reasoning_text_and_calls_are_items_that_are_opened_and_closed_onc
 
 @pytest.mark.parametrize(("finish", "reason"), [("length", "max_output_tokens"), ("content_filter", "content_filter")])
 async def test_an_answer_that_was_cut_is_incomplete(finish: str, reason: str) -> None:
-    events = await sent(ResponseStream(BODY, lambda _: None).run(chunks(delta(content="Hel"), delta(finish))))
+    events = await sent(ResponseStream(BODY, lambda _: None).run(answer_of(delta(content="Hel"), delta(finish))))
     final = events[-1]["response"]
     assert final["incomplete_details"] == {"reason": reason} and kinds(final) == [("message", "incomplete")]
 
 
 async def test_an_answer_of_reasoning_alone_has_an_empty_message() -> None:
-    events = await sent(ResponseStream(BODY, lambda _: None).run(chunks(delta(reasoning_content="h"), delta("stop"))))
+    events = await sent(
+        ResponseStream(BODY, lambda _: None).run(answer_of(delta(reasoning_content="h"), delta("stop")))
+    )
     assert kinds(events[-1]["response"])[-1] == ("message", "completed")
 
 
@@ -98,6 +106,10 @@ async def failing(*data: Json, error: Exception) -> EventStream:
     for each in data:
         yield [Event.from_data(each)]
     raise error
+
+
+def failed_after(*data: Json, error: Exception) -> HostedEvents:
+    return events_of(failing(*data, error=error))
 
 
 async def test_a_stream_that_fails_tells_what_was_sent_as_it_was_sent() -> None:
@@ -108,7 +120,7 @@ async def test_a_stream_that_fails_tells_what_was_sent_as_it_was_sent() -> None:
     ]  # fmt: skip
     error = UpstreamRefused("busy", status=429, code="rate_limit_exceeded")
     with pytest.raises(UpstreamRefused):
-        async for batch in stream.run(failing(*begun, error=error)):
+        async for batch in stream.run(failed_after(*begun, error=error)):
             for event in batch:
                 if event.data and event.data.get("delta") == "is":
                     event.data["delta"] = "[MASKED]"
@@ -124,7 +136,7 @@ async def test_a_stream_that_fails_tells_what_was_sent_as_it_was_sent() -> None:
 async def test_a_refused_stream_closes_its_items_without_their_text() -> None:
     stream = ResponseStream(BODY, lambda _: None)
     with pytest.raises(UpstreamError):
-        async for _ in stream.run(failing(delta(content="secret"), error=UpstreamError("x"))):
+        async for _ in stream.run(failed_after(delta(content="secret"), error=UpstreamError("x"))):
             pass
     events = [each.data for each in stream.refused_events(ContentBlocked("card"), USAGE) if each.data]
     assert [event["type"] for event in events] == ["response.output_item.done", "response.incomplete"]

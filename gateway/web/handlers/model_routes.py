@@ -1,0 +1,108 @@
+"""What the routes of models share: the check of a body, the model that may answer it, and the reply with its timing."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from multidict import MultiMapping
+
+from gateway.domain import Caller, Event, EventStream, Json, RequestStats
+from gateway.errors import Forbidden, GatewayError, InvalidRequest
+from gateway.schemas import Checker
+from gateway.services.completion.attempts import ModelEntry
+from gateway.web.context import RequestContext
+from gateway.web.endpoints import Check
+from gateway.web.replies import Endings, EventReply, JsonReply
+from gateway.wire.json_body import BadJson, JsonBody
+
+_ROUTE_OF_KIND = {
+    "ocr": "reads images; use it on /v1/chat/completions",
+    "embedding": "makes embeddings; use it on /v1/embeddings",
+}
+
+Refused = Callable[[GatewayError, Json | None, Json], list[Event]]
+"""(error, last event that was sent, usage so far) -> the events that end a stream whose answer was refused."""
+
+
+def by_schema(schema: Json) -> Check:
+    """A check of bodies. It gives the decoded body, and raises InvalidRequest: code `invalid_json` (not JSON, or nested
+    too deeply), else with the wrong field as `param`."""
+    checker = Checker(schema)
+
+    def check(body: JsonBody, headers: MultiMapping[str]) -> Json:
+        try:
+            value: Json = body.value()
+        except BadJson as problem:
+            raise InvalidRequest(f"the body {problem}", code="invalid_json") from None
+        problems = checker.check(value, limit=1)
+        if problems:
+            path, message = problems[0].path, problems[0].message
+            raise InvalidRequest(str(problems[0]) if path else f"the body {message}", param=path or None)
+        return value
+
+    return check
+
+
+def require_kind(entry: ModelEntry, *kinds: str) -> ModelEntry:
+    """The model. Raises InvalidRequest, naming the right route, unless it is of one of these kinds."""
+    if entry.kind not in kinds:
+        reason = _ROUTE_OF_KIND.get(entry.kind, "answers text; use it on /v1/chat/completions")
+        raise InvalidRequest(f"model '{entry.name}' {reason}", param="model")
+    return entry
+
+
+def require_scope(caller: Caller, scope: str) -> None:
+    """Raises Forbidden unless the key has the scope that the model's kind needs."""
+    if scope not in caller.scopes:
+        raise Forbidden(f"this key may not use this model; it needs the scope '{scope}'", param="model")
+
+
+def whole(
+    context: RequestContext,
+    data: Any,
+    headers: Mapping[str, str] | None = None,
+    *,
+    finish: Callable[[Json], Json] | None = None,
+) -> JsonReply:
+    """The reply of a whole answer. `finish` as in JsonReply."""
+    return JsonReply(data, headers={**(headers or {}), **_timing(context.stats)}, finish=finish)
+
+
+def streamed(
+    context: RequestContext,
+    entry: ModelEntry,
+    events: EventStream,
+    refused: Refused,
+    *,
+    headers: Mapping[str, str] | None = None,
+    failed: Endings | None = None,
+    cancelled: Callable[[], list[Event]] | None = None,
+) -> EventReply:
+    """The reply of a stream, which words its own failures and refusals as far as these are given."""
+    stats = context.stats
+    reply = EventReply(
+        events,
+        headers=headers,
+        first_event_wait_s=entry.first_event_wait_s,
+        failure_events=failed,
+        cancelled_events=cancelled,
+        refusal_events=lambda error, last: refused(error, last, _used_so_far(stats)),
+    )
+    reply.late_headers = lambda: _timing(stats)
+    return reply
+
+
+def _used_so_far(stats: RequestStats) -> Json:
+    """`{prompt_tokens, completion_tokens, total_tokens}` of an answer that is still being streamed."""
+    counts = (stats.input_tokens, stats.output_tokens)
+    if stats.streaming is not None:
+        usage = stats.streaming.usage
+        counts = (counts[0] + usage["prompt_tokens"], counts[1] + usage["completion_tokens"])
+    return {"prompt_tokens": counts[0], "completion_tokens": counts[1], "total_tokens": sum(counts)}
+
+
+def _timing(stats: RequestStats) -> dict[str, str]:
+    """`openai-processing-ms` since the request came, `x-gateway-overhead-ms` without what upstreams took."""
+    total_ms = (time.perf_counter() - stats.started_s) * 1000
+    overhead_ms = max(0.0, total_ms - stats.upstream_s * 1000)
+    return {"openai-processing-ms": str(round(total_ms)), "x-gateway-overhead-ms": f"{overhead_ms:.2f}"}
