@@ -12,11 +12,11 @@ from gateway.domain import Event, EventStream, Json, RequestStats
 from gateway.errors import BudgetSpent, InvalidRequest, RateLimited
 from gateway.services.responses.background import Job, Runs, checked_after
 from gateway.services.responses.store import ResponseStore
-from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.middleware.limits import settle
 from gateway.web.middleware.sanitize import clean_reply
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.request_log import Finished
+from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire import sse
 from gateway.wire.hosted_answer import KeptLinks, text_holders
 from gateway.wire.responses.stream import ResponseStream
@@ -44,7 +44,7 @@ class BackgroundResponses:
         events where it keeps them. Raises RateLimited, Overloaded; then its reservation is still the request's."""
         queued = stream.queued_events()
         reply = EventReply(_after(queued, events), failure_events=stream.error_events)
-        await clean_reply(context, reply, [])
+        await clean_reply(context, reply, [], restores=False)
         server, owner = context.server, context.caller.key_id
         response = {**stream.response, "status": "queued"}
         job = Job(
