@@ -117,7 +117,7 @@ def test_a_page_tells_its_title_dates_icon_links_and_images() -> None:
     <link rel=canonical href="http://A.test/docs/page.html?utm_source=x"></head><body>
     <nav><a href="/nav">nav</a></nav><main><p>Some text of the page. <a href="deep/">in</a> <a href="f.zip">zip</a></p>
     <img src="data:x" data-src="lazy.png" alt="lazy"><img src="dot.gif" width=1 height=1></main></body></html>"""
-    page = extract(html.encode(), ExtractOptions("http://a.test/docs/page.html", depth="none", links=True, images=True))
+    page = extract(html.encode(), ExtractOptions("http://a.test/docs/page.html", links=True, images=True))
     assert (page["title"], page["published"], page["canonical"]) == (
         "T & t", "2026-03-04", "http://a.test/docs/page.html",
     )  # fmt: skip
