@@ -52,6 +52,8 @@ def add_commands(parsers: Parsers) -> None:
 def _backup(arguments: argparse.Namespace, environment: Environment) -> int:
     state_dir = _existing(arguments.state_dir or environment.state_dir)
     file: Path = arguments.file
+    if not file.parent.is_dir():
+        raise InvalidRequest(f"{file.parent}: no such folder")
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # mode 0600
     count = 0
     try:

@@ -43,6 +43,9 @@ _CONNECT_S = 3.0
 
 _MOST_READ_BYTES = 1 << 20
 
+_LEAST_FREE_BYTES = 50 << 20
+"""Less room for the state directory is too little."""
+
 _RUN_S = 10.0
 """How long systemctl may take."""
 
@@ -211,6 +214,14 @@ def _files(installed: Installation) -> Iterator[Finding]:
     yield Finding(f"{len(open_files)} files in {state} can be read by others", remedy)
 
 
+def _disk(installed: Installation) -> Iterator[Finding]:
+    state = installed.config.state_dir
+    if state.is_dir():
+        free = shutil.disk_usage(state).free
+        remedy = f"free room: df -h {state}; what is full is used again by itself" if free < _LEAST_FREE_BYTES else ""
+        yield Finding(f"{free >> 20:,} MiB are free for {state}{': the disk is full' if remedy else ''}", remedy)
+
+
 def _keys(installed: Installation) -> Iterator[Finding]:
     config = installed.config
     in_redis = config.access.backend == "redis"
@@ -304,5 +315,5 @@ def _port(url: urllib.parse.SplitResult) -> int:
 
 
 _CHECKS: tuple[Callable[[Installation], Iterator[Finding]], ...] = (
-    _running, _units, _python, _extras, _files, _redis, _keys, _upstreams,
+    _running, _units, _python, _extras, _files, _disk, _redis, _keys, _upstreams,
 )  # fmt: skip

@@ -149,7 +149,7 @@ class Supervisor:
         try:
             sockets = open_sockets(self._config, self._environment)
         except OSError as error:
-            return _complain(f"{error.strerror}: {_addresses(self._config)}; see server.port and ops.port")
+            return _complain(f"{error.filename or 'the sockets'}: {error.strerror}")
         except InvalidRequest as error:
             return _complain(error.message)
         try:
@@ -299,10 +299,11 @@ class Supervisor:
                 return
             self._is_main = True
         seconds = time.monotonic() - parts.started
-        logs.event("ready", url=url, seconds=round(seconds, 2), version=__version__)
+        file = str(self._source.file or "")
+        logs.event("ready", url=url, seconds=round(seconds, 2), version=__version__, config=file)
         self._notifier.ready(f"serving on {url}")
         if for_people:
-            file = self._source.file or "none, all defaults (--config FILE, or GATEWAY_CONFIG)"
+            file = file or "none, all defaults (--config FILE, or GATEWAY_CONFIG)"
             sys.stderr.write(f"\nConfiguration: {file}\n{welcome(url, parts.sockets, self._config, seconds)}")
             sys.stderr.flush()
 
@@ -314,10 +315,6 @@ async def _wait(event: asyncio.Event) -> None:
 def _complain(message: str) -> int:
     sys.stderr.write(f"gateway: {message}\n")
     return EX_FAILED
-
-
-def _addresses(config: Config) -> str:
-    return f"{config.server.host}:{config.server.port} or {config.ops.host}:{config.ops.port}"
 
 
 def serve(config: Config, environment: Environment, source: Source) -> int:

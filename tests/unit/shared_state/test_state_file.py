@@ -175,9 +175,10 @@ async def test_on_a_full_disk_reading_goes_on_and_the_problem_is_logged_once(
     for _ in range(3):
         with pytest.raises(StateDown):
             await file.run(_fill_disk)
-        assert await entries.get("k", "resp_1") == b"v" and "cannot be used" in file.problem
-    assert len(logged("state_file_failed")) == 1 and file.failures == 3
+        assert await entries.get("k", "resp_1") == b"v" and "cannot be used: the disk is full;" in file.problem
+    assert [line["error"] for line in logged("state_file_failed")] == ["the disk is full"] and file.failures == 3
     assert await entries.put(Entry("k", "resp_2", b"v", HOUR)) and file.problem == ""
+    assert len(logged("state_file_back")) == 1
     await file.close()
 
 
