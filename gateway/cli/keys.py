@@ -169,7 +169,7 @@ def _keys_erase(arguments: argparse.Namespace, environment: Environment) -> int:
         # By name: no other command of this module needs what serves.
         erased: dict[str, int] = asyncio.run(importlib.import_module("gateway.app.erasing").erase(config, arguments.id))
     except StateDown:
-        raise StateUnavailable("the shared state cannot be used, see `gateway doctor`; nothing more was removed") from None
+        raise StateUnavailable("the shared state cannot be used (`gateway doctor`); nothing more was removed") from None
     if arguments.json:
         print_json_lines([{"id": arguments.id, **erased}])
     else:

@@ -35,9 +35,10 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
@@ -196,9 +197,7 @@ class Supervisor:
     async def _start(self, service: Service) -> bool:
         """Start the service. Returns False when a signal to stop came first; then it is only partly started."""
         starting = asyncio.create_task(service.start())
-        stopping = asyncio.create_task(_wait(self._stop_requested))
-        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
+        await _first_of(starting, self._stop_requested.wait())
         if starting.done():
             await starting
             return True
@@ -209,10 +208,7 @@ class Supervisor:
     async def _until_stopped(self, service: Service) -> None:
         """Apply a new configuration at every SIGHUP; return when a signal to stop comes, or another process serves."""
         while not self._stop_requested.is_set():
-            waits = [asyncio.create_task(_wait(event)) for event in (self._stop_requested, self._reload_requested)]
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            for task in waits:
-                task.cancel()
+            await _first_of(self._stop_requested.wait(), self._reload_requested.wait())
             if self._reload_requested.is_set() and not self._stop_requested.is_set():
                 self._reload_requested.clear()
                 with contextlib.suppress(GatewayError):  # it is logged
@@ -308,8 +304,13 @@ class Supervisor:
             sys.stderr.flush()
 
 
-async def _wait(event: asyncio.Event) -> None:
-    await event.wait()
+async def _first_of(*waits: asyncio.Task[None] | Coroutine[Any, Any, bool]) -> None:
+    """Return when one of them ends; coroutines that have not ended are called off, tasks go on."""
+    tasks = [each if isinstance(each, asyncio.Task) else asyncio.create_task(each) for each in waits]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        if task not in waits:
+            task.cancel()
 
 
 def _complain(message: str) -> int:

@@ -328,6 +328,11 @@ def _forget_former_boot(connection: sqlite3.Connection) -> None:
         connection.execute("UPDATE meta SET value = ? WHERE name = 'boot'", (boot_id,))
 
 
+def machine_name(connection: sqlite3.Connection) -> str:
+    """The random name of this machine, as old as its file."""
+    return str(connection.execute("SELECT value FROM meta WHERE name = 'machine'").fetchone()[0])
+
+
 def _sweep(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM windows WHERE ends <= ?", (time.monotonic(),))
     rows = connection.execute("SELECT count(*) FROM windows").fetchone()[0]
@@ -427,12 +432,8 @@ class SqliteCounters:
         await self._file.run(work)
 
     async def machine(self) -> str:
-        """The random name of this machine, as old as its file."""
-
-        def work(connection: sqlite3.Connection) -> str:
-            return str(connection.execute("SELECT value FROM meta WHERE name = 'machine'").fetchone()[0])
-
-        return await self._file.run(work)
+        """As `machine_name`."""
+        return await self._file.run(machine_name)
 
 
 def _reserve(connection: sqlite3.Connection, amounts: Sequence[Amount], unsent: bool) -> Reserved:
