@@ -111,7 +111,10 @@ _PAIRED = (
     rb"|(?! (?:is|was|ist|lautet|est|es|e|jest|to|war|era):)"
     rb"(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [a-z\x02@]{1,16})(?: [A-Z]?[a-z\x02@]{1,16}){0,5}):"
     rb"\s{1,5}(?=[!-~]{8,160}(?:\s|\Z))"
-    rb"|(?i:(?: [\w.@'-]{1,24}){1,8}? (?:is|was|used to be|ist|lautet|est|es|e|jest|to|war|era|as)):?[ \t]{1,3}"
+    rb"|(?i:(?: [\w.@'-]{1,24}){1,8}?,? (?:is|was|used to be|ist|lautet|est|es|e|jest|to|war|era|as|it's|c'est)):?"
+    rb"[ \t]{1,3}"
+    rb"|(?i:(?: [\w.@'-]{1,24}){0,8}? (?:is|was|be|ist|est|es|e|war|era)) [a-z]{3,10} (?=[!-~]{6,160}(?:\s|\Z))"
+    rb"|(?:(?: [\w'-]{1,16}){1,7}, |,? (?:it's|c'est) )(?=[A-Z][!-~]{6,160}(?:\s|\Z))"
     rb"|(?<=\x02)(?: [a-z\x02]{1,16}){1,4} - (?=[!-~]{8,160}(?:[\s,]|\Z))"
 )
 _LISTED = rb"\s{0,2},\s{0,16}(?=(?:<<)?[\"'])"
@@ -520,7 +523,7 @@ _PROSE = re.compile(
 _BEFORE_CHARS = 160
 _BEFORE_NAME = re.compile(
     rb"(?:\A|[\s\"'`(])([^\s\"'`]{6,64})[\"'`]?"
-    rb"(?i: (?:is|was|as|ist|war|als|est|comme|es|como|e|era|come|jest|to|jako|is als))"
+    rb"(?: [a-z]{2,8})?(?i: (?:is|was|as|ist|war|als|est|comme|es|como|e|era|come|jest|to|jako|is als))"
     rb"(?: [A-Za-z\x02]{1,12}){0,4}[ _]?\Z"
 )
 """`X is my new ` before the name: the words for being and for one's own in the languages of the names."""

@@ -466,7 +466,7 @@ def _is_made_up(value: bytes, digits: int, is_owned: bool) -> bool:
     """
     if len(value) < 7 or not _MADE_UP.fullmatch(value) or is_code_reference(value):
         return False
-    return digits > 1 and (is_owned or (value[:1].isupper() and not value[:3].isupper()))
+    return digits > 1 and (is_owned or digits > 3 or (value[:1].isupper() and not value[:3].isupper()))
 
 
 _MAIL = re.compile(rb"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}")
@@ -501,7 +501,8 @@ def _looks_like_password(value: bytes, letters: int, digits: int, closed: bool) 
         return False
     if digits:
         return value.isalnum() or (
-            not (_JOINTS.search(value) and is_code_reference(value)) and (closed or not _is_dotted_name(value))
+            not (_JOINTS.search(value) and is_code_reference(value))
+            and (closed or not _is_dotted_name(value) or (value[:1].isupper() and value[-2:].isdigit()))
         )
     mixed = not value.islower() and not value.isupper()
     special = len(value) > letters
