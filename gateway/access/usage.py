@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -48,12 +48,13 @@ _MILLION = 1_000_000
 
 @dataclass(slots=True)
 class Used:
-    """What a request used. `input_tokens` include the `cached_tokens` of them."""
+    """What a request used. `input_tokens` include those that a cache had, and those that were `written` to one."""
 
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
     tool_calls: int = 0
+    written_tokens: int = 0
 
     @property
     def tokens(self) -> int:
@@ -82,11 +83,14 @@ class PriceList:
         price = self._prices.get(name)
         if price is None:
             return 0
-        cached = min(used.cached_tokens, used.input_tokens)
-        cached_price = price.input_per_million
-        if price.cached_input_per_million is not None:
-            cached_price = price.cached_input_per_million
-        tokens = (used.input_tokens - cached) * price.input_per_million + cached * cached_price
+        tokens, plain = 0.0, used.input_tokens
+        for count, own in (
+            (used.cached_tokens, price.cached_input_per_million),
+            (used.written_tokens, price.cache_write_per_million),
+        ):
+            taken = min(count, plain)
+            tokens, plain = tokens + taken * (price.input_per_million if own is None else own), plain - taken
+        tokens += plain * price.input_per_million
         tokens += used.output_tokens * price.output_per_million
         return round(tokens * (NANO // _MILLION) + used.tool_calls * price.tool_call * NANO)
 
@@ -126,19 +130,11 @@ class UsageRow(NamedTuple):
     figures: tuple[int, ...]
 
 
-class Sharing(Protocol):
-    """Tells other machines; see `UsageSharing`."""
-
-    async def share(self, machine: str, rows: Sequence[UsageRow]) -> None:
-        """`rows` of `machine` were written a moment ago. Called about every _WRITE_S, also without rows."""
-        ...
-
-
 class UsageBook:
     """Gathers and writes usage. `now` gives unix time. `start` begins to write, `close` writes the rest. `sharing`
     comes before `start`; None where this machine is alone."""
 
-    sharing: Sharing | None = None
+    sharing: "UsageSharing | None" = None
 
     def __init__(
         self, file: StateFile, prices: PriceList, keep_days: int, now: Callable[[], float] = time.time
@@ -429,7 +425,8 @@ class UsageSharing:
         connection.on_back.append(self._note_back)
 
     async def share(self, machine: str, rows: Sequence[UsageRow]) -> None:
-        """Tell rows that the file has just been given, or, where Redis has missed some, everything that it lacks."""
+        """Tell the `rows` of `machine` that the file has just been given, or, where Redis has missed some, everything
+        that it lacks. Called about every _WRITE_S, also without rows."""
         self._is_behind = self._is_behind or self._clock() >= self._compare_at_s
         if not self._connection.is_up:
             self._is_behind = True

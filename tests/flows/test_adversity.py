@@ -1,7 +1,6 @@
 """The gateway on a machine that misbehaves: nothing can be written, parse processes are killed."""
 
 import asyncio
-import json
 import os
 import signal
 import subprocess
@@ -11,15 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
+from tests.support.asking import call_tool
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process
 from tests.support.paths import ROOT
 from tests.support.read_only_state import NOT_PERMITTED
 from tests.support.waiting import until
-from tests.support.web_tools import tool_call
 from tests.support.websites import Site, page, serving
 
 pytestmark = pytest.mark.slow
@@ -45,13 +43,9 @@ def parse_processes(gateway: GatewayProcess) -> list[int]:
     return found
 
 
-async def extracted(gateway: GatewayProcess, *urls: str) -> dict[str, Any]:
-    async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession(headers=gateway.headers) as session:
-        call = tool_call("extract", {"urls": list(urls), "extract_depth": "advanced"})
-        async with session.post(gateway.url + "/tools/websearch/mcp", json=call) as answer:
-            result = (await answer.json())["result"]
-            data: dict[str, Any] = json.loads(result["content"][0]["text"])["data"]
-            return data
+async def extracted(gateway: GatewayProcess, url: str) -> dict[str, Any]:
+    data: dict[str, Any] = (await call_tool(gateway, "extract", {"urls": [url], "extract_depth": "advanced"}))[1]
+    return data
 
 
 async def test_a_parse_process_that_is_killed_in_the_middle_of_a_page_costs_that_page_alone(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from tests.support.hosted_search import (
     SEARCH,
     Scene,
     call,
-    chat,
     message_of,
     post,
     respond,
@@ -102,15 +101,6 @@ async def test_a_search_that_fails_in_the_second_round_keeps_what_the_first_one_
     assert [url for _, url in links] == [PARIS, "https://b.example.org/lyon", "https://b.example.org/lyon"]
 
 
-async def test_the_limit_of_output_holds_over_all_rounds(stage: Scene) -> None:
-    usage = {"prompt_tokens": 5, "completion_tokens": 30, "total_tokens": 35}
-    stage.model.will(round_of(search(), usage=usage), round_of(search("b", "c2"), usage=usage))
-    response = await respond(stage, max_output_tokens=60)
-    assert [body["max_tokens"] for body in stage.sent] == [60, 30]
-    assert response["incomplete_details"] == {"reason": "max_output_tokens"}
-    assert response["usage"]["output_tokens"] == 60 and response["status"] == "incomplete"
-
-
 async def test_reasoning_before_each_search_is_an_item_of_its_own(stage: Scene) -> None:
     def thinking(text: str, *chunks: bytes, finish: str) -> Any:
         return up.stream(up.chunk({"reasoning_content": text}), *chunks, up.chunk({}, finish), up.DONE)
@@ -144,15 +134,6 @@ async def test_a_call_that_makes_no_sense_is_told_to_the_model(stage: Scene, nam
     assert stage.provider.asked == [] and stage.sent[1]["messages"][-1]["content"].startswith("This call failed")
 
 
-async def test_arguments_that_are_no_json_fail_one_call_and_not_the_other(stage: Scene) -> None:
-    broken = search("x")
-    broken["function"]["arguments"] = '{"query": "x"'
-    stage.model.will(round_of(broken, search("good", "c2", 1)), round_of("Paris [1]."))
-    response = await respond(stage)
-    assert [item["status"] for item in response["output"][:2]] == ["failed", "completed"]
-    assert stage.provider.asked == ["good"] and len(visible(message_of(response))) == 1
-
-
 async def test_a_search_without_results_goes_on_without_sources(stage: Scene) -> None:
     stage.provider.results = []
     stage.model.will(round_of(search()), round_of("Nothing found [1]."))
@@ -160,13 +141,6 @@ async def test_a_search_without_results_goes_on_without_sources(stage: Scene) ->
     found = response["output"][0]
     assert (found["status"], found["action"]["sources"], found["results"]) == ("completed", [], [])
     assert message_of(response)["annotations"] == []
-
-
-@pytest.mark.parametrize("choice", ["required", {"type": "web_search"}])
-async def test_a_forced_search_is_forced_in_the_first_round_alone(stage: Scene, choice: Any) -> None:
-    stage.model.will(round_of(search()), round_of("Paris."))
-    await respond(stage, tool_choice=choice)
-    assert stage.sent[0]["tool_choice"] and stage.sent[1].get("tool_choice") in (None, "auto")
 
 
 async def test_items_of_every_kind_in_a_history_keep_their_order(stage: Scene) -> None:
@@ -201,28 +175,3 @@ async def test_items_of_every_kind_in_a_history_keep_their_order(stage: Scene) -
     assert (status, answer["error"]["param"]) == (400, "input[9]")
     assert not open_calls and messages[-1]["content"][1]["type"] == "image_url"
     assert [message["content"] for message in messages if message["role"] == "assistant"][-1] == "b"
-
-
-async def test_the_chat_route_has_the_same_turn(stage: Scene) -> None:
-    add = {"type": "function", "function": {"name": "add", "parameters": {}}}
-    stage.model.will(round_of("Let me look.", search(), call("add", "c2", 1, a=1)))
-    message = await chat(stage, tools=[add])
-    assert message["finish_reason"] == "tool_calls" and [each["name"] for each in message["tool_calls"]] == ["add"]
-    assert message["content"] == "Let me look." and stage.provider.asked == ["capital of France"]
-
-
-async def test_a_search_and_a_question_for_json_give_json_without_citations(stage: Scene) -> None:
-    form = {"type": "json_schema", "name": "x", "schema": {"type": "object"}}
-    stage.model.will(round_of(search()), round_of('{"a": [1]}'))
-    response = await respond(stage, text={"format": form})
-    assert message_of(response)["text"] == '{"a": [1]}' and message_of(response)["annotations"] == []
-
-
-async def test_the_same_tool_twice_over_rounds_ends_at_the_callers_limit(stage: Scene) -> None:
-    stage.model.will(*(round_of(search(str(n), f"c{n}")) for n in range(2)), round_of("Enough."))
-    response = await respond(stage, max_tool_calls=1)
-    assert stage.provider.asked == ["0"] and response["status"] == "completed"
-    status, answer = await post(
-        stage, "/v1/responses", {"model": "SvcLLM", "input": "x", "tools": [SEARCH], "max_tool_calls": 0}
-    )
-    assert status == 400 and answer["error"]["param"] == "max_tool_calls"

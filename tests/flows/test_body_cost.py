@@ -1,18 +1,17 @@
 """Bodies that cost more than they look: refused before they are decoded, or served without holding the loop up."""
 
 import asyncio
-import io
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import aiohttp
 import orjson
 import pytest
 
 from bench.bodies import NATIVE, ROUTES, body, image, measure, native_events
-from tests.flows.test_chain import CHAT, MCP_PATH, MODEL, RPC, post
+from tests.flows.test_chain import CHAT, MCP_PATH, MODEL, RPC
 from tests.support import upstream as up
+from tests.support.asking import send
 from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
 from tests.support.loop_block import SETTINGS, MeasuredGateway
 
@@ -23,14 +22,14 @@ _SANITIZED = "[sanitize]\nroutes = ['chat', 'responses']\n[guardrail]\nenabled =
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", MCP_PATH])
 async def test_too_many_values_are_413_with_both_numbers(start_gateway: StartGateway, path: str) -> None:
     server = await start_gateway("[server]\nmax_json_values = 1000\n")
-    status, answer, _ = await post(server, path, json={**CHAT, **RPC, "input": "x", "more": [0] * 1200})
+    status, answer, _ = await send(server, path, {**CHAT, **RPC, "input": "x", "more": [0] * 1200})
     assert status == 413 and "limit is 1000" in answer["error"]["message"]
     assert int(answer["error"]["message"].split(" JSON values")[0].split()[-1]) > 1200
 
 
 async def test_commas_and_brackets_in_texts_are_no_values(start_gateway: StartGateway) -> None:
     server = await start_gateway("[server]\nmax_json_values = 1000\n")
-    status, _, _ = await post(server, MCP_PATH, json={**RPC, "more": '[{,"\\' * 2000})
+    status, _, _ = await send(server, MCP_PATH, {**RPC, "more": '[{,"\\' * 2000})
     assert status == 200
 
 
@@ -45,20 +44,20 @@ async def test_a_large_body_that_is_nested_too_deeply_is_400(
         + b"[" * 200
         + b"]" * 200
     )
-    status, answer, _ = await post(server, path, data=raw + b"}")
+    status, answer, _ = await send(server, path, raw + b"}")
     assert status == 400 and answer["error"]["code"] == code and "100 levels" in answer["error"]["message"]
 
 
 async def test_the_web_tools_take_smaller_bodies_than_routes_with_images(start_gateway: StartGateway) -> None:
     server = await start_gateway(MODEL)
-    status, answer, _ = await post(server, MCP_PATH, data=large(RPC))
+    status, answer, _ = await send(server, MCP_PATH, large(RPC))
     assert status == 413 and str(4 * MIB) in answer["error"]["message"]
-    status, _, _ = await post(server, "/v1/chat/completions", data=large({**CHAT, "model": "none"}))
+    status, _, _ = await send(server, "/v1/chat/completions", large({**CHAT, "model": "none"}))
     assert status == 404
 
 
-def large(value: dict[str, object]) -> io.BytesIO:
-    return io.BytesIO(orjson.dumps({**value, "filler": "x" * (5 * MIB)}))
+def large(value: dict[str, object]) -> dict[str, object]:
+    return {**value, "filler": "x" * (5 * MIB)}
 
 
 async def test_a_body_that_stalls_is_cut_at_its_time(start_gateway: StartGateway) -> None:
@@ -118,14 +117,14 @@ def test_a_body_of_as_many_values_as_there_may_be_holds_the_loop_for_less_than_1
 async def test_more_text_than_the_setting_allows_is_413_that_names_it(start_gateway: StartGateway, path: str) -> None:
     server = await start_gateway(MODEL + "[server]\nmax_text_bytes = 300000\n")
     asked = {**CHAT, "input": "x", "max_tokens": 5, "filler": "x y " * 80_000}
-    status, answer, _ = await post(server, path, data=io.BytesIO(orjson.dumps(asked)))
+    status, answer, _ = await send(server, path, asked)
     assert status == 413 and "limit is 300000 (server.max_text_bytes)" in answer["error"]["message"]
     assert answer.get("type") == ("error" if path == "/v1/messages" else None)
 
 
 async def test_embeddings_take_half_the_text_of_other_routes(start_gateway: StartGateway) -> None:
     server = await start_gateway(MODEL)
-    status, answer, _ = await post(server, "/v1/embeddings", data=large({"model": "none", "input": "x"}))
+    status, answer, _ = await send(server, "/v1/embeddings", large({"model": "none", "input": "x"}))
     assert status == 413 and str(4 * MIB) in answer["error"]["message"]
 
 
@@ -138,7 +137,7 @@ async def test_what_coding_agents_send_reaches_the_model(
     server = await start_gateway(upstream_toml(upstream.url) + _SANITIZED)
     upstream.will(up.answer())
     raw = body(route, mib * MIB)
-    status, answer, _ = await post(server, ROUTES[route], data=io.BytesIO(raw))
+    status, answer, _ = await send(server, ROUTES[route], raw)
     assert status == 200, answer
     messages = upstream.last.body["messages"]
     assert len(messages) > 300 and "ops@posthaus.com" not in orjson.dumps(messages).decode()
@@ -151,11 +150,7 @@ async def test_a_completed_event_of_a_native_upstream_of_1_5_mb_passes(
 ) -> None:
     server = await start_gateway(upstream_toml(upstream.url) + NATIVE.replace("{upstream}", upstream.url + "/v1"))
     upstream.will(up.stream(*map(up.frame, native_events(1_500_000))))
-    async with (
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(f"{server.url}/v1/responses", json={"model": "native", "input": "x", "stream": True}) as answer,
-    ):
-        events = [orjson.loads(line[6:]) for line in (await answer.text()).split("\n") if line.startswith("data: {")]
+    _, events, _ = await send(server, "/v1/responses", {"model": "native", "input": "x", "stream": True})
     assert events[-1]["type"] == "response.completed"
     assert len(events[-1]["response"]["output"][0]["content"][0]["text"]) == 1_500_000
 
@@ -166,7 +161,7 @@ async def test_an_answer_above_the_upstreams_limit_is_an_error_that_names_it(
 ) -> None:
     server = await start_gateway(upstream_toml(upstream.url) + "max_answer_bytes = 100000\n")
     upstream.will(up.answer(up.completion("word " * 30_000)))
-    status, answer, _ = await post(server, "/v1/chat/completions", json={**CHAT, "stream": streamed})
+    status, answer, _ = await send(server, "/v1/chat/completions", {**CHAT, "stream": streamed})
     assert status == 502 and "100000 bytes (max_answer_bytes)" in answer["error"]["message"]
 
 
@@ -177,15 +172,10 @@ async def test_a_large_answer_that_repeats_the_request_is_whole_and_can_be_asked
     server = await start_gateway(upstream_toml(upstream.url))
     upstream.will(up.stream(*up.text_stream()) if streamed else up.answer())
     asked = {"model": "SvcLLM", "instructions": "\U0001f600" + "w " * 200_000, "input": "hi", "stream": streamed}
-    async with (
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(f"{server.url}/v1/responses", json=asked) as answer,
-    ):
-        text = await answer.text()
-        assert answer.status == 200, text[:300]
-        events = [orjson.loads(line[6:]) for line in text.split("\n") if line.startswith("data: {")]
-        told = [event["response"] for event in events if "response" in event] if streamed else [orjson.loads(text)]
-        assert len(told) == (3 if streamed else 1)
-        assert all(each["instructions"] == asked["instructions"] for each in told)
-        async with session.get(f"{server.url}/v1/responses/{told[-1]['id']}") as kept:
-            assert await kept.json() == told[-1]
+    status, answer, _ = await send(server, "/v1/responses", asked)
+    assert status == 200, answer
+    told = [event["response"] for event in answer if "response" in event] if streamed else [answer]
+    assert len(told) == (3 if streamed else 1)
+    assert all(each["instructions"] == asked["instructions"] for each in told)
+    _, kept, _ = await send(server, f"/v1/responses/{told[-1]['id']}", method="GET")
+    assert kept == told[-1]

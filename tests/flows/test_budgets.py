@@ -1,7 +1,6 @@
 """Budgets and usage over real sockets: exact in parallel, settled by what the upstream counted, told in headers."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +9,21 @@ import aiohttp
 from gateway.access.keys import KeyFile, KeyRequest
 from gateway.access.usage import read_usage
 from gateway.shared_state.sqlite_state import STATE_FILE
-from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
+from tests.support.asking import CHAT, MCP, RESPONSES, send
+from tests.support.gateways import InProcessGateway, StartGateway, start_in_process, upstream_toml
 from tests.support.upstream import (
     Exchange,
+    Upstream,
     answer,
     chunk,
     completion,
     frame,
-    scripted_upstream,
     silent,
     stream,
     text_stream,
 )
 from tests.support.waiting import until
+from tests.support.web_tools import tool_call
 
 PRICES = '[[prices]]\nmodel = "SvcLLM"\ninput_per_million = 1000\noutput_per_million = 10000\n'
 BODY = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 6}
@@ -30,198 +31,201 @@ BODY = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hi"}], "max
 RESERVED, USED = 10, 5
 
 
-def make_key(gateway: InProcessGateway, **limits: Any) -> dict[str, str]:
+def make_key(gateway: InProcessGateway, **limits: Any) -> str:
     wish = KeyRequest("budget", ("chat", "responses", "web-search"), **limits)
     key, _ = KeyFile(gateway.config.state_dir / gateway.config.access.keys_file).create(wish)
-    return {"Authorization": f"Bearer {key}"}
+    return key
 
 
-async def ask(gateway: InProcessGateway, headers: dict[str, str], **more: Any) -> tuple[int, Any, Any]:
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(f"{gateway.url}/v1/chat/completions", json={**BODY, **more}, headers=headers) as reply,
-    ):
-        return reply.status, reply.headers, await reply.text()
+async def ask(gateway: InProcessGateway, key: str, **more: Any) -> tuple[int, Any, Any]:
+    """Status, headers and answer."""
+    status, answer, headers = await send(gateway, CHAT, {**BODY, **more}, key=key)
+    return status, headers, answer
 
 
-async def left(gateway: InProcessGateway, headers: dict[str, str]) -> int:
+async def left(gateway: InProcessGateway, key: str) -> int:
     """Tokens of the day that are left, after one more request."""
-    status, told, _ = await ask(gateway, headers)
+    status, told, _ = await ask(gateway, key)
     assert status == 200
     return int(dict(part.split(";r=") for part in told["RateLimit"].split(", "))['"tokens-day"'].split(";")[0])
 
 
-async def test_fifty_requests_at_once_use_a_budget_exactly(start_gateway: StartGateway) -> None:
-    async with scripted_upstream() as upstream:
-        release = asyncio.Event()
+async def test_fifty_requests_at_once_use_a_budget_exactly(start_gateway: StartGateway, upstream: Upstream) -> None:
+    release = asyncio.Event()
 
-        async def wait(exchange: Exchange) -> None:
-            await release.wait()
-            await answer()(exchange)
+    async def wait(exchange: Exchange) -> None:
+        await release.wait()
+        await answer()(exchange)
 
-        upstream.will(wait)
-        gateway = await start_gateway(upstream_toml(upstream.url))
-        headers = make_key(gateway, tokens_per_day=20 * RESERVED)
-        calls = [asyncio.create_task(ask(gateway, headers)) for _ in range(50)]
-        await until(lambda: len(upstream.seen) >= 20 and sum(call.done() for call in calls) >= 30, 20)
-        release.set()
-        outcomes = await asyncio.gather(*calls)
-        assert sorted(status for status, _, _ in outcomes) == [200] * 20 + [429] * 30
-        assert len(upstream.seen) == 20
-        refused = next(headers for status, headers, _ in outcomes if status == 429)
-        assert refused["X-Should-Retry"] == "false" and 0 < int(refused["Retry-After"]) <= 86_400
-        assert await left(gateway, headers) == 20 * (RESERVED - USED) - USED
+    upstream.will(wait)
+    gateway = await start_gateway(upstream_toml(upstream.url))
+    key = make_key(gateway, tokens_per_day=20 * RESERVED)
+    calls = [asyncio.create_task(ask(gateway, key)) for _ in range(50)]
+    await until(lambda: len(upstream.seen) >= 20 and sum(call.done() for call in calls) >= 30, 20)
+    release.set()
+    outcomes = await asyncio.gather(*calls)
+    assert sorted(status for status, _, _ in outcomes) == [200] * 20 + [429] * 30
+    assert len(upstream.seen) == 20
+    refused = next(headers for status, headers, _ in outcomes if status == 429)
+    assert refused["X-Should-Retry"] == "false" and 0 < int(refused["Retry-After"]) <= 86_400
+    assert await left(gateway, key) == 20 * (RESERVED - USED) - USED
 
 
-async def test_headers_tell_what_is_left(start_gateway: StartGateway) -> None:
-    async with scripted_upstream() as upstream:
-        upstream.will(answer())
-        gateway = await start_gateway(upstream_toml(upstream.url))
-        headers = make_key(gateway, per_minute=10, tokens_per_minute=100, tokens_per_day=1000)
-        _, told, _ = await ask(gateway, headers)
-        assert (
-            told["RateLimit-Policy"] == '"requests";q=10;w=60, "tokens-minute";q=100;w=60, "tokens-day";q=1000;w=86400'
-        )
-        assert told["RateLimit"].startswith('"requests";r=9;t=60, "tokens-minute";r=95;t=')
-        assert (told["x-ratelimit-limit-requests"], told["x-ratelimit-remaining-requests"]) == ("10", "9")
-        assert (told["x-ratelimit-limit-tokens"], told["x-ratelimit-remaining-tokens"]) == ("100", "95")
-        assert told["x-ratelimit-reset-requests"] == "60s" and told["x-ratelimit-reset-tokens"].endswith("s")
-        _, told, _ = await ask(gateway, gateway.headers)
-        assert "RateLimit" not in told and "x-ratelimit-limit-requests" not in told
+async def test_headers_tell_what_is_left(start_gateway: StartGateway, upstream: Upstream) -> None:
+    upstream.will(answer())
+    gateway = await start_gateway(upstream_toml(upstream.url))
+    key = make_key(gateway, per_minute=10, tokens_per_minute=100, tokens_per_day=1000)
+    _, told, _ = await ask(gateway, key)
+    assert told["RateLimit-Policy"] == '"requests";q=10;w=60, "tokens-minute";q=100;w=60, "tokens-day";q=1000;w=86400'
+    assert told["RateLimit"].startswith('"requests";r=9;t=60, "tokens-minute";r=95;t=')
+    assert (told["x-ratelimit-limit-requests"], told["x-ratelimit-remaining-requests"]) == ("10", "9")
+    assert (told["x-ratelimit-limit-tokens"], told["x-ratelimit-remaining-tokens"]) == ("100", "95")
+    assert told["x-ratelimit-reset-requests"] == "60s" and told["x-ratelimit-reset-tokens"].endswith("s")
+    _, told, _ = await ask(gateway, gateway.key)
+    assert "RateLimit" not in told and "x-ratelimit-limit-requests" not in told
 
 
 async def test_a_stream_is_settled_by_its_usage_and_an_aborted_one_by_what_was_sent(
-    start_gateway: StartGateway,
+    start_gateway: StartGateway, upstream: Upstream
 ) -> None:
-    async with scripted_upstream() as upstream:
-        upstream.will(stream(*text_stream()), answer())
-        gateway = await start_gateway(upstream_toml(upstream.url))
-        headers = make_key(gateway, tokens_per_day=10_000)
-        status, told, text = await ask(gateway, headers, stream=True, max_tokens=4000)
-        assert status == 200 and "[DONE]" in text and '"tokens-day";r=5996' in told["RateLimit"]
-        assert await left(gateway, headers) == 10_000 - 2 * USED
-        upstream.will(silent(upstream, chunk({"content": "w" * 4000})), answer())
-        async with aiohttp.ClientSession() as session:
-            reply = await session.post(
-                f"{gateway.url}/v1/chat/completions", json={**BODY, "stream": True, "max_tokens": 4000}, headers=headers
-            )
-            await reply.content.readany()
-            reply.close()
-        await asyncio.wait_for(upstream.released.wait(), 10)
-        await until(lambda: not len(gateway.in_flight), 10)
-        assert 10_000 - 1200 < await left(gateway, headers) < 10_000 - 900
+    upstream.will(stream(*text_stream()), answer())
+    gateway = await start_gateway(upstream_toml(upstream.url))
+    key = make_key(gateway, tokens_per_day=10_000)
+    status, told, text = await ask(gateway, key, stream=True, max_tokens=4000)
+    assert status == 200 and "stop" in str(text) and '"tokens-day";r=5996' in told["RateLimit"]
+    assert await left(gateway, key) == 10_000 - 2 * USED
+    upstream.will(silent(upstream, chunk({"content": "w" * 4000})), answer())
+    async with aiohttp.ClientSession() as session:
+        reply = await session.post(
+            f"{gateway.url}/v1/chat/completions",
+            json={**BODY, "stream": True, "max_tokens": 4000},
+            headers={"Authorization": f"Bearer {key}"},
+        )
+        await reply.content.readany()
+        reply.close()
+    await asyncio.wait_for(upstream.released.wait(), 10)
+    await until(lambda: not len(gateway.in_flight), 10)
+    assert 10_000 - 1200 < await left(gateway, key) < 10_000 - 900
 
 
 async def test_a_stream_of_an_upstream_that_speaks_responses_costs_what_was_sent_when_it_is_aborted(
-    start_gateway: StartGateway,
+    start_gateway: StartGateway, upstream: Upstream
 ) -> None:
-    async with scripted_upstream() as upstream:
-        opened = {"id": "resp_up", "object": "response", "status": "in_progress", "output": []}
-        item = {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}
-        at = {"output_index": 0, "item_id": "m", "content_index": 0}
-        events = [
-            {"type": "response.created", "response": opened},
-            {"type": "response.output_item.added", "output_index": 0, "item": item},
-            {
-                "type": "response.content_part.added",
-                **at,
-                "part": {"type": "output_text", "text": "", "annotations": []},
-            },
-            *({"type": "response.output_text.delta", **at, "delta": "word "} for _ in range(30)),
-        ]
-        upstream.will(silent(upstream, *map(frame, events)), answer())
-        gateway = await start_gateway(upstream_toml(upstream.url) + 'responses = "native"\n')
-        headers = make_key(gateway, tokens_per_day=10_000)
-        async with aiohttp.ClientSession() as session:
-            body = {"model": "SvcLLM", "input": "hi", "max_output_tokens": 4000, "stream": True}
-            reply = await session.post(f"{gateway.url}/v1/responses", json=body, headers=headers)
-            while b"word" not in await reply.content.readany():
-                pass
-            reply.close()
-        await asyncio.wait_for(upstream.released.wait(), 10)
-        await until(lambda: not len(gateway.in_flight), 10)
-        assert 10_000 - 60 < await left(gateway, headers) < 10_000 - 5
+    opened = {"id": "resp_up", "object": "response", "status": "in_progress", "output": []}
+    item = {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}
+    at = {"output_index": 0, "item_id": "m", "content_index": 0}
+    events = [
+        {"type": "response.created", "response": opened},
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {
+            "type": "response.content_part.added",
+            **at,
+            "part": {"type": "output_text", "text": "", "annotations": []},
+        },
+        *({"type": "response.output_text.delta", **at, "delta": "word "} for _ in range(30)),
+    ]
+    upstream.will(silent(upstream, *map(frame, events)), answer())
+    gateway = await start_gateway(upstream_toml(upstream.url) + 'responses = "native"\n')
+    key = make_key(gateway, tokens_per_day=10_000)
+    async with aiohttp.ClientSession() as session:
+        body = {"model": "SvcLLM", "input": "hi", "max_output_tokens": 4000, "stream": True}
+        reply = await session.post(f"{gateway.url}/v1/responses", json=body, headers={"Authorization": f"Bearer {key}"})
+        while b"word" not in await reply.content.readany():
+            pass
+        reply.close()
+    await asyncio.wait_for(upstream.released.wait(), 10)
+    await until(lambda: not len(gateway.in_flight), 10)
+    assert 10_000 - 60 < await left(gateway, key) < 10_000 - 5
 
 
-async def test_failures_give_back_what_was_reserved(start_gateway: StartGateway) -> None:
-    async with scripted_upstream() as upstream:
-        upstream.will(answer({"error": {"message": "no"}}, status=400), answer())
-        gateway = await start_gateway(upstream_toml(upstream.url))
-        headers = make_key(gateway, tokens_per_day=1000)
-        assert (await ask(gateway, headers))[0] == 400
-        assert (await ask(gateway, headers, model="unknown"))[0] == 404
-        assert (await ask(gateway, headers, temperature="hot"))[0] == 400
-        assert await left(gateway, headers) == 1000 - USED
+async def test_failures_give_back_what_was_reserved(start_gateway: StartGateway, upstream: Upstream) -> None:
+    upstream.will(answer({"error": {"message": "no"}}, status=400), answer())
+    gateway = await start_gateway(upstream_toml(upstream.url))
+    key = make_key(gateway, tokens_per_day=1000)
+    assert (await ask(gateway, key))[0] == 400
+    assert (await ask(gateway, key, model="unknown"))[0] == 404
+    assert (await ask(gateway, key, temperature="hot"))[0] == 400
+    assert await left(gateway, key) == 1000 - USED
 
 
-async def test_a_spend_limit_needs_prices_and_holds_for_a_month(start_gateway: StartGateway) -> None:
-    async with scripted_upstream() as upstream:
-        upstream.will(answer())
-        unpriced = await start_gateway(upstream_toml(upstream.url))
-        status, _, text = await ask(unpriced, make_key(unpriced, spend_per_month=1))
-        error = json.loads(text)["error"]
-        assert (status, error["code"]) == (403, "no_price") and "[[prices]]" in error["message"]
-        gateway = await start_gateway(PRICES + upstream_toml(upstream.url))
-        headers = make_key(gateway, spend_per_month=0.1)  # a request reserves 0.064 and uses 0.023
-        statuses = [(await ask(gateway, headers))[0] for _ in range(4)]
-        assert statuses == [200, 200, 429, 429]
-        status, told, text = await ask(gateway, headers)
-        assert json.loads(text)["error"]["code"] == "insufficient_quota" and told["X-Should-Retry"] == "false"
-        assert int(told["Retry-After"]) <= 31 * 86_400
+async def test_a_spend_limit_needs_prices_and_holds_for_a_month(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    upstream.will(answer())
+    unpriced = await start_gateway(upstream_toml(upstream.url))
+    status, _, text = await ask(unpriced, make_key(unpriced, spend_per_month=1))
+    error = text["error"]
+    assert (status, error["code"]) == (403, "no_price") and "[[prices]]" in error["message"]
+    gateway = await start_gateway(PRICES + upstream_toml(upstream.url))
+    key = make_key(gateway, spend_per_month=0.1)  # a request reserves 0.064 and uses 0.023
+    statuses = [(await ask(gateway, key))[0] for _ in range(4)]
+    assert statuses == [200, 200, 429, 429]
+    status, told, text = await ask(gateway, key)
+    assert text["error"]["code"] == "insufficient_quota" and told["X-Should-Retry"] == "false"
+    assert int(told["Retry-After"]) <= 31 * 86_400
 
 
-async def test_budgets_hold_on_the_responses_route_and_over_a_restart(tmp_path: Path) -> None:
-    from tests.support.gateways import start_in_process
-
-    async with scripted_upstream() as upstream:
-        upstream.will(answer())
-        toml = "[limits]\ntokens_per_day = 20\n" + upstream_toml(upstream.url)
-        statuses: list[int] = []
-        for _ in range(2):
-            async with start_in_process(tmp_path, toml) as gateway, aiohttp.ClientSession() as session:
-                keys = KeyFile(tmp_path / "keys.json")
-                if not statuses:
-                    key, _ = keys.create(KeyRequest("restarted", ("responses",)))
-                body = {"model": "SvcLLM", "input": "hi", "max_output_tokens": 16}
-                for _ in range(2):
-                    async with session.post(
-                        f"{gateway.url}/v1/responses", json=body, headers={"Authorization": f"Bearer {key}"}
-                    ) as reply:
-                        statuses.append(reply.status)
-        assert statuses == [200, 429, 429, 429]
+async def test_budgets_hold_on_the_responses_route_and_over_a_restart(tmp_path: Path, upstream: Upstream) -> None:
+    upstream.will(answer())
+    toml = "[limits]\ntokens_per_day = 20\n" + upstream_toml(upstream.url)
+    statuses, key = list[int](), ""
+    for _ in range(2):
+        async with start_in_process(tmp_path, toml) as gateway:
+            key = key or make_key(gateway)
+            body = {"model": "SvcLLM", "input": "hi", "max_output_tokens": 16}
+            statuses += [(await send(gateway, RESPONSES, body, key=key))[0] for _ in range(2)]
+    assert statuses == [200, 429, 429, 429]
 
 
 async def test_tool_calls_are_counted_for_each_call_of_a_batch(start_gateway: StartGateway) -> None:
     gateway = await start_gateway('[search]\nprovider = "local"\n')
-    headers = {**make_key(gateway, tool_calls_per_day=3), "Accept": "application/json"}
-
-    def call(number: int) -> dict[str, Any]:
-        return {"jsonrpc": "2.0", "id": number, "method": "tools/call",
-                "params": {"name": "websearch-search_status", "arguments": {}}}  # fmt: skip
-
-    async with aiohttp.ClientSession() as session:
-        url = f"{gateway.url}/tools/websearch/mcp"
-        batch = [call(1), call(2)]
-        async with session.post(url, json=batch, headers={**headers, "Mcp-Protocol-Version": "2025-03-26"}) as reply:
-            assert reply.status == 200 and not any(each["result"]["isError"] for each in await reply.json())
-        async with session.post(url, json=call(3), headers=headers) as reply:
-            assert reply.status == 200 and '"tool-calls-day";r=0' in reply.headers["RateLimit"]
-        async with session.post(url, json=call(4), headers=headers) as reply:
-            assert reply.status == 429 and reply.headers["X-Should-Retry"] == "false"
+    key = make_key(gateway, tool_calls_per_day=3)
+    batch = [tool_call("search_status", call_id=number) for number in (1, 2)]
+    status, told, _ = await send(gateway, MCP, batch, key=key, Mcp_Protocol_Version="2025-03-26")
+    assert status == 200 and not any(each["result"]["isError"] for each in told)
+    status, _, headers = await send(gateway, MCP, tool_call("search_status"), key=key)
+    assert status == 200 and '"tool-calls-day";r=0' in headers["RateLimit"]
+    status, _, headers = await send(gateway, MCP, tool_call("search_status"), key=key)
+    assert status == 429 and headers["X-Should-Retry"] == "false"
 
 
-async def test_usage_is_written_by_key_model_and_tool(start_gateway: StartGateway) -> None:
-    async with scripted_upstream() as upstream:
-        counted = completion()
-        counted["usage"] = {"prompt_tokens": 40, "completion_tokens": 2, "total_tokens": 42,
-                            "prompt_tokens_details": {"cached_tokens": 30}}  # fmt: skip
-        upstream.will(answer(counted))
-        gateway = await start_gateway(PRICES + upstream_toml(upstream.url))
-        for _ in range(3):
-            assert (await ask(gateway, gateway.headers))[0] == 200
-        await gateway.listener.close()
-        rows = read_usage(gateway.config.state_dir / STATE_FILE, "2000-01-01", ["model", "tool"])
-        assert [(row["model"], row["requests"], row["input_tokens"], row["cached_tokens"]) for row in rows] == [
-            ("SvcLLM", 3, 120, 90)
-        ]
-        assert abs(rows[0]["spend"] - 3 * (40 * 0.001 + 2 * 0.01)) < 1e-9
+async def test_usage_is_written_by_key_model_and_tool(start_gateway: StartGateway, upstream: Upstream) -> None:
+    counted = completion()
+    counted["usage"] = {"prompt_tokens": 40, "completion_tokens": 2, "total_tokens": 42,
+                        "prompt_tokens_details": {"cached_tokens": 30}}  # fmt: skip
+    upstream.will(answer(counted))
+    gateway = await start_gateway(PRICES + upstream_toml(upstream.url))
+    for _ in range(3):
+        assert (await ask(gateway, gateway.key))[0] == 200
+    await gateway.listener.close()
+    rows = read_usage(gateway.config.state_dir / STATE_FILE, "2000-01-01", ["model", "tool"])
+    assert [(row["model"], row["requests"], row["input_tokens"], row["cached_tokens"]) for row in rows] == [
+        ("SvcLLM", 3, 120, 90)
+    ]
+    assert abs(rows[0]["spend"] - 3 * (40 * 0.001 + 2 * 0.01)) < 1e-9
+
+
+async def test_a_running_stream_ends_with_an_error_when_its_key_is_revoked(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    async def endless(exchange: Exchange) -> None:
+        await exchange.stream_head()
+        while True:
+            await exchange.piece(chunk({"content": "x"}))
+            await asyncio.sleep(0.05)
+
+    upstream.will(endless)
+    gateway = await start_gateway(upstream_toml(upstream.url))
+    key = make_key(gateway)
+    async with (
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session,
+        session.post(gateway.url + CHAT, json={**BODY, "stream": True}) as reply,
+    ):
+        assert reply.status == 200 and await reply.content.readany()
+        keys = KeyFile(gateway.config.state_dir / gateway.config.access.keys_file)
+        await asyncio.to_thread(keys.revoke, key.split("_")[1])
+        async with asyncio.timeout(5):
+            rest = await reply.read()
+    assert (await send(gateway, CHAT, BODY, key=key))[0] == 401
+    assert b'"error"' in rest and b"revoked" in rest and b"[DONE]" not in rest
+    assert len(gateway.in_flight) == 0

@@ -1,21 +1,25 @@
 """The sanitizer on the model routes: whole and streamed, masked and refused, in each route's own form."""
 
 import asyncio
+import json
+import re
 from typing import Any
 
-import aiohttp
 import openai
 import orjson
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ask, ask_stream, said, toml
+from tests.support.asking import MCP, ask, ask_stream, call_tool, said, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
+from tests.support.web_tools import tool_call
 
 CARD = "4539 1488 0343 6467"
 PIECES = ["My card is 4539 ", "1488 03", "43 6467", " you see"]
 MASKED = "My card is [REDACTED:CREDIT_CARD] you see"
+KEY, MAIL = "AKIA" + "QWERTY7Z" * 2, "jane.doe@posthaus.org"
+GUARDED = '[guardrail]\nenabled = "on"\n[sanitize]\nroutes = ["websearch", "chat"]\n'
 ROUTES = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses"]\n'
 
 
@@ -30,26 +34,48 @@ async def blocking(start_gateway: StartGateway, upstream: Upstream) -> InProcess
 
 
 async def responses_stream(server: InProcessGateway) -> list[Any]:
-    body = {"model": "SvcLLM", "input": "x", "stream": True}
-    async with (
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(server.url + "/v1/responses", json=body) as answer,
-    ):
-        raw = (await answer.read()).decode()
-    return [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
+    return list((await ask(server, "/v1/responses", input="x", stream=True))[1])
 
 
-async def metrics_of(session: aiohttp.ClientSession, server: InProcessGateway) -> str:
-    async with session.get(server.ops_url + "/metrics") as metrics:
-        return await metrics.text()
+def user(text: str) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": text}]
 
 
-async def test_what_is_asked_is_masked_before_it_leaves(cleaning: InProcessGateway, upstream: Upstream) -> None:
-    upstream.will(up.answer())
-    await ask(cleaning, messages=[{"role": "user", "content": f"pay {CARD}"}])
-    assert upstream.last.body["messages"][0]["content"] == "pay [REDACTED:CREDIT_CARD]"
-    await ask(cleaning, "/v1/responses", input=f"pay {CARD}")
-    assert upstream.last.body["messages"][0]["content"] == "pay [REDACTED:CREDIT_CARD]"
+async def test_the_upstream_never_sees_what_was_masked(cleaning: InProcessGateway, upstream: Upstream) -> None:
+    upstream.will(up.answer(up.completion(f"your key {KEY}")))
+    call = {"id": "t", "type": "function", "function": {"name": "pay", "arguments": json.dumps({"card": CARD, "n": 1})}}
+    turns = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "t", "content": f"paid by {MAIL}"},
+    ]
+    _, answer, _ = await ask(cleaning, messages=[*user(f"pay with {CARD}, tell {MAIL}"), *turns])
+    sent = upstream.last.body["messages"]
+    assert sent[0]["content"] == "pay with [REDACTED:CREDIT_CARD], tell [REDACTED:EMAIL]"
+    arguments = json.loads(sent[1]["tool_calls"][0]["function"]["arguments"])
+    assert arguments == {"card": "[REDACTED:CREDIT_CARD]", "n": 1}
+    assert sent[2]["content"] == "paid by [REDACTED:EMAIL]"
+    assert answer["choices"][0]["message"]["content"] == "your key [REDACTED:SECRET]"
+    log = cleaning.log_text()
+    assert not re.search(r"\b4539\b", log) and MAIL not in log and '"CREDIT_CARD"' in log
+    _, answer, _ = await ask(cleaning, "/v1/responses", input=f"pay {CARD}")
+    assert upstream.last.body["messages"][0]["content"] == "pay [REDACTED:CREDIT_CARD]" and KEY not in str(answer)
+
+
+async def test_chat_is_left_alone_unless_it_is_named_in_routes(start_gateway: StartGateway, upstream: Upstream) -> None:
+    server = await start_gateway(toml(upstream))
+    upstream.will(up.answer(up.completion(f"key {KEY}")))
+    _, answer, _ = await ask(server, messages=user(f"card {CARD}"))
+    assert CARD in str(upstream.last.body) and KEY in str(answer)
+
+
+async def test_a_blocked_request_is_400_and_says_what_and_where(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    server = await start_gateway(toml(upstream) + ROUTES + '[sanitize.actions]\nrequests.CREDIT_CARD = "block"\n')
+    status, answer, _ = await ask(server, messages=user(f"pay {CARD}"))
+    assert (status, answer["error"]["code"]) == (400, "content_filter")
+    assert "CREDIT_CARD" in answer["error"]["message"] and answer["error"]["param"] == "messages[0].content"
+    assert upstream.seen == []
 
 
 async def test_what_was_found_in_any_message_is_told_with_the_answer(
@@ -191,18 +217,43 @@ async def test_an_answer_that_went_on_without_the_guardrail_says_so(
     server = await start_gateway(toml(upstream) + more)
     no_judgement = up.answer(up.completion("I would rather not say."))
     upstream.will(no_judgement, up.stream(*up.text_stream(["fine"])) if stream else up.answer(up.completion("fine")))
-    body = {"model": "SvcLLM", "stream": stream, "messages": [{"role": "user", "content": "who is the patient"}]}
-    async with aiohttp.ClientSession(headers=server.headers) as session:
-        async with session.post(server.url + "/v1/chat/completions", json=body) as answer:
-            raw = await answer.read()
-            assert (answer.status, answer.headers["X-Gateway-Guardrail"]) == (200, "unavailable")
-        async with asyncio.timeout(5):
-            while 'gateway_unguarded_texts_total{endpoint="chat"} 1.0' not in await metrics_of(session, server):
-                pass
-    assert b"fine" in raw
+    asked = {"model": "SvcLLM", "stream": stream, "messages": user("who is the patient")}
+    status, answer, headers = await send(server, "/v1/chat/completions", asked)
+    assert (status, headers["X-Gateway-Guardrail"]) == (200, "unavailable") and "fine" in str(answer)
+    async with asyncio.timeout(5):
+        told = 'gateway_unguarded_texts_total{endpoint="chat"} 1.0'
+        while told not in (await send(server, server.ops_url + "/metrics", method="GET"))[1]:
+            pass
     if not stream:
-        fields = orjson.loads(raw)["choices"][0]["provider_specific_fields"]
+        fields = answer["choices"][0]["provider_specific_fields"]
         assert fields["sanitization"] == {"redacted": {}, "flagged": {}, "guardrail": "unavailable"}
+
+
+async def test_the_guardrail_judges_what_the_detectors_left_and_is_told_in_the_status(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    server = await start_gateway(toml(upstream) + GUARDED.replace("[sanitize]", '[sanitize]\nprofile = "strict"'))
+    found = json.dumps({"findings": [{"type": "PERSON", "value": "Ada Private"}]})
+    upstream.will(up.answer(up.completion(found)), up.answer(up.completion("fine")))
+    status, _, _ = await ask(server, messages=user(f"patient Ada Private pays with {CARD}"))
+    judged, sent = (seen.body for seen in upstream.seen[:2])
+    assert "[REDACTED:CREDIT_CARD]" in judged["messages"][-1]["content"] and not re.search(r"\b4539\b", str(judged))
+    assert sent["messages"][0]["content"] == "patient [REDACTED:PERSON] pays with [REDACTED:CREDIT_CARD]"
+    assert status == 200 and (await call_tool(server, "search_status"))[1]["guardrail"]["status"] == "ok"
+
+
+async def test_a_failing_guardrail_fails_what_needed_it_and_nothing_else(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    upstream.will(up.answer(up.completion("I would rather not say.")))
+    server = await start_gateway(toml(upstream) + GUARDED)
+    calls = [tool_call("search", {"query": "who is the patient"}), tool_call("search_status", {}, call_id=2)]
+    status, answers, _ = await send(server, MCP, calls)
+    assert status == 200 and [answer["result"]["isError"] for answer in answers] == [True, False]
+    error = json.loads(answers[0]["result"]["content"][0]["text"])["data"]["error"]
+    assert error["retryable"] is True and "guardrail" in error["message"]
+    status, answer, _ = await ask(server, messages=user("who is the patient"))
+    assert (status, answer["error"]["code"]) == (503, "sanitizer_failed")
 
 
 async def test_what_is_flagged_is_counted_once_beside_earlier_turns(

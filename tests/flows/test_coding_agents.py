@@ -105,21 +105,6 @@ bearer_token_env_var = "GATEWAY_KEY"
     return home
 
 
-async def test_codex_calls_the_gateways_own_mcp_tool(
-    server: InProcessGateway, upstream: Upstream, tmp_path: Path
-) -> None:
-    codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
-    upstream.will(model(seen, ("search_status", "{}")))
-    home = codex_home(tmp_path, server)
-    printed = await output_of([codex, *EXEC, "check it"], tmp_path, CODEX_HOME=str(home), GATEWAY_KEY=server.key)
-    assert "All done." in printed
-    [result] = tool_results(seen[-1])
-    assert "server_version" in result, result
-    assert all("client_metadata" not in body for body in seen)
-    names = [tool["function"]["name"] for tool in seen[0]["tools"]]
-    assert sum(name.startswith("mcp__websearch__") for name in names) == 5
-
-
 async def test_an_image_that_codex_looks_at_reaches_the_model(
     server: InProcessGateway, upstream: Upstream, tmp_path: Path
 ) -> None:
@@ -160,34 +145,3 @@ async def test_codex_applies_a_patch_that_the_model_writes_as_free_text(
     printed = await output_of([codex, *EXEC, "make it"], tmp_path, CODEX_HOME=str(home), GATEWAY_KEY=server.key)
     assert "All done." in printed
     assert (tmp_path / "made.txt").read_text() == "“hello” 😀\n"
-
-
-async def test_opencode_calls_the_gateways_own_mcp_tool(
-    server: InProcessGateway, upstream: Upstream, tmp_path: Path
-) -> None:
-    opencode, seen = agent("opencode-linux-x64", "bin/opencode"), list[Any]()
-    upstream.will(model(seen, ("search_status", "{}")))
-    config = {
-        "model": "gateway/SvcLLM",
-        "autoupdate": False,
-        "provider": {
-            "gateway": {
-                "npm": "@ai-sdk/openai-compatible",
-                "options": {"baseURL": f"{server.url}/v1", "apiKey": "{env:GATEWAY_KEY}"},
-                "models": {"SvcLLM": {"limit": {"context": 32000, "output": 2000}}},
-            }
-        },
-        "mcp": {
-            "websearch": {
-                "type": "remote",
-                "url": f"{server.url}/tools/websearch/mcp",
-                "oauth": False,
-                "headers": {"Authorization": "Bearer {env:GATEWAY_KEY}"},
-            }
-        },
-    }
-    (tmp_path / "opencode.json").write_text(json.dumps(config))
-    printed = await output_of([opencode, "run", "check it"], tmp_path, GATEWAY_KEY=server.key)
-    assert "All done." in printed
-    [result] = tool_results(seen[-1])
-    assert "server_version" in result, result

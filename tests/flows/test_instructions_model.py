@@ -3,12 +3,11 @@
 import json
 from typing import Any
 
-import aiohttp
 import pytest
 
+from tests.support.asking import call_tool
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream, answer, completion
-from tests.support.web_tools import bounded, tool_call
 from tests.support.websites import Site, page, serving, urls
 
 FRUIT = "A fruit that grows on trees in the orchard, and is eaten in autumn. "
@@ -33,10 +32,7 @@ def toml(site: Site, upstream: Upstream) -> str:
 
 
 async def crawled(server: InProcessGateway, root: str) -> Any:
-    call = tool_call("crawl", {"url": root, "instructions": "apples"})
-    url = f"{server.url}/tools/websearch/mcp"
-    async with aiohttp.ClientSession(headers=server.headers) as session, session.post(url, json=call) as reply:
-        return json.loads((await reply.json())["result"]["content"][0]["text"])["data"]
+    return (await call_tool(server, "crawl", {"url": root, "instructions": "apples"}))[1]
 
 
 @pytest.mark.slow
@@ -44,7 +40,7 @@ async def test_the_model_corrects_what_the_words_chose(start_gateway: StartGatew
     async with serving(fruit_site()) as site:
         server = await start_gateway(toml(site, upstream))
         upstream.will(answer(completion('{"keep": [2]}')))
-        data = await bounded(crawled(server, site.url + "/"), 20)
+        data = await crawled(server, site.url + "/")
     shown = json.loads(upstream.last.body["messages"][1]["content"].split("\n")[1])
     assert shown["wish"] == "apples" and [each["number"] for each in shown["pages"]] == [1, 2, 3]
     assert urls(data) == [shown["pages"][1]["url"]]
@@ -59,7 +55,7 @@ async def test_a_model_that_fails_leaves_the_choice_to_the_words(
         server = await start_gateway(toml(site, upstream))
         refused = answer({"error": "no"}, status=400)
         upstream.will(refused if fails == "refused" else answer(completion("All of them!")))
-        data = await bounded(crawled(server, site.url + "/"), 20)
+        data = await crawled(server, site.url + "/")
     assert upstream.seen and data["results"][0]["url"] == site.url + "/laptops"
 
 

@@ -41,25 +41,12 @@ async def test_two_keys_that_differ_are_refused(server: InProcessGateway) -> Non
         assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
 
 
-@pytest.mark.parametrize("headers", [{}, {"x-api-key": "wrong"}, {"Authorization": "Bearer wrong"}])
-async def test_without_a_valid_key_it_is_an_authentication_error(
-    server: InProcessGateway, headers: dict[str, str]
-) -> None:
-    status, answer = await posted(server, headers)
-    assert (status, answer["error"]["type"]) == (401, "authentication_error")
-
-
 async def test_wrong_keys_in_either_header_count_as_guesses(server: InProcessGateway) -> None:
     for number in range(server.config.access.bad_keys_per_minute):
         name, value = ("x-api-key", f"k{number}") if number % 2 else ("Authorization", f"Bearer k{number}")
         assert (await posted(server, {name: value}))[0] == 401
     status, answer = await posted(server, {"x-api-key": "another"})
     assert (status, answer["error"]["type"]) == (429, "rate_limit_error")
-
-
-async def test_a_key_without_the_scope_is_a_permission_error(server: InProcessGateway) -> None:
-    status, answer = await posted(server, {"x-api-key": server.make_key("web-search")})
-    assert (status, answer["error"]["type"]) == (403, "permission_error") and "chat" in answer["error"]["message"]
 
 
 async def test_an_unknown_model_is_told_what_there_is_and_an_alias_works(
@@ -132,14 +119,6 @@ async def test_the_sdk_raises_the_error_of_a_stream_that_died(
 ) -> None:
     upstream.will(up.stream(up.chunk({"content": "Hel"}), end=False))
     with pytest.raises(anthropic.APIStatusError, match="broke off"):
-        await streamed(client)
-
-
-async def test_an_upstream_that_is_dead_before_the_stream_is_a_status(
-    client: anthropic.AsyncAnthropic, upstream: Upstream
-) -> None:
-    upstream.will(up.answer({"error": "x"}, status=500))
-    with pytest.raises(anthropic.InternalServerError):
         await streamed(client)
 
 

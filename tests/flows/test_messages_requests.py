@@ -48,7 +48,7 @@ MESSAGES: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
         [chat("user", "hello\n\nc")]),
     "two user messages in a row": (
         {"messages": [user(text("a")), user(text("b"), IMAGE)]},
-        [chat("user", [text("a"), text("b"), {"type": "image_url", "image_url": {"url": URL}}])]),
+        [chat("user", [text("a\n\nb"), {"type": "image_url", "image_url": {"url": URL}}])]),
     "a result with text behind it": (
         {"messages": [*WITH_CALL, user(RESULT, text("and now?"))]},
         [*CHAT_WITH_CALL, chat("tool", "2", tool_call_id="c1"), chat("user", "and now?")]),

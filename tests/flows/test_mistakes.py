@@ -54,6 +54,7 @@ def headed(request: tuple[Any, ...], **headers: str | None) -> tuple[Any, ...]:
     return (*request, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
+TOOL = {"type": "function", "name": "add", "parameters": {"type": "object", "properties": {}}}
 PROMPT = {"type": "text", "text": "<image>\nFree OCR."}
 
 
@@ -92,6 +93,10 @@ BODIES: list[Row] = [
     ("a comma too many", ("POST", CHAT, '{"model": "SvcLLM",}'), 400, "invalid_json", ("line 1",)),
     ("nothing", ("POST", CHAT, ""), 400, "invalid_json", ("body is empty",)),
     ("a list", ("POST", CHAT, "[]"), 400, "invalid_value", ("must be an object",)),
+    ("bytes of no text", ("POST", CHAT, b"\xff\xfe"), 400, "invalid_json", ("line 1",)),
+    ("no number", ("POST", CHAT, '{"model": NaN}'), 400, "invalid_json", ("line 1",)),
+    ("2,000 brackets", ("POST", CHAT, "[" * 2000), 400, "invalid_json", ("depth limit",)),
+    ("an unknown coding", headed(("POST", CHAT, "{}"), Content_Encoding="br"), 415, "unsupported_media_type", ("gzip",)),
     ("a form", headed(("POST", CHAT, "model=x"), Content_Type="application/x-www-form-urlencoded"), 415,
      "unsupported_media_type", ("application/json",)),
 ]  # fmt: skip
@@ -119,6 +124,10 @@ CHATS: list[Row] = [
     ("a file for a picture", said(role="user", content=[picture("file:///x.png")]), 400, "invalid_value", ("http(s) or data:",)),
     ("an embedding model", chat(model="SvcEmbedding"), 400, "invalid_value", ("/v1/embeddings",)),
     ("top_p 2", chat(top_p=2), 400, "invalid_value", ("top_p: must be at most 1",)),
+    ("a part without its text", said(role="user", content=[{"type": "text"}]), 400, "invalid_value", ("messages[0].content[0].text",)),
+    ("a part without its picture", said(role="user", content=[{"type": "image_url"}]), 400, "invalid_value", ("messages[0].content[0].image_url",)),
+    ("a format of XML", chat(response_format={"type": "xml"}), 400, "invalid_value", ("response_format.type",)),
+    ("a model as a number", chat(model=5), 400, "invalid_value", ("model: must be a string",)),
     ("penalty 9", chat(presence_penalty=9), 400, "invalid_value", ("presence_penalty: must be at most 2",)),
 ]  # fmt: skip
 READING: list[Row] = [
@@ -134,6 +143,17 @@ ANSWERS: list[Row] = [
     ("no input", ("POST", RESPONSES, {"model": "SvcLLM"}), 400, "invalid_value", ("input: is required",)),
     ("messages for input", ("POST", RESPONSES, {"model": "SvcLLM", "messages": HELLO}), 400, "invalid_value", ("input: is required",)),
     ("a number for input", responses(input=5), 400, "invalid_value", ("input: must be a string or an array",)),
+    ("an empty input", responses(input=[]), 400, "invalid_value", ("input: must hold a message",)),
+    ("an item of a robot", responses(input=[{"role": "robot", "content": "x"}]), 400, "invalid_value", ("input[0].role",)),
+    ("an item without content", responses(input=[{"role": "user"}]), 400, "invalid_value", ("input[0].content",)),
+    ("a part without text", responses(input=[{"role": "user", "content": [{"type": "input_text"}]}]), 400, "invalid_value",
+     ("input[0].content[0].text",)),
+    ("include as text", responses(include="all"), 400, "invalid_value", ("include: must be an array",)),
+    ("an output of no call", responses(input=[{"type": "function_call_output", "call_id": "z", "output": "x"}]), 400,
+     "invalid_value", ("call_id",)),
+    ("a choice that is no tool", responses(tool_choice={"type": "function", "name": "nope"}, tools=[TOOL]), 400, "invalid_value",
+     ("tool_choice",)),
+    ("a background run that is not stored", responses(background=True, store=False), 400, "invalid_value", ("background",)),
     ("max_output_tokens 0", responses(max_output_tokens=0), 400, "invalid_value", ("max_output_tokens: must be at least 1",)),
     ("an old response", responses(previous_response_id="resp_x"), 400, "previous_response_not_found", ("whole conversation",)),
     ("an MCP address", responses(tools=[{"type": "mcp", "server_label": "x", "server_url": "http://x"}]), 400,
@@ -196,7 +216,7 @@ async def told(server: InProcessGateway, chat_key: str, request: tuple[Any, ...]
         for name, value in all_headers.items()
         if value is not None
     }
-    data = body if isinstance(body, str) or body is None else json.dumps(body)
+    data = body if isinstance(body, (str, bytes)) or body is None else json.dumps(body)
     async with (
         aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=20)) as session,
         session.request(method, server.url + path, headers=kept, data=data) as reply,
@@ -211,7 +231,7 @@ async def told(server: InProcessGateway, chat_key: str, request: tuple[Any, ...]
 async def test_each_mistake_gets_words_that_say_what_to_do(server: InProcessGateway) -> None:
     """In one test: a gateway for each of a hundred rows would take minutes."""
     chat_key = server.make_key("chat")
-    assert len(ROWS) >= 90 and len({(row[0], str(row[1])) for row in ROWS}) == len(ROWS)
+    assert len(ROWS) >= 100 and len({(row[0], str(row[1])) for row in ROWS}) == len(ROWS)
     wrong = []
     for what, request, status, code, words in ROWS:
         got = await told(server, chat_key, request)

@@ -3,11 +3,10 @@
 import base64
 from typing import Any
 
-import aiohttp
-import orjson
 import pytest
 
 from tests.support import upstream as up
+from tests.support.asking import send
 from tests.support.gateways import InProcessGateway
 from tests.support.model_clients import ai_sdk_command, python_of
 from tests.support.official import run_client
@@ -117,14 +116,8 @@ async def test_the_ai_sdk_calls_its_tool_and_goes_on_with_a_second_turn(
 
 
 async def events_of(server: InProcessGateway, **body: Any) -> list[Any]:
-    async with (
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(server.url + "/v1/responses", json={"model": "SvcLLM", "input": "x", **body}) as answer,
-    ):
-        raw = (await answer.read()).decode()
-    if not body.get("stream"):
-        return [orjson.loads(raw)]
-    return [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
+    _, answer, _ = await send(server, "/v1/responses", {"model": "SvcLLM", "input": "x", **body})
+    return answer if isinstance(answer, list) else [answer]
 
 
 async def test_responses_and_events_fit_the_models_of_open_responses(

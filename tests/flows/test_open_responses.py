@@ -4,11 +4,9 @@ Each test makes the request of the public one, and holds what it holds. The mode
 `tests/clients/openresponses.py`, in the clients' own environment.
 """
 
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 
 from tests.support import upstream as up
@@ -186,10 +184,4 @@ async def test_response_output_phase_schema(model: InProcessGateway) -> None:
 
 
 async def streamed(server: InProcessGateway) -> list[Any]:
-    body = {"model": "SvcLLM", "input": [said("Count from 1 to 5.")], "stream": True}
-    async with (
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(server.url + "/v1/responses", json=body) as answer,
-    ):
-        raw = (await answer.read()).decode()
-    return [json.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
+    return list((await ask(server, "/v1/responses", input=[said("Count from 1 to 5.")], stream=True))[1])

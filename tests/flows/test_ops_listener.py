@@ -8,21 +8,11 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.support.asking import call_tool
 from tests.support.gateways import InProcessGateway, StartGateway, start_process
-from tests.support.web_tools import tool_call
 
 LIMIT_S = 20
 WITHOUT_EMBEDDED = "[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
-
-
-async def extracted(server: InProcessGateway, *urls: str) -> dict[str, Any]:
-    """The data of `websearch-extract`."""
-    async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession(headers=server.headers) as session:
-        call = tool_call("extract", {"urls": list(urls)})
-        async with session.post(server.url + "/tools/websearch/mcp", json=call) as answer:
-            result = (await answer.json())["result"]
-            data: dict[str, Any] = json.loads(result["content"][0]["text"])["data"]
-            return data
 
 
 async def asked(server: InProcessGateway, path: str, **headers: str) -> tuple[int, str]:
@@ -52,7 +42,7 @@ async def test_a_caller_reads_the_documentation_and_never_the_metrics(
         for host in ("127.0.0.1", "localhost", "127.0.0.2")
         for path in ("/metrics", "/docs/../metrics", "/readyz")
     ]
-    data = await extracted(server, *docs, *inside)
+    _, data = await call_tool(server, "extract", {"urls": [*docs, *inside]})
     assert [each["url"] for each in data["results"]] == docs
     assert len(data["failed_results"]) == len(inside)
     assert "gateway_requests_total{" not in json.dumps(data)  # the documentation has the name, the metrics its values

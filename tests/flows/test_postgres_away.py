@@ -1,29 +1,12 @@
 """A gateway whose index is in a PostgreSQL that cannot be reached: it says so, and everything else goes on."""
 
-import asyncio
-import json
-from typing import Any
-
-import aiohttp
 import pytest
 
-from tests.support.gateways import InProcessGateway, StartGateway
-from tests.support.web_tools import tool_call
+from tests.support.asking import OFF, call_tool, send
+from tests.support.gateways import StartGateway
 from tests.support.websites import Site, page, serving
 
-OFF = "\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
 PASSWORD = "-".join(["not", "a", "secret", "really"])
-
-
-async def called(server: InProcessGateway, tool: str, arguments: Any) -> tuple[bool, Any]:
-    """Whether it is an error, and `data`."""
-    async with (
-        asyncio.timeout(20),
-        aiohttp.ClientSession(headers={**server.headers, "Accept": "application/json"}) as session,
-        session.post(f"{server.url}/tools/websearch/mcp", json=tool_call(tool, arguments)) as answer,
-    ):
-        result = (await answer.json())["result"]
-    return result["isError"], json.loads(result["content"][0]["text"])
 
 
 @pytest.mark.slow
@@ -36,15 +19,15 @@ async def test_search_says_that_it_can_be_retried_and_pages_are_read_without_bei
             toml + 'postgres_url = { credential = "PG" }\n' + OFF,
             GATEWAY_CREDENTIAL_PG=f"postgresql://gateway:{PASSWORD}@127.0.0.1:1/gateway",
         )
-        read_failed, read = await called(server, "extract", {"urls": [f"{site.url}/"]})
-        search_failed, found = await called(server, "search", {"query": "zebra"})
-        _, status = await called(server, "search_status", {})
+        read_failed, read = await call_tool(server, "extract", {"urls": [f"{site.url}/"]})
+        search_failed, found = await call_tool(server, "search", {"query": "zebra"})
+        _, status = await call_tool(server, "search_status", {})
     assert not read_failed and "zebra" in str(read)
     assert "not added to the search index: the index's database cannot be reached" in str(read)
-    assert search_failed and "ask again later" in str(found) and "True" in str(found)
+    assert search_failed and "ask again later" in str(found) and found["error"]["retryable"]
     assert "cannot be reached" in str(status) and "vectors" in str(status)
-    async with aiohttp.ClientSession() as session, session.get(f"{server.ops_url}/readyz") as ready:
-        notes = (await ready.json())["notes"]
+    _, ready, _ = await send(server, f"{server.ops_url}/readyz", method="GET")
+    notes = ready["notes"]
     assert notes == ["the index's database cannot be reached, or refuses the connection"]
     log = server.log_text()
     assert log.count("index_unavailable") == 1

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from pathlib import Path
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -143,13 +144,6 @@ async def test_an_idle_connection_is_closed_at_its_time(start_gateway: StartGate
     assert (await spoken(server, request)).startswith(b"HTTP/1.1 200")
 
 
-async def test_a_slow_body_is_a_408(start_gateway: StartGateway) -> None:
-    server = await start_gateway("[server]\nbody_timeout_s = 0.3\n")
-    request = f"{CHAT}Authorization: Bearer {server.key}\r\nContent-Length: 500\r\n\r\n{{"
-    status, _, body = parts(await answered(server, request))
-    assert (status, body["error"]["code"]) == (408, "request_timeout")
-
-
 async def test_bytes_that_are_no_text_are_a_wrong_key_like_any_other(start_gateway: StartGateway) -> None:
     server = await start_gateway()
     head = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer \xff\xfe\xe9\r\n\r\n"
@@ -157,25 +151,30 @@ async def test_bytes_that_are_no_text_are_a_wrong_key_like_any_other(start_gatew
     assert (status, body["error"]["code"]) == (401, "invalid_api_key")
 
 
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """With a loop of its own: a client that writes faster than the server reads is paused."""
+    with start_process(tmp_path_factory.mktemp("pipelined")) as made:
+        yield made
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("filler", "times", "cut"), [(0, 200, 1 << 20), (0, 200, 49), (300_000, 6, 70_000)])
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
 async def test_pipelined_requests_are_all_answered_in_order(
-    tmp_path: Path, filler: int, times: int, cut: int, chunked: bool
+    process: Any, filler: int, times: int, cut: int, chunked: bool
 ) -> None:
-    # A process with a loop of its own: a client that writes faster than the server reads is paused.
-    async with start_process(tmp_path) as server:
-        key = (server.state_dir / "dev-key").read_text().strip()
-        head = f"POST /tools/websearch/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
-        head += "Content-Type: application/json\r\n"
-        asked = b""
-        for number in range(times):
-            raw = json.dumps({**STATUS, "id": number, "filler": "-" * filler}).encode()
-            if chunked:
-                sent = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in (raw[:7], raw[7:])) + b"0\r\n\r\n"
-                asked += f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + sent
-            else:
-                asked += f"{head}Content-Length: {len(raw)}\r\n\r\n".encode() + raw
-        assert await pipelined(server.port, asked, cut, times) == list(range(times))
+    head = f"POST /tools/websearch/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {process.key}\r\n"
+    head += "Content-Type: application/json\r\n"
+    asked = b""
+    for number in range(times):
+        raw = json.dumps({**STATUS, "id": number, "filler": "-" * filler}).encode()
+        if chunked:
+            sent = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in (raw[:7], raw[7:])) + b"0\r\n\r\n"
+            asked += f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + sent
+        else:
+            asked += f"{head}Content-Length: {len(raw)}\r\n\r\n".encode() + raw
+    assert await pipelined(process.port, asked, cut, times) == list(range(times))
 
 
 async def pipelined(port: int, asked: bytes, cut: int, times: int) -> list[int]:

@@ -1,15 +1,13 @@
 """Upstreams that speak /responses themselves: passed through and mended, whole and streamed."""
 
-import asyncio
 from typing import Any
 
-import aiohttp
 import openai
 import orjson
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ask, toml
+from tests.support.asking import ask, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
@@ -61,14 +59,9 @@ def bare_stream() -> list[bytes]:
 
 
 async def read(server: InProcessGateway, **body: Any) -> list[Any]:
-    async with (
-        asyncio.timeout(8),
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(server.url + "/v1/responses", json={"model": "SvcLLM", "stream": True, **body}) as answer,
-    ):
-        raw = (await answer.read()).decode()
-        assert answer.status == 200, raw
-    return [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
+    status, events, _ = await send(server, "/v1/responses", {"model": "SvcLLM", "stream": True, **body})
+    assert status == 200, events
+    return list(events)
 
 
 async def test_a_whole_answer_is_mended_and_stored_here(native: InProcessGateway, upstream: Upstream) -> None:

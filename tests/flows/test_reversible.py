@@ -1,18 +1,16 @@
 """Reversible masking over HTTP: what a model sees, what the caller gets back, what never leaves."""
 
-import asyncio
 import itertools
 import re
 from typing import Any
 
-import aiohttp
 import anthropic
 import openai
 import orjson
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ask, ask_stream, said, toml
+from tests.support.asking import ask, ask_stream, said, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.hosted_search import respond, round_of, scene, search
 from tests.support.messages_route import MODEL, raw_stream
@@ -45,13 +43,7 @@ async def echo(exchange: Exchange) -> None:
 
 
 async def responses_stream(server: InProcessGateway, **body: Any) -> list[Any]:
-    async with (
-        asyncio.timeout(20),
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(server.url + "/v1/responses", json={"model": "SvcLLM", "stream": True, **body}) as answer,
-    ):
-        raw = (await answer.read()).decode()
-    return [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
+    return list((await send(server, "/v1/responses", {"model": "SvcLLM", "stream": True, **body}))[1])
 
 
 SAID = f"mail {MAIL}, card {CARD}, password: {PASSWORD}"
@@ -201,11 +193,10 @@ async def test_a_stored_response_keeps_placeholders_and_its_next_turn_the_values
     _, second, _ = await ask(server, "/v1/responses", messages=None, **again)
     assert second["output"][0]["content"][0]["text"] == f"You said: and bob@posthaus.org or {MAIL}?"
     assert "[EMAIL_2]" in str(upstream.last.body) and MAIL not in str(upstream.last.body)
-    async with aiohttp.ClientSession(headers=server.headers) as session:
-        async with session.get(f"{server.url}/v1/responses/{first['id']}") as stored:
-            assert (await stored.json())["output"][0]["content"][0]["text"] == f"You said: {SAID}"
-        async with session.get(f"{server.url}/v1/responses/{first['id']}/input_items") as items:
-            assert MAIL in await items.text()
+    _, stored, _ = await send(server, f"/v1/responses/{first['id']}", method="GET")
+    assert stored["output"][0]["content"][0]["text"] == f"You said: {SAID}"
+    _, items, _ = await send(server, f"/v1/responses/{first['id']}/input_items", method="GET")
+    assert MAIL in str(items)
 
 
 async def agent(exchange: Exchange) -> None:

@@ -1,21 +1,17 @@
 """What a search provider says of a failure: for the caller of that very call alone, and not past the sanitizer."""
 
-import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
-import aiohttp
 import orjson
 import pytest
 from aiohttp import web
 
+from tests.support.asking import OFF, call_tool
 from tests.support.gateways import InProcessGateway, StartGateway
-from tests.support.web_tools import tool_call
 from tests.support.websites import Site, page, serving
 
 CARD = "4539 1488 0343 6467"
 QUESTION = "the merger of Alder and Birch"
-OFF = "\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
 
 
 async def talkative(request: web.Request) -> web.StreamResponse:
@@ -39,27 +35,12 @@ async def gateway_over(
     return await start_gateway(search + key + more + OFF, GATEWAY_CREDENTIAL_SEARCH="-".join(["a", "fake", "key"]))
 
 
-async def called(
-    server: InProcessGateway, tool: str, arguments: Any = None, *, key: str = "", accept: str = "application/json"
-) -> tuple[bool, Any]:
-    """Whether it is an error, and `data`."""
-    headers = {"Authorization": f"Bearer {key or server.key}", "Accept": accept}
-    async with (
-        asyncio.timeout(10),
-        aiohttp.ClientSession(headers=headers) as session,
-        session.post(f"{server.url}/tools/websearch/mcp", json=tool_call(tool, arguments or {})) as answer,
-    ):
-        raw = await answer.read()
-    result = orjson.loads(raw[raw.index(b"{") :].strip())["result"]
-    return result["isError"], orjson.loads(result["content"][0]["text"])["data"]
-
-
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
 async def test_the_caller_sees_what_the_provider_said_masked_and_is_told_so(
     start_gateway: StartGateway, provider: Site, accept: str
 ) -> None:
     server = await gateway_over(start_gateway, provider)
-    is_error, data = await called(server, "search", {"query": QUESTION}, accept=accept)
+    is_error, data = await call_tool(server, "search", {"query": QUESTION}, accept=accept)
     own = "the search provider tavily is busy or in trouble (500); try again later."
     quoted = f"It says: could not run query: {QUESTION} for [REDACTED:CREDIT_CARD]"
     assert is_error and data["error"]["message"] == f"{own} {quoted}"
@@ -70,8 +51,8 @@ async def test_the_caller_sees_what_the_provider_said_masked_and_is_told_so(
 async def test_no_other_key_and_no_log_line_learns_what_was_asked(start_gateway: StartGateway, provider: Site) -> None:
     server = await gateway_over(start_gateway, provider)
     other = server.make_key("web-search")
-    await called(server, "search", {"query": QUESTION})
-    is_error, status = await called(server, "search_status", key=other)
+    await call_tool(server, "search", {"query": QUESTION})
+    is_error, status = await call_tool(server, "search_status", key=other)
     own = "the search provider tavily is busy or in trouble (500); try again later."
     assert not is_error and status["last_error"] == status["search_provider"]["error"] == own
     assert QUESTION not in server.log_text() and "It says" not in server.log_text()
@@ -84,8 +65,8 @@ async def test_the_note_of_results_from_another_provider_is_our_words_alone(
     provider.pages["/merger"] = page("A merger", f"All about {QUESTION}, and what followed. " * 5)
     allow = f'[web]\nallow_private = ["{provider.address}"]\n'
     server = await gateway_over(start_gateway, provider, '"local"', more=allow)
-    await called(server, "extract", {"urls": [f"{provider.url}/merger"]})
-    is_error, data = await called(server, "search", {"query": QUESTION})
+    await call_tool(server, "extract", {"urls": [f"{provider.url}/merger"]})
+    is_error, data = await call_tool(server, "search", {"query": QUESTION})
     own = "the search provider tavily is busy or in trouble (500); try again later."
     assert not is_error and data["note"].endswith(f"{own} These results come from local.")
     assert "It says" not in data["note"] and "sanitization" not in data
@@ -97,11 +78,11 @@ async def test_a_fallback_that_finds_nothing_does_not_hide_the_failure(
 ) -> None:
     server = await gateway_over(start_gateway, provider, '"local"')
     for _ in range(2):
-        is_error, data = await called(server, "search", {"query": "what no page of an empty index says"})
+        is_error, data = await call_tool(server, "search", {"query": "what no page of an empty index says"})
         assert is_error and data["error"]["message"].startswith("the search provider tavily is busy or in trouble")
 
 
 async def test_a_quotation_that_the_policy_blocks_is_not_told(start_gateway: StartGateway, provider: Site) -> None:
     server = await gateway_over(start_gateway, provider, more='[sanitize.actions]\nresponses.CREDIT_CARD = "block"\n')
-    is_error, data = await called(server, "search", {"query": QUESTION})
+    is_error, data = await call_tool(server, "search", {"query": QUESTION})
     assert is_error and "It says" not in data["error"]["message"] and CARD not in str(data)

@@ -202,22 +202,6 @@ async def test_a_reload_says_what_only_a_restart_can_change(tmp_path: Path) -> N
         assert (await gateway.wait_for_event("reloaded"))["needs_restart"] == ["log", "server.workers"]
 
 
-async def test_a_taken_port_is_exit_one_and_names_the_key(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        gateway = GatewayProcess(tmp_path, taken.getsockname()[1])
-        gateway.write_config("")
-        gateway.start()
-        try:
-            assert await gateway.wait_exit() == 1
-        finally:
-            await gateway.close()
-    assert "server.port" in gateway.printed()
-    assert str(gateway.port) in gateway.printed()
-    assert "Traceback" not in gateway.printed()
-
-
 async def test_a_second_instance_does_not_disturb_the_first(tmp_path: Path) -> None:
     (tmp_path / "second").mkdir()
     async with start_process(tmp_path) as gateway:

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import aiohttp
-import orjson
 import pytest
 
 from tests.flows.test_split_values import CARD, SETTINGS, item_events, texts_of
 from tests.support import upstream as up
-from tests.support.asking import toml
+from tests.support.asking import send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.rich_bodies import RESPONSE_ANSWER
 from tests.support.upstream import Upstream
@@ -34,12 +32,7 @@ KEY = "ghp_" + "x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi"
 
 
 async def streamed(server: InProcessGateway, path: str) -> list[Any]:
-    async with (
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(server.url + path, json={"model": "SvcLLM", "stream": True, **ROUTES[path]}) as answer,
-    ):
-        raw = await answer.read()
-    return [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith(b"data: {")]
+    return list((await send(server, path, {"model": "SvcLLM", "stream": True, **ROUTES[path]}))[1])
 
 
 def joined(value: Any, name: str = "", into: dict[str, str] | None = None) -> dict[str, str]:

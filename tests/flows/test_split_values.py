@@ -4,7 +4,6 @@ import base64
 import copy
 from typing import Any
 
-import aiohttp
 import orjson
 import pytest
 
@@ -220,12 +219,7 @@ async def test_a_value_over_two_streamed_items_is_masked_where_it_begins(
     output = [event["item"] for event in events if event["type"] == "response.output_item.done"]
     ends = {"type": "response.completed", "response": {**RESPONSE_ANSWER, "output": output}}
     upstream.will(up.stream(*(up.frame(event) for event in [*events, ends]), up.DONE))
-    async with (
-        aiohttp.ClientSession(headers=native.headers) as session,
-        session.post(native.url + "/v1/responses", json={"model": "SvcLLM", "input": "x", "stream": True}) as answer,
-    ):
-        raw = (await answer.read()).decode()
-    got = [orjson.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")]
+    _, got, _ = await ask(native, "/v1/responses", input="x", stream=True)
     deltas = ["".join(e.get("delta", "") for e in got if e.get("output_index") == number) for number in (0, 1)]
     done = [event["text"] for event in got if event["type"] == "response.output_text.done"]
     items = [event["item"]["content"][0]["text"] for event in got if event["type"] == "response.output_item.done"]
@@ -240,12 +234,7 @@ async def test_streamed_arguments_with_a_masked_number_are_still_json(
     call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "pay", "arguments": ""}}
     pieces = [up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": each}}]}) for each in text]
     upstream.will(up.stream(up.chunk({"tool_calls": [call]}), *pieces, up.chunk({}, "tool_calls"), up.DONE))
-    async with (
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(server.url + "/v1/responses", json={"model": "SvcLLM", "input": "x", "stream": True}) as answer,
-    ):
-        lines = [line[6:] for line in (await answer.read()).splitlines() if line.startswith(b"data: {")]
-    events = [orjson.loads(line) for line in lines]
+    _, events, _ = await ask(server, "/v1/responses", input="x", stream=True)
     deltas = "".join(each["delta"] for each in events if each["type"] == "response.function_call_arguments.delta")
     [done] = [each["arguments"] for each in events if each["type"] == "response.function_call_arguments.done"]
     masked = "[REDACTED:CREDIT_CARD]"

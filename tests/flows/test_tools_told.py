@@ -7,7 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.config.settings import Sanitize, SanitizeActions
+from gateway.config.settings import GuardrailSettings, Sanitize, SanitizeActions
+from gateway.errors import UpstreamError
+from gateway.sanitize.guardrail import Guardrail
 from tests.support.web_tools import tool_call
 from tests.support.web_tools_site import WebToolsSite, web_tools_site
 
@@ -58,5 +60,29 @@ async def test_a_call_that_is_refused_or_fails_tells_it_too(tmp_path: Path) -> N
             "redacted": {"CREDIT_CARD": 1, "EMAIL": 1},
             "flagged": {},
         }
+        assert "EMAIL" in str(refused["error"]) and MAIL not in str(refused) and site.tools.seen == []
         (wrong,) = await outcomes(site, tool_call("search", {"query": "x", "country": f"{CARD}"}))
         assert "country" in wrong["error"]["message"] and CARD not in str(wrong)
+
+
+async def test_a_web_tool_that_went_on_without_the_guardrail_says_so(tmp_path: Path) -> None:
+    class Broken:
+        async def ask(self, body: Any, timeout_s: float) -> Any:
+            raise UpstreamError("it is down")
+
+    guardrail = Guardrail(GuardrailSettings(enabled="on", on_failure="open"), Broken(), "http://x", "m")
+    async with web_tools_site(tmp_path, guardrail=guardrail) as site:
+        async with site.post(tool_call("search", {"query": f"who is {MAIL}"})) as answer:
+            result = (await answer.json())["result"]
+            assert answer.headers["X-Gateway-Guardrail"] == "unavailable"
+        assert site.tools.seen[0][1].query == "who is [REDACTED:EMAIL]"
+        told = json.loads(result["content"][0]["text"])["data"]["sanitization"]
+        assert told == {"redacted": {"EMAIL": 1}, "flagged": {}, "guardrail": "unavailable"}
+
+
+async def test_a_url_that_was_asked_for_is_fetched_as_it_is(tmp_path: Path) -> None:
+    url = "https://example.com/orders/4539148803436467?page=2"
+    async with web_tools_site(tmp_path) as site:
+        async with site.post(tool_call("extract", {"urls": [url]})) as answer:
+            assert (await answer.json())["result"]["isError"] is False
+        assert site.tools.seen[0][1].urls == (url,)

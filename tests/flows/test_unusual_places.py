@@ -4,7 +4,6 @@
 encodings, values split over messages and parts, numbers, tools of other interfaces, and tools for the web.
 """
 
-import asyncio
 import base64
 import contextlib
 import gzip
@@ -14,20 +13,19 @@ import quopri
 from typing import Any
 from urllib.parse import unquote
 
-import aiohttp
 import orjson
 import pytest
 
 from tests.flows.test_embeddings import vectors
 from tests.support import upstream as up
-from tests.support.asking import OFF
+from tests.support.asking import OFF, send
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.hosted_search import scene
 from tests.support.unusual_requests import CARD, KEY, REQUESTS, SAID, chat, message, response
 from tests.support.upstream import Script, Upstream
+from tests.support.web_tools import tool_call
 from tests.support.web_tools_site import PATH
 
-LIMIT_S = 10
 SETTINGS = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["websearch", "chat", "responses", "embeddings"]\n'
 
 
@@ -68,12 +66,9 @@ def toml(upstream: Upstream, form: str = "translate") -> str:
 
 
 async def posted(server: InProcessGateway, path: str, body: Any) -> tuple[int, str]:
-    async with (
-        asyncio.timeout(LIMIT_S),
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(server.url + path, json=body) as answer,
-    ):
-        return answer.status, await answer.text()
+    """Status and answer as text, a line an event."""
+    status, answer, _ = await send(server, path, body)
+    return status, "\n".join(orjson.dumps(each).decode() for each in (answer if isinstance(answer, list) else [answer]))
 
 
 @pytest.mark.parametrize("form", ["translate", "native"])
@@ -192,8 +187,7 @@ def joined(raw: str) -> str:
             fields.setdefault(place, []).append(value)
 
     for line in raw.splitlines():
-        if line.startswith("data: {"):
-            walk(orjson.loads(line[6:]), "")
+        walk(orjson.loads(line), "")
     return "\n".join("".join(texts) for texts in fields.values())
 
 
@@ -222,19 +216,7 @@ PAGE = f"""<!doctype html><html><head><title>Notes {KEY}</title><meta name=descr
 
 
 async def called_tool(server: InProcessGateway, tool: str, **arguments: Any) -> str:
-    body = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": f"websearch-{tool}", "arguments": arguments},
-    }
-    headers = {**server.headers, "Accept": "application/json"}
-    async with (
-        asyncio.timeout(LIMIT_S),
-        aiohttp.ClientSession(headers=headers) as session,
-        session.post(server.url + PATH, json=body) as answer,
-    ):
-        return await answer.text()
+    return orjson.dumps((await send(server, PATH, tool_call(tool, arguments)))[1]).decode()
 
 
 @pytest.mark.slow

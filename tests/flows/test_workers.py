@@ -112,16 +112,6 @@ async def test_a_killed_parent_leaves_no_worker_behind(tmp_path: Path) -> None:
         await until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in pids), 15)
 
 
-async def test_the_limits_of_a_key_hold_for_all_workers_together(tmp_path: Path, upstream: Upstream) -> None:
-    upstream.will(answer())
-    async with start_process(
-        tmp_path, "workers = 2\n[limits]\nper_minute = 10\n" + upstream_toml(upstream.url)
-    ) as gateway:
-        results = [(await gateway.chat())[0] for _ in range(30)]
-        assert results.count(200) <= 10
-        assert set(results) == {200, 429}
-
-
 async def test_the_whole_gateway_says_why_it_cannot_start(tmp_path: Path) -> None:
     (tmp_path / "cert.pem").write_text("no certificate")
     for workers in (1, 2):

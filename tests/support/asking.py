@@ -1,14 +1,21 @@
 """Asking a running gateway, whole and streamed, and configuring it for scripted upstreams."""
 
 import asyncio
+import io
+from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
 import openai
 import orjson
 
+from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import InProcessGateway
 from tests.support.upstream import Upstream
+from tests.support.web_tools import tool_call
+
+CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
+MCP = "/tools/websearch/mcp"
 
 OFF = "\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n[local_embedding]\nenabled = false\n"
 """No embedded engine."""
@@ -30,11 +37,62 @@ def toml(*upstreams: Upstream, more: str = "", **settings: Any) -> str:
     return "\n".join(lines) + OFF
 
 
-async def ask(server: InProcessGateway, path: str = "/v1/chat/completions", **body: Any) -> tuple[int, Any, Any]:
+async def send(
+    server: InProcessGateway | GatewayProcess,
+    path: str,
+    body: Any = None,
+    *,
+    method: str = "POST",
+    key: str = "",
+    **headers: str | None,
+) -> tuple[int, Any, Mapping[str, str]]:
+    """Status, decoded answer and headers of one request. The answer of a stream are its events, without `[DONE]`.
+
+    `path`: of the product listener, or a whole URL. `body`: bytes as they are, or a value sent as JSON. `key`: another
+    key than the server's own. Header names take `-` for `_`; a header that is None is left out.
+    """
+    given: dict[str, str | None] = {"Authorization": f"Bearer {key or server.key}"}
+    given["Content-Type"] = None if body is None else "application/json"
+    given |= {name.replace("_", "-"): value for name, value in headers.items()}
+    raw = body if body is None or isinstance(body, bytes) else orjson.dumps(body)
+    url = path if path.startswith("http") else server.url + path
     async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession() as session:
-        url = server.url + path
-        async with session.post(url, json={**ASK, **body}, headers=server.headers) as answer:
-            return answer.status, orjson.loads(await answer.read()), answer.headers
+        kept = {name: value for name, value in given.items() if value is not None}
+        sent = io.BytesIO(raw) if raw is not None else None  # aiohttp warns of large bytes
+        async with session.request(method, url, data=sent, headers=kept) as answer:
+            raw = await answer.read()
+            return answer.status, _decoded(answer.content_type, raw), answer.headers
+
+
+def _decoded(kind: str, raw: bytes) -> Any:
+    if kind == "text/event-stream":
+        return events_of(raw)
+    return orjson.loads(raw) if kind == "application/json" and raw else raw.decode()
+
+
+def events_of(raw: bytes) -> list[Any]:
+    """The decoded data of a stream's events, without `[DONE]`."""
+    return [orjson.loads(line[6:]) for line in raw.split(b"\n") if line.startswith(b"data: {")]
+
+
+async def call_tool(
+    server: InProcessGateway | GatewayProcess,
+    tool: str,
+    arguments: Any = None,
+    *,
+    key: str = "",
+    accept: str = "application/json",
+) -> tuple[bool, Any]:
+    """Whether the call of a web tool failed, and `data` of its outcome."""
+    status, answer, _ = await send(server, MCP, tool_call(tool, arguments or {}), key=key, Accept=accept)
+    assert status == 200, answer
+    result = (answer[-1] if isinstance(answer, list) else answer)["result"]
+    return result["isError"], orjson.loads(result["content"][0]["text"])["data"]
+
+
+async def ask(server: InProcessGateway, path: str = CHAT, **body: Any) -> tuple[int, Any, Any]:
+    """`send` with what a body must have: chat's own and another's fields are left alone by the other routes."""
+    return await send(server, path, {**ASK, **body})
 
 
 async def ask_stream(server: InProcessGateway, **body: Any) -> tuple[int, list[Any]]:
