@@ -13,7 +13,7 @@ from aiohttp.typedefs import Handler
 
 from gateway.access.budgets import Reservation, count_cut_off
 from gateway.access.usage import Used
-from gateway.web.context import CONTEXT, RequestContext
+from gateway.web.state import CONTEXT, RequestContext
 
 _NO_SLOT = nullcontext()
 
