@@ -29,7 +29,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from gateway.access.rate_limits import LimitState
 from gateway.access.usage import NANO, PriceList, UsageBook, UsageKey, Used
@@ -69,6 +69,8 @@ def _texts(body: Any) -> Iterator[str]:
         elif isinstance(value, list):
             waiting.extend(value)
 
+
+Limit = TypeVar("Limit", int, float)
 
 _KEPT_S = 3600.0
 """How long a counter outlives its period, for requests settled after it: four times the longest (`total_timeout_s`)."""
@@ -142,7 +144,9 @@ class Budgets:
     async def reserve(self, caller: Caller, body: Json, limits: dict[str, LimitState]) -> Reservation | None:
         """Reserve what a request body with a `model` may use. None where the key has no budget for it or the model does
         not exist. Writes the budgets' states to `limits`. Raises BudgetSpent, NoPrice."""
-        spend, per_minute, per_day = self._spend_limit(caller), self._tokens_minute(caller), self._tokens_day(caller)
+        spend = self._spend_limit(caller)
+        per_minute = _chosen(caller.tokens_per_minute, self._defaults.tokens_per_minute)
+        per_day = _chosen(caller.tokens_per_day, self._defaults.tokens_per_day)
         if not (spend or per_minute or per_day):
             return None
         models = self._fallbacks(str(body.get("model")))
@@ -204,7 +208,12 @@ class Budgets:
         now_s = self._now()
         current = periods(now_s)
         amounts = [
-            (budget, Amount(f"{budget}:{caller.key_id}:{current[budget].name}", amount, limit, _kept(current[budget])))
+            (
+                budget,
+                Amount(
+                    f"{budget}:{caller.key_id}:{current[budget].name}", amount, limit, current[budget].ends_at + _KEPT_S
+                ),
+            )
             for budget, amount, limit in wanted
         ]
         reserved = await self._counters.reserve(
@@ -255,15 +264,8 @@ class Budgets:
         most = next(filter(None, (_count(body.get(name)) for name in _OUTPUT_LIMITS)), self._defaults.reserve_tokens)
         return most * (_count(body.get("n")) or 1)
 
-    def _tokens_minute(self, caller: Caller) -> int:
-        return _chosen(caller.tokens_per_minute, self._defaults.tokens_per_minute)
-
-    def _tokens_day(self, caller: Caller) -> int:
-        return _chosen(caller.tokens_per_day, self._defaults.tokens_per_day)
-
     def _spend_limit(self, caller: Caller) -> int:
-        limit = self._defaults.spend_per_month if caller.spend_per_month is None else caller.spend_per_month
-        return math.floor(limit * NANO)
+        return math.floor(_chosen(caller.spend_per_month, self._defaults.spend_per_month) * NANO)
 
 
 def count_cut_off(stats: RequestStats, reservation: Reservation) -> None:
@@ -282,15 +284,11 @@ def _wait_s(amount: Amount, total: int, carried: int, left_s: float) -> float:
     return left_s + 60 * (1 - room / total)
 
 
-def _kept(period: Period) -> float:
-    return period.ends_at + _KEPT_S
-
-
 def _shown(budget: str, total: int) -> str:
     return f"{total / NANO:g}" if budget == SPEND_MONTH else str(total)
 
 
-def _chosen(own: int | None, default: int) -> int:
+def _chosen(own: Limit | None, default: Limit) -> Limit:
     """A key's own limit, or the configured one."""
     return default if own is None else own
 

@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from io import FileIO
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
@@ -41,59 +41,30 @@ _MAX_LOGGED = 50
 """Ids in one log line; an import may bring thousands."""
 
 
-class Keys(Protocol):
-    """The keys of a running server: `KeyStore` (a file) or `redis_keys.RedisKeyStore`."""
+class Keys(ABC):
+    """The keys of a running server as they were read last: callers and expiry times (unix seconds, None: never) by the
+    digest of their key. A subclass reads them: `KeyStore` from a file, `redis_keys.RedisKeyStore` from Redis.
+
+    `now` gives unix time, `clock` monotonic seconds.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.time, clock: Callable[[], float] = time.monotonic) -> None:
+        self._now, self._clock = now, clock
+        self._by_digest: dict[bytes, tuple[bytes, Caller, int | None]] = {}
+        self._by_id: dict[str, tuple[bytes, Caller, int | None]] = {}
+        self._problem = ""
+
+    @abstractmethod
+    async def refresh(self) -> bool:
+        """Look for new keys after a `lookup` that failed. Returns whether there are any."""
+
+    def problem(self) -> str:
+        """What is wrong with the keys, for the operator; empty while they are good."""
+        return self._problem
 
     def lookup(self, presented: str) -> Caller:
         """The caller that a key belongs to. Raises Unauthenticated, with the same message for every reason, and
         StateUnavailable while nobody can tell."""
-        ...
-
-    async def refresh(self) -> bool:
-        """Look for new keys after a `lookup` that failed. Returns whether there are any."""
-        ...
-
-    def is_live(self, key_id: str) -> bool:
-        """Whether a key with this id is valid now: neither revoked nor expired."""
-        ...
-
-    def names(self) -> Mapping[str, str]:
-        """The name of each key by its id, expired or not."""
-        ...
-
-    def problem(self) -> str:
-        """What is wrong with the keys, for the operator; empty while they are good."""
-        ...
-
-
-class KeyTable:
-    """Callers and expiry times (unix seconds, None: never) by the digest of their key. `now` gives unix time."""
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
-        self._by_digest: dict[bytes, tuple[bytes, Caller, int | None]] = {}
-        self._by_id: dict[str, tuple[bytes, Caller, int | None]] = {}
-
-    def __len__(self) -> int:
-        """Keys held."""
-        return len(self._by_digest)
-
-    def caller_of(self, key_id: str) -> Caller | None:
-        """The caller of the key with this id, expired or not; None where there is none."""
-        entry = self._by_id.get(key_id)
-        return entry[1] if entry is not None else None
-
-    def is_live(self, key_id: str) -> bool:
-        """Whether a key with this id is held and has not expired."""
-        entry = self._by_id.get(key_id)
-        return entry is not None and self._is_in_time(entry[2])
-
-    def names(self) -> Mapping[str, str]:
-        """The name of each key by its id."""
-        return {caller.key_id: caller.name for _, caller, _ in self._by_digest.values()}
-
-    def lookup(self, presented: str) -> Caller:
-        """The caller that a key belongs to. Raises Unauthenticated, with the same message for every reason."""
         if len(presented) <= _MAX_KEY_CHARS:
             key_digest = hashlib.sha256(presented.encode("utf-8", "surrogateescape")).digest()
             entry = self._by_digest.get(key_digest)
@@ -103,14 +74,34 @@ class KeyTable:
                     return caller
         raise Unauthenticated("this API key is not valid; ask the operator for one")
 
-    def replace(self, entries: Iterable[tuple[bytes, Caller, int | None]]) -> None:
+    def is_live(self, key_id: str) -> bool:
+        """Whether a key with this id is valid now: neither revoked nor expired."""
+        entry = self._by_id.get(key_id)
+        return entry is not None and self._is_in_time(entry[2])
+
+    def caller_of(self, key_id: str) -> Caller | None:
+        """The caller of the key with this id, expired or not; None where there is none."""
+        entry = self._by_id.get(key_id)
+        return entry[1] if entry is not None else None
+
+    def names(self) -> Mapping[str, str]:
+        """The name of each key by its id, expired or not."""
+        return {caller.key_id: caller.name for _, caller, _ in self._by_digest.values()}
+
+    def _replace(self, records: "Iterable[KeyRecord]") -> None:
         """Hold these keys and no others. Ids that came and went are logged, except when there were none before."""
-        before = self._by_id.keys()
-        self._by_digest = {entry[0]: entry for entry in entries}
+        before, self._problem = self._by_id.keys(), ""
+        self._by_digest = {entry[0]: entry for entry in map(KeyRecord.entry, records)}
         self._by_id = {entry[1].key_id: entry for entry in self._by_digest.values()}
         if before and before != self._by_id.keys():
             added, removed = sorted(self._by_id.keys() - before), sorted(before - self._by_id.keys())
             logs.event("keys_changed", added=added[:_MAX_LOGGED], removed=removed[:_MAX_LOGGED])
+
+    def _report(self, problem: str, remedy: str, error: str) -> None:
+        """Note why the keys cannot be read, with one log line at its beginning. The last good ones stay."""
+        if not self._problem:
+            logs.event("keys_unreadable", level=logging.ERROR, error=error, kept=len(self._by_digest))
+        self._problem = f"{problem}; the last good keys stay valid; {remedy}"
 
     def _is_in_time(self, expires: int | None) -> bool:
         return expires is None or self._now() < expires + _LEEWAY_S
@@ -179,7 +170,7 @@ class KeyRecord:
     identity: str | None = None
 
     def entry(self) -> tuple[bytes, Caller, int | None]:
-        """Its row of a `KeyTable`."""
+        """What `Keys` holds of it."""
         limits = {name: getattr(self, name) for name in KEY_LIMITS}
         caller = Caller(self.id, self.name, frozenset(self.scopes), **limits, identity=self.identity or "")
         return bytes.fromhex(self.sha256), caller, self.expires
@@ -340,58 +331,49 @@ def record_to_json(record: KeyRecord) -> Json:
     return {name: value for name, value in asdict(record).items() if value is not None}
 
 
-class KeyStore:
-    """The keys for the running server, by digest. The file is checked for changes once a second at most.
+class KeyStore(Keys):
+    """The keys in a file, which is checked for changes once a second at most.
 
     When the file becomes unreadable or is removed, this is logged once and the last good keys stay valid: an operator's
-    typing error must neither admit nor refuse everybody. `now` gives unix time, `clock` monotonic seconds.
+    typing error must neither admit nor refuse everybody.
     """
 
     def __init__(
         self, path: Path, now: Callable[[], float] = time.time, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        super().__init__(now, clock)
         self._file = KeyFile(path)
-        self._clock = clock
         self._stamp: tuple[int, int, int] | None = None
         self._checked_at = float("-inf")
-        self._table = KeyTable(now)
-        self._problem = ""
 
     def lookup(self, presented: str) -> Caller:
-        """The caller that a key belongs to. Raises Unauthenticated, with the same message for every reason."""
-        if self._clock() - self._checked_at >= _CHECK_INTERVAL_S:
-            self._refresh()
+        """As in `Keys`."""
+        self._look_if_due()
         try:
-            return self._table.lookup(presented)
+            return super().lookup(presented)
         except Unauthenticated:
-            self._refresh()  # the key may have been made a moment ago; a stat(2) is a hundredth of any request
-        return self._table.lookup(presented)
+            self._look()  # the key may have been made a moment ago; a stat(2) is a hundredth of any request
+        return super().lookup(presented)
 
     async def refresh(self) -> bool:
-        """Whether more keys are known than at the last `lookup`, which looks at the file itself."""
+        """No: each `lookup` that fails looks at the file itself."""
         return False
 
     def is_live(self, key_id: str) -> bool:
         """As in `Keys`."""
-        if self._clock() - self._checked_at >= _CHECK_INTERVAL_S:
-            self._refresh()
-        return self._table.is_live(key_id)
-
-    def caller_of(self, key_id: str) -> Caller | None:
-        """The caller of a known key, by its id; None where there is none."""
-        return self._table.caller_of(key_id)
-
-    def names(self) -> Mapping[str, str]:
-        """The name of each key by its id, as of the last look at the file."""
-        return self._table.names()
+        self._look_if_due()
+        return super().is_live(key_id)
 
     def problem(self) -> str:
-        """What is wrong with the file, for the operator; empty while it is good."""
-        if self._clock() - self._checked_at >= _CHECK_INTERVAL_S:
-            self._refresh()
-        return self._problem
+        """As in `Keys`."""
+        self._look_if_due()
+        return super().problem()
 
-    def _refresh(self) -> None:
+    def _look_if_due(self) -> None:
+        if self._clock() - self._checked_at >= _CHECK_INTERVAL_S:
+            self._look()
+
+    def _look(self) -> None:
         self._checked_at = self._clock()
         try:
             status = self._file.path.stat()
@@ -405,21 +387,12 @@ class KeyStore:
             self._load()
 
     def _load(self) -> None:
+        remedy = "restore it, or make keys with `gateway keys create`"
         try:
-            records = self._file.read_existing()
+            self._replace(self._file.read_existing())
         except NotFound:
-            self._report("the key file is missing", "missing")
-            return
+            self._report("the key file is missing", remedy, "missing")
         except (InvalidRequest, OSError) as error:
             if isinstance(error, OSError):
                 self._stamp = None  # it may pass (no file descriptors left): read again though the file has not changed
-            self._report("the key file cannot be read", logs.failure(error))
-            return
-        self._problem = ""
-        self._table.replace(map(KeyRecord.entry, records))
-
-    def _report(self, problem: str, error: str) -> None:
-        """Note a problem, with one log line at its beginning."""
-        if not self._problem:
-            logs.event("keys_unreadable", level=logging.ERROR, error=error, kept=len(self._table))
-        self._problem = f"{problem}; the last good keys stay valid; restore it, or make keys with `gateway keys create`"
+            self._report("the key file cannot be read", remedy, logs.failure(error))

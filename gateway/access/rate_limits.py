@@ -33,18 +33,6 @@ class LimitState(NamedTuple):
     reset_s: float
 
 
-def _over_minute(limit: int, wait_s: float) -> RateLimited:
-    """The refusal of a call beyond a key's minute."""
-    error = RateLimited(f"this key may make {limit} calls a minute", retry_after_s=wait_s)
-    error.limit = limit
-    return error
-
-
-def _over_slots(limit: int) -> RateLimited:
-    """The refusal of a request beyond a key's requests at once."""
-    return RateLimited(f"this key may have {limit} requests at once", retry_after_s=1)
-
-
 class BadKeyLimiter:
     """Limits wrong keys by client address, so that guessing and its log stay slow. Valid keys are never refused here:
     many callers may share an address with one whose key is wrong, and 256 random bits cannot be guessed anyway.
@@ -111,7 +99,9 @@ class Limiter:
         except StateDown:
             return None
         if taken.wait_s:
-            raise _over_minute(limit, taken.wait_s)
+            error = RateLimited(f"this key may make {limit} calls a minute", retry_after_s=taken.wait_s)
+            error.limit = limit
+            raise error
         return LimitState(limit, taken.remaining, taken.reset_s)
 
     async def close(self) -> None:
@@ -132,7 +122,7 @@ class Limiter:
             return
         if taken.wait_s:
             self._forget(caller.key_id, member)
-            raise _over_slots(limit)
+            raise RateLimited(f"this key may have {limit} requests at once", retry_after_s=1)
         if self._renewing is None or self._renewing.done():
             self._renewing = asyncio.create_task(self._renew())
 

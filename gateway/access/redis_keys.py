@@ -15,17 +15,15 @@ stay then, as those of a removed key file do.
 """
 
 import asyncio
-import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import orjson
 
-from gateway import logs
-from gateway.access.keys import AuditLog, KeyRecord, KeyRegistry, KeyTable, first_problem, record_to_json
+from gateway.access.keys import AuditLog, KeyRecord, KeyRegistry, Keys, first_problem, record_to_json
 from gateway.domain import Caller, Json
 from gateway.errors import EngineMissing, InvalidRequest, StateUnavailable, Unauthenticated
 from gateway.shared_state.port import StateDown
@@ -111,11 +109,8 @@ def records_of(rows: dict[bytes, bytes]) -> list[KeyRecord]:
     return sorted(records, key=lambda record: (record.created, record.id))
 
 
-class RedisKeyStore:
-    """The keys for the running server; the module docstring has its states. `start` comes first, `close` last.
-
-    `now` gives unix time, `clock` monotonic seconds.
-    """
+class RedisKeyStore(Keys):
+    """The keys in Redis; the module docstring has its states. `start` comes first, `close` last."""
 
     def __init__(
         self,
@@ -124,10 +119,9 @@ class RedisKeyStore:
         now: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__(now, clock)
         self._connection = connection
         self._outage_cache_s = outage_cache_s
-        self._clock = clock
-        self._table = KeyTable(now)
         self._version = b""
         self._copies = 0
         self._read_at_s = float("-inf")
@@ -135,7 +129,6 @@ class RedisKeyStore:
         self._next_look: asyncio.Task[None] | None = None
         self._looks: set[asyncio.Task[None]] = set()
         self._polling: asyncio.Task[None] | None = None
-        self._problem = ""
 
     async def start(self) -> None:
         """Read the keys, and again every second from now on. Does not fail where Redis is away."""
@@ -156,7 +149,7 @@ class RedisKeyStore:
         age_s = self._clock() - self._read_at_s
         if age_s < self._outage_cache_s:
             try:
-                return self._table.lookup(presented)
+                return super().lookup(presented)
             except Unauthenticated:
                 if age_s < _STALE_S:
                     raise
@@ -178,23 +171,11 @@ class RedisKeyStore:
         self._next_look = None  # what is presented from now on needs a further look
         await self._look(is_awaited=True)
 
-    def is_live(self, key_id: str) -> bool:
-        """As in `keys.Keys`, as far as is known."""
-        return self._table.is_live(key_id)
-
-    def caller_of(self, key_id: str) -> Caller | None:
-        """The caller of a known key, by its id; None where there is none."""
-        return self._table.caller_of(key_id)
-
-    def names(self) -> Mapping[str, str]:
-        """The name of each key by its id, as far as is known."""
-        return self._table.names()
-
     def problem(self) -> str:
-        """What is wrong with the keys, for the operator; empty while they are good."""
+        """As in `Keys`."""
         if self._clock() - self._read_at_s >= _STALE_S:
             return "keys in Redis cannot be read; known ones stay valid for shared.outage_cache_s"
-        return self._problem
+        return super().problem()
 
     async def _poll(self) -> None:
         while True:
@@ -221,7 +202,7 @@ class RedisKeyStore:
         except StateDown:
             return
         if version is None:
-            self._report("the keys are missing in Redis")
+            self._keep("the keys are missing in Redis", "missing")
             return
         if rows is not None:
             self._take(rows, version)
@@ -229,18 +210,14 @@ class RedisKeyStore:
 
     def _take(self, rows: dict[bytes, bytes], version: bytes) -> None:
         try:
-            self._table.replace(map(KeyRecord.entry, records_of(rows)))
+            self._replace(records_of(rows))
         except InvalidRequest as error:
-            self._report("the keys in Redis cannot be read", error.message)
-        else:
-            self._problem = ""
+            self._keep("the keys in Redis cannot be read", error.message)
         self._version = version
         self._copies += 1
 
-    def _report(self, problem: str, error: str = "missing") -> None:
-        """Note a problem, with one log line at its beginning. An empty Redis still answers: the copy stays fresh."""
-        if not self._problem:
-            logs.event("keys_unreadable", level=logging.ERROR, error=error, kept=len(self._table))
-        self._problem = f"{problem}; the last good keys stay valid; make keys, or import a file of them"
-        if len(self._table):
+    def _keep(self, problem: str, error: str) -> None:
+        """An empty Redis still answers: the copy stays fresh."""
+        self._report(problem, "make keys, or import a file of them", error)
+        if self._by_digest:
             self._read_at_s = self._clock()

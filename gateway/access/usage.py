@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -126,19 +126,11 @@ class UsageRow(NamedTuple):
     figures: tuple[int, ...]
 
 
-class Sharing(Protocol):
-    """Tells other machines; see `UsageSharing`."""
-
-    async def share(self, machine: str, rows: Sequence[UsageRow]) -> None:
-        """`rows` of `machine` were written a moment ago. Called about every _WRITE_S, also without rows."""
-        ...
-
-
 class UsageBook:
     """Gathers and writes usage. `now` gives unix time. `start` begins to write, `close` writes the rest. `sharing`
     comes before `start`; None where this machine is alone."""
 
-    sharing: Sharing | None = None
+    sharing: "UsageSharing | None" = None
 
     def __init__(
         self, file: StateFile, prices: PriceList, keep_days: int, now: Callable[[], float] = time.time
@@ -429,7 +421,8 @@ class UsageSharing:
         connection.on_back.append(self._note_back)
 
     async def share(self, machine: str, rows: Sequence[UsageRow]) -> None:
-        """Tell rows that the file has just been given, or, where Redis has missed some, everything that it lacks."""
+        """Tell the `rows` of `machine` that the file has just been given, or, where Redis has missed some, everything
+        that it lacks. Called about every _WRITE_S, also without rows."""
         self._is_behind = self._is_behind or self._clock() >= self._compare_at_s
         if not self._connection.is_up:
             self._is_behind = True

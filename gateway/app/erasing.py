@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 
 from gateway.access.usage import SharedUsage, erase_usage
 from gateway.app.shared import SharedParts, shared_parts
-from gateway.app.web_tools import configured_index
+from gateway.app.web_engine import open_backend
 from gateway.config.settings import Config
 from gateway.engines.index.port import Index
 from gateway.shared_state.port import Entries
@@ -21,7 +21,7 @@ async def erase(config: Config, key_id: str) -> dict[str, int]:
         if shared.redis is not None:
             await shared.redis.check()
         counts = {name: await _erased(entries, key_id) for name, entries in _stores(shared).items()}
-        index = configured_index(config)
+        index = open_backend(config, config.index.backend)
         resources.push_async_callback(index.close)
         counts["pages"] = await _erase_pages(index, key_id)
         counts["usage"] = await shared.file.run(lambda connection: erase_usage(connection, key_id))

@@ -10,7 +10,7 @@ time. Pauses are not running time: otherwise a long pause would empty the window
 | the 5th, 6th, … in the last 60 s         | 0.5, 1, 2, 5, 10, 30 s, at most `longest_pause_s` |
 | a process that ran 60 s before it died   | as after a first death                            |
 
-Knows no process: its user starts, watches and reports. Processes that share one policy are counted together.
+Its user starts and watches the process. Processes that share one policy are counted together.
 """
 
 import time
@@ -18,16 +18,11 @@ from collections import deque
 from collections.abc import Callable
 
 WINDOW_S = 60.0
-"""Running time in which deaths are counted. Chosen: at half, a program that crashes every 40 s is taken for a sound
-one at each crash as a single crash is; at double, five crashes within two minutes already cost a pause."""
-
+"""Running time in which deaths are counted."""
 FREE_DEATHS = 4
-"""Deaths within the window that cost no more than the first pause. Chosen: at half, the third crash of a bad minute
-already takes capacity away; at double, a program that cannot start at all is started eight times before a pause."""
-
+"""Deaths within the window that cost no more than the first pause."""
 PAUSES_S = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-"""Chosen: about doubling. At half as long at the end, a program that cannot start costs a start, which for a language
-model is seconds of CPU, every 15 s; at double, the service comes back up to a minute after its cause was mended."""
+"""Pauses after the deaths beyond these, one after the other."""
 
 
 class RestartPolicy:

@@ -254,7 +254,19 @@ _SILENCE_S = 300
 
 
 def add_commands(parsers: Parsers) -> None:
-    """Add `chat`."""
+    """Add `call`, `search` and `chat`."""
+    tool = parsers.add_parser("call", help="call one web tool of a running gateway")
+    tool.add_argument("tool", metavar="TOOL", help="search, extract, crawl, map or search_status")
+    tool.add_argument("pairs", metavar="key=value", nargs="*", help="its arguments, before or after the options")
+    tool.add_argument("--json", action="store_true", help="print the raw result")
+    add_connection_options(tool)
+    tool.set_defaults(command=_call)
+    search = parsers.add_parser("search", help="search with a running gateway")
+    search.add_argument("words", metavar="WORD", nargs="+", help="the query")
+    search.add_argument("--max-results", type=count, default=5, metavar="N", help="default: %(default)s")
+    search.add_argument("--json", action="store_true", help="print the raw result")
+    add_connection_options(search)
+    search.set_defaults(command=_search)
     parser = parsers.add_parser(
         "chat",
         help="ask a model of a running gateway",
@@ -269,6 +281,17 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
     add_connection_options(parser)
     parser.set_defaults(command=_chat)
+
+
+def _call(arguments: argparse.Namespace, environment: Environment) -> int:
+    gateway = connection(arguments, environment)
+    return run(gateway, arguments.tool, arguments.pairs, Paint(sys.stdout, environment), raw=arguments.json)
+
+
+def _search(arguments: argparse.Namespace, environment: Environment) -> int:
+    pairs = [f"query={' '.join(arguments.words)}", f"max_results={arguments.max_results}"]
+    paint = Paint(sys.stdout, environment)
+    return run(connection(arguments, environment), "search", pairs, paint, raw=arguments.json)
 
 
 def _chat(arguments: argparse.Namespace, environment: Environment) -> int:

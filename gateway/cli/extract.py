@@ -1,6 +1,6 @@
-"""`gateway extract`: prints the text of pages, fetched and if need be rendered here, without a running server.
+"""`gateway extract`, `crawl` and `index`: read pages here, without a running server.
 
-`gateway crawl URL --out DIR`: a site as Markdown files or JSON lines, read here, without a running server.
+`extract` prints their text, `crawl` writes a site into a folder, `index` fills the local search index.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 
 from gateway.access.private_files import naming
-from gateway.app.web_tools import open_reader, open_site
+from gateway.app.web_engine import open_copy, open_index, open_reader, open_site
 from gateway.cli.options import (
     Parsers,
     add_depth_option,
@@ -20,20 +20,22 @@ from gateway.cli.options import (
     add_state_options,
     count,
     print_json_lines,
+    progress_on,
 )
-from gateway.cli.tools import progress_on
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.settings import Config
 from gateway.domain import CrawlRequest, ExtractRequest, Json
 from gateway.engines.crawl.site_folder import file_name, front_matter
+from gateway.engines.index.port import copy_pages
 
 EX_USAGE = 2
 
 
 def add_commands(parsers: Parsers) -> None:
-    """Add `extract`."""
+    """Add `extract`, `crawl` and `index`."""
     _add_crawl(parsers)
+    _add_index(parsers)
     read = parsers.add_parser(
         "extract",
         help="print the text of web pages, rendered in a browser where they need it",
@@ -154,3 +156,89 @@ def _crawl(arguments: argparse.Namespace, environment: Environment) -> int:
 
     with naming(arguments.out):
         return asyncio.run(run())
+
+
+def _add_index(parsers: Parsers) -> None:
+    index = parsers.add_parser("index", help="manage the local search index")
+    actions = index.add_subparsers(required=True, metavar="ACTION")
+    add = actions.add_parser("add", help="add a site or a folder of documents, for every key")
+    add.add_argument("source", metavar="URL|DIR")
+    add.add_argument("--limit", type=count, default=1000, help="pages; default: %(default)s")
+    add_depth_option(add)
+    add.set_defaults(command=_index_add)
+    remove = actions.add_parser("remove", help="remove a page, all pages below a URL that ends with /, or a folder")
+    remove.add_argument("url", metavar="URL|DIR")
+    remove.set_defaults(command=_index_remove)
+    stats = actions.add_parser("stats", help="show its size and age")
+    stats.set_defaults(command=_index_stats)
+    copy = actions.add_parser("copy", help="copy all pages from the other backend, those of every key")
+    copy.add_argument("--to", required=True, choices=("sqlite", "postgres"), help="the backend that takes them")
+    copy.set_defaults(command=_index_copy)
+    for action in actions.choices.values():
+        add_json_option(action)
+        add_state_options(action)
+
+
+def _index_add(arguments: argparse.Namespace, environment: Environment) -> int:
+    async def run() -> Json:
+        async with open_index(load_config(arguments.config, arguments.state_dir, environment)) as filler:
+            return await filler.add(arguments.source, arguments.limit, progress_on(sys.stderr), arguments.depth)
+
+    answer = asyncio.run(run())
+    if arguments.json:
+        print_json_lines([answer])
+    else:
+        for failure in answer["failed"]:
+            sys.stderr.write(f"not read: {failure['url']}: {failure['error']}\n")
+        if "note" in answer:
+            sys.stderr.write(f"{answer['note']}\n")
+        sys.stdout.write(f"{answer['added']} pages added\n")
+    return 0 if answer["added"] else 1
+
+
+def _index_remove(arguments: argparse.Namespace, environment: Environment) -> int:
+    async def run() -> int:
+        async with open_index(load_config(arguments.config, arguments.state_dir, environment)) as filler:
+            return await filler.remove(arguments.url)
+
+    removed = asyncio.run(run())
+    if arguments.json:
+        print_json_lines([{"removed": removed}])
+    else:
+        sys.stdout.write(f"{removed} pages removed\n")
+    return 0 if removed else 1
+
+
+def _index_stats(arguments: argparse.Namespace, environment: Environment) -> int:
+    """A line for each value, or one of JSON in which times are unix seconds."""
+
+    async def run() -> Json:
+        async with open_index(load_config(arguments.config, arguments.state_dir, environment)) as filler:
+            return await filler.stats()
+
+    stats = asyncio.run(run())
+    if arguments.json:
+        print_json_lines([stats])
+        return 0
+    vectors = stats.pop("vectors", None) or {}
+    for name, value in (stats | {f"vectors {name}": value for name, value in vectors.items()}).items():
+        if name in ("oldest", "newest") and value is not None:
+            value = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(value))
+        sys.stdout.write(f"{name:20} {'-' if value is None else value}\n")
+    return 0
+
+
+def _index_copy(arguments: argparse.Namespace, environment: Environment) -> int:
+    async def run() -> int:
+        async with open_copy(load_config(arguments.config, arguments.state_dir, environment), arguments.to) as (
+            source,
+            target,
+        ):
+            return await copy_pages(source, target, progress_on(sys.stderr))
+
+    copied = asyncio.run(run())
+    if arguments.json:
+        print_json_lines([{"copied": copied, "to": arguments.to}])
+    else:
+        sys.stdout.write(f"{copied} pages copied to {arguments.to}\n")
+    return 0

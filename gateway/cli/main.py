@@ -31,13 +31,13 @@ EXIT_CODES = {
 
 _MODULES = {
     "chat": "gateway.cli.call",
-    "search": "gateway.cli.tools",
+    "search": "gateway.cli.call",
     "extract": "gateway.cli.extract",
     "crawl": "gateway.cli.extract",
-    "ocr": "gateway.cli.tools",
-    "sanitize": "gateway.cli.tools",
-    "call": "gateway.cli.tools",
-    "index": "gateway.cli.tools",
+    "ocr": "gateway.cli.ocr",
+    "sanitize": "gateway.cli.sanitize",
+    "call": "gateway.cli.call",
+    "index": "gateway.cli.extract",
     "client-config": "gateway.cli.client_config",
     "keys": "gateway.cli.keys",
     "usage": "gateway.cli.keys",

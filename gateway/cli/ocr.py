@@ -1,78 +1,149 @@
-"""`gateway ocr FILE|URL`: reads a document page by page, prints the text, draws the boxes.
+"""`gateway ocr`: reads images, TIFFs and PDFs, prints the text of one or writes a file for each of many (`--out`).
 
-The engine runs in this process. URLs are fetched by a function that is handed in, the server's own fetcher, so that the
-same rules apply.
-
-`gateway ocr FILE|DIR… --out DIR`: reads many documents into files, one format for all.
-
-A document that fails is told and does not stop the rest. The engine runs in this process.
+The engine runs in this process. URLs are fetched as the server fetches them, by the same rules. A page or a document
+that fails is told and does not stop the rest.
 """
 
+import argparse
 import asyncio
 import csv
+import html
 import io
 import os
+import re
 import sys
-import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Protocol, TextIO
 
 import orjson
 
 from gateway.access.private_files import naming
-from gateway.cli.options import print_json_lines
+from gateway.app.web_engine import open_fetcher
+from gateway.cli.options import Parsers, add_json_option, add_state_options, page_range, print_json_lines, progress_on
+from gateway.config.environment import Environment
+from gateway.config.loader import load_config
 from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest
-from gateway.ocr.image.documents import SearchablePdf, draw_boxes, open_document
+from gateway.ocr.image.documents import Document, SearchablePdf, draw_boxes, open_document
 from gateway.ocr.server.engine import OcrEngine
 from gateway.ocr.server.report import LOW_CONFIDENCE
 from gateway.wire import ocr as wire
 
 MAX_DOCUMENT_BYTES = 200 * 1024 * 1024
 """Largest file or download."""
-BAR_WIDTH = 24
-"""Characters of the progress bar."""
+FORMATS = ("md", "txt", "json", "csv", "pdf")
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".pdf")
+"""Files that are taken from a folder; a file that is named is read whatever its name."""
+SOME_FAILED = 3
+"""Exit code when some documents could not be read or written."""
+_MARKDOWN = wire.build_prompt(wire.CUSTOM, text="Convert the document to markdown.")
+_OF_ONE_DOCUMENT = ("mode", "prompt", "grounding", "find", "overlay")
+"""Options that say how one document is printed."""
+
+
+def add_commands(parsers: Parsers) -> None:
+    """Add `ocr`."""
+    read = parsers.add_parser("ocr", help="read images, TIFFs and PDFs")
+    read.add_argument("sources", metavar="FILE|DIR|URL", nargs="+", help="several, or a folder, need --out")
+    read.add_argument("--out", type=Path, metavar="DIR", help="write a file for each document")
+    read.add_argument("--format", choices=FORMATS, help="of the files in --out (default md)")
+    read.add_argument("--pages", type=page_range, metavar="3-7", help="of PDFs and TIFFs")
+    read.add_argument("--mode", default="", choices=("markdown", "free", "locate", "describe", "custom"))
+    read.add_argument("--prompt", default="", help="for mode custom")
+    read.add_argument("--grounding", action="store_true", help="custom: with boxes")
+    read.add_argument("--find", default="", metavar="TEXT", help="for mode locate")
+    read.add_argument("--overlay", type=Path, metavar="OUT.png", help="draw the boxes on the image")
+    add_json_option(read)
+    add_state_options(read)
+    read.set_defaults(command=_ocr)
+
+
+def _ocr(arguments: argparse.Namespace, environment: Environment) -> int:
+    sources: list[str] = arguments.sources
+    if arguments.out is not None:
+        if arguments.json:
+            raise InvalidRequest("--json prints one document; for files in --out use --format json")
+        if idle := [name for name in _OF_ONE_DOCUMENT if getattr(arguments, name)]:
+            raise InvalidRequest(f"--{idle[0]} is for one document that is printed, not for files in --out")
+        batch = BatchOptions(tuple(sources), arguments.out, arguments.format or "md", arguments.pages)
+        with closing(OcrEngine(os.cpu_count() or 1)) as engine:
+            engine.load()
+            return run_batch(batch, engine, MAX_DOCUMENT_BYTES)
+    if len(sources) > 1 or Path(sources[0]).is_dir():
+        raise InvalidRequest("several documents need --out DIR, where their texts are written")
+    if arguments.format is not None:
+        raise InvalidRequest("--format is for files in --out DIR; without it a text is printed, with --json as JSON")
+    names = ("mode", "prompt", "grounding", "find", "overlay", "pages")
+    options = OcrOptions(**{name: getattr(arguments, name) for name in names}, as_json=arguments.json)
+    return run(_source(arguments, environment), options)
 
 
 @dataclass(frozen=True, slots=True)
 class OcrOptions:
-    """What to read and how.
+    """How one document is printed. `mode`: a name of `wire.ocr.MODES`; by default `locate` with `find`, `custom` with
+    `prompt`, else `markdown`. `grounding`: ask for boxes in mode custom. `overlay`: the picture to draw boxes on.
+    `pages`: first and last, None for all. `as_json`: a line of JSON for each page."""
 
-    `source`: a path or an http(s) URL. `mode`: a name of `wire.ocr.MODES`; by default `locate` with `find`, `custom`
-    with `prompt`, else `markdown`. `as_json`: a line of JSON for each page. `grounding`: ask for boxes in mode
-    custom. `overlay`: the picture to draw boxes on.
-    `threads`: 0 = all cores. `pages`: first and last, None for all.
-    """
-
-    source: str
     mode: str = ""
     prompt: str = ""
     grounding: bool = False
     find: str = ""
     overlay: Path | None = None
-    threads: int = 0
     pages: tuple[int, int] | None = None
     as_json: bool = False
 
 
-Fetch = Callable[[str, int], Awaitable[bytes]]
-"""(URL, most bytes) -> the document. Raises InvalidRequest."""
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """`sources`: files and folders; `out`: the folder for the results; `pages`: first and last, None for all."""
+
+    sources: tuple[str, ...]
+    out: Path
+    format: str = "md"
+    pages: tuple[int, int] | None = None
 
 
-async def read_source(source: str, fetch: Fetch) -> bytes:
-    """The document's bytes. Raises InvalidRequest when the file is missing or too large, or the URL is refused."""
+class Engine(Protocol):
+    """What `OcrEngine` does."""
+
+    def answer(self, data: bytes, prompt: str) -> Iterator[str]:
+        """Pieces of the text of one picture."""
+        ...
+
+    def report(self, *, details: bool = False) -> Json:
+        """What is known about the last answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page that was read, or the `error` why it was not."""
+
+    number: int
+    data: bytes
+    text: str
+    report: Json
+    error: str = ""
+
+
+def _source(arguments: argparse.Namespace, environment: Environment) -> bytes:
+    """The bytes of the path or http(s) URL. Raises InvalidRequest when the file is missing or too large, or the URL is
+    refused."""
+    source: str = arguments.sources[0]
     if source.lower().startswith(("http://", "https://")):
-        return await fetch(source, MAX_DOCUMENT_BYTES)
-    return await asyncio.to_thread(_read_file, source)
+        config = load_config(arguments.config, arguments.state_dir, environment)
 
+        async def fetch() -> bytes:
+            async with open_fetcher(config) as fetcher:
+                return await fetcher.fetch_image(source, MAX_DOCUMENT_BYTES)
 
-def _read_file(source: str) -> bytes:
+        return asyncio.run(fetch())
     path = Path(source)
     if not path.is_file():
-        raise InvalidRequest(f"there is no file {source}")
+        raise InvalidRequest(f"there is no file {source}; what can be read: {', '.join(SUFFIXES)}, or a URL")
     if path.stat().st_size > MAX_DOCUMENT_BYTES:
         raise InvalidRequest(f"{source} is too large; the limit is {MAX_DOCUMENT_BYTES >> 20} MiB")
     return path.read_bytes()
@@ -107,114 +178,61 @@ def run(data: bytes, options: OcrOptions, out: TextIO = sys.stdout, notes: TextI
     """
     prompt = prompt_of(options)
     document = open_document(data, options.pages)
-    engine = OcrEngine(options.threads or os.cpu_count() or 1)
     failed = 0
-    try:
-        for number, page in enumerate(document.pages, document.first):
-            if document.page_count > 1:
-                show_progress(notes, number - document.first + 1, document.page_count)
-            if document.page_count > 1 and not options.as_json:
-                out.write(f"{'' if number == document.first else chr(10)}--- page {number} of {document.total} ---\n")
-            try:
-                text = _read_page(engine, page, prompt, None if options.as_json else out)
-            except InvalidRequest as error:
-                notes.write(f"\npage {number}: {error.message}\n")
-                if options.as_json:
-                    print_json_lines([{"page": number, "error": error.message}], out)
-                failed = 1
-                continue
+    with closing(OcrEngine(os.cpu_count() or 1)) as engine:
+        for page in _read(document, engine, prompt, notes, None if options.as_json else out):
             if options.as_json:
-                print_json_lines([{"page": number, "text": text, "ocr": engine.report(details=True)}], out)
-            report = engine.report()
-            for warning in report["warnings"]:
-                notes.write(f"page {number}: {warning}\n")
-            for word in report.get(wire.UNCERTAIN, ()):
-                notes.write(f"page {number}: uncertain: {word['text']} may be {' or '.join(word['alternatives'])}\n")
-            if options.overlay is not None:
-                lines = engine.report(details=True)["lines"]
-                unsure = [line["box"] for line in lines if line["confidence"] < LOW_CONFIDENCE]
-                drawn = draw_boxes(page, text, unsure)
-                _write_overlay(options.overlay, number, document.page_count, drawn, notes)
-    finally:
-        engine.close()
+                told = {"error": page.error} if page.error else {"text": page.text, "ocr": page.report}
+                print_json_lines([{"page": page.number, **told}], out)
+            _tell(page, notes)
+            failed |= bool(page.error)
+            if options.overlay is not None and not page.error:
+                unsure = [line["box"] for line in page.report["lines"] if line["confidence"] < LOW_CONFIDENCE]
+                target = options.overlay
+                if document.page_count > 1:
+                    target = target.with_name(f"{target.stem}-{page.number}{target.suffix or '.png'}")
+                with naming(target):
+                    target.write_bytes(draw_boxes(page.data, page.text, unsure))
+                notes.write(f"boxes drawn on {target}\n")
     return failed
 
 
-def _read_page(engine: OcrEngine, page: bytes, prompt: str, out: TextIO | None) -> str:
-    """The page's text, which is written to `out` as it comes."""
-    pieces = []
-    for piece in engine.answer(page, prompt):
-        pieces.append(piece)
+def _read(document: Document, engine: Engine, prompt: str, notes: TextIO, out: TextIO | None = None) -> Iterator[_Page]:
+    """Every page; its text is written to `out` as it comes. A bar on `notes`, where that is a terminal."""
+    count = document.page_count
+    for number, data in enumerate(document.pages, document.first):
+        progress = progress_on(notes)
+        if count > 1:
+            progress.step(number - document.first, count, f"page {number} of {document.total}")
+        if out is not None and count > 1:
+            out.write(f"{'' if number == document.first else chr(10)}--- page {number} of {document.total} ---\n")
+        pieces = []
+        try:
+            for piece in engine.answer(data, prompt):
+                pieces.append(piece)
+                if out is not None:
+                    out.write(piece)
+                    out.flush()
+            page = _Page(number, data, "".join(pieces), engine.report(details=True))
+        except InvalidRequest as error:
+            page = _Page(number, b"", "", {}, error.message)
         if out is not None:
-            out.write(piece)
-            out.flush()
-    if out is not None:
-        out.write("\n")
-    return "".join(pieces)
+            out.write("\n")
+        if count > 1:
+            progress.step(count, count, "")
+        yield page
 
 
-def _write_overlay(path: Path, number: int, count: int, picture: bytes, notes: TextIO) -> None:
-    """Write `out.png`, or `out-2.png` for page 2 of several."""
-    target = path if count == 1 else path.with_name(f"{path.stem}-{number}{path.suffix or '.png'}")
-    with naming(target):
-        target.write_bytes(picture)
-    notes.write(f"{'' if count == 1 else chr(10)}boxes drawn on {target}\n")
-
-
-def show_progress(notes: TextIO, number: int, count: int) -> None:
-    """Draws the bar of a document's pages over itself; only on a terminal."""
-    if not notes.isatty():
-        return
-    done = round(BAR_WIDTH * (number - 1) / count)
-    clock = time.strftime("%H:%M:%S")
-    notes.write(f"\r[{'#' * done}{'.' * (BAR_WIDTH - done)}] page {number} of {count} ({clock})")
-    notes.flush()
-
-
-def end_progress(notes: TextIO) -> None:
-    """Removes the bar, so that what is written next starts a line."""
-    if notes.isatty():
-        notes.write("\r\x1b[K")
-        notes.flush()
-
-
-FORMATS = ("md", "txt", "json", "csv", "pdf")
-SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".pdf")
-"""Files that are taken from a folder; a file that is named is read whatever its name."""
-SOME_FAILED = 3
-"""Exit code when some documents could not be read or written."""
-_MARKDOWN = wire.build_prompt(wire.CUSTOM, text="Convert the document to markdown.")
-
-
-class Engine(Protocol):
-    """What `OcrEngine` does."""
-
-    def answer(self, data: bytes, prompt: str) -> Iterator[str]:
-        """Pieces of the text of one picture."""
-        ...
-
-    def report(self, *, details: bool = False) -> Json:
-        """What is known about the last answer."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class BatchOptions:
-    """`sources`: files and folders; `out`: the folder for the results; `pages`: first and last, None for all."""
-
-    sources: tuple[str, ...]
-    out: Path
-    format: str = "md"
-    pages: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Page:
-    number: int
-    data: bytes
-    text: str
-    report: Json
-    error: str = ""
+def _tell(page: _Page, notes: TextIO, indent: str = "") -> None:
+    """Why the page failed, or what is doubtful of it."""
+    if page.error:
+        notes.write(f"{indent}page {page.number} failed: {page.error}\n")
+    for warning in page.report.get("warnings", ()):
+        notes.write(f"{indent}page {page.number}: {warning}\n")
+    for word in page.report.get(wire.UNCERTAIN, ()):
+        notes.write(
+            f"{indent}page {page.number}: uncertain: {word['text']} may be {' or '.join(word['alternatives'])}\n"
+        )
 
 
 def run_batch(options: BatchOptions, engine: Engine, limit_bytes: int, notes: TextIO = sys.stderr) -> int:
@@ -234,11 +252,13 @@ def run_batch(options: BatchOptions, engine: Engine, limit_bytes: int, notes: Te
         try:
             if path.stat().st_size > limit_bytes:
                 raise InvalidRequest(f"the file is too large; the limit is {limit_bytes >> 20} MiB")
-            pages = list(_read(path.read_bytes(), options, engine, notes))
+            prompt = wire.FREE.prompt if options.format == "txt" else _MARKDOWN
+            pages = list(_read(open_document(path.read_bytes(), options.pages), engine, prompt, notes))
             read = [page for page in pages if not page.error]
             if not read:
                 raise InvalidRequest(pages[0].error)
-            _tell_doubts(pages, notes)
+            for page in pages:
+                _tell(page, notes, "  ")
             is_failed = len(read) < len(pages)
             if not _write(read, options.out / name, path.name, options.format):
                 notes.write("  no table was found, so nothing was written\n")
@@ -274,49 +294,26 @@ def _documents(sources: Iterable[str], out: Path) -> Iterator[tuple[Path, Path]]
             yield path, unique
 
 
-def _read(data: bytes, options: BatchOptions, engine: Engine, notes: TextIO) -> Iterator[_Page]:
-    prompt = wire.FREE.prompt if options.format == "txt" else _MARKDOWN
-    document = open_document(data, options.pages)
-    try:
-        for number, page in enumerate(document.pages, document.first):
-            if document.page_count > 1:
-                show_progress(notes, number - document.first + 1, document.page_count)
-            try:
-                text = "".join(engine.answer(page, prompt))
-            except InvalidRequest as error:
-                yield _Page(number, b"", "", {}, error.message)
-                continue
-            kept = page if options.format == "pdf" else b""
-            yield _Page(number, kept, text, engine.report(details=True))
-    finally:
-        end_progress(notes)
-
-
-def _tell_doubts(pages: list[_Page], notes: TextIO) -> None:
-    for page in pages:
-        if page.error:
-            notes.write(f"  page {page.number} failed: {page.error}\n")
-        for warning in page.report.get("warnings", ()):
-            notes.write(f"  page {page.number}: {warning}\n")
-
-
 def _write(pages: list[_Page], base: Path, source: str, format_: str) -> bool:
     """Whether there was anything to write."""
     base.parent.mkdir(parents=True, exist_ok=True)
-    if format_ == "csv":
-        tables = [(page, tables_in_markdown(page.text)) for page in pages]
-        for page, found in tables:
-            for number, rows in enumerate(found, 1):
-                out = io.StringIO()
-                csv.writer(out).writerows(rows)
-                target = base.with_name(f"{base.name}-page{page.number}-table{number}.csv")
-                with naming(target):
-                    target.write_text(out.getvalue(), encoding="utf-8", newline="")
-        return any(found for _, found in tables)
-    target = base.with_name(f"{base.name}.{format_}")
-    with naming(target):
-        target.write_bytes(_content(pages, source, format_))
-    return True
+    files = _tables(pages, base) if format_ == "csv" else {f"{base.name}.{format_}": _content(pages, source, format_)}
+    for name, content in files.items():
+        target = base.with_name(name)
+        with naming(target):
+            target.write_bytes(content)
+    return bool(files)
+
+
+def _tables(pages: list[_Page], base: Path) -> dict[str, bytes]:
+    """Name -> content of a CSV file for each table."""
+    files = {}
+    for page in pages:
+        for number, rows in enumerate(tables_in_markdown(page.text), 1):
+            out = io.StringIO()
+            csv.writer(out).writerows(rows)
+            files[f"{base.name}-page{page.number}-table{number}.csv"] = out.getvalue().encode()
+    return files
 
 
 def _content(pages: list[_Page], source: str, format_: str) -> bytes:
@@ -338,53 +335,33 @@ def _numbered(page: _Page) -> Json:
     return {**page.report, "lines": [{**line, "page": page.number} for line in page.report["lines"]]}
 
 
+_ROW, _CELL = re.compile(r"<tr>(.*?)</tr>", re.DOTALL), re.compile(r"<td([^>]*)>(.*?)</td>", re.DOTALL)
+_SPAN = re.compile(r'(row|col)span="(\d{1,3})"')
+
+
 def tables_in_markdown(text: str) -> list[list[list[str]]]:
-    """The `<table>` elements of an answer as rows of texts; a merged cell's text is in its first place."""
-    parser = _Tables()
-    parser.feed(text)
-    return parser.tables
+    """The tables of an answer, which `ocr.server.report.html_table` writes, as rows of texts. A merged cell's text is
+    in its first place: `<tr><td colspan="2">a</td></tr>` -> `[["a", ""]]`."""
+    return [_grid(table) for table in re.findall(r"<table>(.*?)</table>", text, re.DOTALL)]
 
 
-class _Tables(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tables: list[list[list[str]]] = []
-        self._in_cell = False
-        self._below: dict[int, int] = {}
+def _grid(table: str) -> list[list[str]]:
+    rows: list[list[str]] = []
+    below: dict[int, int] = {}  # column -> rows that a cell above still covers
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, Any]]) -> None:
-        if tag == "table":
-            self.tables.append([])
-            self._below = {}
-        elif tag == "tr" and self.tables:
-            self.tables[-1].append([])
-        elif tag == "td" and self.tables and self.tables[-1]:
-            self._in_cell = True
-            self._begin_cell({name: int(value) for name, value in attrs if str(value).isdigit()})
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "td":
-            self._in_cell = False
-        elif tag == "tr" and self.tables and self.tables[-1]:
-            self._reach_down()
-
-    def handle_data(self, data: str) -> None:
-        if self._in_cell:
-            row = self.tables[-1][-1]
-            row[self._place] += data
-
-    def _begin_cell(self, spans: dict[str, int]) -> None:
-        """Appends the cell, after blanks where cells from rows above reach down, and blanks for its other columns."""
-        row = self._reach_down()
-        self._place = len(row)
-        for _ in range(spans.get("colspan", 1)):
-            self._below[len(row)] = spans.get("rowspan", 1) - 1
+    def fill(row: list[str]) -> None:
+        while below.get(len(row), 0) > 0:
+            below[len(row)] -= 1
             row.append("")
 
-    def _reach_down(self) -> list[str]:
-        """The row, with blanks for the cells from rows above that reach down here."""
-        row = self.tables[-1][-1]
-        while self._below.get(len(row), 0) > 0:
-            self._below[len(row)] -= 1
-            row.append("")
-        return row
+    for inside in _ROW.findall(table):
+        row: list[str] = []
+        for attributes, content in _CELL.findall(inside):
+            fill(row)
+            spans = {name: int(count) for name, count in _SPAN.findall(attributes)}
+            for text in (html.unescape(content), *[""] * (spans.get("col", 1) - 1)):
+                below[len(row)] = spans.get("row", 1) - 1
+                row.append(text)
+        fill(row)
+        rows.append(row)
+    return rows

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
 from gateway.config.environment import Environment
+from gateway.domain import Progress
 
 EX_CONFIG = 78
 """Exit code for a wrong configuration (sysexits.h)."""
@@ -106,3 +107,21 @@ class Paint:
 def for_terminal(text: str) -> str:
     """Text of a model or of the web without control characters, which could move the cursor or rename the window."""
     return text.translate(_CONTROLS)
+
+
+_BAR_WIDTH = 24
+"""Characters of a progress bar."""
+
+
+def progress_on(out: TextIO) -> Progress:
+    """Progress drawn as a bar on a terminal; ignored elsewhere, where a line for each step would be noise."""
+    return Progress(lambda state: _draw(state, out)) if out.isatty() else Progress()
+
+
+def _draw(state: Progress, out: TextIO) -> None:
+    """Draw the bar over itself; at the end nothing of it stays."""
+    total = max(state.total or state.done, 1)
+    filled = _BAR_WIDTH * state.done // total
+    bar = f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {state.done}/{total} {state.message[:60]}"
+    out.write(f"\r\x1b[K{bar if state.done < total else ''}")
+    out.flush()

@@ -119,7 +119,7 @@ def file_problems(path: Path, environment: Environment) -> list[ConfigError]:
         problems = schemas.Checker(schemas.load("config")).check(document, limit=_MAX_PROBLEMS)
         if problems:
             return [ConfigError(str(path), problem.path, _message(problem)) for problem in problems]
-        loader = _Loader(str(path), environment, [])
+        loader = _Loader(str(path), environment)
         config = loader.section(Config, {**document, "state_dir": environment.state_dir}, "")
         return [*loader.missing, *(ConfigError(str(path), where, text) for where, text in contradictions(config))]
     except ConfigError as error:
@@ -141,8 +141,10 @@ def load_config(
         variable = _VARIABLES.get(problem.path, "")
         fault_in = variable if environment.variables.get(variable) else source
         raise ConfigError(fault_in, problem.path, _message(problem))
-    loader = _Loader(source, environment, None if needs_secrets else [])
+    loader = _Loader(source, environment)
     config = loader.section(Config, {**document, "state_dir": state_dir or environment.state_dir}, "")
+    if needs_secrets and loader.missing:
+        raise loader.missing[0]
     if config.server.tls is not None:
         config = replace(config, server=replace(config.server, tls=_absolute(config.state_dir, config.server.tls)))
     for where, message in contradictions(config):
@@ -198,21 +200,16 @@ def _apply_overrides(document: dict[str, Any], environment: Environment) -> None
 
 
 class _Loader:
-    """Builds the dataclasses of `settings` from checked TOML tables, following their annotations. `missing` takes the
-    errors of credentials that are not there, which are empty then; None: they are raised."""
+    """Builds the dataclasses of `settings` from checked TOML tables, following their annotations. Credentials that are
+    not there are empty; `missing` has an error for each."""
 
-    def __init__(self, source: str, environment: Environment, missing: list[ConfigError] | None) -> None:
+    def __init__(self, source: str, environment: Environment) -> None:
         self._source = source
         self._environment = environment
-        self._missing = missing
-
-    @property
-    def missing(self) -> list[ConfigError]:
-        """Errors of credentials that are not there."""
-        return self._missing or []
+        self.missing: list[ConfigError] = []
 
     def section(self, kind: type[Section], table: Mapping[str, Any], path: str) -> Section:
-        """A `kind` with the values of `table` and defaults for the rest. Raises ConfigError below `path`."""
+        """A `kind` with the values of `table` and defaults for the rest."""
         hints = get_type_hints(kind)
         values = {}
         for name, value in table.items():
@@ -242,8 +239,5 @@ class _Loader:
         if value is None:
             state = "missing"
             remedy = f"set LoadCredential={name}:FILE in the unit, or the variable {credential_variable(name)}"
-        error = ConfigError(self._source, path, f"credential '{name}' is {state}; {remedy}")
-        if self._missing is None:
-            raise error
-        self._missing.append(error)
+        self.missing.append(ConfigError(self._source, path, f"credential '{name}' is {state}; {remedy}"))
         return Secret(name, "")

@@ -90,10 +90,6 @@ class EmbeddedServers:
         """Names of servers that were started and are not ready."""
         return [child.name for child in self._children.values() if child.is_started and not child.is_ready]
 
-    def pids(self) -> dict[str, int]:
-        """Process ids by name, of servers that run."""
-        return {name: child.pid for name, child in self._children.items() if child.pid is not None}
-
     async def wait_ready(self) -> None:
         """Wait until all servers that were started are ready. Raises UpstreamUnavailable when one is not in time."""
         await asyncio.gather(*(child.ensure_ready() for child in self._children.values() if child.is_started))

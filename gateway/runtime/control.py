@@ -249,10 +249,6 @@ class Notifier:
         """The service serves; `status` is one line for `systemctl status`."""
         self._send(f"READY=1\nSTATUS={_one_line(status)}", _SEND_TIMEOUT_S)
 
-    def status(self, status: str) -> None:
-        """A new line for `systemctl status`."""
-        self._send(f"STATUS={_one_line(status)}")
-
     def main_process(self, pid: int) -> None:
         """From now on the service is that process; call it from the main process before the other says `READY`."""
         self._send(f"MAINPID={pid}", _SEND_TIMEOUT_S)

@@ -14,14 +14,13 @@ import select
 import signal
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
 from gateway.access.keys import KeyFile, KeyRequest
 from gateway.access.private_files import USER_HASH_KEY, write_private
 from gateway.config.environment import Environment
-from gateway.config.loader import ConfigError
+from gateway.config.loader import ConfigError, load_config
 from gateway.config.settings import Access, Config
 from gateway.domain import SCOPES
 from gateway.embedded.servers import dev_key_path
@@ -36,14 +35,13 @@ _CHILD_S = 30.0
 def prepare(file: Path | None, state_dir: Path | None, environment: Environment, *, is_first: bool = False) -> Config:
     """The configuration in `file`, whose keys are there. `is_first`: the gateway starts, so a missing state directory
     and a first key are made. Raises ConfigError, InvalidRequest, OSError."""
-    key_files = import_module("gateway.runtime.prepare")
-    config: Config = import_module("gateway.config.loader").load_config(file, state_dir, environment)
+    config = load_config(file, state_dir, environment)
     if is_first:
         config.state_dir.mkdir(parents=True, exist_ok=True)
     if config.access.backend == "file":
-        keys = key_files.key_file(config)
+        keys = key_file(config)
         if is_first:
-            key_files.ensure_dev_key(keys, key_files.dev_key_path(config.state_dir))
+            ensure_dev_key(keys, dev_key_path(config.state_dir))
     return config
 
 

@@ -30,6 +30,8 @@ Reloads and upgrades hold one lock, so that neither sees half of the other.
 import asyncio
 import contextlib
 import logging
+import os
+import shlex
 import signal
 import sys
 import time
@@ -42,7 +44,8 @@ import uvloop
 from gateway import __version__, logs
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError
-from gateway.config.settings import Config
+from gateway.config.settings import Config, Server
+from gateway.domain import TEXT_MODEL
 from gateway.embedded.servers import EmbeddedServers, dev_key_path
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamUnavailable
 from gateway.runtime import control
@@ -69,24 +72,25 @@ def _setting(config: Config, path: str) -> object:
     return value
 
 
-def welcome(url: str, docs_address: str, key_file: object, seconds: float, text_model: str) -> str:
-    """The text printed when the gateway is ready: its address and three commands to try. `docs_address` is empty where
-    callers may not read the documentation, `text_model` where no model answers text."""
+def welcome(url: str, sockets: Sockets, config: Config, seconds: float) -> str:
+    """The text printed when the gateway is ready: its address, commands to try, and the console's address."""
+    program = sys.argv[0] if os.access(sys.argv[0], os.X_OK) and not sys.argv[0].endswith(".py") else "gateway"
+    place = "" if url == Server().url else f" --url {shlex.quote(url)}"
+    place += "" if config.state_dir == Environment().state_dir else f" --state-dir {shlex.quote(str(config.state_dir))}"
+    lines = [
+        f"\nThe gateway answers on {url} after {seconds:.1f} s. Its key is in {dev_key_path(config.state_dir)}. Try:\n"
+    ]
+    if config.text_model:
+        model = "" if config.text_model == TEXT_MODEL else f" --model {shlex.quote(config.text_model)}"
+        lines.append(f'  {program} chat{place}{model} "Hello"')
     crawled, wanted = "https://example.com/", "example domain"
-    if docs_address:
-        crawled, wanted = f"http://{docs_address}/docs/", "how long until a revoked key is refused"
-    headers = f'-H "Authorization: Bearer $(cat {key_file})" -H "Content-Type: application/json"'
-    call = f"curl -s {url}/tools/websearch/mcp {headers}"
-    rpc = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"websearch-%s","arguments":%s}}'
-    question = '"messages":[{"role":"user","content":"What is an HTTP gateway?"}],"max_tokens":60'
-    lines = [f"\nThe gateway answers on {url} after {seconds:.1f} s. Its key is in {key_file}. Try:\n"]
-    if text_model:
-        lines.append(f'curl -s {url}/v1/chat/completions {headers} -d \'{{"model":"{text_model}",{question}}}\'\n')
-    crawl = rpc % ("crawl", f'{{"url":"{crawled}","limit":20}}')
-    search = rpc % ("search", f'{{"query":"{wanted}","max_results":3}}')
-    lines.append(f"{call} -d '{crawl}' | head -c 2000; echo; {call} -d '{search}'\n")
-    lines.append(f"{call} -d '{rpc % ('search_status', '{}')}'\n\n")
-    return "\n".join(lines)
+    if sockets.docs_address and config.reads_own_docs:
+        crawled, wanted = f"http://{sockets.docs_address}/docs/", "how long until a revoked key is refused"
+    lines.append(f"  {program} call{place} crawl url={crawled} limit=50 | head -20")
+    lines.append(f"  {program} search{place} --max-results 3 {wanted}")
+    if sockets.docs_address:
+        lines.append(f"\nConsole, with that key: http://{sockets.docs_address}/")
+    return "\n".join(lines) + "\n"
 
 
 EX_FAILED = 1
@@ -298,11 +302,8 @@ class Supervisor:
         logs.event("ready", url=url, seconds=round(seconds, 2), version=__version__)
         self._notifier.ready(f"serving on {url}")
         if for_people:
-            docs_address = parts.sockets.docs_address if self._config.reads_own_docs else ""
-            key_file = dev_key_path(self._config.state_dir)
             file = self._source.file or "none, all defaults (--config FILE, or GATEWAY_CONFIG)"
-            sys.stderr.write(f"\nConfiguration: {file}\n")
-            sys.stderr.write(welcome(url, docs_address, key_file, seconds, self._config.text_model))
+            sys.stderr.write(f"\nConfiguration: {file}\n{welcome(url, parts.sockets, self._config, seconds)}")
             sys.stderr.flush()
 
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import uvloop
 
 from gateway import logs
-from gateway.app import RUNS, build_app, build_ops_app
+from gateway.app.application import RUNS, build_app, build_ops_app
 from gateway.config.loader import loaded
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded, EmbeddedServers

@@ -159,7 +159,9 @@ class Sanitizer:
             (scan_token is not None and direction in scan_token.scanned_clean)
             or (digest is not None and self._clean_units.knows(digest))
         ):
-            await self._scan(unit, direction, verdict, work)
+            masks = work.masks if direction == "requests" else None
+            masker = SlotMasker(self._scanner, self._actions[direction], verdict.note, work.allowance, masks)
+            await self._mask(masker, unit, verdict, work)
             if scan_token is not None and not verdict.counts:
                 scan_token.scanned_clean.add(direction)
             if digest is not None and not verdict.counts:
@@ -177,12 +179,7 @@ class Sanitizer:
         """Mask, in a unit of a request, the values that were found elsewhere in the request. Raises SanitizerFailed."""
         known = KnownValues(work.masks.found)
         masker = SlotMasker(known, self._actions["requests"], verdict.note, work.allowance, work.masks)
-        try:
-            for slots in unit.steps(keeps_all=True):
-                await self._clean_slots(masker, slots, work)
-                await work.pace()
-        except Exception as error:
-            raise SanitizerFailed("the sanitizer failed on this text") from error
+        await self._mask(masker, unit, verdict, work)
 
     def _digest(self, whole: Any, direction: Direction) -> bytes | None:
         """What a unit is known by when it comes again: an agent sends its whole history with every call.
@@ -195,10 +192,8 @@ class Sanitizer:
         except TypeError:
             return None
 
-    async def _scan(self, unit: TextUnit, direction: Direction, verdict: Verdict, work: RequestWork) -> None:
-        masks = work.masks if direction == "requests" else None
-        masker = SlotMasker(self._scanner, self._actions[direction], verdict.note, work.allowance, masks)
-        only = unit.only_slot
+    async def _mask(self, masker: SlotMasker, unit: TextUnit, verdict: Verdict, work: RequestWork) -> None:
+        only, direction = unit.only_slot, verdict.direction
         try:
             if only is not None and only.form == "text" and len(only.text) <= IN_THREAD_CHARS:
                 if work.is_due():

@@ -177,6 +177,15 @@ class Restorer:
             slot.text = "".join((*parts, text[at:]))
         return bool(parts)
 
+    def restore_again(self, slots: Iterable[TextSlot], *, counts: bool) -> bool:
+        """Restore whole texts of a stream; whether one has changed. Without `counts` they repeat texts that came in
+        pieces, whose placeholders are counted already."""
+        before = self.restored.copy(), self.left.copy()
+        changes = [self.restore(slot) for slot in slots]
+        if not counts:
+            self.restored, self.left = before
+        return any(changes)
+
     def reads_as_json(self, text: str) -> bool:
         """Whether a text, or the beginning of one, is JSON: structured output."""
         return self.is_json or (text[:1] in "{[ \n`" and _JSON_BEGINS.match(text) is not None)

@@ -340,10 +340,12 @@ _MIN_NAMED_CHARS = 4
 @dataclass(slots=True)
 class Masks:
     """What stands over the values of one request. `placeholders`: None where `replace` means redact. `found`: the
-    values that were masked, with their findings, which are the same values wherever else they stand in the request."""
+    values that were masked, with their findings, which are the same values wherever else they stand in the request.
+    `names_allowance`: what the names in the request may spend, whatever its texts have spent."""
 
     placeholders: Placeholders | None = None
     found: dict[str, Finding] = field(default_factory=dict)
+    names_allowance: SharedAllowance = field(default_factory=SharedAllowance)
 
     def over(self, finding: Finding, value: str, action: Action) -> str:
         """The mask over a value."""
@@ -480,38 +482,31 @@ class SlotMasker:
                     touched.setdefault(index, []).append(inside)
         yield False
         for index in sorted(touched):
-            if self._allowance is None or self._allowance.left > 0:
+            slot, text = members[index], members[index].text
+            if slot.form == "name" or self._allowance is None or self._allowance.left > 0:
                 if self._allowance is not None:
                     self._allowance.left -= _ALONE_UNITS
-                yield self._clean_one(members[index])
+                yield self._clean_one(slot)
             else:
-                yield self._mask_found(members[index], touched[index])
-
-    def _mask_found(self, slot: TextSlot, findings: list[Finding]) -> bool:
-        """Mask a short string by findings that are known; returns whether it changed."""
-        text = slot.text
-        if slot.form == "name":
-            self._report_name(findings, slot.where)
-            return False
-        cleaned = _joined(text, self._around(text, [findings], slot.where))
-        if cleaned != text:
-            slot.text = cleaned
-        return cleaned != text
+                cleaned = _joined(text, self._around(text, [touched[index]], slot.where))
+                if cleaned != text:
+                    slot.text = cleaned
+                yield cleaned != text
 
     def _check_name(self, text: str, where: str) -> str:
-        """A name that other parts of the request refer to: what would be redacted in it is reported as `block`."""
+        """A name that other parts of the request refer to: what would be redacted in it is reported as `block`.
+
+        Only what is proved refuses a request: `call_…` and `Password2` are names, and so is one that was not looked at
+        as the texts beside it have spent the allowance; names have one of their own.
+        """
         encoded = read(text) if text[:5].lower() == "data:" else None
         inner = encoded.text if encoded is not None else None
-        self._report_name((*self._scan(text), *(self._scan(inner) if inner else ())), where)
+        for each in (text, inner or ""):
+            for finding in self._scanner.scan(each, self._masks.names_allowance):
+                action = self._actions.action(finding.entity, finding.certain)
+                if finding.certain and action != "off" and not isinstance(self._scanner, KnownValues):
+                    self._note(finding.entity, "block" if action in _MASKING else action, where)
         return text
-
-    def _report_name(self, findings: Iterable[Finding], where: str) -> None:
-        for finding in findings:
-            if not finding.certain or isinstance(self._scanner, KnownValues):
-                continue  # `call_…` and `Password2` are names; what refuses a request must be proved
-            action = self._actions.action(finding.entity, finding.certain)
-            if action != "off":
-                self._note(finding.entity, "block" if action in _MASKING else action, where)
 
     def _clean_data(self, text: str, slot: TextSlot) -> str:
         """A data URL or base64: the text in it is masked, binary data stays, any other string is plain text."""

@@ -40,7 +40,7 @@ them.
 import asyncio
 import re
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -336,6 +336,7 @@ class _Judge:
     ) -> None:
         self.scanner, self._actions, self._on_finding = scanner, actions, on_finding
         self._restorer = restorer
+        self.counts, self.flagged = Counter[str](), Counter[str]()
 
     def advance_plain(self, channel: Channel) -> bool:
         """Decide plain words up to the holdback and emit their pieces. False, with nothing done, for any other text
@@ -430,6 +431,8 @@ class _Judge:
     def _apply(self, channel: Channel, finding: Finding) -> None:
         self._on_finding(finding.entity)
         action = self._actions.action(finding.entity, finding.certain)
+        self.counts[finding.entity] += 1
+        self.flagged[finding.entity] += action == "flag"
         if action == "redact":
             channel.add_edit(finding.start, finding.end, mask_of(finding.entity))
         elif action == "block":
@@ -459,6 +462,7 @@ class StreamMask:
         self._channels: dict[Hashable, Channel] = {}
         self._parted: dict[Hashable, Channel] = {}  # by flow: the channel of its last closed item
         self._segments: dict[str, Segment] = {}  # by their texts: the closed items of flows
+        self._has_pieces = False  # whole texts repeat them
         self._decodes_all = False  # something beside a text was masked (an id): relayed frames may hold it too
         self._place: Place | None = None
         self._turn_ends_s = 0.0
@@ -496,6 +500,16 @@ class StreamMask:
             yield [*await self._released(), *refused_events(error, last)]
         finally:
             await events.aclose()
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The findings by entity in the texts that came in pieces, so far."""
+        return self._judge.counts
+
+    @property
+    def flagged(self) -> Counter[str]:
+        """Those of `counts` that stay in the text."""
+        return +self._judge.flagged
 
     def push(self, batch: EventBatch) -> EventBatch:
         """Add events; return, in order, those that are ready. All work is done here. Raises SanitizerFailed and
@@ -597,7 +611,7 @@ class StreamMask:
 
     def _append(self, slot: TextSlot, pending: PendingEvent, changed: dict[Channel, bool]) -> None:
         """Add a piece to its channel, and part or close that behind the last one."""
-        channel = self._channels.get(slot.channel)
+        channel, self._has_pieces = self._channels.get(slot.channel), True
         if channel is None:
             if slot.last and slot.flow is None and not slot.text:
                 return  # the end of a text that never began
@@ -652,7 +666,7 @@ class StreamMask:
             self._queue.end(None, before=pending)  # the event with this text must not be sent
             raise
         if self._restorer is not None:
-            is_changed |= any([self._restorer.restore(slot) for slot in others])  # noqa: C419  each is to be restored
+            is_changed |= self._restorer.restore_again(others, counts=not self._has_pieces)
         if is_changed:
             pending.frame = None
             self._decodes_all = True

@@ -432,9 +432,6 @@ def _reserve(connection: sqlite3.Connection, amounts: Sequence[Amount], unsent: 
 
 
 _PUT = "INSERT INTO entries (space, owner, name, size, expires, value) VALUES (?, ?, ?, ?, ?, ?)"
-_PUT_LONG = "INSERT INTO entries (space, owner, name, size, expires, value) VALUES (?, ?, ?, ?, ?, zeroblob(?))"
-_PIECE_BYTES = 1 << 18
-"""Longer values are written in pieces of so many bytes."""
 
 
 class SqliteEntries:
@@ -497,12 +494,7 @@ class SqliteEntries:
         if size > self._max_bytes or not self._make_room(connection, entry.owner, size):
             return False
         row = (self._space, entry.owner, entry.name, size, self._now() + entry.ttl_s)
-        is_long = len(entry.value) > _PIECE_BYTES
-        cursor = connection.execute(
-            _PUT_LONG if is_long else _PUT, (*row, len(entry.value) if is_long else entry.value)
-        )
-        if is_long:
-            _write_pieces(connection, cursor.lastrowid, entry.value)
+        cursor = connection.execute(_PUT, (*row, entry.value))
         parts = [
             (self._space, entry.owner, name, cursor.lastrowid, start + 1, end - start)
             for name, (start, end) in entry.parts.items()
@@ -537,12 +529,3 @@ class SqliteEntries:
     def _sizes(self, connection: sqlite3.Connection) -> dict[str, float]:
         query = "SELECT owner, sum(size) FROM entries WHERE space = ? GROUP BY owner"
         return dict(connection.execute(query, (self._space,)).fetchall())
-
-
-def _write_pieces(connection: sqlite3.Connection, row_id: int | None, value: bytes) -> None:
-    """Write a value into its row, which has room for it already."""
-    assert row_id is not None
-    view = memoryview(value)
-    with connection.blobopen("entries", "value", row_id) as blob:
-        for start in range(0, len(view), _PIECE_BYTES):
-            blob.write(view[start : start + _PIECE_BYTES])

@@ -1,6 +1,6 @@
 """The state of one request in the chain: one object, stored on the request under one typed key. Knows no interface."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,9 +22,10 @@ class RequestContext:
 
     `body`: the result of `Endpoint.check`, None where no body was read. `history_verdicts`: the verdicts on stored
     turns that a handler added to the body. `work`: what decoding, checking and sanitizing it has cost. `placeholders`:
-    what stands for the values that its answer gets back; `addresses`: those that the caller wrote. `limits`: the
-    state of the key's limits after this request was counted, by name; empty for none. `reservation`: what the request
-    may use of its key's budgets, until it is settled.
+    what stands for the values that its answer gets back; `addresses`: those that the caller wrote; `earlier_values`:
+    what the placeholders of turns before it stand for, where its connection remembers them. `limits`: the state of the
+    key's limits after this request was counted, by name; empty for none. `reservation`: what the request may use of its
+    key's budgets, until it is settled.
     """
 
     server: ServerState
@@ -37,6 +38,7 @@ class RequestContext:
     work: RequestWork = field(default_factory=RequestWork)
     placeholders: Placeholders | None = None
     addresses: frozenset[str] = frozenset()
+    earlier_values: Mapping[str, str] = field(default_factory=dict)
     limits: dict[str, LimitState] = field(default_factory=dict)
     reservation: Reservation | None = None
 

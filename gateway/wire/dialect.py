@@ -118,6 +118,17 @@ def merged_reports(reports: Iterable[Json]) -> Json:
     return total
 
 
+def ending_of(data: Json) -> Json | None:
+    """What holds the `provider_specific_fields` of an answer in the event that ends it: a choice with a finish reason,
+    a response that is over, a message's last delta. None for any other event."""
+    if data.get("type") == "message_delta":
+        return data
+    response = data.get("response")
+    if isinstance(response, dict):
+        return response if response.get("status") in ("completed", "incomplete", "failed") else None
+    return next((choice for choice in data.get("choices") or () if choice.get("finish_reason")), None)
+
+
 # --- one question ---
 # What the dialects have in common whose requests are one question with one answer.
 

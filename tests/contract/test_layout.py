@@ -168,7 +168,7 @@ def test_web_frameworks_and_the_environment_stay_where_they_belong() -> None:
     for path in SOURCES:
         module, tree = module_name(path), parsed(path)
         roots = imported_roots(tree)
-        serves = module.startswith("web") or module in ("ocr.server.app", "app", "runtime.supervisor")
+        serves = module.startswith("web") or module in ("ocr.server.app", "app.application", "runtime.supervisor")
         if "aiohttp.web" in roots and not serves:
             faults.append(f"{module} imports aiohttp.web")
         if module.split(".")[0] in ("sanitize", "mcp") and any(root.split(".")[0] == "aiohttp" for root in roots):

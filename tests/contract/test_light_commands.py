@@ -52,7 +52,7 @@ def test_neither_the_application_nor_an_engine_is_loaded(statement: str) -> None
 
 def test_a_worker_loads_both_which_the_test_above_would_notice() -> None:
     names = loaded("import gateway.runtime.worker")
-    assert "aiohttp" in names and "gateway.app" in names
+    assert "aiohttp" in names and "gateway.app.application" in names
 
 
 @pytest.mark.alone

@@ -21,7 +21,7 @@ from bench.growth import SIZES, careful_look, grows, quick_look
 from bench.pattern_finder import AnyPattern, Found, PatternCall, pattern_calls, patterns_of, reachable
 from bench.pattern_memory import MOST_BYTES_PER_CHAR, bytes_per_char, repeats_groups
 from bench.pattern_strings import texts
-from gateway.sanitize.detectors import cards, phones, vendor_tokens
+from gateway.sanitize.detectors import cards, vendor_tokens
 from tests.support.cpu_time import takes_less
 
 MOST_S = 5e-6 * SIZES[-1]
@@ -29,16 +29,8 @@ MOST_S = 5e-6 * SIZES[-1]
 this much; the slowest pattern of the product takes half of it."""
 
 
-def _phone_plans() -> Sequence[AnyPattern]:
-    plans = [phones._plan(code, regions) for code, regions in phones._regions().items()]
-    numbers = [phones._number_pattern(plan.code, region) for plan in plans[:12] for region in plan.regions[:2]]
-    return [each for plan in plans for each in (plan.national_prefix, plan.leading_digits) if each] + numbers
-
-
 RUN_TIME: dict[str, Callable[[], Sequence[AnyPattern]]] = {
     "gateway.sanitize.detectors.cards:_form": lambda: [form for each in cards._FORMS if (form := cards._form(each))],
-    "gateway.sanitize.detectors.phones:_plan": _phone_plans,
-    "gateway.sanitize.detectors.phones:_number_pattern": list,
     "gateway.sanitize.detectors.vendor_tokens:_compile": lambda: [
         vendor_tokens._compile(form) for form in ("gh[pousr]_[A-Za-z0-9]{36,}", "xox[abposr]-[0-9A-Za-z-]{10,}")
     ],
@@ -46,8 +38,7 @@ RUN_TIME: dict[str, Callable[[], Sequence[AnyPattern]]] = {
         re.compile(rf"(?<!\w){re.escape(value)}(?!\w)") for value in ("Jane Roe", "a a a a a a a a", "." * 100)
     ],
 }
-"""Examples of the patterns that are made from data, by module and function. A pattern of `phone_plans` sees at most 17
-digits, so two dozen of them stand for all."""
+"""Examples of the patterns that are made from data, by module and function."""
 
 
 def _functions(call: PatternCall) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from gateway.app import build_app
+from gateway.app.application import build_app
 from gateway.config.settings import Config
 from gateway.web.endpoints import Endpoint
 from gateway.web.state import SERVER_STATE

@@ -259,6 +259,30 @@ async def test_a_run_is_masked_like_any_answer_in_all_its_places(
     assert secret not in server.log_text()
 
 
+def _bytes_below(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+async def test_the_events_of_a_run_are_kept_with_placeholders_and_read_with_values(
+    tmp_path: Path, start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    more = "\n[sanitize]\nroutes = ['responses']\nprofile = 'reversible'\n[guardrail]\nenabled = 'off'\n"
+    server = await start_gateway(toml(upstream) + more)
+    upstream.will(up.stream(*up.text_stream(["I wrote to [EMA", "IL_1]."])))
+    async with official(server) as client:
+        stream = await client.responses.create(
+            model="SvcLLM", input="write to jane@posthaus.org", background=True, stream=True
+        )
+        async with asyncio.timeout(LIMIT_S):
+            events = [event.model_dump_json() async for event in stream]
+        response_id = json.loads(events[0])["response"]["id"]
+        found = await client.responses.retrieve(response_id)
+        again = [event.model_dump_json() async for event in await client.responses.retrieve(response_id, stream=True)]
+    assert found.output_text == "I wrote to jane@posthaus.org." and again == events
+    kept = _bytes_below(tmp_path)
+    assert b"EMAIL_1" in kept and b"jane@" not in kept and "jane@" not in json.dumps(upstream.last.body)
+
+
 async def test_a_run_is_counted_to_its_key_and_logged_once(server: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream()))
     async with official(server) as client:

@@ -149,7 +149,10 @@ async def test_a_blocked_chat_stream_ends_with_content_filter(blocking: InProces
     _, events = await ask_stream(blocking)
     assert said(events).strip() == "My card is" and events[-1] is None
     ending = events[-2]
-    assert ending["choices"] == [{"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter"}]
+    (choice,) = ending["choices"]
+    report = choice.pop("provider_specific_fields")["sanitization"]
+    assert report == {"redacted": {"CREDIT_CARD": 1}, "flagged": {}}
+    assert choice == {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter"}
     for name in ("id", "object", "created", "model"):
         assert {event[name] for event in events[:-1]} == {ending[name]}
     assert ending["model"] == "SvcLLM"

@@ -65,6 +65,8 @@ async def test_chat_sees_placeholders_and_the_caller_the_values(server: InProces
     assert report == {"redacted": {}, "flagged": {}, "replaced": counts, "restored": counts}
     _, events = await ask_stream(server, messages=messages)
     assert said(events) == f"You said: {SAID}"
+    ending = next(each["choices"][0] for each in events if each["choices"] and each["choices"][0]["finish_reason"])
+    assert ending["provider_specific_fields"]["sanitization"] == report
     assert_hidden(upstream)
 
 
@@ -78,6 +80,10 @@ async def test_messages_sees_placeholders_and_the_caller_the_values(
     events = await raw_stream(server, messages=messages)
     deltas = [each["delta"].get("text", "") for each in events if each["type"] == "content_block_delta"]
     assert "".join(deltas) == f"You said: {SAID}"
+    ending = next(each for each in events if each["type"] == "message_delta")
+    report = ending["provider_specific_fields"]["sanitization"]
+    assert report == data["provider_specific_fields"]["sanitization"]
+    assert report["replaced"] == report["restored"] == {"CREDIT_CARD": 1, "EMAIL": 1, "SECRET": 1}
     assert_hidden(upstream)
 
 
@@ -91,6 +97,8 @@ async def test_responses_sees_placeholders_and_the_caller_the_values(
     events = await responses_stream(server, input=SAID, store=False)
     texts = [each["delta"] for each in events if each["type"] == "response.output_text.delta"]
     assert "".join(texts) == f"You said: {SAID}"
+    report = events[-1]["response"]["provider_specific_fields"]["sanitization"]
+    assert report["replaced"] == report["restored"] == {"CREDIT_CARD": 1, "EMAIL": 1, "SECRET": 1}
     done = next(each for each in events if each["type"] == "response.output_text.done")
     assert done["text"] == events[-1]["response"]["output"][0]["content"][0]["text"] == f"You said: {SAID}"
     assert_hidden(upstream)

@@ -311,3 +311,17 @@ async def test_turns_are_masked_and_logged_like_posts(start_gateway: StartGatewa
     lines = [json.loads(line) for line in log.splitlines() if '"WS"' in line]
     assert [(line["endpoint"], line["status"], line["input_tokens"]) for line in lines] == [("responses", 200, 3)] * 2
     assert "AKIA" not in log
+
+
+async def test_a_placeholder_of_a_turn_that_is_not_stored_becomes_its_value_in_the_next(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    more = "\n[sanitize]\nroutes = ['responses']\nprofile = 'reversible'\n[guardrail]\nenabled = 'off'\n"
+    server = await start_gateway(toml(upstream) + more)
+    upstream.will(up.stream(*up.text_stream(["I wrote to [EMA", "IL_1]."])))
+    async with opened(server) as socket:
+        first = await socket.answer(input="write to jane@posthaus.org", store=False)
+        second = await socket.answer(input="to whom?", store=False, previous_response_id=first["id"])
+    said = [answer["output"][0]["content"][0]["text"] for answer in (first, second)]
+    assert said == ["I wrote to jane@posthaus.org."] * 2
+    assert "jane@" not in json.dumps([seen.body for seen in upstream.seen])

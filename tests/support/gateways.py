@@ -23,7 +23,7 @@ import pytest
 
 from gateway import logs
 from gateway.access.keys import KeyFile, KeyRequest
-from gateway.app import build_app, build_ops_app
+from gateway.app.application import build_app, build_ops_app
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config, loaded
 from gateway.config.settings import Config

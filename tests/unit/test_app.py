@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.app import build_app
+from gateway.app.application import build_app
 from gateway.config.settings import Config
 from gateway.engines.documents.parse_pool import ParsePool
 from gateway.engines.fetch.fetcher import Fetcher

@@ -6,6 +6,7 @@ Decides nothing: see `models` and `selection`.
 
 import functools
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,15 +37,16 @@ CATEGORIES = (
 CATEGORY_BITS = {name: 1 << at for at, (name, _) in enumerate(CATEGORIES)}
 
 
-def _category_patterns() -> Any:
-    patterns = re2.Set.SearchSet()
-    for _, pattern in CATEGORIES:
-        patterns.Add(pattern)
-    patterns.Compile()
-    return patterns
+def pattern_set(patterns: Iterable[str]) -> Any:
+    """Patterns that are searched in one pass: `Match(text)` gives the numbers of those that are found, or None."""
+    made = re2.Set.SearchSet()
+    for pattern in patterns:
+        made.Add(pattern)
+    made.Compile()
+    return made
 
 
-_PATTERNS = _category_patterns()  # searched in one pass
+_PATTERNS = pattern_set(pattern for _, pattern in CATEGORIES)
 TAGS = (
     "main", "article", "nav", "header", "footer", "aside", "form", "table", "ul", "ol", "figure", "section", "button",
     "blockquote", "details", "dl", "label", "tr",

@@ -11,7 +11,15 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.engines.content.blocks import CATEGORY_BITS, HIDDEN, ROLE, TAG_BITS, TextBlock, is_running_text
+from gateway.engines.content.blocks import (
+    CATEGORY_BITS,
+    HIDDEN,
+    ROLE,
+    TAG_BITS,
+    TextBlock,
+    is_running_text,
+    pattern_set,
+)
 
 CONSENT, SIGNATURE, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, RELATED, SHOP, NAVIGATION = (
     1 << at for at in range(10)
@@ -54,22 +62,20 @@ _SHOP_HEADING = re.compile(
 _NAMED = (
     (
         CONSENT,
-        re.compile(
-            r"onetrust|(?:cookie|consent|gdpr)s?[\w-]{0,20}?(?:banner|notice|bar|popup|modal|dialog|overlay|sdk|prefer|"
-            r"setting|prompt|manager|container|law|bot|wrapper|layer)"
-        ),
+        r"onetrust|(?:cookie|consent|gdpr)s?[\w-]{0,20}?(?:banner|notice|bar|popup|modal|dialog|overlay|sdk|prefer|setting|"
+        r"prompt|manager|container|law|bot|wrapper|layer)",
     ),
-    (SIGNATURE, re.compile(r"(?:^|[\s_-])(?:post|user)?signature|(?:^|[\s_-])sig[_-]?text")),
-    (REFERENCES, re.compile(r"(?:^|[\s_-])(?:references|citations|footnotes|reflist)(?:$|[\s_-])")),
-    (FACETS, re.compile(r"(?:^|[\s_-])(?:facets?|filters?|refine(?:ments?)?|sort(?:ing|er|by)?|layered)(?:$|[\s_-])")),
+    (SIGNATURE, r"(?:^|[\s_-])(?:post|user)?signature|(?:^|[\s_-])sig[_-]?text"),
+    (REFERENCES, r"(?:^|[\s_-])(?:references|citations|footnotes|reflist)(?:$|[\s_-])"),
+    (FACETS, r"(?:^|[\s_-])(?:facets?|filters?|refine(?:ments?)?|sort(?:ing|er|by)?|layered)(?:$|[\s_-])"),
     (
         RELATED,
-        re.compile(
-            r"(?:^|[\s_-])(?:related|up-?sells?|cross-?sells?|recommend(?:ed|ations?)|similar|recently-?viewed|"
-            r"also-?(?:bought|viewed|like))(?:$|[\s_-])"
-        ),
+        r"(?:^|[\s_-])(?:related|up-?sells?|cross-?sells?|recommend(?:ed|ations?)|similar|recently-?viewed|"
+        r"also-?(?:bought|viewed|like))(?:$|[\s_-])",
     ),
-)  # (part, names of an element around it)
+)
+"""Parts, and the names of an element around them."""
+_NAME_PATTERNS = pattern_set(pattern for _, pattern in _NAMED)
 _NAMES_REMEMBERED = 4_096  # values of `class` and `id` whose parts a process remembers
 _HEADED = (
     (REFERENCES, re.compile(r"^(?:references|citations|bibliography|footnotes)$", re.IGNORECASE)),
@@ -201,8 +207,7 @@ def _named_parts(element: Any, known: dict[Any, int]) -> int:
 
 @functools.lru_cache(maxsize=_NAMES_REMEMBERED)
 def _parts_named(name: str) -> int:
-    name = name.lower()
-    return sum(part for part, pattern in _NAMED if pattern.search(name))
+    return sum(_NAMED[at][0] for at in _NAME_PATTERNS.Match(name.lower()) or ())
 
 
 _COMMENTS_NAMED = re.compile(

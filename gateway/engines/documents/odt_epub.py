@@ -1,4 +1,4 @@
-"""OpenDocument texts (.odt) and books (.epub) as Markdown, by lxml.
+"""OpenDocument texts (.odt) and books (.epub) as Markdown.
 
 Of an .odt, text that the document declares as hidden is left out, as are collapsed rows. The chapters of a book are
 XHTML, read as pages are, in the order of its spine. Sources: OpenDocument 1.3 (OASIS), EPUB 3.3 (W3C); read 2026-11-22.
@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from gateway.engines.documents.document_text import DocumentText
+from gateway.engines.documents.office import BROKEN_ZIP, Package
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.html.cleaning import drop_code, write_formulas
 from gateway.engines.html.encoding import decode, text_only
@@ -23,7 +24,6 @@ TEXT, TABLE, _STYLE, _DRAW = (f"{_URN}{name}:1.0}}" for name in ("text", "table"
 _FORM = f"{_URN}form:1.0}}"
 _XLINK = "{http://www.w3.org/1999/xlink}href"
 _MATHML = "{http://www.w3.org/1998/Math/MathML}math"
-_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 _TEXT_BOX = f"{_DRAW}text-box"
 _DISPLAY = f"{TEXT}display"
 _HIDING = frozenset(f"{TEXT}{name}" for name in ("section", "p", "h", "span", "hidden-text", "hidden-paragraph"))
@@ -40,38 +40,15 @@ MAX_CHAPTER_BYTES = 5_242_880
 """As much as a fetched page may have; a longer chapter is noted as missing."""
 
 
-def read_odt(etree: Any, archive: zipfile.ZipFile, out: DocumentText) -> str:
-    """Writes an .odt; its title or "". `etree`: lxml's module."""
-    try:
-        root = _root(etree, archive, "content.xml")
-    except etree.XMLSyntaxError:
-        out.miss("the end of content.xml")
-        root = _root(etree, archive, "content.xml", recover=True)
-    others = {name: _part(etree, archive, name, out) for name in ("styles.xml", "meta.xml")}
-    _drop_hidden(root, [each for each in (root, others["styles.xml"]) if each is not None], out)
+def read_odt(package: Package, out: DocumentText) -> str:
+    """Writes an .odt; its title or ""."""
+    root, styles = package.root("content.xml", "the end of content.xml"), package.root("styles.xml")
+    _drop_hidden(root, [each for each in (root, styles) if each is not None], out)
     body = root.find(f".//{_URN}office:1.0}}text")
-    writer = _Odt(etree, archive, root, out)
+    writer = _Odt(package, root, out)
     writer.write(body if body is not None else root)
     writer.write_notes()
-    head = others["meta.xml"]
-    title = head.find(f".//{_TITLE}") if head is not None else None
-    return (title.text or "") if title is not None else ""
-
-
-def _root(etree: Any, archive: zipfile.ZipFile, name: str, *, recover: bool = False) -> Any:
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=recover)
-    return etree.fromstring(archive.read(name), parser)
-
-
-def _part(etree: Any, archive: zipfile.ZipFile, name: str, out: DocumentText) -> Any:
-    """The root of a part without which a document can be read; None where there is none, or a damaged one."""
-    if name not in archive.NameToInfo:
-        return None
-    try:
-        return _root(etree, archive, name)
-    except (zipfile.BadZipFile, etree.XMLSyntaxError):
-        out.miss(name)
-        return None
+    return package.title("meta.xml")
 
 
 def _drop_hidden(root: Any, styled: list[Any], out: DocumentText) -> None:
@@ -114,9 +91,8 @@ def _style_hides(family: str, part: Any, styles: dict[tuple[str, str], Any]) -> 
 class _Odt:
     """Writes the parts of an .odt in order."""
 
-    def __init__(self, etree: Any, archive: zipfile.ZipFile, root: Any, out: DocumentText) -> None:
-        self._etree = etree
-        self._archive = archive
+    def __init__(self, package: Package, root: Any, out: DocumentText) -> None:
+        self._package = package
         self._out = out
         self._root = root
         self._notes = {note: number for number, note in enumerate(root.iter(f"{TEXT}note"), 1)}
@@ -207,14 +183,14 @@ class _Odt:
         """The TeX of an embedded formula, which is MathML inside the element or in a part of its own."""
         formula = held.find(_MATHML)
         name = posixpath.normpath(f"{held.get(_XLINK, '')}/content.xml")
-        if formula is None and name in self._archive.NameToInfo:
-            formula = _part(self._etree, self._archive, name, self._out)
+        if formula is None:
+            formula = self._package.root(name)
         if formula is None or formula.tag != _MATHML:
             return ""
         for each in formula.iter():
             if isinstance(each.tag, str):
                 each.tag = each.tag.rpartition("}")[2]
-        holder = self._etree.Element("div")
+        holder = self._package.etree.Element("div")
         holder.append(formula)
         write_formulas(holder)
         return self._out.formula("".join(holder.itertext()).strip())
@@ -244,15 +220,17 @@ def _boxes(part: Any) -> Iterator[Any]:
             yield from _boxes(child)
 
 
-def read_epub(etree: Any, archive: zipfile.ZipFile, out: DocumentText) -> str:
+def read_epub(package: Package, out: DocumentText) -> str:
     """Writes the chapters; the title or "". A chapter that is missing, damaged or too long is noted. Raises
-    FetchFailed, KeyError, XMLSyntaxError."""
-    path = _root(etree, archive, CONTAINER).find(".//{*}rootfile").get("full-path")
-    package = _root(etree, archive, path)
-    items = {item.get("id"): item for item in package.iter("{*}item")}
-    locked = _locked(etree, archive)
+    FetchFailed, AttributeError."""
+    path = package.root(CONTAINER).find(".//{*}rootfile").get("full-path")
+    book = package.root(path)
+    items = {item.get("id"): item for item in book.iter("{*}item")}
+    encrypted = package.root(_ENCRYPTION)  # fonts mostly
+    references = encrypted.iter("{*}CipherReference") if encrypted is not None else ()
+    locked = {unquote(reference.get("URI", "")) for reference in references}
     read: set[str] = set()
-    for reference in package.iter("{*}itemref"):
+    for reference in book.iter("{*}itemref"):
         item = items.get(reference.get("idref"))
         if item is None or item.get("media-type") not in _CHAPTERS or "nav" in (item.get("properties") or "").split():
             continue
@@ -264,16 +242,8 @@ def read_epub(etree: Any, archive: zipfile.ZipFile, out: DocumentText) -> str:
             raise FetchFailed("the book is protected against copying", "unparsable")
         if name not in read:  # several references to places in one file are one chapter
             read.add(name)
-            _write_chapter(archive, name, out)
-    return package.findtext(f".//{_TITLE}") or ""
-
-
-def _locked(etree: Any, archive: zipfile.ZipFile) -> set[str]:
-    """The files that are encrypted, fonts mostly."""
-    if _ENCRYPTION not in archive.NameToInfo:
-        return set()
-    references = _root(etree, archive, _ENCRYPTION).iter("{*}CipherReference")
-    return {unquote(reference.get("URI", "")) for reference in references}
+            _write_chapter(package.archive, name, out)
+    return package.title(path)
 
 
 def _write_chapter(archive: zipfile.ZipFile, name: str, out: DocumentText) -> None:
@@ -283,7 +253,7 @@ def _write_chapter(archive: zipfile.ZipFile, name: str, out: DocumentText) -> No
             out.miss(name)
             return
         markup = archive.read(name)
-    except (KeyError, zipfile.BadZipFile, NotImplementedError, OSError, EOFError):
+    except (KeyError, *BROKEN_ZIP):
         out.miss(name)
         return
     root = parse(as_html(text_only(decode(markup, "application/xhtml+xml"))))

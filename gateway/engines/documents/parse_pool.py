@@ -158,7 +158,7 @@ class ParsePool:
         installed, Overloaded when too many jobs wait.
         """
         if not self._slots.take(owner):
-            self._warm_up()
+            self.warm_up()
             if not self._slots.waits(owner):
                 self._waits_since[owner] = time.monotonic()
             try:
@@ -228,7 +228,7 @@ class ParsePool:
         is_reserve = len(self._idle) == 1 and self._slots.waiting > 0 and self._slots.held(owner) > 1
         return None if is_reserve or not self._idle else self._idle.pop()
 
-    def _warm_up(self) -> None:
+    def warm_up(self) -> None:
         """Start one process in the background unless one is idle: the next key to come does not wait for its start."""
         if self._idle or self._warming is not None or self._restarts.wait_s > 0:
             return

@@ -1,166 +1,145 @@
-"""Sheets (.xlsx) as Markdown, by openpyxl (extra `office`).
+"""Sheets (.xlsx) as Markdown, from the elements of SpreadsheetML: every value as its number format shows it.
 
-openpyxl reads values without the properties of rows, the links and the formulas beside them, so these are read from
-the XML, and only of sheets that have any. Sources: openpyxl 3.1; ECMA-376, part 1, 18.3.1 and 18.8.31; read 2026-11-22.
+Sources: ECMA-376, part 1, 18.3.1, 18.8.30 and 18.8.31, 18.17.4 (dates); read 2026-11-28.
 """
 
 import datetime
 import functools
-import io
-import posixpath
 import re
 import unicodedata
-import zipfile
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gateway.engines.documents.document_text import DocumentText
+from gateway.engines.documents.office import R_ID, Package, address, related
 
 MAX_ROWS, MAX_COLUMNS = 20_000, 200
 """Of one sheet."""
 _MAX_LINKS = 20_000
-_MARKS = (b"hidden=", b"hyperlink ", b"<f>", b"<f ", b":f>", b":f ")
-"""Marks in the XML of a sheet of what openpyxl does not give."""
-_PIECE_BYTES, _MARK_BYTES = 1 << 20, 32
 _LITERAL = re.compile(r'"([^"]*+)"|\\(.)|\[([^\[\]]*+)\]|_.|\*.')
 """What a number format writes as it is, as a currency, colour or condition, or as a blank: a `%` in it multiplies
 nothing. Source: ECMA-376, part 1, 18.8.31."""
 _DIGITS = re.compile(r"[#0?,.]{0,40}[#0?][#0?,.]{0,40}")
+_DATE = re.compile(r"[dmhysDMHYS]")
+_HOURS = re.compile(r"\[[hms]+\]", re.IGNORECASE)
 _LINK_FORMULA = re.compile(r'\s{0,64}+HYPERLINK\(\s{0,64}"([^"]{1,2000})"', re.IGNORECASE)
 _FORMATS_REMEMBERED = 64
+_BUILT_IN = (
+    {9: "0%", 10: "0.00%", 20: "h:mm", 21: "h:mm:ss", 22: "m/d/yy h:mm", 45: "mm:ss", 46: "[h]:mm:ss"}
+    | dict.fromkeys((*range(14, 20), *range(27, 37), 47, *range(50, 59)), "yyyy-mm-dd h:mm")
+    | dict.fromkeys((5, 6, 42), '"$"#,##0')
+    | dict.fromkeys((7, 8, 44), '"$"#,##0.00')
+)
+"""What the number formats mean that a file names by number alone (18.8.30)."""
+_EPOCHS = {False: datetime.datetime(1899, 12, 30), True: datetime.datetime(1904, 1, 1)}
+_MAX_DAY = 2_958_466
+"""The day after 9999-12-31."""
 
 
-def read_xlsx(openpyxl: Any, etree: Any, source: tuple[bytes, zipfile.ZipFile], out: DocumentText) -> str:
+def read_xlsx(package: Package, out: DocumentText) -> str:
     """Writes every visible sheet as a heading and a table of values (formulas as last computed); the title or "".
-    A sheet that cannot be read is noted as missing. `etree`: lxml's module; `source`: the file, and its archive."""
-    body, archive = source
-    parts = _sheet_parts(etree, archive)
-    for title, part in parts.items():
-        if part not in archive.NameToInfo:
-            out.miss(f"sheet {title}")
-    book = openpyxl.load_workbook(io.BytesIO(body), read_only=True, data_only=True, keep_links=False)
-    try:
-        for sheet in book.worksheets:
-            if sheet.sheet_state != "visible" or out.is_full:
-                continue
-            out.heading(2, sheet.title)
-            rows: list[list[str]] = []
-            try:
-                beside = _beside_values(etree, archive, parts.get(sheet.title, ""))
-                for number, row in enumerate(sheet.iter_rows(max_row=MAX_ROWS, max_col=MAX_COLUMNS), 1):
-                    if not _is_blank(row) or number in beside.numbers:
-                        rows.append(_texts(number, row, beside, out))
-            except (MemoryError, RecursionError):
-                raise
-            except Exception:  # a sheet that is damaged: openpyxl raises ParseError, KeyError, ValueError and others
-                out.miss(f"sheet {sheet.title}")
-            out.table(rows)
-        return str(book.properties.title or "")
-    finally:
-        book.close()
+    A sheet that cannot be read is noted as missing. Raises FetchFailed."""
+    main = package.main("xl/workbook.xml")
+    relations, workbook = package.relations(main), package.root(main)
+    properties = workbook.find("{*}workbookPr")
+    is_1904 = properties is not None and properties.get("date1904") in ("1", "true")
+    texts = [_shared_text(each) for each in package.each(related(relations, "sharedStrings"), "", "{*}si")]
+    formats = _formats(package, related(relations, "styles"))
+    for sheet in workbook.iter("{*}sheet"):
+        relation = relations.get(sheet.get(R_ID, ""))
+        if out.is_full or sheet.get("state", "visible") != "visible" or (relation and relation.kind != "worksheet"):
+            continue
+        name = sheet.get("name", "")
+        out.heading(2, name)
+        reader = _Sheet(texts, formats, is_1904, out)
+        out.table(reader.rows(package, relation.target if relation is not None else "", f"sheet {name}"))
+    return package.title()
+
+
+def _shared_text(item: Any) -> str:
+    """The text of an `si` or `is` without the readings that stand above Japanese words."""
+    return "".join(each.text or "" for each in item.iter("{*}t") if not each.getparent().tag.endswith("}rPh"))
+
+
+def _formats(package: Package, name: str) -> list[str]:
+    """The number format of each style of cells."""
+    styles = package.root(name) if name else None
+    if styles is None:
+        return []
+    named = {each.get("numFmtId"): each.get("formatCode", "") for each in styles.iterfind("{*}numFmts/{*}numFmt")}
+    ids = [each.get("numFmtId", "") for each in styles.iterfind("{*}cellXfs/{*}xf")]
+    return [named[each] if each in named else _BUILT_IN.get(_number(each), "") for each in ids]
 
 
 @dataclass(slots=True)
-class _Beside:
-    """What a sheet says beside its values: numbers of hidden rows and columns from 1; links and formulas without a
-    value by (row, column)."""
+class _Sheet:
+    """Reads one sheet. `texts` and `formats` are those that cells name by number."""
 
-    rows: set[int] = field(default_factory=set)
-    columns: set[int] = field(default_factory=set)
+    texts: list[str]
+    formats: list[str]
+    is_1904: bool
+    out: DocumentText
     links: dict[tuple[int, int], str] = field(default_factory=dict)
-    formulas: dict[tuple[int, int], str] = field(default_factory=dict)
-    numbers: set[int] = field(default_factory=set)
-    """Rows with formulas without a value."""
 
-
-def _sheet_parts(etree: Any, archive: zipfile.ZipFile) -> dict[str, str]:
-    """The part of each sheet by its name. Raises KeyError and what lxml raises."""
-    targets = _targets(etree, archive, "xl/workbook.xml")
-    parts = {}
-    for sheet in etree.fromstring(archive.read("xl/workbook.xml"), _parser(etree)).iter("{*}sheet"):
-        parts[sheet.get("name")] = targets.get(_relation(sheet), "")
-    return parts
-
-
-def _targets(etree: Any, archive: zipfile.ZipFile, part: str) -> dict[str | None, str]:
-    """What the relations of a part lead to, by their ids: parts of the package by their paths, addresses as written."""
-    folder, name = posixpath.split(part)
-    relations = f"{folder}/_rels/{name}.rels"
-    if relations not in archive.NameToInfo:
-        return {}
-    found: dict[str | None, str] = {}
-    for each in etree.fromstring(archive.read(relations), _parser(etree)):
-        target = each.get("Target", "")
-        is_outside = each.get("TargetMode") == "External"
-        found[each.get("Id")] = target if is_outside else posixpath.normpath(posixpath.join("/", folder, target))[1:]
-    return found
-
-
-def _relation(element: Any) -> str | None:
-    return next((value for name, value in element.items() if name.endswith("}id")), None)
-
-
-def _parser(etree: Any) -> Any:
-    return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-
-
-def _beside_values(etree: Any, archive: zipfile.ZipFile, part: str) -> _Beside:
-    beside = _Beside()
-    if part not in archive.NameToInfo or not _has_marks(archive, part):
-        return beside
-    targets = _targets(etree, archive, part)
-    tags = ("{*}row", "{*}col", "{*}c", "{*}hyperlink")
-    with archive.open(part) as source:
-        events = etree.iterparse(
-            source, events=("end",), tag=tags, resolve_entities=False, no_network=True, load_dtd=False
-        )
-        for _, each in events:
-            name = each.tag.rpartition("}")[2]
-            if name == "col" and _is_hidden(each):
-                first, last = _number(each.get("min"), 1), min(_number(each.get("max"), 0), MAX_COLUMNS)
-                beside.columns |= set(range(first, last + 1))
-            elif name == "hyperlink":
-                _note_link(each, targets, beside)
-            elif name == "c":
-                _note_formula(each, beside)
-            elif name == "row":
+    def rows(self, package: Package, part: str, label: str) -> list[list[str]]:
+        """The texts of the rows; those of hidden rows and columns are left out."""
+        relations, hidden = package.relations(part), set[int]()
+        rows: list[tuple[int, dict[int, str]]] = []
+        for each in package.each(part, label, "{*}col", "{*}row", "{*}hyperlink"):
+            if each.tag.endswith("}col"):
                 if _is_hidden(each):
-                    beside.rows.add(_number(each.get("r"), 0))
-                each.clear()
-                while each.getprevious() is not None:
-                    del each.getparent()[0]
-    return beside
+                    hidden |= set(range(_number(each.get("min")), min(_number(each.get("max")), MAX_COLUMNS) + 1))
+            elif each.tag.endswith("}hyperlink"):
+                self._note_link(_place(each.get("ref")), address(relations, each))
+            elif (number := _number(each.get("r")) or (rows[-1][0] + 1 if rows else 1)) <= MAX_ROWS:
+                cells = self._cells(each, number)
+                if _is_hidden(each):
+                    self.out.leave_out(" ".join(cells.values()))
+                    cells = {}
+                for column in hidden & cells.keys():
+                    self.out.leave_out(cells.pop(column))
+                rows.append((number, cells))
+        by_number = dict(rows)
+        for (row, column), url in self.links.items():
+            if column in (cells := by_number.get(row, {})):
+                cells[column] = self.out.link(cells[column], url)
+        return [[cells.get(at, "") for at in range(1, max(cells, default=0) + 1)] for cells in by_number.values()]
 
+    def _note_link(self, place: tuple[int, int] | None, url: str) -> None:
+        if place is not None and url and len(self.links) < _MAX_LINKS:
+            self.links[place] = url
 
-def _has_marks(archive: zipfile.ZipFile, part: str) -> bool:
-    tail = b""
-    with archive.open(part) as source:
-        while piece := source.read(_PIECE_BYTES):
-            window = tail + piece
-            if any(mark in window for mark in _MARKS):
-                return True
-            tail = piece[-_MARK_BYTES:]
-    return False
+    def _cells(self, row: Any, number: int) -> dict[int, str]:
+        """The texts of a row by their columns, counted from 1."""
+        cells: dict[int, str] = {}
+        column = 0
+        for cell in row.iterchildren("{*}c"):
+            place = _place(cell.get("r"))
+            column = place[1] if place is not None else column + 1
+            text = self._text(cell, (number, column)) if column <= MAX_COLUMNS else ""
+            if text:
+                cells[column] = text
+        return cells
 
-
-def _note_link(link: Any, targets: dict[str | None, str], beside: _Beside) -> None:
-    place, url = _place(link.get("ref")), targets.get(_relation(link), "")
-    if place is not None and url and len(beside.links) < _MAX_LINKS:
-        beside.links[place] = url
-
-
-def _note_formula(cell: Any, beside: _Beside) -> None:
-    formula = cell.find("{*}f")
-    if formula is None or not formula.text:
-        return
-    place, value = _place(cell.get("r")), cell.find("{*}v")
-    if place is None:
-        return
-    if (match := _LINK_FORMULA.match(formula.text)) is not None and len(beside.links) < _MAX_LINKS:
-        beside.links[place] = match[1]
-    if (value is None or not value.text) and len(beside.formulas) < _MAX_LINKS:
-        beside.formulas[place] = f"={formula.text}"
-        beside.numbers.add(place[0])
+    def _text(self, cell: Any, place: tuple[int, int]) -> str:
+        """A cell's value as it is shown; a formula whose value nobody has computed yet, as `=A1+A2`."""
+        kind, value = cell.get("t", "n"), cell.findtext("{*}v") or ""
+        formula = cell.findtext("{*}f") or ""
+        if (match := _LINK_FORMULA.match(formula)) is not None:
+            self._note_link(place, match[1])
+        if kind == "inlineStr":
+            return "".join(map(_shared_text, cell.iterchildren("{*}is")))
+        if not value:
+            return f"={formula}" if formula else ""
+        if kind == "s":
+            at = _number(value)
+            return self.texts[at] if at < len(self.texts) else ""
+        if kind == "b":
+            return "TRUE" if value == "1" else "FALSE"
+        if kind != "n":
+            return value
+        style = _number(cell.get("s"))
+        return number_text(value, self.formats[style] if style < len(self.formats) else "", is_1904=self.is_1904)
 
 
 def _place(reference: str | None) -> tuple[int, int] | None:
@@ -176,51 +155,47 @@ def _is_hidden(each: Any) -> bool:
     return each.get("hidden") in ("1", "true")
 
 
-def _number(text: str | None, otherwise: int) -> int:
-    return int(text[:9]) if text and text.isdecimal() else otherwise
+def _number(text: str | None) -> int:
+    return int(text[:9]) if text and text.isdecimal() else 0
 
 
-def _texts(number: int, row: tuple[Any, ...], beside: _Beside, out: DocumentText) -> list[str]:
-    """The texts of row `number`, counted from 1; empty for a hidden one."""
-    texts = [_text(cell) for cell in row]
-    if number in beside.numbers:
-        texts += [""] * (max(column for at, column in beside.formulas if at == number) - len(texts))
-        texts = [text or beside.formulas.get((number, at), "") for at, text in enumerate(texts, 1)]
-    if number in beside.rows:
-        out.leave_out(" ".join(texts))
-        return []
-    for at in beside.columns:
-        if at <= len(texts) and texts[at - 1]:
-            out.leave_out(texts[at - 1])
-            texts[at - 1] = ""
-    if not beside.links:
-        return texts
-    return [
-        out.link(text, url) if (url := beside.links.get((number, at))) else text for at, text in enumerate(texts, 1)
-    ]
+def number_text(text: str, number_format: str = "", *, is_1904: bool = False) -> str:
+    """A number as its format shows it, where it alone would say another thing: `0.125` and `0.0%` give `12.5 %`, `1.5`
+    and `"CHF" 0.00` give `CHF 1.50`, `45000` and `d.m.yy` give `2023-03-15`. What is no number stays."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    shown = _format_of(number_format)
+    if shown.is_date and 0 <= value < _MAX_DAY:
+        return _day_text(value, _EPOCHS[is_1904], is_duration=shown.is_duration)
+    if shown.is_percentage:
+        return f"{value * 100:.12g} %"
+    if shown.before or shown.after:
+        number = f"{abs(value):{',' if shown.has_groups else ''}.{shown.decimals}f}"
+        return f"{'-' if value < 0 else ''}{shown.before}{number}{shown.after}"
+    return text if text.isdecimal() else f"{value:.15g}"  # as many digits as a sheet keeps
 
 
-def _is_blank(row: tuple[Any, ...]) -> bool:
-    """Whether a row has no cell: openpyxl fills the gaps between those of the file with one object."""
-    return not row or (row[0].value is None and all(cell is row[0] for cell in row))
-
-
-def _text(cell: Any) -> str:
-    """A cell's value; a percentage and an amount of money as such, as the number alone says another thing."""
-    value = cell.value
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        shown = _format_of(str(cell.number_format))
-        if shown.is_percentage:
-            return f"{value * 100:.12g} %"
-        if shown.before or shown.after:
-            number = f"{abs(value):{',' if shown.has_groups else ''}.{shown.decimals}f}"
-            return f"{'-' if value < 0 else ''}{shown.before}{number}{shown.after}"
-    return value_text(value)
+def _day_text(value: float, epoch: datetime.datetime, *, is_duration: bool) -> str:
+    """A day, a time of day, or both: days since the epoch, and their share of a day."""
+    passed = datetime.timedelta(seconds=round(value * 86_400))
+    if is_duration:
+        minutes, seconds = divmod(int(passed.total_seconds()), 60)
+        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+    if value < 1:
+        return (epoch + passed).time().isoformat()
+    if value < 60 and epoch.year == 1899:  # the 29th of February 1900, which sheets count and there was not
+        passed += datetime.timedelta(days=1)
+    moment = epoch + passed
+    return moment.date().isoformat() if moment.time() == datetime.time() else moment.isoformat(" ", "seconds")
 
 
 class _Format(NamedTuple):
-    """What a number format shows: a percentage; or a currency before or after so many decimals."""
+    """What a number format shows: a date or duration, a percentage; or a currency before or after so many decimals."""
 
+    is_date: bool = False
+    is_duration: bool = False
     is_percentage: bool = False
     before: str = ""
     after: str = ""
@@ -231,8 +206,12 @@ class _Format(NamedTuple):
 @functools.lru_cache(maxsize=_FORMATS_REMEMBERED)
 def _format_of(number_format: str) -> _Format:
     """`#,##0.00 [$€-407]` has two decimals, groups, and ` €` after them."""
-    if "%" in _LITERAL.sub("", number_format):
+    bare = _LITERAL.sub("", number_format)
+    if "%" in bare:
         return _Format(is_percentage=True)
+    is_duration = _HOURS.search(number_format) is not None
+    if is_duration or (_DATE.search(bare.partition(";")[0]) and "General" not in bare):
+        return _Format(is_date=True, is_duration=is_duration)
     first = _first_section(number_format)
     digits = _DIGITS.search(_LITERAL.sub(lambda match: "\0" * len(match[0]), first))
     if digits is None:
@@ -241,7 +220,7 @@ def _format_of(number_format: str) -> _Format:
     if not (_is_money(before) or _is_money(after)):
         return _Format()
     pattern = digits[0]
-    return _Format(False, before.lstrip(), after.rstrip(), len(pattern.partition(".")[2]), "," in pattern)
+    return _Format(False, False, False, before.lstrip(), after.rstrip(), len(pattern.partition(".")[2]), "," in pattern)
 
 
 def _first_section(number_format: str) -> str:
@@ -266,17 +245,3 @@ def _is_money(text: str) -> bool:
     """Whether an affix has the sign of a currency, or its code of three letters (ISO 4217), or `kr`, `zł` or such."""
     bare = text.strip(" -\u00a0.")
     return any(unicodedata.category(char) == "Sc" for char in bare) or (bare.isalpha() and 2 <= len(bare) <= 4)
-
-
-def value_text(value: Any) -> str:
-    """A value of a cell or chart."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, float):
-        return f"{value:.15g}"  # as many digits as a sheet keeps
-    if isinstance(value, datetime.datetime):
-        is_day = value.time() == datetime.time()
-        return value.date().isoformat() if is_day else value.isoformat(" ", "seconds")
-    return str(value)

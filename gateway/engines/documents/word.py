@@ -1,20 +1,19 @@
-"""Word documents (.docx) as Markdown, by python-docx (extra `office`) and the elements of WordprocessingML.
+"""Word documents (.docx) as Markdown, from the elements of WordprocessingML.
 
-Deleted text is left out, and text that a property or style declares as hidden. Sources: python-docx 1.2; ECMA-376,
-part 1, 17; read 2026-11-22.
+Deleted text is left out, and text that a property or style declares as hidden. Source: ECMA-376, part 1, 17; read
+2026-11-22.
 """
 
-import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gateway.engines.documents.document_text import DocumentText
 from gateway.engines.documents.equations import M, tex_of
+from gateway.engines.documents.office import Package, Relation, address, related
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-R_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 MAX_SPAN = 63
 """Columns that one cell may span: the limit of a Word table. A file may state any number."""
 MAX_STYLE_DEPTH = 10
@@ -31,6 +30,7 @@ _LEFT_OUT = frozenset((f"{W}del", f"{W}moveFrom", f"{W}pPr", f"{W}rPr", f"{W}sdt
 """Deleted text and properties; text boxes are read apart, and their older form never."""
 _SIGNS = {f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
 _CONTAINERS = frozenset(f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"))
+_BLOCKS = (f"{W}p", f"{W}tbl")
 _PICTURE_FONTS = {
     "wingdings": {0x6F: "☐", 0x71: "☐", 0x78: "☒", 0xA8: "☐", 0xFB: "✗", 0xFC: "✓", 0xFD: "☒", 0xFE: "☑",
                   0xE0: "→", 0xDF: "←", 0xE8: "→", 0xF0: "⇒", 0xA7: "▪", 0x6E: "■", 0x6C: "●"},
@@ -42,13 +42,14 @@ _PICTURE_FONTS = {
 """What a character of a font of pictures shows (`w:sym`), by the last byte of its code."""
 
 
-def read_docx(docx: Any, body: bytes, out: DocumentText) -> str:
-    """Writes a .docx; its title or "". `docx`: the module."""
-    document = docx.Document(io.BytesIO(body))
-    writer = _Docx(document, out, docx.oxml.parse_xml)
-    writer.write(_content(document.element.body))
+def read_docx(package: Package, out: DocumentText) -> str:
+    """Writes a .docx; its title or "". Raises FetchFailed."""
+    main = package.main("word/document.xml")
+    root = package.root(main, "the end of the text")
+    writer = _Docx(package, package.relations(main), out)
+    writer.write(_content(root.find(f"{W}body")))
     writer.end()
-    return str(document.core_properties.title or "")
+    return package.title()
 
 
 class _Style(NamedTuple):
@@ -63,15 +64,14 @@ class _Style(NamedTuple):
 class _Docx:
     """Writes the paragraphs, tables and notes of a .docx in order."""
 
-    def __init__(self, document: Any, out: DocumentText, parse: Callable[[bytes], Any]) -> None:
+    def __init__(self, package: Package, relations: dict[str, Relation], out: DocumentText) -> None:
         self._out = out
-        self._parts = {rel.reltype.rsplit("/", 1)[-1]: rel for rel in document.part.rels.values()}
-        self._parse = parse
-        self._styles = _Styles(document.styles.element)
+        self._package = package
+        self._relations = relations
+        self._styles = _Styles(self._root("styles"))
         self._numbering = _Numbering(self._root("numbering"))
         self._waiting: list[tuple[int, str, str]] = []
-        links = {key: rel.target_ref for key, rel in document.part.rels.items() if rel.is_external}
-        self._texts = _Texts(self._styles, links, out)
+        self._texts = _Texts(self._styles, relations, out)
 
     def write(self, parts: Iterable[Any]) -> None:
         """Paragraphs and tables, as elements."""
@@ -99,16 +99,9 @@ class _Docx:
                 self._out.paragraph(f"[^{number}]: {text}")
 
     def _root(self, kind: str) -> Any:
-        """The root element of a part of the package; None where there is none or it cannot be read."""
-        rel = self._parts.get(kind)
-        if rel is None or rel.is_external:
-            return None
-        part = rel.target_part
-        try:
-            return part.element if hasattr(part, "element") else self._parse(part.blob)
-        except (SyntaxError, ValueError):  # lxml's XMLSyntaxError is a SyntaxError
-            self._out.miss(kind)
-            return None
+        """The root element of the part of a kind; None where there is none or it cannot be read."""
+        name = related(self._relations, kind)
+        return self._package.root(name) if name else None
 
     def _end_list(self) -> None:
         self._out.items(self._waiting)
@@ -132,13 +125,13 @@ class _Docx:
             self._waiting.append((max(named_depth, style.depth), mark, text))
 
 
-def _content(parent: Any) -> Iterator[Any]:
-    """The paragraphs and tables of a body in order, those in content controls and insertions too."""
-    for child in parent:
-        if child.tag in (f"{W}p", f"{W}tbl"):
+def _content(parent: Any, *tags: str) -> Iterator[Any]:
+    """The children of these tags, else the paragraphs and tables, those in content controls and insertions too."""
+    for child in parent if parent is not None else ():
+        if child.tag in (tags or _BLOCKS):
             yield child
         elif child.tag in _CONTAINERS:
-            yield from _content(child)
+            yield from _content(child, *tags)
 
 
 def _boxes(element: Any) -> Iterator[Any]:
@@ -163,14 +156,16 @@ def _paragraphs(part: Any) -> Iterator[Any]:
 def _rows(table: Any, texts: "_Texts") -> list[list[str]]:
     """The texts of a table's rows but for deleted ones; a merged cell's text is in its first place."""
     rows = []
-    for row in table.tr_lst:
+    for row in _content(table, f"{W}tr"):
         if row.find(f"{W}trPr/{W}del") is not None:
             continue
         cells: list[str] = []
-        for cell in row.tc_lst:
+        for cell in _content(row, f"{W}tc"):
             inner = (paragraph for part in _content(cell) for paragraph in _paragraphs(part))
-            cells.append("" if cell.vMerge == "continue" else "\n".join(map(texts.of, inner)))
-            cells += [""] * (min(cell.grid_span, MAX_SPAN) - 1)
+            span, merged = cell.find(f"{W}tcPr/{W}gridSpan"), cell.find(f"{W}tcPr/{W}vMerge")
+            goes_on = merged is not None and merged.get(f"{W}val", "continue") == "continue"
+            cells.append("" if goes_on else "\n".join(map(texts.of, inner)))
+            cells += [""] * (_number(span.get(f"{W}val"), MAX_SPAN) - 1 if span is not None else 0)
         rows.append(cells)
     return rows
 
@@ -198,13 +193,12 @@ class _Run:
 
 
 class _Texts:
-    """The visible texts of paragraphs. `notes`: ids of the foot- and endnotes that they name, in order. `links`:
-    addresses by the ids of their relations."""
+    """The visible texts of paragraphs. `notes`: ids of the foot- and endnotes that they name, in order."""
 
-    def __init__(self, styles: "_Styles", links: dict[str, str], out: DocumentText) -> None:
+    def __init__(self, styles: "_Styles", relations: dict[str, Relation], out: DocumentText) -> None:
         self.notes: list[str] = []
         self._styles = styles
-        self._links = links
+        self._relations = relations
         self._out = out
 
     def of(self, paragraph: Any, *, with_notes: bool = True) -> str:
@@ -255,7 +249,9 @@ class _Texts:
         start = len(run.pieces)
         self._read(link, is_hidden, run)
         code = _LINK_FIELD.match(link.get(f"{W}instr") or "")
-        url = code[1] if code else self._links.get(link.get(R_ID), "")
+        url = code[1] if code else address(self._relations, link)
+        if url and (anchor := link.get(f"{W}anchor")):  # Word keeps the fragment of an address apart
+            url = f"{url}#{anchor}"
         if url:
             run.pieces[start:] = [self._out.link("".join(run.pieces[start:]), url)]
 
@@ -295,10 +291,11 @@ def _checkbox(box: Any) -> str:
 
 
 class _Styles:
-    """Styles of a document by their ids, each looked up once. `root`: the element `w:styles`."""
+    """Styles of a document by their ids, each looked up once. `root`: the element `w:styles`, None without."""
 
     def __init__(self, root: Any) -> None:
-        self._elements = {style.get(f"{W}styleId"): style for style in root.findall(f"{W}style")}
+        styles = root.findall(f"{W}style") if root is not None else ()
+        self._elements = {style.get(f"{W}styleId"): style for style in styles}
         self._known: dict[str | None, _Style] = {}
         self._hiding: dict[str | None, bool | None] = {}
 

@@ -455,7 +455,8 @@ def _linear(element: Any, depth: int) -> str:
         return " ".join("".join(element.itertext()).split())
     if not len(element):
         text = " ".join((element.text or "").split())
-        return f" {text} " if element.tag == "mtext" else text
+        is_word = element.tag == "mtext" or (element.tag == "mi" and len(text) > 1)  # such as `cos`
+        return f" {text} " if is_word else text
     parts = [_linear(child, depth + 1) for child in element]
     if element.tag in _TWO and len(parts) == 2:
         return _TWO[element.tag].format(*parts)

@@ -47,8 +47,7 @@ _NOT_PREFORMATTED = frozenset({*PREFORMATTED, "textarea", "body", "html", "main"
 
 def set_shapes(root: Any, styles: Styles) -> None:
     """Retags the elements of a document in place. `styles`: those of the document."""
-    named = [each for each in root.iter() if isinstance(each.tag, str) and each.get("role")]
-    styled = [each for each in root.iter() if isinstance(each.tag, str) and each.get("style")]
+    named, styled = root.xpath("descendant::*[@role]"), root.xpath("descendant::*[@style]")
     displays: dict[Any, str] = {}
     ruled = styles.ruled(lambda style: "display" in style or "white-space" in style)
     for element in dict.fromkeys((*styled, *ruled)):

@@ -181,20 +181,6 @@ def present_stems(counter: PassageCounts, asked: QueryTerms) -> QueryTerms:
     return replace(asked, pairs=tuple(pair for pair in asked.pairs if pair not in absent))
 
 
-def whole_names(reader: IndexReader, query: IndexQuery, asked: QueryTerms) -> QueryTerms:
-    """The terms without the parts of names in camel case that are in a page as they stand.
-
-    The parts are for pages that write the name otherwise; where it is found whole, its parts (`get`, `by`, `name`) only
-    bring pages about other things. Measured on 41 questions with such names over six sets of documentation
-    (`bench.search_quality`): MRR@10 .948 instead of .911.
-    """
-    parts: frozenset[str] = frozenset()
-    for name, only_parts in asked.names:
-        if only_parts and reader.count_visible(query, QueryTerms((name,), ()), 1):
-            parts |= only_parts
-    return replace(asked, words=tuple(word for word in asked.words if word not in parts)) if parts else asked
-
-
 def affordable_terms(
     reader: IndexReader, query: IndexQuery, asked: QueryTerms, counter: PassageCounts
 ) -> tuple[QueryTerms, int]:

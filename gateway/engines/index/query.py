@@ -81,13 +81,11 @@ class QueryTerms:
     """What is looked up: `words` (a name with underscores is one, looked up as a phrase), and `pairs`: CJK pairs, and
     stems of words in other languages than English (`text.foreign_stems`).
 
-    `names` are those of the words that are names in camel case, each with its parts that are words for its sake only.
     `needed`: words of which a passage must have all of one group; none where any word does.
     """
 
     words: tuple[str, ...]
     pairs: tuple[str, ...]
-    names: tuple[tuple[str, frozenset[str]], ...] = ()
     needed: tuple[tuple[str, ...], ...] = ()
 
     def __bool__(self) -> bool:
@@ -102,28 +100,20 @@ def owner_token(owner: str) -> str:
 def query_terms(text: str) -> QueryTerms:
     """The words of a query, each once, in order: without stop words, unless there are no others.
 
-    A name in camel case is looked up whole and in its parts, as the index has both (`candidates.whole_names`).
+    A name in camel case is looked up whole and in its parts, as the index has both .
     """
     words: dict[str, None] = {}
-    written: set[str] = set()
-    names: dict[str, list[str]] = {}
     for name in _NAME.findall(text):
         folded = fold(name.replace("’", "'"))
         if CJK.search(folded) or not name.strip("_"):
             continue
-        word = (_ELIDED.sub("", folded) or folded).strip("_")
-        words.setdefault(word)
-        written.add(word)
-        if parts := [fold(part) for part in name_parts(name)]:
-            names[word] = parts
-            words.update(dict.fromkeys(parts))
+        words.setdefault((_ELIDED.sub("", folded) or folded).strip("_"))
+        words.update(dict.fromkeys(map(fold, name_parts(name))))
     foreign_stops = foreign_stop_words(list(words))
     stops = STOP_WORDS | foreign_stops
     kept = ([word for word in words if word not in stops] or list(words))[:_MOST_WORDS]
     pairs = tuple(dict.fromkeys(bigrams(fold(text))))[:_MOST_WORDS]
-    stems = query_stems(kept, kept if foreign_stops else _unknown(list(words)))
-    only_parts = tuple((name, frozenset(names[name]) - written) for name in kept if name in names)
-    return QueryTerms(tuple(kept), pairs + stems, only_parts)
+    return QueryTerms(tuple(kept), pairs + query_stems(kept, kept if foreign_stops else _unknown(list(words))))
 
 
 def is_english(text: str) -> bool:

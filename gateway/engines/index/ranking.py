@@ -21,7 +21,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gateway.engines.answer.sections import Passage, plain_text
-from gateway.engines.answer.text import terms
 from gateway.engines.index.candidates import (
     COUNTED_PASSAGES,
     Candidate,
@@ -32,20 +31,17 @@ from gateway.engines.index.candidates import (
     affordable_terms,
     present_stems,
     ranked_passages,
-    whole_names,
 )
 from gateway.engines.index.query import IndexHit, IndexQuery, QueryTerms, comparable, holds_all, query_terms
 from gateway.engines.index.signals import (
     by_coverage,
     by_definition,
-    by_length,
     by_page_words,
     coverage,
     is_message,
     lasting_text,
     page_prior,
     sentence_degree,
-    subject,
     word_weights,
 )
 from gateway.engines.index.spelling import corrected, respelt
@@ -220,25 +216,16 @@ _MAX_NAMED_PAGES = 100
 at most a third; at half, many copies of one page under other owners could use them up."""
 
 _JUDGED_PAGES = 3
-_JUDGED_PASSAGES = 2
-"""The best pages that speak for the whole answer, and how many of their best passages the score reads; of further pages
-it reads one. Chosen: the answer to a right query is among them for four questions in five; more would let an unlucky
-passage far down speak for the result."""
+"""The best pages that speak for the whole answer: it is among them for four questions in five."""
 _SCORED_PAGES = 10
 """Pages that are scored, however few are wanted: a lower page may lift the score of the first, which must not depend on
 the number of results. Chosen: as many as the ranking compares by their whole texts, so all are read anyway."""
 
-_GOOD_SCORE = 0.6
-"""Score from which what is found by a query as it is written is good, though a word of it looks misspelt. Chosen on 406
-queries with one slip each over three sets of documentation: with .6 and without, MRR@10 is the same on five of six sets
-of slips and .654 instead of .646 on one; with .4 .01 to .02 below."""
-
 
 class _Asked(NamedTuple):
-    """The query as results are judged by it: its text, the weights of its words, `Evidence.rarity` and whether it was
-    given as a message."""
+    """The query as results are judged by it: the weights of its words, `Evidence.rarity` and whether it was given as a
+    message."""
 
-    text: str
     weights: dict[str, float]
     rarity: float
     is_message: bool
@@ -254,22 +241,16 @@ def run(reader: IndexReader, query: IndexQuery) -> list[IndexHit]:
     if not asked and not query.phrases:
         return []
     meant = respelt(reader, query, asked, counter)
-    if not meant:
-        return _hits(reader, query, asked, counter, pasted)
-    if query.near or _best_possible(reader, asked, counter, list(meant)) >= _GOOD_SCORE:
-        as_written = _hits(reader, query, asked, counter, pasted)
-        if as_written and as_written[0].score >= _GOOD_SCORE:
-            return as_written
-    query = corrected(query, meant)
-    hits = _hits(reader, query, present_stems(counter, query_terms(query.text)), counter, pasted)
-    return [replace(hit, respelt=tuple(meant.items())) for hit in hits]
+    if meant:
+        query = corrected(query, meant)
+        asked = present_stems(counter, query_terms(query.text))
+    return [replace(hit, respelt=tuple(meant.items())) for hit in _hits(reader, query, asked, counter, pasted)]
 
 
 def _hits(
     reader: IndexReader, query: IndexQuery, asked: QueryTerms, counter: PassageCounts, pasted: str
 ) -> list[IndexHit]:
     """The best pages for the terms `asked` of the query's text, which the caller gave as `pasted`."""
-    asked = whole_names(reader, query, asked)
     total = reader.passage_total(reader.large + 1)
     used, after_row = asked, 0
     if asked.words and not query.phrases and total > reader.large:
@@ -279,7 +260,7 @@ def _hits(
     stored = StoredPages(reader, query.not_before)
     near = near_passages(reader, query)
     by_words = _best_coverage(reader, stored, pages, query, weights) if near else 0.0
-    pages = by_length(reader, by_coverage(reader, pages, query.text, weights), pasted)
+    pages = by_coverage(reader, pages, query.text, weights)
     pages = by_definition(reader, pages, query.text)
     best_by_words = {page.row for page in pages[:_JUDGED_PAGES]}  # of whole pages, passages need not hold much
     pages = by_page_words(stored, pages, pasted, weights)
@@ -289,21 +270,11 @@ def _hits(
         pages = fused(pages, near_pages(reader, near, query.text), near_share(by_words, degree), waiting)
     found = _named(reader, stored, pages, query)
     speaks = [place < _JUDGED_PAGES or page.row in best_by_words for place, (_, page) in enumerate(found)]
-    asked_for = _Asked(query.text, weights, sum(weights.values()) / math.log(max(total, 1) + 1), is_message(pasted))
-    fits = [_fit(hit, page, place, asked_for) for place, (hit, page) in enumerate(found)]
+    asked_for = _Asked(weights, sum(weights.values()) / math.log(max(total, 1) + 1), is_message(pasted))
+    fits = [_fit(hit, page, asked_for) for hit, page in found]
     scores = in_order(fits, speaks)
     hits = [replace(hit, score=round(each, 4)) for (hit, _), each in zip(found, scores, strict=True)]
     return hits[: query.count]
-
-
-def _best_possible(reader: IndexReader, asked: QueryTerms, counter: PassageCounts, missing: list[str]) -> float:
-    """The score of a page, found by words, whose title has all words of the query but those that no page has: a bound
-    that spares a search for most misspelt queries, since such a word weighs most."""
-    total = reader.passage_total(reader.large + 1)
-    weights = word_weights(counter, asked, total)
-    whole = sum(weights.values())
-    held = 1 - sum(weights.get(term, 0.0) for word in missing for term in terms(word)) / whole if whole else 0.0
-    return absolute_score(Evidence(held, held, whole / math.log(max(total, 1) + 1)))
 
 
 def _by_page(reader: IndexReader, candidates: list[Candidate], text: str) -> list[RankedPage]:
@@ -350,25 +321,14 @@ def _named(
     return found
 
 
-def _fit(hit: IndexHit, page: RankedPage, place: int, asked: _Asked) -> float:
-    """The absolute score of one page by its best passages."""
-    title = subject(hit.url, hit.title, asked.text)
-    judged = hit.passages[: _JUDGED_PASSAGES if place < _JUDGED_PAGES else 1]
-    return max(
-        (
-            absolute_score(
-                Evidence(
-                    _coverage_of(hit, each, asked.weights),
-                    coverage(f"{title} {' '.join(each.headings)}", asked.weights),
-                    asked.rarity,
-                    page.cosine,
-                    asked.is_message,
-                )
-            )
-            for each in judged
-        ),
-        default=0.0,
-    )
+def _fit(hit: IndexHit, page: RankedPage, asked: _Asked) -> float:
+    """The absolute score of one page by its best passage."""
+    if not hit.passages:
+        return 0.0
+    best = hit.passages[0]
+    headed = coverage(f"{hit.title} {' '.join(best.headings)}", asked.weights)
+    held = _coverage_of(hit, best, asked.weights)
+    return absolute_score(Evidence(held, headed, asked.rarity, page.cosine, asked.is_message))
 
 
 def _best_coverage(
@@ -377,7 +337,7 @@ def _best_coverage(
     """How much of the query's weight one passage of the best pages holds."""
     hits = [_read_page(reader, stored, page, query) for page in pages[:_JUDGED_PAGES]]
     return max(
-        (_coverage_of(hit, each, weights) for hit in hits if hit for each in hit.passages[:_JUDGED_PASSAGES]),
+        (_coverage_of(hit, each, weights) for hit in hits if hit for each in hit.passages[:1]),
         default=0.0,
     )
 

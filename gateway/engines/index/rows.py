@@ -76,6 +76,11 @@ STEPS: tuple[tuple[str, ...], ...] = (
           BEGIN DELETE FROM vectors WHERE passage = old.id; END""",
         "CREATE TABLE vector_model (version TEXT NOT NULL)",
     ),
+    # 5: FTS5 merges its segments itself again, as it does by default; version 0.3 had switched that off
+    (
+        "INSERT INTO passage_search (passage_search, rank) VALUES ('automerge', 4)",
+        "INSERT INTO passage_search (passage_search, rank) VALUES ('crisismerge', 16)",
+    ),
 )
 VERSION = len(STEPS)
 _INCREMENTAL = 2

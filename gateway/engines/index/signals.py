@@ -67,13 +67,11 @@ _PATH_CHARS, _TITLE_CHARS = 400, 200
 """Beginnings of a path and a title that are read: longer ones do not name a kind."""
 
 RELEASE_NOTES_SHARE = 0.8
-KIND_WORD_SHARE = 0.5
 LISTING_SHARE = 0.7
 SOURCE_SHARE = 0.75
 """By how much such pages' scores are lowered. Chosen on 139 questions over 5,500 documentation pages of 13 sites
 (`bench.search_quality`): at half, pages that truly answer are lost behind weak guides; near 1, general indexes and
-listings of modules come first for one question in twenty. KIND_WORD_SHARE: release notes of whose name the query has
-another form ("change the port", the page Changes), since the title's weight then speaks for the kind, not the subject.
+listings of modules come first for one question in twenty.
 """
 
 NAMED_SITE_SHARE = 1.3
@@ -92,20 +90,9 @@ def page_prior(url: str, title: str, query: str) -> float:
     return _kind_share(url, title, query) * (NAMED_SITE_SHARE if _is_named(url, query) else 1.0)
 
 
-def subject(url: str, title: str, query: str) -> str:
-    """The title without the words that name its kind, where these lower the page's rank."""
-    is_lowered = _kind_share(url, title, query) in (RELEASE_NOTES_SHARE, KIND_WORD_SHARE)
-    return _RELEASE_NOTES.sub(" ", _bare(title[:_TITLE_CHARS])) if is_lowered else title
-
-
 def _bare(text: str) -> str:
     """The words of a text, one blank between them."""
     return _NOT_WORDS.sub(" ", text.lower())
-
-
-def _kind_words(names: str) -> set[str]:
-    """The stems of the words by which an address or a title is one of release notes."""
-    return {stem for match in _RELEASE_NOTES.findall(names) for stem in terms(match)}
 
 
 def _is_named(url: str, query: str) -> bool:
@@ -129,8 +116,8 @@ def _kind_share(url: str, title: str, query: str) -> float:
     if _SOURCE.search("/" + path) and "source" not in asked:
         return SOURCE_SHARE
     names = f"{_bare(path[:_PATH_CHARS])}. {_bare(title[:_TITLE_CHARS])}"
-    if not _RELEASE_NOTES.search(asked) and (kind := _kind_words(names)):
-        return KIND_WORD_SHARE if kind & set(terms(asked)) else RELEASE_NOTES_SHARE
+    if not _RELEASE_NOTES.search(asked) and _RELEASE_NOTES.search(names):
+        return RELEASE_NOTES_SHARE
     if leaf and leaf != "index" and _LISTING.search(leaf) and not _LISTING.search(asked):
         return LISTING_SHARE
     return 1.0
@@ -163,17 +150,6 @@ _LEAST_WORDS = 2
 _WORD = re.compile(r"[^\W\d_]{2,64}")
 """A message that would keep fewer words than this, such as one of numbers alone, is searched for unchanged."""
 
-_LONG_PAGE = 100
-_MESSAGES_SHARE = 0.2
-"""Passages of a page, as manuals on one page have them, from which its rank is lowered, and by what share at each
-doubling. Chosen on 61 messages over six sets of documentation (`bench.search_quality`): MRR@10 .895 instead of .871 and
-on no set below; from 25 passages on, which is best for 41 of them, long reference pages that answer are lost. Of 243
-other questions none has the form of a message; for every query, or for names and lists of words as well, they lose .01
-to .05."""
-
-_MESSAGES_PAGES = 20
-"""The best pages that are compared, as in `coverage`."""
-
 
 def is_message(text: str) -> bool:
     """Whether a query has the form of a program's message."""
@@ -186,17 +162,6 @@ def lasting_text(text: str) -> str:
         return text
     lasting = _OWN_NUMBER.sub(" ", _OWN_PARTS.sub(" ", text))
     return lasting if len(_WORD.findall(lasting)) >= _LEAST_WORDS else text
-
-
-def by_length(reader: IndexReader, pages: list[RankedPage], text: str) -> list[RankedPage]:
-    """The pages, best first, where for a message long ones rank lower."""
-    if not is_message(text):
-        return pages
-    best = pages[:_MESSAGES_PAGES]
-    counts = reader.passage_counts([page.row for page in best])
-    for page in best:
-        page.rank /= 1 + _MESSAGES_SHARE * math.log2(max(counts.get(page.row, 1) / _LONG_PAGE, 1.0))
-    return sorted(best, key=RankedPage.order) + pages[_MESSAGES_PAGES:]
 
 
 _COVERAGE_SHARE = 1.0

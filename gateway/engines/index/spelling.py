@@ -26,10 +26,7 @@ _LEAST_FOUND, _FREQUENT = 2, 200
 """Passages that a word must be in to be proposed, and up to how many are counted: of several words that are one slip
 away the most frequent one is meant."""
 
-_PLAIN_WORD = re.compile(
-    rf"(?<![\w'’./:-])[A-Za-z](?:[a-z]|_(?=[a-z])){{{_LEAST_CHARS - 1},{_MOST_CHARS - 1}}}(?![\w'’/-]|[.:]\w)"
-)
-"""A word, or a name with underscores, of which one part may be misspelt while the whole name must be in pages."""
+_PLAIN_WORD = re.compile(rf"(?<![\w'’./:-])[A-Za-z][a-z]{{{_LEAST_CHARS - 1},{_MOST_CHARS - 1}}}(?![\w'’/-]|[.:]\w)")
 
 
 def respelt(reader: IndexReader, query: IndexQuery, asked: QueryTerms, counter: PassageCounts) -> dict[str, str]:
@@ -58,28 +55,11 @@ def corrected(query: IndexQuery, words: dict[str, str]) -> IndexQuery:
 
 def _nearest(reader: IndexReader, query: IndexQuery, counter: PassageCounts, word: str) -> str:
     """The most frequent word that is one slip away; empty when there is none."""
-    found = _found(counter, _slips_of_name(counter, word) if "_" in word else slips(word))
+    found = [other for other, count in counter.of(slips(word)).items() if count >= _LEAST_FOUND]
     seen = {other: reader.count_visible(query, QueryTerms((other,), ()), _FREQUENT) for other in found}
     # Words in use are preferred, as the index's stemmer finds some that are none ("thieds" as "this").
     best = max(seen, key=lambda other: (seen[other], is_known(other)), default="")
     return best if best and seen[best] >= _LEAST_FOUND else ""
-
-
-def _found(counter: PassageCounts, words: list[str]) -> list[str]:
-    """Those of the words that enough passages have."""
-    return [word for word, count in counter.of(words).items() if count >= _LEAST_FOUND]
-
-
-def _slips_of_name(counter: PassageCounts, name: str) -> list[str]:
-    """The names with underscores that differ from the name in one part: in the only one that no page has, if that is
-    long enough. A name whose parts are all in pages is another name, not a misspelt one."""
-    parts = name.split("_")
-    counts = counter.of(parts)
-    missing = [at for at, part in enumerate(parts) if not counts[part]]
-    if len(missing) != 1 or len(parts[missing[0]]) < _LEAST_CHARS:
-        return []
-    before, wrong, after = parts[: missing[0]], parts[missing[0]], parts[missing[0] + 1 :]
-    return ["_".join([*before, part, *after]) for part in _found(counter, slips(wrong))]
 
 
 def slips(word: str) -> list[str]:

@@ -1,13 +1,11 @@
 """The local search index in SQLite: stores fetched pages and finds them for their key, or for every key.
 
 One thread writes and two read, each with its own connection; the event loop never waits for the disk. When the disk is
-full pages are not stored and `problem` says so; a damaged file is moved aside and an empty one takes its place. Knows
-no ranking (engines.index.query) and no schema (engines.index.rows).
+full pages are not stored and `problem` says so; a damaged file is moved aside and an empty one takes its place.
 
 The writer works in turns of a few milliseconds, so that a long page or a long batch keeps nobody waiting: each turn
-takes steps of one call's work (`engines.index.rows`), then the call queues for its next one. Upkeep (merging,
-deleting, cutting pages of an older version) takes its turns between. A further thread copies the log into the file
-(`engines.index.store`).
+takes steps of one call's work (`engines.index.rows`), then the call queues for its next one. Upkeep (deleting, cutting
+pages of an older version) takes its turns between.
 """
 
 import asyncio
@@ -46,7 +44,6 @@ from gateway.engines.index.rows import (
     some_pages,
     store_steps,
     store_vectors,
-    transaction,
     unembedded,
 )
 
@@ -70,9 +67,6 @@ def take_turn(steps: Iterator[None]) -> bool:
 
 _FULL_BYTES = 1_000_000
 """Free bytes of a disk that counts as full when SQLite's error is unclear: less than one long page needs."""
-_COPY_S, _ASK_AGAIN_S = 2.0, 0.01
-"""Longest wait for another copy of the log, and between two tries. Chosen: a copy of 32 MB takes .2 s; at half a slow
-disk is called full, at double the writer waits longer for readers that hold the log."""
 _DATABASE_PAGE_BYTES = 4096
 """SQLite's default page size."""
 
@@ -91,14 +85,9 @@ def _has_room(connection: sqlite3.Connection, folder: Path, reserve_bytes: int) 
 
 
 def truncate_log(connection: sqlite3.Connection) -> None:
-    """Copies the log into the file and truncates it; on a full disk a large log would make every later write fail.
-
-    Waits for another copy under way (`log_copier`): SQLite refuses two at once without waiting.
-    """
-    until = time.monotonic() + _COPY_S
+    """Copies the log into the file and truncates it; on a full disk a large log would make every later write fail."""
     with contextlib.suppress(sqlite3.Error):
-        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] and time.monotonic() < until:
-            time.sleep(_ASK_AGAIN_S)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def describe(error: Exception, folder: Path) -> str:
@@ -123,97 +112,18 @@ def bytes_on_disk(path: Path) -> int:
     return size
 
 
-_COPY_EVERY = 100
-"""Turns of the writer that wrote something, between two copies. Measured: a turn writes 100 to 200 KB of log; at half
-the disk is waited for twice as often, at double readers search twice as much log."""
-_LONG_LOG_PAGES = 8_000
-"""Pages of a log that the writer itself copies to its end, right after the thread copied most of it: only then does the
-log begin anew while writes go on. Chosen: 32 MB, which a flood writes in some seconds; at double the log takes twice
-the disk."""
-
-
-class LogCopier:
-    """`connection` gives the connection of the thread that calls it."""
-
-    def __init__(self, connection: Callable[[], sqlite3.Connection]) -> None:
-        self._connection = connection
-        self._thread = ThreadPoolExecutor(1, "index-log")
-        self._log_pages: Future[int] = Future()
-        self._log_pages.set_result(0)
-        self._until_copy = _COPY_EVERY
-        self._changes = 0
-
-    def after_turn(self, writer: sqlite3.Connection) -> None:
-        """Have the log copied when it is time. Called in the writer's thread after each of its turns."""
-        changes = writer.total_changes
-        if changes == self._changes:
-            return
-        self._changes = changes
-        self._until_copy -= 1
-        if not self._log_pages.done():
-            return
-        if self._log_pages.result() > _LONG_LOG_PAGES:
-            self._copy()
-            self._log_pages = Future()
-            self._log_pages.set_result(0)
-        elif self._until_copy <= 0:
-            self._until_copy = _COPY_EVERY
-            self._log_pages = self._thread.submit(self._copy)
-
-    def close(self) -> None:
-        """Waits for a copy under way."""
-        self._thread.shutdown(wait=True)
-
-    def _copy(self) -> int:
-        """Copies what no reader still needs; how many pages the log has, 0 after a failure."""
-        try:
-            return int(self._connection().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1])
-        except (DamagedIndex, sqlite3.Error, OSError):
-            return 0  # the next write meets the same, and tells it
-
-
-_MERGED_LEAVES = 16
-"""Leaf pages (4 KB) that one step of a merge writes. Measured: 1 ms; with twice as many small writes wait twice as
-long, with half as many merges fall behind a steady flow of pages sooner."""
-_CRISIS_SEGMENTS = 64
-"""Segments of one level at which FTS5 merges them at once after all. Chosen: at its own 16 a flood of pages comes there
-between two steps of this module; at double a search during such a flood reads twice as many segments."""
 _VACUUMED_PAGES = 64
 """Free pages of the file returned to the disk in one step. Chosen: about a millisecond; at half twice as many steps."""
 
 
-def bound_merges(connection: sqlite3.Connection) -> None:
-    """Switch FTS5's own merges off, once for a file. A disk that is full or read-only keeps them."""
-    sql = "SELECT v FROM passage_search_config WHERE k = 'automerge'"
-    if connection.execute(sql).fetchone() == (0,):
-        return
-    with contextlib.suppress(sqlite3.OperationalError), transaction(connection):
-        for name, value in (("automerge", 0), ("crisismerge", _CRISIS_SEGMENTS)):
-            connection.execute("INSERT INTO passage_search (passage_search, rank) VALUES (?, ?)", (name, value))
-
-
 def upkeep_steps(connection: sqlite3.Connection) -> Iterator[None]:
-    """Merge what is to be merged and delete what is gone, in steps of a millisecond or two. Raises sqlite3.Error."""
-    yield from _merge_steps(connection)
+    """Delete what is gone and return its room to the disk, in steps of a millisecond or two. Raises sqlite3.Error."""
     gone = False
     for _ in delete_steps(connection):
         gone = True
         yield
     if gone:
-        yield from _merge_steps(connection)
         yield from _vacuum_steps(connection)
-
-
-def _merge_steps(connection: sqlite3.Connection) -> Iterator[None]:
-    while True:
-        before = connection.total_changes
-        with transaction(connection):
-            connection.execute(
-                "INSERT INTO passage_search (passage_search, rank) VALUES ('merge', ?)", (_MERGED_LEAVES,)
-            )
-        if connection.total_changes - before < 2:  # as sqlite.org/fts5.html says of a merge with nothing to do
-            return
-        yield
 
 
 def _vacuum_steps(connection: sqlite3.Connection) -> Iterator[None]:
@@ -259,7 +169,6 @@ class PageIndex:
         self._max_pages = max_pages
         self._ttl_s = ttl_days * 86_400.0
         self._writer = ThreadPoolExecutor(1, "index-write")
-        self._log = LogCopier(self._connection)
         self._readers = ThreadPoolExecutor(2, "index-read")
         self._connections: list[sqlite3.Connection] = []
         self._local = threading.local()
@@ -285,7 +194,6 @@ class PageIndex:
 
     def _shut(self) -> None:
         self._writer.shutdown(wait=True, cancel_futures=True)
-        self._log.close()
         self._readers.shutdown(wait=True)
         for connection in self._connections:
             connection.close()
@@ -394,21 +302,14 @@ class PageIndex:
         """Runs `work` with its thread's connection, and once more on a new file when the old one is damaged."""
         loop = asyncio.get_running_loop()
 
-        def worked() -> T:
-            connection = self._connection()
-            result = work(connection)
-            if pool is self._writer:
-                self._log.after_turn(connection)
-            return result
-
         def guarded() -> T:
             try:
-                return worked()
+                return work(self._connection())
             except (DamagedIndex, sqlite3.DatabaseError) as error:
                 if isinstance(error, sqlite3.DatabaseError) and not is_damage(error):
                     raise
                 self._replace_file(str(error) if isinstance(error, DamagedIndex) else "was damaged")
-                return worked()
+                return work(self._connection())
 
         return await loop.run_in_executor(pool, guarded)
 
@@ -438,8 +339,6 @@ class PageIndex:
         with self._lock:
             generation = self._generation
             connection = open_database(self._path)
-            bound_merges(connection)
-            connection.execute("PRAGMA wal_autocheckpoint=0")
             self._connections.append(connection)
         self._local.entry = (generation, connection)
         if not self._is_catching_up:
@@ -461,7 +360,6 @@ class PageIndex:
                 self._need_room(connection)
                 taken[:] = taken or [steps(connection)]
                 is_left = take_turn(taken[0])
-                self._log.after_turn(connection)
             if is_left:
                 submit()
             else:

@@ -1,42 +1,24 @@
 """Finds telephone numbers: international ones that a numbering plan allows, national ones near a word for them.
 
 A number without `+` or `00` needs a telephone word near it or the North American form: years, amounts, dates, versions
-and order numbers look too similar otherwise. Plans: `phone_plans`.
+and order numbers look too similar otherwise. Plans: the library `phonenumbers`.
 """
 
 import functools
 import importlib
 import re
 import traceback
-from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import re2
 
 from gateway.sanitize.detectors.cards import DigitRun, NumberContext, WordIndex
 from gateway.sanitize.text import Finding, WorkBudget
 
-if TYPE_CHECKING:
-    from phonenumbers import PhoneMetadata, PhoneNumberDesc
-
-# ----------------------------------------------------------------------------------------------------
-# Whether a country's numbering plan allows a number, at about a tenth of the cost of parsing it.
-#
-# Naive form: `phonenumbers.parse("+" + number)`, then `is_valid_number` and `is_possible_number`; a test compares
-# them.
-# Uses the same metadata, compiled to one pattern a region. The answer is "unknown" where the parser would first
-# remove
-# something from the number: a trunk prefix, or characters that are neither digits nor the usual separators.
-Judgement: TypeAlias = Literal["valid", "possible", "none", "unknown"]
-"""valid: a number of the plan; possible: of a length that the plan has; none: neither; unknown: the parser must
-decide."""
+Judgement: TypeAlias = Literal["valid", "possible", "none"]
+"""valid: a number of its country's plan; possible: of a length that the plan has; none: neither."""
 _PUNCTUATION = b" -.()/"
-_KINDS = (
-    "fixed_line", "mobile", "toll_free", "premium_rate", "shared_cost", "personal_number", "voip", "pager", "uan",
-    "voicemail",
-)  # fmt: skip
-_NON_GEOGRAPHIC = "001"
 
 
 @functools.cache
@@ -45,113 +27,44 @@ def _library() -> Any:
     return importlib.import_module("phonenumbers")
 
 
-@functools.cache
-def _regions() -> dict[bytes, tuple[str, ...]]:
-    """Regions by country code; no country code is a prefix of another. All have one to three digits."""
-    return {str(code).encode(): regions for code, regions in _library().COUNTRY_CODE_TO_REGION_CODE.items()}
-
-
 def judge_number(raw: bytes) -> Judgement:
-    """The judgement on a number without its `+`, from the country code on; separators are ignored."""
-    digits = raw.translate(None, _PUNCTUATION)
-    code = digits[:2]
-    regions = _regions().get(code)
-    if regions is None:
-        code = digits[:1] if digits[:1] in _regions() else digits[:3]
-        regions = _regions().get(code)
-    if not digits.isdigit() or not 4 <= len(digits) <= 17:
-        return "unknown"
-    return "none" if regions is None else _judge_national(_plan(code, regions), digits[len(code) :])
-
-
-def parse_number(raw: bytes) -> Judgement:
-    """The judgement of the parser on the number behind a `+`: the naive form of `judge_number`."""
-    phonenumbers = _library()
-    try:
-        number = phonenumbers.parse("+" + raw.decode(), None)
-    except phonenumbers.NumberParseException as error:
-        # The library keeps the exception in a frame of its own: a cycle, which would hold the text that is scanned.
-        traceback.clear_frames(error.__traceback__)
+    """What the plans say of a number without its `+`, from the country code on. Naive form: `parse_number`, which also
+    removes trunk prefixes, at three times the cost."""
+    library, digits = _library(), raw.translate(None, _PUNCTUATION)
+    codes = [
+        size
+        for size in (1, 2, 3)
+        if digits[:size].isdigit() and int(digits[:size]) in library.COUNTRY_CODE_TO_REGION_CODE
+    ]
+    national = digits[codes[0] :] if codes else b""
+    if not national.isdigit() or len(digits) > 17:
         return "none"
-    if phonenumbers.is_valid_number(number):
-        return "valid"
-    return "possible" if phonenumbers.is_possible_number(number) else "none"
-
-
-def _judge_national(plan: "_Plan", number: bytes) -> Judgement:
-    if plan.national_prefix is not None and plan.national_prefix.match(number):
-        return "unknown"
-    match = plan.leading_digits.match(number) if plan.leading_digits is not None else None
-    region_by_digits = match.lastgroup if match else None
-    for region in plan.other_regions:
-        if region_by_digits is not None and plan.regions.index(region_by_digits) < plan.regions.index(region):
-            break
-        if _number_pattern(plan.code, region).fullmatch(number):
-            return "valid"
-    if region_by_digits is not None and _number_pattern(plan.code, region_by_digits).fullmatch(number):
-        return "valid"
-    return "possible" if len(number) in plan.lengths else "none"
-
-
-class _Plan(NamedTuple):
-    """The rules for all numbers of one country code."""
-
-    code: bytes
-    regions: tuple[str, ...]
-    national_prefix: re.Pattern[bytes] | None
-    """The trunk prefix, which the parser may remove."""
-    lengths: frozenset[int]
-    """The numbers of digits that are possible."""
-    leading_digits: re.Pattern[bytes] | None
-    """The leading digits of each region (a named group each), where several regions share the code."""
-    other_regions: tuple[str, ...]
-    """The regions that have no leading digits of their own."""
-
-
-@lru_cache(512)
-def _plan(code: bytes, regions: tuple[str, ...]) -> _Plan:
-    plan, general = _metadata(code, regions[0])
-    national_prefix = plan.national_prefix_for_parsing
-    begin = {region: _metadata(code, region)[0].leading_digits for region in regions} if len(regions) > 1 else {}
-    leading = "|".join(f"(?P<{region}>{digits})" for region, digits in begin.items() if digits)
-    return _Plan(
-        code,
-        regions,
-        re.compile(national_prefix.encode()) if national_prefix else None,
-        frozenset(general.possible_length + general.possible_length_local_only),
-        re.compile(leading.encode()) if leading else None,
-        tuple(region for region in regions if not begin.get(region)),
+    zeros = len(national) - len(national.lstrip(b"0"))
+    return _judged(
+        library.PhoneNumber(
+            country_code=int(digits[: codes[0]]),
+            national_number=int(national),
+            italian_leading_zero=zeros > 0 or None,
+            number_of_leading_zeros=zeros if zeros > 1 else None,
+        )
     )
 
 
-def _metadata(code: bytes, region: str) -> "tuple[PhoneMetadata, PhoneNumberDesc]":
-    """The region's metadata and its general description. Raises LookupError for a region without them."""
-    if region == _NON_GEOGRAPHIC:
-        plan = _library().PhoneMetadata.metadata_for_nongeo_region(int(code))
-    else:
-        plan = _library().PhoneMetadata.metadata_for_region(region)
-    if plan is None or plan.general_desc is None:
-        raise LookupError(f"phonenumbers has no metadata for the region {region}")
-    return plan, plan.general_desc
+def parse_number(raw: bytes) -> Judgement:
+    """What `phonenumbers` says of a number behind a `+`, with or without a trunk prefix: `44 (0)20 7946 0958`."""
+    library = _library()
+    try:
+        return _judged(library.parse("+" + raw.decode(), None))
+    except library.NumberParseException as error:
+        # The library keeps the exception in a frame of its own: a cycle, which would hold the text that is scanned.
+        traceback.clear_frames(error.__traceback__)
+        return "none"
 
 
-@lru_cache(512)
-def _number_pattern(code: bytes, region: str) -> re.Pattern[bytes]:
-    """A pattern that matches exactly the region's valid numbers."""
-    plan, general = _metadata(code, region)
-    forms = "|".join(filter(None, (_kind_pattern(getattr(plan, kind), general.possible_length) for kind in _KINDS)))
-    return re.compile(f"(?=(?:{general.national_number_pattern})\\Z)(?:{forms or '(?!)'})".encode())
-
-
-def _kind_pattern(kind: "PhoneNumberDesc | None", general: tuple[int, ...]) -> str:
-    """The pattern of one kind of numbers, with its lengths; "" for a kind that the plan does not have."""
-    if kind is None or not kind.national_number_pattern or kind.possible_length == (-1,):
-        return ""
-    lengths = kind.possible_length or general
-    ends = (length + 1 for length in lengths if length + 1 not in lengths)
-    starts = (length for length in lengths if length - 1 not in lengths)
-    ranges = "|".join(f"\\d{{{start},{end - 1}}}" for start, end in zip(starts, ends, strict=True))
-    return f"(?=(?:{ranges})\\Z)(?:{kind.national_number_pattern})"
+def _judged(number: Any) -> Judgement:
+    if _library().is_valid_number(number):
+        return "valid"
+    return "possible" if _library().is_possible_number(number) else "none"
 
 
 STRONG_WORDS = re2.compile(
@@ -182,10 +95,11 @@ _MAX_NUMBER_CHARS = 36
 """15 digits (ITU-T E.164) and the prefix, each with a separator, and some brackets; a longer run is cut at a gap."""
 _MAX_GROUP_DIGITS = 12
 """The most digits of a national number without a separator, as in the longest plans."""
-_MAX_PARSED = 12
-"""Numbers of one text given to `phonenumbers.parse`, which costs about 480 units (140 µs) each; later ones count as
-valid. Chosen: at half lists of numbers with trunk prefixes are masked unchecked sooner; at double they use up to 11,520
-units."""
+_MAX_JUDGED, _JUDGE_UNITS = 100, 80
+"""Different numbers of one text that the plans are asked for, and what each costs (25 µs). In a longer list, which is
+one of telephone numbers, the rest counts as valid."""
+_MAX_PARSED, _PARSE_UNITS = 12, 480
+"""Numbers of one text that are parsed for a trunk prefix, and what each costs (140 µs)."""
 _GAP = re.compile(rb"[ /]")
 _INTERNATIONAL_SIGNS = (b"+", b"+(")
 _PLUS = re.compile(rb"\+\(?[0-9]")
@@ -283,22 +197,21 @@ class Phones:
                 possible = span
         return possible
 
-    def _judge_number(self, number: bytes) -> "Judgement":
+    def _judge_number(self, number: bytes) -> Judgement:
         judgement = self._judgements.get(number)
-        self._budget.spend(2 if judgement else 7)
-        if judgement is None:
-            judgement = judge_number(number)
-            if judgement == "unknown":
-                judgement = self._parse_within_limit(number)
-            self._judgements[number] = judgement
-        return judgement
-
-    def _parse_within_limit(self, number: bytes) -> "Judgement":
-        if self._parse_count == _MAX_PARSED:
+        if judgement is not None:
+            self._budget.spend(2)
+            return judgement
+        if len(self._judgements) >= _MAX_JUDGED:
             return "valid"
-        self._budget.spend(480)
-        self._parse_count += 1
-        return parse_number(number)
+        self._budget.spend(_JUDGE_UNITS)
+        judgement = judge_number(number)
+        if judgement != "valid" and self._parse_count < _MAX_PARSED:
+            self._budget.spend(_PARSE_UNITS)
+            self._parse_count += 1
+            judgement = parse_number(number)
+        self._judgements[number] = judgement
+        return judgement
 
     def _national(self, run: DigitRun, start: int, end: int) -> tuple[int, int] | None:
         count = len(run.digits)

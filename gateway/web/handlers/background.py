@@ -44,7 +44,7 @@ class BackgroundResponses:
         events where it keeps them. Raises RateLimited, Overloaded; then its reservation is still the request's."""
         queued = stream.queued_events()
         reply = EventReply(_after(queued, events), failure_events=stream.error_events)
-        await clean_reply(context, reply, [])
+        await clean_reply(context, reply, [], restores=False)
         server, owner = context.server, context.caller.key_id
         response = {**stream.response, "status": "queued"}
         job = Job(

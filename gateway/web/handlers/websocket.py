@@ -24,6 +24,7 @@ import re
 import secrets
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import cast
@@ -419,6 +420,7 @@ class _Turn:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         context, create = self.context, self._create
         context.body = connection_body(create, context)
+        context.earlier_values = self._connection.memory.values_of(context.body.get("previous_response_id"))
         if context.server.budgets is not None and context.server.budgets.may_bind(context.caller):
             await reserve(context)
         reply = await sanitized(context, self._answer)
@@ -433,7 +435,7 @@ class _Turn:
         return reply
 
     async def _answer(self) -> web.StreamResponse:
-        memory = _LaneMemory(self._connection.memory, self._create.lane)
+        memory = _LaneMemory(self._connection.memory, self._create.lane, self.context)
         return await self._connection.responses.answer(self.context, memory, generates=self._create.generates)
 
     async def _send(self, event: Event) -> None:
@@ -481,12 +483,19 @@ class _Turn:
 
 
 class _Memory:
-    """The latest response of each lane of a connection, with the items before it, as JSON."""
+    """The latest response of each lane of a connection, with the items before it, as JSON, and what their placeholders
+    stand for."""
 
     def __init__(self, entries: MemoryEntries, owner: str) -> None:
         self._entries, self._owner = entries, owner
         self._name = secrets.token_hex(8)
         self._latest: dict[str, str] = {}
+        self._values: dict[str, Mapping[str, str]] = {}
+
+    def values_of(self, response_id: object) -> Mapping[str, str]:
+        """What the placeholders of a response that is remembered stand for."""
+        lanes = (lane for lane, latest in self._latest.items() if latest == response_id)
+        return self._values.get(next(lanes, ""), {})
 
     async def history(self, response_id: str) -> list[Json] | None:
         """The items up to and including a response that is remembered."""
@@ -497,17 +506,17 @@ class _Memory:
                 return items
         return None
 
-    async def put(self, lane: str, response: Json, items: list[Json]) -> None:
-        """Remember a response instead of the lane's former one."""
+    async def put(self, lane: str, response: Json, items: list[Json], values: Mapping[str, str]) -> None:
+        """Remember a response instead of the lane's former one. `values`: what its placeholders stand for."""
         value = orjson.dumps([*items, *response["output"]])
         self._latest.pop(lane, None)
         if await self._entries.put(Entry(self._owner, f"{self._name}:{lane}", value, _AGE_S)):
-            self._latest[lane] = str(response["id"])
+            self._latest[lane], self._values[lane] = str(response["id"]), values
 
     async def evict(self, lane: str, response_id: object) -> None:
         """Forget a response if it is the lane's latest."""
         if response_id is not None and self._latest.get(lane) == response_id:
-            del self._latest[lane]
+            del self._latest[lane], self._values[lane]
             await self._entries.delete(self._owner, f"{self._name}:{lane}")
 
     async def forget(self) -> None:
@@ -519,14 +528,15 @@ class _Memory:
 class _LaneMemory:
     """Implements `response_input.Memory` for one lane."""
 
-    def __init__(self, memory: _Memory, lane: str) -> None:
-        self._memory, self._lane = memory, lane
+    def __init__(self, memory: _Memory, lane: str, context: RequestContext) -> None:
+        self._memory, self._lane, self._context = memory, lane, context
 
     async def history(self, response_id: str) -> list[Json] | None:
         return await self._memory.history(response_id)
 
     async def put(self, response: Json, items: list[Json]) -> None:
-        await self._memory.put(self._lane, response, items)
+        placeholders = self._context.placeholders
+        await self._memory.put(self._lane, response, items, placeholders.as_map() if placeholders else {})
 
 
 def connection_body(create: _Create, context: RequestContext) -> Json:

@@ -4,7 +4,7 @@ A whole answer is masked as data, a stream event by event. The endpoint's dialec
 this module knows no interface.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
 
@@ -17,10 +17,12 @@ from gateway.errors import GatewayError, SanitizerFailed, UpstreamRefused
 from gateway.sanitize.pipeline import RequestWork, Verdict
 from gateway.sanitize.policy import Direction
 from gateway.sanitize.restoring import Placeholders, Restorer, addresses_of, asks_for_json
+from gateway.sanitize.stream_mask import StreamMask
 from gateway.texts import TextSlot, TextUnit
 from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.replies import EventReply, JsonReply
-from gateway.wire.dialect import merged_reports, report_of
+from gateway.wire import sse
+from gateway.wire.dialect import ending_of, merged_reports, report_of
 
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 """`unavailable` when the guardrail failed and the policy let the text go on. For a stream: on its request alone."""
@@ -68,13 +70,15 @@ async def sanitized(
     return reply
 
 
-async def clean_reply(context: RequestContext, reply: web.StreamResponse, verdicts: list[Verdict]) -> None:
-    """Mask a reply's data or events, and put values back in the place of their placeholders. `verdicts`: those on the
-    request. Raises as `sanitize`."""
+async def clean_reply(
+    context: RequestContext, reply: web.StreamResponse, verdicts: list[Verdict], *, restores: bool = True
+) -> None:
+    """Mask a reply's data or events, and put values back in the place of their placeholders, where `restores`; events
+    that are kept get them when they are read. `verdicts`: those on the request. Raises as `sanitize`."""
     sanitizer, endpoint = context.server.sanitizer, context.endpoint
     if endpoint.sanitized_as not in sanitizer.routes:
         return
-    restorer = _restorer(context)
+    restorer = _restorer(context) if restores else None
     if isinstance(reply, JsonReply):
         await _keep_map(context, reply.data)
         await _clean_answer(context, reply.data, verdicts, restorer)
@@ -82,13 +86,14 @@ async def clean_reply(context: RequestContext, reply: web.StreamResponse, verdic
         return
     elif reply.whole_answers:
         reply.events = _clean_answers(context, reply.events, verdicts)
-    elif sanitizer.responses or restorer is not None:
+    elif sanitizer.responses or context.placeholders:
         dialect, stats = endpoint.dialect, context.stats
         mask = sanitizer.stream(dialect.event_slots, lambda entity: _count(stats, {entity: 1}), restorer)
         place = partial(sanitizer.apart, key_id=stats.key_id)
         refusal_events = reply.refusal_events or dialect.refused_events
-        events = reply.events if restorer is None else _keeping_map(context, reply.events)
-        reply.events = mask.run(events, refusal_events, place, partial(_clean_error, context))
+        events = _keeping_map(context, reply.events) if context.placeholders else reply.events
+        masked = mask.run(events, refusal_events, place, partial(_clean_error, context))
+        reply.events = _reported(masked, mask, restorer, [*verdicts, *context.history_verdicts])
     if context.stats.unguarded:
         reply.headers[GUARDRAIL_HEADER] = "unavailable"
 
@@ -108,6 +113,7 @@ async def _prepare(context: RequestContext, response_id: str | None = None) -> N
         return
     placeholders, body, maps = Placeholders(), context.body, context.server.masking_maps
     context.placeholders, earlier = placeholders, response_id
+    placeholders.adopt(context.earlier_values)
     if isinstance(body, dict):
         placeholders.reserve_typed(body)
         context.addresses = addresses_of(body)
@@ -149,6 +155,35 @@ async def _keeping_map(context: RequestContext, events: EventStream) -> EventStr
                     is_kept = True
                     await _keep_map(context, data["response"])
             yield batch
+
+
+async def _reported(
+    events: EventStream, mask: StreamMask, restorer: Restorer | None, verdicts: Sequence[Verdict]
+) -> EventStream:
+    """The events of a masked stream; the one that ends the answer says what was found, as a whole answer does."""
+    async with aclosing(events):
+        async for batch in events:
+            for event in batch:
+                data = sse.decode(event) if event.relayed is None else None
+                ending = ending_of(data) if data is not None else None
+                report = _stream_report(mask, restorer, verdicts) if ending is not None else None
+                if ending is not None and report:
+                    fields = ending.get("provider_specific_fields") or {}
+                    ending["provider_specific_fields"] = {**fields, "sanitization": report}
+                    event.raw = None
+            yield batch
+
+
+def _stream_report(mask: StreamMask, restorer: Restorer | None, verdicts: Sequence[Verdict]) -> Json:
+    """The report on a stream and its request; empty where there is nothing to tell."""
+    report = merged_reports(
+        [
+            _merged([*verdicts]),
+            report_of(mask.counts, mask.flagged),
+            {"restored": restorer.restored, "not_restored": restorer.left} if restorer is not None else {},
+        ]
+    )
+    return report if any(report.values()) else {}
 
 
 async def clean_request(context: RequestContext, body: object) -> list[Verdict]:

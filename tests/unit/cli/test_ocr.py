@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from gateway.cli.main import main
-from gateway.cli.ocr import OcrOptions, prompt_of, read_source, run
+from gateway.cli.ocr import OcrOptions, prompt_of, run
 from gateway.errors import InvalidRequest
 from gateway.ocr.image.documents import draw_boxes, open_document
 from gateway.wire import ocr as wire
@@ -26,12 +26,12 @@ def pages(kind: str, *texts: str) -> bytes:
 @pytest.mark.parametrize(
     ("options", "mode"),
     [
-        (OcrOptions("x"), wire.MARKDOWN),
-        (OcrOptions("x", find="Total"), wire.LOCATE),
-        (OcrOptions("x", prompt="Parse the figure."), wire.CUSTOM),
-        (OcrOptions("x", mode="custom", prompt="OCR this image.", grounding=True), wire.MARKDOWN),
-        (OcrOptions("x", mode="free"), wire.FREE),
-        (OcrOptions("x", mode="describe"), wire.DESCRIBE),
+        (OcrOptions(), wire.MARKDOWN),
+        (OcrOptions(find="Total"), wire.LOCATE),
+        (OcrOptions(prompt="Parse the figure."), wire.CUSTOM),
+        (OcrOptions(mode="custom", prompt="OCR this image.", grounding=True), wire.MARKDOWN),
+        (OcrOptions(mode="free"), wire.FREE),
+        (OcrOptions(mode="describe"), wire.DESCRIBE),
     ],
 )
 def test_options_become_the_prompt_of_their_mode(options: OcrOptions, mode: wire.PromptMode) -> None:
@@ -41,13 +41,13 @@ def test_options_become_the_prompt_of_their_mode(options: OcrOptions, mode: wire
 @pytest.mark.parametrize(
     "options",
     [
-        OcrOptions("x", mode="locate"),
-        OcrOptions("x", mode="custom"),
-        OcrOptions("x", mode="?"),
-        OcrOptions("x", mode="free", find="Total"),
-        OcrOptions("x", mode="describe", prompt="Parse the figure."),
-        OcrOptions("x", mode="free", grounding=True),
-        OcrOptions("x", find="Total", prompt="Parse the figure."),
+        OcrOptions(mode="locate"),
+        OcrOptions(mode="custom"),
+        OcrOptions(mode="?"),
+        OcrOptions(mode="free", find="Total"),
+        OcrOptions(mode="describe", prompt="Parse the figure."),
+        OcrOptions(mode="free", grounding=True),
+        OcrOptions(find="Total", prompt="Parse the figure."),
     ],
 )
 def test_options_that_do_not_fit_together_are_refused(options: OcrOptions) -> None:
@@ -67,18 +67,6 @@ def test_every_page_of_a_document_is_an_image(kind: str) -> None:
 def test_what_is_no_document_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidRequest):
         open_document(data)
-
-
-async def test_a_source_is_a_file_or_is_fetched(tmp_path: Path) -> None:
-    async def fetch(url: str, max_bytes: int) -> bytes:
-        return url.encode()
-
-    path = tmp_path / "page.png"
-    path.write_bytes(b"bytes")
-    assert await read_source(str(path), fetch) == b"bytes"
-    assert await read_source("https://example.test/a.png", fetch) == b"https://example.test/a.png"
-    with pytest.raises(InvalidRequest, match="no file"):
-        await read_source(str(tmp_path / "missing.png"), fetch)
 
 
 def test_boxes_are_drawn_where_the_answer_says() -> None:
@@ -107,7 +95,7 @@ def test_options_that_would_do_nothing_are_refused(
 @pytest.mark.slow
 def test_chosen_pages_are_named_among_all_there_are() -> None:
     out = io.StringIO()
-    assert run(pages("TIFF", "alpha", "beta", "gamma"), OcrOptions("x", pages=(2, 3)), out, io.StringIO()) == 0
+    assert run(pages("TIFF", "alpha", "beta", "gamma"), OcrOptions(pages=(2, 3)), out, io.StringIO()) == 0
     assert "--- page 2 of 3 ---" in out.getvalue() and "--- page 3 of 3 ---" in out.getvalue()
 
 
@@ -115,7 +103,7 @@ def test_chosen_pages_are_named_among_all_there_are() -> None:
 def test_a_document_is_read_page_by_page_and_drawn(tmp_path: Path) -> None:
     out, notes = io.StringIO(), io.StringIO()
     data = pages("TIFF", "alpha page", "beta page")
-    status = run(data, OcrOptions("x", overlay=tmp_path / "seen.png"), out, notes)
+    status = run(data, OcrOptions(overlay=tmp_path / "seen.png"), out, notes)
     assert status == 0
     first, second = out.getvalue().split("--- page 2 of 2 ---")
     assert "--- page 1 of 2 ---" in first

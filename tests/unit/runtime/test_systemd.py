@@ -28,16 +28,11 @@ def test_readiness_comes_with_a_status_line(systemd: socket.socket) -> None:
     assert heard(systemd) == ["READY=1", "STATUS=serving on http://127.0.0.1:8080"]
 
 
-def test_stopping_a_status_and_a_sign_of_life_are_one_datagram_each(systemd: socket.socket) -> None:
+def test_stopping_and_a_sign_of_life_are_one_datagram_each(systemd: socket.socket) -> None:
     notifier = Notifier(systemd.getsockname())
     notifier.alive()
-    notifier.status("two of three workers")
     notifier.stopping()
-    assert [heard(systemd) for _ in range(3)] == [
-        ["WATCHDOG=1"],
-        ["STATUS=two of three workers"],
-        ["STOPPING=1", "STATUS=draining"],
-    ]
+    assert [heard(systemd) for _ in range(2)] == [["WATCHDOG=1"], ["STOPPING=1", "STATUS=draining"]]
 
 
 def test_a_name_with_an_at_sign_is_in_the_abstract_namespace() -> None:
@@ -49,8 +44,8 @@ def test_a_name_with_an_at_sign_is_in_the_abstract_namespace() -> None:
 
 
 def test_no_line_can_be_smuggled_in_through_a_status(systemd: socket.socket) -> None:
-    Notifier(systemd.getsockname()).status("one\nMAINPID=1")
-    assert heard(systemd) == ["STATUS=one MAINPID=1"]
+    Notifier(systemd.getsockname()).ready("one\nMAINPID=1")
+    assert heard(systemd) == ["READY=1", "STATUS=one MAINPID=1"]
 
 
 def test_without_systemd_nothing_happens_and_nothing_fails(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from functools import partial
 from typing import Any
 
 import orjson
@@ -274,3 +275,24 @@ async def test_the_scan_of_a_long_text_ends_soon_after_its_caller_has_left() -> 
     await asyncio.sleep(0.5)
     assert time.process_time() - left_s < 0.2  # the whole text takes seconds
     assert holder["text"] == text
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+async def test_a_value_found_once_is_masked_where_it_is_split_over_parts_of_another_message(cut: int) -> None:
+    sanitizer, work = Sanitizer(Sanitize()), RequestWork()
+    await sanitizer.clean(TextUnit([TextSlot({"a": "password: tR4vel!ing77"}, "a", "a")]), "requests", work)
+    parts = ["I typed " + "tR4vel!ing77"[:cut], "tR4vel!ing77"[cut:] + " there"]
+    unit = TextUnit([TextSlot(parts, index, f"[{index}]", flow="content") for index in range(2)])
+    await sanitizer.mask_known(unit, Verdict(), work)
+    assert parts == ["I typed [REDACTED:SECRET]", " there"]
+
+
+async def test_a_name_stays_usable_and_a_key_in_a_name_is_refused_beside_texts_that_spend_the_allowance() -> None:
+    texts = [" ".join(rf"\u00{number}\x{number}" for number in range(40, 70)) + f" {n} {CARD}" for n in range(3_000)]
+    for name, is_refused in (("get_weather_2", False), ("ghp_x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi", True)):
+        body: dict[str, Any] = {"texts": list(texts), "tools": [{"type": "function", "function": {"name": name}}]}
+        work = RequestWork()
+        work.allowance.left = 0
+        verdict = await Sanitizer(Sanitize()).clean(TextUnit(partial(request_steps, body)), "requests", work)
+        assert (verdict.refusal is not None) == is_refused
+        assert not any(CARD in text for text in body["texts"]) or is_refused

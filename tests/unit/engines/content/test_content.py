@@ -24,9 +24,6 @@ _MENU = (
     + "</ul></nav>"
 )
 _FOOT = "<footer><p>Copyright Valley Post. All rights reserved. <a href='/terms'>Terms</a></p></footer>"
-_COMMENT = (
-    '<li class="comment"><b>reader{0}</b><p>I lived there for {0} years and do not believe a word of this.</p></li>'
-)
 
 
 def paragraphs(start: int = 0) -> str:
@@ -43,19 +40,6 @@ def page(
 ARTICLE_HEAD = '<meta property="og:type" content="article"><meta name="author" content="A. Writer">'
 
 
-def test_comments_below_an_article_are_left_out() -> None:
-    comments = "".join(_COMMENT.format(number) for number in range(12))
-    made = page(
-        f"{_MENU}<article><h1>The river and the village</h1>{paragraphs()}</article>"
-        f'<section id="comments"><h3>12 comments</h3><ul>{comments}</ul></section>{_FOOT}',
-        ARTICLE_HEAD,
-    )
-    assert made["page_type"] == "article"
-    assert all(text in made["content"] for text in _SENTENCES)
-    assert "do not believe" not in made["content"]
-    assert "Sport" not in made["content"]
-
-
 def test_comments_under_a_heading_of_their_own_are_left_out_whatever_their_class() -> None:
     replies = "".join(
         f"<div class='x7'><p>Great read number {number}, looking forward to more.</p></div>" for number in range(6)
@@ -67,20 +51,6 @@ def test_comments_under_a_heading_of_their_own_are_left_out_whatever_their_class
     )
     assert "Great read" not in made["content"]
     assert _SENTENCES[-1] in made["content"]
-
-
-def test_a_forum_keeps_its_posts() -> None:
-    posts = "".join(
-        f'<div class="post message"><div class="user">member{at}</div><div class="postbody comment">{text}</div></div>'
-        for at, text in enumerate(_SENTENCES)
-    )
-    made = page(
-        f"{_MENU}<h1>River levels</h1><div class='thread topic'>{posts}</div>{_FOOT}",
-        '<meta name="generator" content="phpBB">',
-        "http://board.test/forum/viewtopic.php?t=411",
-    )
-    assert made["page_type"] == "forum"
-    assert all(text in made["content"] for text in _SENTENCES)
 
 
 def test_a_text_for_wide_and_one_for_narrow_screens_is_kept_once() -> None:
@@ -101,39 +71,6 @@ def test_what_many_items_share_stays_with_each() -> None:
                     enumerate(_SENTENCES))  # fmt: skip
     made = page(f"<main><h1>Houses by the river</h1>{items}</main>", ARTICLE_HEAD)
     assert made["content"].count("Two bedrooms and one bath.") == len(_SENTENCES)
-
-
-def test_documentation_keeps_headings_code_tables_lists_and_links() -> None:
-    rows = "".join(f"<tr><td>option{at}</td><td>value {at}</td></tr>" for at in range(5))
-    made = page(
-        '<div class="navheader"><a href="a.html">Prev</a></div><div class="sect1"><h2>Levels</h2><p>Call it so:</p>'
-        "<pre>\ndef level():\n    return 3\n</pre><h3>Options</h3>"
-        f"<table><tr><th>Name</th><th>Value</th></tr>{rows}</table>"
-        "<ul><li>See <a href='gauge.html'>the gauge</a></li><li>Not the ferry</li></ul>"
-        f"<h3>Notes</h3>{paragraphs()}</div>",
-        '<meta name="generator" content="DocBook XSL Stylesheets">',
-        "http://host.test/x.html",
-    )
-    assert made["page_type"] == "documentation"
-    text = made["content"]
-    assert "```\ndef level():\n    return 3\n```" in text
-    assert "| option4 | value 4 |" in text
-    assert "## Levels" in text
-    assert "### Options" in text
-    assert "- See [the gauge](http://host.test/gauge.html)" in text
-
-
-def test_a_shop_page_is_a_product() -> None:
-    made = page(
-        f"{_MENU}<main><h1>River lamp</h1><span class='price'>$49.00</span><button>Add to cart</button>"
-        "<div class='product-description'><p>A lamp of oiled oak that folds flat, with a hook and long cord.</p></div>"
-        "<p>In stock. Free shipping and returns.</p></main>",
-        '<meta property="og:type" content="product"><script type="application/ld+json">'
-        '{"@type":"Product","name":"River lamp","offers":{"@type":"Offer","price":"49.00"}}</script>',
-        "http://shop.test/products/river-lamp",
-    )
-    assert made["page_type"] == "product"
-    assert "oiled oak" in made["content"]
 
 
 def test_a_page_without_text_has_no_type() -> None:

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from gateway.app.web_tools import open_site
+from gateway.app.web_engine import open_site
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.domain import CrawlRequest, Json, Progress

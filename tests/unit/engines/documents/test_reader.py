@@ -12,8 +12,9 @@ from PIL import Image
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 
+from gateway.engines.documents.office import MAX_ENTRIES
 from gateway.engines.documents.pdf import PdfWish
-from gateway.engines.documents.reader import MAX_ENTRIES, archive_kind, page_range, read_document
+from gateway.engines.documents.reader import archive_kind, page_range, read_document
 from gateway.engines.fetch.errors import FetchFailed
 from tests.support.office_files import docx_file, odt_file, pdf_file, pptx_file, saved, scanned_pdf, xlsx_file
 

@@ -40,11 +40,6 @@ def test_a_notice_that_asks_for_scripts_is_no_answer(notice: str) -> None:
     assert page["content"] == "" and page["needs_browser"]
 
 
-def test_a_notice_beside_the_text_is_left_out() -> None:
-    page = page_of(f"{_APP}<noscript>{_TIMES}<p>The map needs <b>JavaScript</b>.</p></noscript>")
-    assert page["content"] == "# Ferry times\n\n- Monday 9:00\n- Tuesday 10:00"
-
-
 def test_a_page_with_text_of_its_own_is_read_without_them() -> None:
     shown = "<main><p>The ferry does not sail in winter, as the lake is frozen from shore to shore.</p></main>" * 2
     assert "Monday" not in str(page_of(f"{shown}{_APP}<noscript>{_TIMES}</noscript>")["content"])

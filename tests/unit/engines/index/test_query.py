@@ -1,5 +1,6 @@
 """Ranking: large indexes, words, names and kinds of pages in a query."""
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -48,12 +49,6 @@ def test_names_are_looked_up_whole_and_in_parts_and_stop_words_only_when_alone(
     text: str, words: tuple[str, ...]
 ) -> None:
     assert query_terms(text).words == words
-
-
-def test_of_a_query_of_very_many_names_those_that_are_looked_up_count() -> None:
-    terms = query_terms(" ".join(f"get{chr(65 + n % 26)}x{chr(97 + n // 26)}Page" for n in range(600)))
-    assert len(terms.words) == 32
-    assert 0 < len(terms.names) < 32 and {name for name, _ in terms.names} <= set(terms.words)
 
 
 @pytest.mark.parametrize(
@@ -162,19 +157,6 @@ async def test_a_message_is_found_by_what_it_always_says(tmp_path: Path) -> None
     assert (await found_names(tmp_path, pages, message))[0] == "answer"
 
 
-@pytest.mark.parametrize(("query", "first"), [("fatal: quota exceeded", "short"), ("quota exceeded", "manual")])
-async def test_a_message_is_found_in_a_page_about_it_before_a_long_manual_that_holds_it_too(
-    tmp_path: Path, query: str, first: str
-) -> None:
-    sections = [_MANUAL] * 400 + [_ANSWER]
-    pages = [
-        ("manual", "\n\n".join(f"## Part {n}\n\n{text}" for n, text in enumerate(sections))),
-        ("short", f"{_ANSWER}{_MANUAL * 2}"[:900]),
-        *[(f"other{n}", f"Engines turn and wheels follow them, {n} at a time.") for n in range(12)],
-    ]
-    assert (await found_names(tmp_path, pages, query))[0] == first
-
-
 @pytest.mark.parametrize(
     ("query", "first"),
     [("what are the sails and the anchors and the keels for", "boats"), ("sails anchors keels", "rope")],
@@ -246,7 +228,8 @@ async def test_a_score_does_not_depend_on_the_number_of_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lower page that fits better lifts the score of the first, also where it is not shown."""
-    monkeypatch.setattr(ranking, "_fit", lambda hit, page, place, asked: 0.1 + 0.2 * min(place, 2))
+    fits = itertools.cycle((0.1, 0.3, 0.5, 0.5, 0.5))
+    monkeypatch.setattr(ranking, "_fit", lambda hit, page, asked: next(fits))
     index = PageIndex(tmp_path / "i.db")
     texts = [f"{'The harbour and its tide. ' * (6 - at)} {'Ships come and go. ' * 20}" for at in range(5)]
     await index.add([IndexedPage(f"https://a.test/{at}", f"Page {at}", text) for at, text in enumerate(texts)])

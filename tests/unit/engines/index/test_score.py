@@ -62,20 +62,3 @@ async def test_a_page_about_the_words_scores_above_one_that_has_them_by_the_way(
         hit for hit in await found(tmp_path / "b.db", "change the port", filler | by_the_way) if hit.title == "notes"
     ]
     assert best.score > weak.score + 0.2
-
-
-async def test_a_page_of_changes_does_not_answer_how_to_change_something(tmp_path: Path) -> None:
-    pages = {
-        "Changes": f"# Changes\n\n- The port is read from the file. {FILLER}",
-        "Server": f"# Server\n\nTo change its port, edit the file. {FILLER}",
-    }
-    assert [hit.title for hit in await found(tmp_path / "i.db", "change the port", pages)] == ["Server", "Changes"]
-
-
-async def test_a_name_in_camel_case_is_not_found_in_pages_that_have_its_parts_alone_where_one_has_it(
-    tmp_path: Path,
-) -> None:
-    parts = {"Get elements by tag name": f"# Get elements by tag name\n\nTags, names, elements. {FILLER}"}
-    whole = {"dom": f"# Tree\n\n{FILLER} Call getElementsByTagName on a node."}
-    assert [hit.title for hit in await found(tmp_path / "a.db", "getElementsByTagName", parts | whole)] == ["dom"]
-    assert [hit.title for hit in await found(tmp_path / "b.db", "getElementsByTagName", parts)] == [*parts]

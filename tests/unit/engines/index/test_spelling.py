@@ -47,22 +47,6 @@ async def test_a_word_that_no_page_has_is_replaced_by_one_that_is_a_slip_away_an
     assert f"Searched for {instead}, which no page has." in note
 
 
-async def test_a_misspelt_name_with_underscores_is_replaced_by_one_that_pages_have_as_a_whole(tmp_path: Path) -> None:
-    texts = {"guide": "Use worker_threads for work.", "more": "About worker_threads.", "other": "A worker waits."}
-    index = PageIndex(tmp_path / "i.db")
-    await index.add([IndexedPage(f"https://a.test/{name}", name, text, "key1") for name, text in texts.items()])
-    answer = await LocalSearch(index).search(SearchRequest("worker_threds"), WebCall("key1", "r"))
-    other = await LocalSearch(index).search(SearchRequest("waiter_threads"), WebCall("key1", "r"))
-    known = await LocalSearch(index).search(SearchRequest("waits_work"), WebCall("key1", "r"))
-    await index.close()
-    assert {each["title"] for each in answer["results"]} == {"guide", "more"}
-    assert (
-        '"worker_threads" instead of "worker_threds"' in answer["note"]
-        and not other["results"]
-        and not known["results"]
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
@@ -94,23 +78,6 @@ async def test_a_word_in_use_that_no_page_has_is_meant_as_it_stands(tmp_path: Pa
     ]
     await index.close()
     assert ["Searched for" in note for note in notes] == [False, True]
-
-
-async def test_a_query_that_finds_a_good_page_as_it_is_written_is_not_corrected(tmp_path: Path) -> None:
-    filler = {f"p{number}": f"Gardens {number} need shade and water." * 9 for number in range(40)}
-    texts = filler | {
-        "guide": "# Rolling restart of workers in production\n\nA rolling restart of workers in production, by steps.",
-        "x": "The cluster monitor grovel is a tool.",
-        "y": "Where grovel comes from.",
-    }
-    index = PageIndex(tmp_path / "i.db")
-    await index.add([IndexedPage(f"https://a.test/{name}", name, text, "key1") for name, text in texts.items()])
-    search = LocalSearch(index)
-    whole = await search.search(SearchRequest("rolling restart workers production grovl"), WebCall("key1", "r"))
-    alone = await search.search(SearchRequest("grovl"), WebCall("key1", "r"))
-    await index.close()
-    assert whole["results"][0]["title"] == "guide" and "Searched for" not in whole.get("note", "")
-    assert "Searched for" in alone["note"]
 
 
 async def test_of_words_as_frequent_the_one_that_is_in_use_and_of_the_likelier_slip_is_meant(tmp_path: Path) -> None:

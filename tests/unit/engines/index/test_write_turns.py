@@ -12,7 +12,7 @@ import pytest
 from gateway.engines.index.port import WriteTurns
 from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.rows import IndexedPage, open_database, store_steps
-from gateway.engines.index.store import PageIndex, bound_merges, upkeep_steps
+from gateway.engines.index.store import PageIndex, upkeep_steps
 
 
 def pages(owner: str, count: int, chars: int) -> list[IndexedPage]:
@@ -78,17 +78,6 @@ def test_what_a_dead_writer_left_half_written_is_never_found_and_deleted_in_time
         connection.execute("UPDATE passages SET page = ?", (-int((time.time() - 3_600) * 1e9),))
         list(upkeep_steps(connection))
         assert count(connection, "passages") == 0 and count(connection, "passage_search") == 0
-
-
-def test_segments_are_merged_in_short_steps_and_not_at_a_commit(tmp_path: Path) -> None:
-    with closing(open_database(tmp_path / "index.db")) as connection:
-        bound_merges(connection)
-        for page in pages("a", 60, 2_000):
-            list(store_steps(connection, page))
-        before = count(connection, "passage_search_idx", "DISTINCT segid")
-        list(upkeep_steps(connection))
-        assert before > 40 and count(connection, "passage_search_idx", "DISTINCT segid") < 20
-        connection.execute("INSERT INTO passage_search (passage_search) VALUES ('integrity-check')")
 
 
 def count(connection: sqlite3.Connection, rows: str, what: str = "*") -> int:

@@ -126,23 +126,6 @@ def test_a_page_tells_its_title_dates_icon_links_and_images() -> None:
     assert [image["url"] for image in page["images"]] == ["http://a.test/o.png", "http://a.test/docs/lazy.png"]
 
 
-def test_boilerplate_around_an_article_is_left_out_and_its_structure_kept() -> None:
-    words = "The committee published its findings on Tuesday, and several members spoke about what they had learnt. "
-    html = f"""<html><head><title>Findings</title><meta property="og:type" content="article"></head><body>
-    <header class="site-header"><a href="/">Home</a><a href="/news">News</a></header>
-    <nav class="menu"><ul>{"<li><a href='/x'>Section</a></li>" * 20}</ul></nav>
-    <article class="post"><h1>Findings published</h1>{f"<p>{words * 4}</p>" * 5}<h2>What follows</h2><p>{words * 3}</p>
-    <pre><code>x = 1</code></pre><p>{words * 2}</p></article>
-    <aside class="sidebar related">{"<a href='/y'>Read this also</a> " * 15}</aside>
-    <div class="share-buttons"><a href="#s">Share</a> <a href="#t">Tweet</a></div>
-    <footer class="footer">Copyright. <a href="/imprint">Imprint</a> Cookies Terms Privacy</footer></body></html>"""
-    for depth in ("basic", "advanced"):
-        text = extract(html.encode(), ExtractOptions("http://a.test/news/1", depth=depth))["content"]
-        assert text.count("committee published") == 25 and "## What follows" in text and "```\nx = 1\n```" in text
-        for noise in ("Section", "Read this also", "Tweet", "Imprint"):
-            assert noise not in text
-
-
 def test_a_page_drawn_by_scripts_gives_the_text_it_tells_search_engines() -> None:
     body = "A long article body that only the structured data holds. " * 12
     html = f"""<html><head><title>T</title><script type="application/ld+json">
@@ -200,11 +183,6 @@ def test_an_exponent_is_marked_and_the_number_of_a_note_is_not(markup: str, mark
 def test_the_kind_of_a_term_stands_behind_a_colon() -> None:
     markup = '<dl><dt><strong>by</strong><span class="classifier">mapping, function</span></dt><dd>Groups.</dd></dl>'
     assert written(markup) == "**by**: mapping, function\n\nGroups."
-
-
-def test_a_folded_note_is_a_note() -> None:
-    markup = '<details class="tip"><summary>A folded tip</summary><p>Fold it again.</p></details>'
-    assert written(markup) == "> **A folded tip:** Fold it again."
 
 
 def test_numbered_code_below_the_name_of_its_file_is_code() -> None:
