@@ -48,12 +48,13 @@ _MILLION = 1_000_000
 
 @dataclass(slots=True)
 class Used:
-    """What a request used. `input_tokens` include the `cached_tokens` of them."""
+    """What a request used. `input_tokens` include those that a cache had, and those that were `written` to one."""
 
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
     tool_calls: int = 0
+    written_tokens: int = 0
 
     @property
     def tokens(self) -> int:
@@ -82,11 +83,14 @@ class PriceList:
         price = self._prices.get(name)
         if price is None:
             return 0
-        cached = min(used.cached_tokens, used.input_tokens)
-        cached_price = price.input_per_million
-        if price.cached_input_per_million is not None:
-            cached_price = price.cached_input_per_million
-        tokens = (used.input_tokens - cached) * price.input_per_million + cached * cached_price
+        tokens, plain = 0.0, used.input_tokens
+        for count, own in (
+            (used.cached_tokens, price.cached_input_per_million),
+            (used.written_tokens, price.cache_write_per_million),
+        ):
+            taken = min(count, plain)
+            tokens, plain = tokens + taken * (price.input_per_million if own is None else own), plain - taken
+        tokens += plain * price.input_per_million
         tokens += used.output_tokens * price.output_per_million
         return round(tokens * (NANO // _MILLION) + used.tool_calls * price.tool_call * NANO)
 

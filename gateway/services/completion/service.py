@@ -378,9 +378,12 @@ def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float
 
 
 def count_usage(usage: Json, stats: RequestStats) -> None:
-    """Adds a normal usage object's `prompt_tokens`, those of them that were cached, and `completion_tokens` to the
-    request's stats."""
-    stats.input_tokens += usage["prompt_tokens"]
-    stats.output_tokens += usage["completion_tokens"]
-    cached = count_in(table_in(usage, "prompt_tokens_details"), "cached_tokens")
-    stats.cached_tokens += min(cached, usage["prompt_tokens"])
+    """Adds what a normal usage of chat or of a response counts to the request's stats: tokens in and out, and those
+    that a cache had or got."""
+    prompt = count_in(usage, "prompt_tokens") or count_in(usage, "input_tokens")
+    details = table_in(usage, "prompt_tokens_details") or table_in(usage, "input_tokens_details")
+    cached = min(count_in(details, "cached_tokens"), prompt)
+    stats.input_tokens += prompt
+    stats.output_tokens += count_in(usage, "completion_tokens") or count_in(usage, "output_tokens")
+    stats.cached_tokens += cached
+    stats.written_tokens += min(count_in(details, "cache_write_tokens"), prompt - cached)

@@ -6,8 +6,8 @@ hold. Knows nothing of the wire format beyond `id`, `output`, and items with an 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 
 import orjson
@@ -43,6 +43,16 @@ class StoredResponse:
     items: list[Json]
 
 
+@contextmanager
+def available(what: str) -> Iterator[None]:
+    """Say it to the caller where the store of `what` is away. Raises StateUnavailable."""
+    try:
+        yield
+    except StateDown:
+        text = f"{what} cannot be reached for the moment; try again"
+        raise StateUnavailable(text, retry_after_s=_RETRY_S) from None
+
+
 class ResponseStore:
     """Responses in `entries`, each for `ttl_s` seconds. Every method but `put` raises StateUnavailable while the store
     is away."""
@@ -67,10 +77,8 @@ class ResponseStore:
     async def delete(self, owner: str, response_id: str) -> None:
         """Forget a response. Raises NotFound."""
         await self._value(owner, response_id)
-        try:
+        with available("stored responses"):
             await self._entries.delete(owner, response_id)
-        except StateDown:
-            raise _unavailable() from None
 
     async def history(self, owner: str, response_id: str) -> list[Json]:
         """The input and output items of all turns up to and including a response, oldest first.
@@ -92,20 +100,16 @@ class ResponseStore:
 
     async def item(self, owner: str, item_id: str) -> bytes:
         """An output item, the JSON of `{id, type, …}`, by its own id. Raises NotFound."""
-        try:
+        with available("stored responses"):
             item = await self._entries.get_part(owner, item_id)
-        except StateDown:
-            raise _unavailable() from None
         if item is None:
             raise NotFound(f"item '{item_id[:_SHOWN_ID_CHARS]}' not found", code="item_not_found")
         return item
 
     async def _value(self, owner: str, response_id: str) -> tuple[int, bytes]:
         """How many items a response has with those before it, and its JSON. Raises NotFound, StateUnavailable."""
-        try:
+        with available("stored responses"):
             value = await self._entries.get(owner, response_id)
-        except StateDown:
-            raise _unavailable() from None
         if value is None:
             shown = response_id[:_SHOWN_ID_CHARS]
             raise NotFound(f"response '{shown}' not found; responses expire after a while", code="response_not_found")
@@ -124,8 +128,12 @@ class Storing:
     """
 
     def __init__(self, keepers: Sequence[Keeper]) -> None:
-        self._keepers = keepers
+        self._keepers = list(keepers)
         self._writes: list[asyncio.Task[None]] = []
+
+    def keep(self, keeper: Keeper) -> None:
+        """Give the response to one keeper more."""
+        self._keepers.append(keeper)
 
     def put(self, response: Json) -> None:
         """Begin to keep a response."""
@@ -164,10 +172,6 @@ def _encoded(response: Json, items: list[Json]) -> tuple[bytes, dict[str, tuple[
 def _decoded(value: bytes) -> StoredResponse:
     document = orjson.loads(value)
     return StoredResponse({**document["response"], "output": document["output"]}, document["items"])
-
-
-def _unavailable() -> StateUnavailable:
-    return StateUnavailable("stored responses cannot be reached for the moment; try again", retry_after_s=_RETRY_S)
 
 
 def check_history(items: int, size: int, param: str) -> None:

@@ -17,10 +17,10 @@ from gateway.domain import KEY_LIMITS, Json
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.sanitize.report import preview
 from gateway.shared_state.port import StateDown
-from gateway.web.context import CONTEXT
 from gateway.web.handlers.model_routes import by_schema
 from gateway.web.replies import JsonReply
 from gateway.web.request_log import RANGES, History, RequestRecords
+from gateway.web.state import CONTEXT
 
 # Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, rotated and
 # revoked. A new key is shown once, in the answer that made it. Whoever holds an admin key can make keys of any scope.

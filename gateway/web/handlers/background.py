@@ -12,11 +12,11 @@ from gateway.domain import Event, EventStream, Json, RequestStats
 from gateway.errors import BudgetSpent, InvalidRequest, RateLimited
 from gateway.services.responses.background import Job, Runs, checked_after
 from gateway.services.responses.store import ResponseStore
-from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.middleware.limits import settle
 from gateway.web.middleware.sanitize import clean_reply
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.request_log import Finished
+from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire import sse
 from gateway.wire.hosted_answer import KeptLinks, text_holders
 from gateway.wire.responses.stream import ResponseStream

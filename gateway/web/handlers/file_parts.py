@@ -14,8 +14,8 @@ from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.ocr.request import checked_file_data, decode_file
-from gateway.web.context import RequestContext
 from gateway.web.middleware.sanitize import clean_request
+from gateway.web.state import RequestContext
 from gateway.wire.untrusted_json import table_in
 
 MAX_FILES = 8

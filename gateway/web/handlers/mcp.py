@@ -15,8 +15,8 @@ from gateway.mcp.dialect import failure_events
 from gateway.mcp.dispatcher import Dispatcher, RpcCaller
 from gateway.mcp.messages import MAX_BODY_BYTES, RpcBatch, render, render_all
 from gateway.mcp.versions import RpcHeaders
-from gateway.web.context import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
+from gateway.web.state import CONTEXT
 from gateway.wire.json_body import JsonBody
 
 FIRST_EVENT_WAIT_S = 15

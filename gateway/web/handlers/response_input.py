@@ -17,8 +17,8 @@ from gateway.services.responses.compaction import ITEM_TYPES, Compactor, Holder,
 from gateway.services.responses.conversations import Conversations, Lock, conversation_id_of
 from gateway.services.responses.listing import with_ids
 from gateway.services.responses.store import ResponseStore, check_history
-from gateway.web.context import RequestContext
 from gateway.web.middleware.sanitize import clean_answer_text, clean_request
+from gateway.web.state import RequestContext
 from gateway.wire.responses.request import input_items
 
 

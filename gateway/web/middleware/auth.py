@@ -15,9 +15,8 @@ from multidict import MultiMapping, istr
 
 from gateway.domain import Caller
 from gateway.errors import Forbidden, InvalidRequest, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
-from gateway.web.context import CONTEXT
 from gateway.web.middleware.errors import from_http_exception
-from gateway.web.state import ServerState
+from gateway.web.state import CONTEXT, ServerState
 
 # The rules for browser origins: which pages may call, what a preflight is answered, which pages may read answers.
 #

@@ -27,10 +27,10 @@ from aiohttp.typedefs import Handler
 
 from gateway.domain import EventBatch
 from gateway.errors import GatewayError, Unauthenticated, UpstreamError
-from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.middleware.errors import as_gateway_error
 from gateway.web.middleware.observe import stamp
 from gateway.web.replies import EventReply, JsonReply
+from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire import sse
 
 _EVENTS_BETWEEN_YIELDS = 16

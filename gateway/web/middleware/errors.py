@@ -26,8 +26,8 @@ from gateway.errors import (
     UpgradeRequired,
     UpstreamRefused,
 )
-from gateway.web.context import CONTEXT
 from gateway.web.replies import JsonReply
+from gateway.web.state import CONTEXT
 
 _REFUSAL_CODES = frozenset(
     (

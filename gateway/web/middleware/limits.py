@@ -13,7 +13,7 @@ from aiohttp.typedefs import Handler
 
 from gateway.access.budgets import Reservation, count_cut_off
 from gateway.access.usage import Used
-from gateway.web.context import CONTEXT, RequestContext
+from gateway.web.state import CONTEXT, RequestContext
 
 _NO_SLOT = nullcontext()
 
@@ -57,6 +57,6 @@ async def settle(context: RequestContext, reservation: Reservation, has_left: bo
     stats = context.stats
     if has_left or stats.outcome in ("client_gone", "truncated"):
         count_cut_off(stats, reservation)
-    used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens)
+    used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens, 0, stats.written_tokens)
     if context.server.budgets is not None:
         await asyncio.shield(context.server.budgets.settle(reservation, stats.model, used, context.limits))

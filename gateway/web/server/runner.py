@@ -227,7 +227,7 @@ class Listener:
         if keep_accepting:
             if server is not None:
                 server.leave()
-            await in_flight.wait_for_current(drain_s)
+            await in_flight.wait(drain_s, current_alone=True)
             await self._stop_accepting()
             await self._wait_for_no_connection(server, _SHORT_S)
         else:
@@ -235,10 +235,10 @@ class Listener:
             if server is not None:
                 server.leave()
             await self._wait_for_no_connection(server, 2 * LINGER_S)
-            await in_flight.wait_empty(drain_s)
+            await in_flight.wait(drain_s)
         stopped = in_flight.stop_all()
         if stopped:
-            await in_flight.wait_empty(_STOP_S)
+            await in_flight.wait(_STOP_S)
         return stopped
 
     async def let_go(self, limit_s: float) -> None:
