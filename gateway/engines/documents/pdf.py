@@ -29,7 +29,6 @@ MAX_HEADED_LINES = 1_000
 IN_GRID = 0.5
 """Share of a line inside the rules of a table from which it is part of it."""
 _LEADER = re.compile(r" ?(?:[.·…‥] ?+){8,}+")
-"""Chosen: people write up to six dots for a pause; the shortest rows in contents lists have some ten."""
 _PAGE_NUMBER = re.compile(r"(?:[0-9]{1,5}|[ivxlcIVXLC]{1,8})(?=\s|$)")
 _SECTION_NUMBER = re.compile(r"(?:[0-9A-Z]{1,3}\.){0,7}[0-9A-Z]{1,3}\.?(?=\s)")
 
