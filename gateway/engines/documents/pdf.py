@@ -1,10 +1,10 @@
 """The text layer of a PDF as Markdown: headings, columns in reading order, tables, links, contents lists, page marks.
 
-PDFium gives letters, links, values of fields and drawn rules of a page; its lines, turned upright, go through the same
-layout as those of pictures (`gateway.geometry`). Letters whose rendering mode is "invisible" are left out, but for
-those over a picture, which are the text layer of a scan. Pages without text are named, so that OCR can read them. Coordinates
-are points from the top left of the turned page. Sources: pypdfium2 5 and PDFium's fpdf_text.h, fpdf_edit.h,
-fpdf_annot.h, fpdf_doc.h, fpdf_flatten.h; PDF 1.7; read 2026-11-22.
+PDFium gives letters, links, values of fields and drawn rules of a page; its lines, turned upright, go through the
+same layout as those of pictures (`gateway.geometry`). Letters whose rendering mode is "invisible" are left out, but
+for those over a picture, which are the text layer of a scan. Pages without text are named, so that OCR can read them.
+Coordinates are points from the top left of the turned page. Sources: pypdfium2 5 and PDFium's fpdf_text.h,
+fpdf_edit.h, fpdf_annot.h, fpdf_doc.h, fpdf_flatten.h; PDF 1.7; read 2026-11-22.
 """
 
 import ctypes
