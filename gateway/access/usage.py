@@ -37,7 +37,7 @@ from gateway.config.settings import Price
 from gateway.domain import Json
 from gateway.shared_state.port import StateDown
 from gateway.shared_state.redis_state import RedisConnection
-from gateway.shared_state.sqlite_state import StateFile
+from gateway.shared_state.sqlite_state import StateFile, machine_name
 
 NANO = 1_000_000_000
 """Parts of a unit of the currency. A token of a cheap model costs tens of them; sums below 9 million units are exact in
@@ -221,7 +221,7 @@ def _write(
         f"ON CONFLICT (day, key, model, tool) DO UPDATE SET {sums} RETURNING *"
     )
     written = [_row(row) for value in values for row in connection.execute(statement, value).fetchall()]
-    machine = str(connection.execute("SELECT value FROM meta WHERE name = 'machine'").fetchone()[0])
+    machine = machine_name(connection)
     if oldest is not None:
         connection.execute("DELETE FROM usage WHERE day < ?", (oldest,))
         while connection.execute("SELECT count(*) FROM usage").fetchone()[0] > _MAX_ROWS:
@@ -241,9 +241,9 @@ def read_day(path: Path, day: str) -> list[UsageRow]:
 
 
 def read_machine(path: Path) -> str:
-    """The random name of this machine, as old as its file. Raises sqlite3.Error."""
+    """As `machine_name`. Raises sqlite3.Error."""
     with _reading(path) as connection:
-        return str(connection.execute("SELECT value FROM meta WHERE name = 'machine'").fetchone()[0])
+        return machine_name(connection)
 
 
 def _reading(path: Path) -> "contextlib.closing[sqlite3.Connection]":

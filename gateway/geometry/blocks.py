@@ -1,11 +1,8 @@
 """Builds the blocks of a page, in reading order, from its lines and regions.
 
-The layout model's regions label and group lines. Lines outside all regions are grouped by neighbourhood, and headings
-that the model missed are found by the size and weight of their letters. Blocks are built before their text is read, so
-that each can be read and sent on its own. Knows neither pixels nor text.
-
-The thresholds below are chosen; bench/ocr.py scores them all together, and no measurement of a single one is recorded.
-Ratios compare with the page's running text (`Body`).
+A region (table, figure, code, a bold heading of a PDF) is one block with all its lines. Other lines are grouped by
+neighbourhood, and headings among them are found by the size and weight of their letters. Blocks are built before their
+text is read, so that each can be read and sent on its own. Ratios compare with the page's running text (`Body`).
 """
 
 import re
@@ -17,57 +14,31 @@ from statistics import median
 from gateway.geometry.boxes import Line, PageBlock, Rect, Region, hull
 from gateway.geometry.reading_order import page_order, rows_of
 
-LABELS = {"title": "title", "table": "table", "figure": "image", "code": "code", "equation": "equation"}
-WHOLE = ("table", "figure", "code", "equation")
-"""Regions that are one block with all their lines, and take one place in the order."""
+# Share of a line's area that must lie in a region for the line to belong to it.
 CLAIM_SHARE = 0.5
-"""Share of a line's area that must lie in a region for the line to belong to it. Chosen: the greater part. At half,
-lines of the next column join a region that is a little too wide; at double only lines wholly inside belong to one."""
-MAX_FIGURE_LINES = 8
-MAX_FIGURE_TEXT_SHARE = 0.25
-"""A figure with so many lines, or so much of its area text, is a document taken for a picture, such as a photographed
-receipt: its text must be read. Chosen: at half, diagrams with labels are broken up into text; at double, short receipts
-are lost as pictures."""
+# A figure with so many lines, or so much of its area text, or so many lines as wide as this share of it, is a document
+# taken for a picture, such as a photographed receipt: its text is read.
+MAX_FIGURE_LINES, MAX_FIGURE_TEXT_SHARE = 8, 0.25
 WIDE_LINE_SHARE, MIN_WIDE_LINES = 0.5, 2
-"""So do lines as wide as this share of the figure, if there are so many: sentences, not labels. At half, charts with
-long legends are broken up into text; at double (1), the sentences of a dark photograph of a page are lost."""
+# A table has at least two rows and two columns.
 MIN_TABLE_LINES = 3
-"""A table region with fewer lines is dropped: two rows and two columns are at least three pieces of text."""
-TITLE_RATIO = 1.22
-LONE_RATIO = 1.12
-BOLD_RATIO = 1.25
-"""How much larger (or, BOLD_RATIO, blacker) than running text a heading's letters are. TITLE_RATIO decides without
-other signs: 12 pt headings over 10 pt text are just below it. LONE_RATIO suffices with a second sign: the model's
-label, or a lone line in a document. Measured sizes vary from line to line, so that half of each excess makes headings
-of ordinary lines; double the excess misses headings of 12 to 14 pt over 10 pt text."""
+# How much larger (or, BOLD_RATIO, blacker) than running text a heading's letters are. TITLE_RATIO decides without
+# other signs; LONE_RATIO is enough for a lone line in a document.
+TITLE_RATIO, LONE_RATIO, BOLD_RATIO = 1.22, 1.12, 1.25
 MAX_TITLE_LINES = 3
-"""Lines of one heading. Chosen: at half, headings broken over two lines lose the second; at double, a short paragraph
-in large print, such as an abstract, becomes a heading."""
+# Headings whose sizes differ by a smaller factor share a level; the step of usual typography is 1.2 and more.
 LEVEL_TOLERANCE = 1.18
-"""Headings whose sizes differ by a smaller factor share a level. Chosen: above the variation of measured sizes, below
-the step of usual typography (1.2 and more). At half the excess one level falls into several, at double levels merge."""
-MAX_LEVEL = 6
-"""Markdown (CommonMark) has six heading levels."""
-PARAGRAPH_GAP = 0.9
-"""Greatest gap between the rows of a paragraph that no region claims, in line heights. Chosen: more than the leading of
-widely set text, less than a blank line. At half such text falls into lines, at double paragraphs merge."""
+MAX_LEVEL = 6  # CommonMark
+# Greatest gap between the rows of a paragraph, in line heights, and how far it may exceed the page's usual gap.
+PARAGRAPH_GAP, PARAGRAPH_STEP = 0.9, 0.35
+# Text blocks are joined when the gap between them lies in -JOIN_OVERLAP to JOIN_GAP and their left edges differ by
+# less than JOIN_SHIFT, all in heights of running text.
 JOIN_OVERLAP, JOIN_GAP, JOIN_SHIFT = 0.3, 0.35, 1.2
-"""Text blocks are joined when the gap between them lies in -JOIN_OVERLAP to JOIN_GAP and their left edges differ by
-less than JOIN_SHIFT, all in heights of running text. Chosen: boxes of neighbouring lines overlap by their margins,
-lines of one paragraph are set closer than half a height, and a first line's indent is about one. At half, paragraphs
-that the model cut stay cut; at double, paragraphs set apart by a blank line, or from different columns, merge."""
-PARAGRAPH_STEP = 0.35
-"""A gap that exceeds the page's usual one by so many line heights ends a paragraph."""
+# A line higher than so many median lines is a picture that the detector took for a letter.
 MAX_LINE_HEIGHT_RATIO = 5
-"""A line higher than so many median lines is a picture that the detector took for a letter. At half, large titles are
-ignored when pictures are looked for; at double, pictures of that size stay hidden behind their false line."""
-MAX_INDENT = 0.15
-MAX_WORD_SPACE = 0.8
-MAX_COLUMN_GAP = 1.2
-"""When a row continues the one before: that one starts within MAX_INDENT of the block's width, leaves no room for the
-next row's first word and a space of MAX_WORD_SPACE heights, and neither has a gap of MAX_COLUMN_GAP heights. Chosen; no
-single value was measured. At half, justified and ragged text keeps its line breaks; at double, lists and columns are
-run together."""
+# A row continues the one before if that one starts within MAX_INDENT of the block's width, leaves no room for the
+# next row's first word and a space of MAX_WORD_SPACE heights, and neither has a gap of MAX_COLUMN_GAP heights.
+MAX_INDENT, MAX_WORD_SPACE, MAX_COLUMN_GAP = 0.15, 0.8, 1.2
 BULLET = re.compile(r"^(?:\[[ x]\]|[•·●▪◦‣\-–*]|\d{1,3}[.)]|[a-zA-Z][.)])\s*\S")
 
 
@@ -89,18 +60,12 @@ def build_blocks(lines: list[Line], regions: list[Region], panels: Sequence[Rect
     regions = _credible(regions, lines)
     owners = [_owner(line, regions) for line in lines]
     positions, rows = _positions(lines, owners, regions, panels)
-    placed: list[tuple[float, PageBlock]] = []
     body = body_of(lines)
+    placed: list[tuple[float, PageBlock]] = []
     for number, region in enumerate(regions):
-        members = [index for index, owner in enumerate(owners) if owner == number]
-        if region.label in WHOLE:
-            where = positions[len(lines) + number]
-            placed.append((where, _region_block(region, [lines[i] for i in members])))
-        elif members:
-            where = median(positions[i] for i in members)
-            blocks = _text_blocks(region, [lines[i] for i in members], body)
-            placed.extend((where + 0.001 * step, block) for step, block in enumerate(blocks))
-    runs = _runs(lines, owners, rows)
+        members = [line for line, owner in zip(lines, owners, strict=True) if owner == number]
+        placed.append((positions[len(lines) + number], _region_block(region, members)))
+    runs = _runs(lines, rows)
     is_document = 2 * sum(len(run) for run in runs if len(run) > 1) >= len(lines)
     for run in runs:
         placed.append((median(positions[i] for i in run), _free_block([lines[i] for i in run], body, is_document)))
@@ -175,52 +140,30 @@ def _owner(line: Line, regions: list[Region]) -> int | None:
 def _positions(
     lines: list[Line], owners: list[int | None], regions: list[Region], panels: Sequence[Rect]
 ) -> tuple[dict[int, float], list[list[list[int]]]]:
-    """The place in reading order of each line, and of each table and figure as a whole (their indices follow those of
-    the lines); also the groups of rows of these indices."""
-    whole = {number for number, region in enumerate(regions) if region.label in WHOLE}
-    indices = [index for index, owner in enumerate(owners) if owner not in whole]
-    rects = [lines[index].rect for index in indices]
-    indices += [len(lines) + number for number in sorted(whole)]
-    rects += [regions[number].rect for number in sorted(whole)]
+    """The place in reading order of each free line, and of each region (their indices follow those of the lines); also
+    the groups of rows of these indices."""
+    free = [index for index, owner in enumerate(owners) if owner is None]
+    indices = [*free, *range(len(lines), len(lines) + len(regions))]
+    rects = [lines[index].rect for index in free] + [region.rect for region in regions]
     groups = [[[indices[local] for local in row] for row in group] for group in page_order(rects, panels)]
     ordered = (index for group in groups for row in group for index in row)
     return {index: float(place) for place, index in enumerate(ordered)}, groups
 
 
 def _region_block(region: Region, members: list[Line]) -> PageBlock:
-    rect = region.rect if region.label == "figure" else hull([region.rect, *(line.rect for line in members)])
-    return PageBlock(LABELS[region.label], rect, members, pitch=region.pitch)
+    if region.label == "figure":
+        return PageBlock("image", region.rect, members)
+    return PageBlock(region.label, hull([region.rect, *(line.rect for line in members)]), members, pitch=region.pitch)
 
 
-def _text_blocks(region: Region, members: list[Line], body: Body) -> list[PageBlock]:
-    """The blocks of a text region: larger lines at its head are a heading that the model joined to the paragraph."""
-    ordered = [members[i] for row in rows_of([line.rect for line in members], range(len(members))) for i in row]
-    lead = 0
-    while lead < min(len(ordered), MAX_TITLE_LINES) and size_ratio([ordered[lead]], body) >= TITLE_RATIO:
-        lead += 1
-    if region.label == "title" and (size_ratio(ordered, body) >= LONE_RATIO or is_bold(ordered, body)):
-        lead = len(ordered)
-    elif lead == 0 and len(ordered) > 1 and _is_bold_head(ordered, body):
-        lead = 1
-    parts = [("title", ordered[:lead]), ("text", ordered[lead:])]
-    return [PageBlock(label, hull([line.rect for line in part]), part) for label, part in parts if part]
-
-
-def _is_bold_head(ordered: list[Line], body: Body) -> bool:
-    """Whether a bold line stands alone over lines that are not bold."""
-    first, second = ordered[0], ordered[1]
-    beside = abs(second.rect.center_y - first.rect.center_y) < 0.5 * first.rect.height
-    return not beside and is_bold([first], body) and not is_bold(ordered[1:], body)
-
-
-def _runs(lines: list[Line], owners: list[int | None], groups: list[list[list[int]]]) -> list[list[int]]:
+def _runs(lines: list[Line], groups: list[list[list[int]]]) -> list[list[int]]:
     """Lines outside all regions, grouped into paragraphs: neighbouring rows of one column and one size."""
     usual = _usual_gap(lines, groups)
     runs: list[list[int]] = []
     for group in groups:
         last: list[int] = []
         for row in group:
-            free = [index for index in row if index < len(lines) and owners[index] is None]
+            free = [index for index in row if index < len(lines)]
             if last and free and _continues([lines[i] for i in last], [lines[i] for i in free], usual):
                 runs[-1].extend(free)
             elif free:

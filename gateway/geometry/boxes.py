@@ -1,10 +1,11 @@
-"""The values that the stages of the embedded OCR engine pass on. Coordinates are pixels of the working page, floats.
+"""The values that the stages of the embedded OCR engine pass on. Coordinates are pixels of the working page, floats."""
 
-Knows neither pixels nor the wire.
-"""
-
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+# Four corners, clockwise from the top left.
+Quad = tuple[tuple[float, float], ...]
 
 
 class Rect(NamedTuple):
@@ -35,6 +36,11 @@ class Rect(NamedTuple):
     def center_y(self) -> float:
         return (self.y1 + self.y2) / 2
 
+    @property
+    def corners(self) -> Quad:
+        """Its corners clockwise from the top left."""
+        return (self.x1, self.y1), (self.x2, self.y1), (self.x2, self.y2), (self.x1, self.y2)
+
     def overlap(self, other: "Rect") -> float:
         """The area of the intersection."""
         width = min(self.x2, other.x2) - max(self.x1, other.x1)
@@ -48,6 +54,12 @@ class Rect(NamedTuple):
     def union(self, other: "Rect") -> "Rect":
         """The smallest rectangle around both."""
         return Rect(min(self.x1, other.x1), min(self.y1, other.y1), max(self.x2, other.x2), max(self.y2, other.y2))
+
+
+def around(points: Iterable[tuple[float, float]]) -> Rect:
+    """The smallest upright rectangle around some points."""
+    xs, ys = zip(*points, strict=True)
+    return Rect(min(xs), min(ys), max(xs), max(ys))
 
 
 def hull(rects: "list[Rect]") -> Rect:
@@ -88,7 +100,7 @@ class Line:
     """
 
     rect: Rect
-    quad: tuple[tuple[float, float], ...] = ()
+    quad: Quad = ()
     text: str = ""
     score: float = 0.0
     words: tuple[Word, ...] = ()
@@ -104,8 +116,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """An area of the page and its kind: a label of the CDLA set (`text title figure figure_caption table table_caption
-    header footer reference equation`) or `code`; `score` 0..1; `pitch` of code's letters, in pixels."""
+    """An area of the page, `label`: title, table, figure or code; `score` 0..1; `pitch` of code's letters in pixels."""
 
     label: str
     rect: Rect
@@ -135,7 +146,7 @@ class Table:
 
 @dataclass(slots=True)
 class PageBlock:
-    """A block of the page in reading order: `label` is text, title, table, code, equation or image; `level` 1 to 6 for
+    """A block of the page in reading order: `label` is text, title, table, code or image; `level` 1 to 6 for
     titles; `table` for tables once read; `pitch` of code's letters, in pixels."""
 
     label: str

@@ -1,10 +1,9 @@
-"""Reading order: columns before rows, rows before words. Pure geometry; knows neither pixels nor text.
+"""Reading order: columns before rows, rows before words.
 
 A page is cut at a gutter: an x that hardly any line crosses and that has real columns on both sides. The lines that do
 cross it (headings, wide figures) cut the page into bands, which are read one after the other, each column by column.
 An area without a gutter is read in rows. Narrow pieces beside text (the prices of a receipt) are no columns: they stay
-on their row. The thresholds are chosen; bench/ocr.py scores them all
-together, and no measurement of a single one is recorded.
+on their row.
 """
 
 from bisect import bisect_left
@@ -69,15 +68,9 @@ def reading_order(rects: Sequence[Rect]) -> list[list[Row]]:
     return [part for rows in groups for part in _blocks_apart(rects, rows)]
 
 
-def columns_of(rects: Sequence[Rect]) -> list[list[int]]:
-    """The indices in parts that are read one after the other: columns, and what crosses them; one part for one
-    column."""
-    return [group for group in _groups(rects, list(range(len(rects))), 0) if group]
-
-
 def texts_beside(rects: Sequence[Rect]) -> list[list[int]]:
-    """As `columns_of`, but parted only between columns whose rows are their own, or which both are filled by their
-    lines: columns of a listing stay together."""
+    """The indices in texts that stand side by side, parted only between columns whose rows are their own, or which
+    their lines fill: columns of a listing stay together."""
 
     def split(members: list[int], depth: int) -> list[list[int]]:
         gutter = _gutter(rects, members, FEW_CROSSING_SHARE) if depth < MAX_DEPTH else None
@@ -452,7 +445,8 @@ def _ordered(rects: Sequence[Rect], items: list[Item]) -> list[list[Row]]:
     bands = _parted([panel.rect for panel in inner], upright=False)
     loose = len(items) - len(inner)
     if not _is_row_of_panels(rects, items, bands) and loose >= max(MIN_LOOSE, LOOSE_A_PANEL * len(inner)):
-        parts = columns_of([_rect(rects, item) for item in items])
+        extents = [_rect(rects, item) for item in items]
+        parts = [part for part in _groups(extents, list(range(len(items))), 0) if part]
         if len(parts) > 1:
             return [group for part in parts for group in _ordered(rects, [items[number] for number in part])]
     if len(bands) > 1:

@@ -1,11 +1,9 @@
 """The structure of tables: a grid from rules in the pixels, or rows and columns from the boxes of the words.
 
-Knows nothing of output formats: see `render`. The thresholds are chosen; bench/ocr_tables.py scores them all together,
-and no measurement of a single one is recorded.
+The thresholds are scored together by bench/ocr_tables.py.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from statistics import median
 
@@ -20,9 +18,6 @@ MIN_FILLED = 2
 MAX_COLUMNS = 40
 # Least width of a gutter, in heights of words: wider than a space (a quarter to a third).
 MIN_GUTTER = 0.42
-# The same where in this share of the rows a line of the detector ends on the left and one begins on the right: boxes
-# of words have margins, which leave little of a narrow gutter.
-MIN_PARTED_GUTTER, PARTED_SHARE = 0.1, 0.6
 # Share of the words that may lie outside the grid of rules: more means that the rules draw something else.
 MAX_OUTSIDE_SHARE = 0.2
 # Share of the rows, of more than three, that may cross a gutter: headings over several columns.
@@ -111,13 +106,10 @@ def build_table(grid: Grid | None, lines: list[Line]) -> Table | None:
 
     `grid`: the rules drawn around them, as far as there are any; `lines`: read lines, with their words parted.
     """
-    pieces = [[word for word in line.words or (Word(line.text, line.rect),) if word.text] for line in lines]
-    words = [word for piece in pieces for word in piece]
-    ends = {word.rect for piece in pieces if piece for word in (piece[0], piece[-1])}
+    words = [word for line in lines for word in line.words or (Word(line.text, line.rect),) if word.text]
     if not words:
         return None
-    table = ruled_table(grid, words) if grid is not None and not _is_cut(grid, pieces) else None
-    return table or column_table(words, grid, ends)
+    return (ruled_table(grid, words) if grid is not None else None) or column_table(words, grid)
 
 
 def ruled_table(grid: Grid, words: list[Word]) -> Table | None:
@@ -139,24 +131,7 @@ def ruled_table(grid: Grid, words: list[Word]) -> Table | None:
         Cell(row, column, cell_text(contents.get((row, column), [])), row_span, column_span)
         for row, column, row_span, column_span in grid.cells()
     ]
-    return _unless_empty(_without_rims(Table(grid.row_count, grid.column_count, tuple(cells))))
-
-
-def _is_cut(grid: Grid, pieces: list[list[Word]]) -> bool:
-    """Whether the walls cut the greater part of the lines between two words as close as those of a phrase: a card's
-    picture and buttons draw such a grid."""
-    owners = grid.owners()
-    cut = several = 0
-    for piece in pieces:
-        places = [grid.place(word.rect) for word in piece]
-        near = [
-            (owners[one], owners[other])
-            for (left, one), (right, other) in pairwise(zip(piece, places, strict=True))
-            if one is not None and other is not None and right.rect.x1 - left.rect.x2 < MIN_GUTTER * left.rect.height
-        ]
-        several += bool(near)
-        cut += any(one != other for one, other in near)
-    return cut > 0 and 2 * cut >= several
+    return _unless_empty(Table(grid.row_count, grid.column_count, tuple(cells)))
 
 
 def cell_text(words: list[Word]) -> str:
@@ -165,13 +140,12 @@ def cell_text(words: list[Word]) -> str:
     return " ".join(words[index].text for row in rows_of(rects, range(len(words))) for index in row)
 
 
-def column_table(words: list[Word], grid: Grid | None, ends: Collection[Rect] = ()) -> Table | None:
-    """The table whose rows follow from heights, and its columns from gutters that hardly any row crosses; or None.
-    `ends`: boxes of the words at the ends of the detector's lines."""
+def column_table(words: list[Word], grid: Grid | None) -> Table | None:
+    """The table whose rows follow from heights, and its columns from gutters that hardly any row crosses; or None."""
     rows = _rows(words, grid)
     if len(rows) < MIN_ROWS:
         return None
-    gutters = _gutters(rows, ends)
+    gutters = _gutters(rows)
     if not gutters or len(gutters) + 1 > MAX_COLUMNS:
         return None
     cells: list[Cell] = []
@@ -193,9 +167,9 @@ def _rows(words: list[Word], grid: Grid | None) -> list[list[Word]]:
     return [banded[band] for band in sorted(banded)] if len(banded) >= MIN_BANDED_SHARE * len(rows) else rows
 
 
-def _gutters(rows: list[list[Word]], ends: Collection[Rect]) -> list[float]:
-    """The x of every gutter: a gap that hardly any row crosses, with text on both sides, and wider than a space or
-    between pieces that the detector parted."""
+def _gutters(rows: list[list[Word]]) -> list[float]:
+    """The x of every gutter: a gap that hardly any row crosses, with text on both sides, and wider than a
+    space."""
     words = [word for row in rows for word in row]
     height = median(word.rect.height for word in words)
     allowed = max(0, round(MAX_CROSSING_SHARE * len(rows))) if len(rows) > 3 else 0
@@ -210,25 +184,7 @@ def _gutters(rows: list[list[Word]], ends: Collection[Rect]) -> list[float]:
             free[-1] = (free[-1][0], right)
         else:
             free.append((left, right))
-    wide = [
-        (gap[0] + gap[1]) / 2
-        for gap in free
-        if gap[1] - gap[0] >= (MIN_PARTED_GUTTER if _is_parted(rows, gap, ends) else MIN_GUTTER) * height
-    ]
-    return _with_columns(rows, wide)
-
-
-def _is_parted(rows: list[list[Word]], gap: tuple[float, float], ends: Collection[Rect]) -> bool:
-    """Whether the words on both sides of a gap are ends of lines in most rows that have words on both sides."""
-    parted = both = 0
-    for row in rows:
-        left = [word.rect for word in row if word.rect.x2 <= gap[0]]
-        right = [word.rect for word in row if word.rect.x1 >= gap[1]]
-        if left and right:
-            nearest = max(left, key=lambda rect: rect.x2), min(right, key=lambda rect: rect.x1)
-            both += 1
-            parted += all(rect in ends for rect in nearest)
-    return parted >= max(MIN_ROWS, PARTED_SHARE * both)
+    return _with_columns(rows, [(left + right) / 2 for left, right in free if right - left >= MIN_GUTTER * height])
 
 
 def _with_columns(rows: list[list[Word]], gutters: list[float]) -> list[float]:
@@ -293,31 +249,6 @@ def _joined_rows(rows: list[list[Word]], gutters: list[float]) -> list[list[Word
 
 def _columns_of(row: list[Word], gutters: list[float]) -> set[int]:
     return {_column_of(word.rect.center_x, gutters) for word in row}
-
-
-def _without_rims(table: Table) -> Table:
-    """The table without first or last rows and columns that are one cell without text: the margin between the rim of a
-    sheet or screen and the rules."""
-    while True:
-        blank = [cell for cell in table.cells if not cell.text]
-        full_rows = {c.row for c in blank if (c.row_span, c.column_span) == (1, table.column_count)}
-        full_columns = {c.column for c in blank if (c.row_span, c.column_span) == (table.row_count, 1)}
-        rows, columns = _inner(table.row_count, full_rows), _inner(table.column_count, full_columns)
-        if len(rows) == table.row_count and len(columns) == table.column_count:
-            return table
-        kept = [
-            replace(cell, row=cell.row - rows.start, column=cell.column - columns.start)
-            for cell in table.cells
-            if cell.row in rows and cell.column in columns
-        ]
-        table = Table(len(rows), len(columns), tuple(kept))
-
-
-def _inner(count: int, blank: Collection[int]) -> range:
-    """The numbers from 0 to `count` without blank ones at both ends."""
-    first = next((number for number in range(count) if number not in blank), count)
-    last = next((number for number in reversed(range(first, count)) if number not in blank), first - 1)
-    return range(first, last + 1)
 
 
 def _unless_empty(table: Table) -> Table | None:
@@ -474,26 +405,17 @@ def _is_table(run: list[list[Rect]]) -> bool:
         return False
     rects = [rect for row in run for rect in row]
     height = median(rect.height for rect in rects)
-    body = _without_sums(full)
-    if sum(len(row) >= MIN_TABLE_COLUMNS for row in body) < MOST * len(body):
+    if sum(len(row) >= MIN_TABLE_COLUMNS for row in full) < MOST * len(full):
         return _is_list_of_pairs(full, height)
     columns = side_by_side(rects)
     if len(columns) < MIN_TABLE_COLUMNS:
         return False
-    filled = [sum(any(rect.overlap(column) for rect in row) for row in body) for column in columns]
-    full_columns = sum(count >= MOST * len(body) for count in filled)
+    filled = [sum(any(rect.overlap(column) for rect in row) for row in full) for column in columns]
+    full_columns = sum(count >= MOST * len(full) for count in filled)
     # Lines set as closely as a paragraph's, in columns of several words, are a paper's.
     is_dense = median(_gap(above, below) for above, below in pairwise(run)) <= PAIR_LEADING * height
     widest = (MIN_TEXT_WIDTH if is_dense else MAX_COLUMN_WIDTH) * height
     return full_columns >= MIN_TABLE_COLUMNS and median(c.width for c in columns) <= widest
-
-
-def _without_sums(rows: list[list[Rect]]) -> list[list[Rect]]:
-    """The rows without the sums below them: last rows of two pieces, in columns that other rows have too. A short
-    invoice may have as many sums as items."""
-    last = max((number for number, row in enumerate(rows) if len(row) >= MIN_TABLE_COLUMNS), default=-1)
-    body, sums = rows[: last + 1], rows[last + 1 :]
-    return body if len(body) >= MIN_TABLE_ROWS and sums and share_columns(body, sums) else rows
 
 
 def _is_aligned(row: list[Rect]) -> bool:

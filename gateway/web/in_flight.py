@@ -1,7 +1,7 @@
 """The requests being served right now: their number, the cap on it by key, and their end when the server must stop.
 
 At the end of a drain every request still running is cancelled with a mark, so that its caller gets an error in the
-interface's own form instead of a cut connection. Knows no signal: `web.server.runner` decides when to stop.
+interface's own form instead of a cut connection.
 
 Theory of operation, for each task that serves a request:
 
@@ -26,8 +26,7 @@ from gateway.resilience.fair_queue import HALF, FairQueue
 
 _SPARE_PART = 4
 """One in so many requests is served beyond the cap, for keys that have less than their share when one key fills the
-cap. Chosen: a quarter more memory at the worst. At half as many spare places, a burst of 128 requests of a second key
-is refused in part while a first one floods the default cap of 1024; at double, memory grows by half."""
+cap. A quarter more memory at the worst."""
 
 _LOOK_S = 0.025
 """Pause between two looks whether requests have ended."""

@@ -1,8 +1,7 @@
 """The cells of a block of code: where its rows and columns are, and the ink of each cell.
 
 Letters of one pitch stand in a grid. Its columns follow from the ink of the whole block, its rows from the middles of
-its lines. Knows nothing of what the letters are: see `glyphs`. The thresholds are chosen; bench/ocr_real.py scores them
-all together.
+its lines. bench/ocr_real.py scores the thresholds together.
 """
 
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import pi
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.geometry.boxes import Line, Rect, hull
 from gateway.geometry.reading_order import rows_of
@@ -21,13 +20,9 @@ GROUND_PERCENTILE = 80
 # A cell is blank when its darkest pixel differs from its ground by less than this share of what the letters do, and
 # by less than so many levels of 256.
 BLANK_SHARE, BLANK_STEP = 0.22, 24
-# Letters of a row that tell how dark its letters are.
-MIN_ROW_LETTERS = 5
-# Share of dark pixels from which a cell is a light letter on a dark ground of its own: bold letters fill a half.
-BOXED_SHARE = 0.6
+# A piece of another ground is less dark than this share of the row's letters, level or upright, and level over so many
+# cells.
 EDGE_SHARE, UPRIGHT_SHARE, LEVEL_CELLS = 0.6, 0.4, 3
-# So many cells in a row, so many pixels, and levels of 256.
-EDGE_CELLS, EDGE_PX, EDGE_STEP = 5, 2, 6
 # Share of a cell's width in which a letter must have ink: neighbours reach over the side.
 MIDDLE_SHARE = 0.7
 # A part of a cell's ink, of so much of its darkest, that goes on beyond a side and reaches no further in than this
@@ -39,19 +34,6 @@ def darkness(part: Any) -> Any:
     """How much darker than its row's ground each pixel is."""
     _, numpy = vision()
     return numpy.clip(numpy.percentile(part, GROUND_PERCENTILE, axis=1, keepdims=True) - part, 0, None)
-
-
-def _clear_edges(ink: Any) -> None:
-    """Takes away what covers the upper or lower ends of EDGE_CELLS cells beside one another: where a selection begins
-    above or below a row, its ground reaches into the row's cells."""
-    cv2, numpy = vision()
-    kernel = numpy.ones((1, EDGE_CELLS), numpy.uint8)
-    for end in (slice(0, 1), slice(-1, None)):
-        covered = (ink[:, :, end].min(axis=(2, 3)) > EDGE_STEP).astype(numpy.uint8)
-        covered = cv2.morphologyEx(covered, cv2.MORPH_OPEN, kernel) > 0
-        if covered.any():
-            band = slice(0, EDGE_PX) if end.start == 0 else slice(-EDGE_PX, None)
-            ink[:, :, band] *= ~covered[:, :, None, None]
 
 
 def _is_edge(ink: Any, darkest: Any, inked: Any) -> Any:
@@ -99,39 +81,18 @@ def _clear_neighbours(ink: Any) -> None:
         ink *= gone == 0
 
 
-def _usual(darkest: Any, inked: Any) -> Any:
-    """How dark the letters of each row are: as those of the block, or less where the row is paler, as comments are."""
-    _, numpy = vision()
-    if not inked.any():
-        return numpy.zeros(len(inked))
-    usual = numpy.full(len(inked), numpy.median(darkest[inked]))
-    letters = numpy.where(inked & (darkest >= BLANK_SHARE * usual[0]), darkest, numpy.nan)
-    rows = (~numpy.isnan(letters)).sum(axis=1) >= MIN_ROW_LETTERS
-    if rows.any():
-        usual[rows] = numpy.minimum(usual[rows], numpy.nanmedian(letters[rows], axis=1))
-    return usual
-
-
 def ink_of(cells: Any) -> tuple[Any, Any]:
     """The ink of each cell, 1 where it is darkest, and which cells have any."""
     _, numpy = vision()
     ground = numpy.percentile(cells, GROUND_PERCENTILE, axis=(2, 3), keepdims=True)
     ink = numpy.clip(ground - cells, 0, None)
-    # A letter on a ground of its own, which is darker than that around: the cursor's, or of a bracket's pair.
-    boxed = (ink > ink.max(axis=(2, 3), keepdims=True) / 2).mean(axis=(2, 3)) > BOXED_SHARE
-    if boxed.any():
-        own = cells[boxed]
-        inside = numpy.clip(own - numpy.median(own, axis=(1, 2), keepdims=True), 0, None)
-        light = inside > inside.max(axis=(1, 2), keepdims=True) / 2
-        inside *= ~(light.all(axis=1, keepdims=True) | light.all(axis=2, keepdims=True))  # beside the box
-        ink[boxed] = inside
-    _clear_edges(ink)
     _clear_neighbours(ink)
     width = ink.shape[3]
     margin = round((1 - MIDDLE_SHARE) / 2 * width)
     darkest = ink[:, :, :, margin : width - margin].max(axis=(2, 3))
     inked = darkest >= BLANK_STEP
-    inked &= darkest >= BLANK_SHARE * _usual(darkest, inked)[:, None]
+    if inked.any():
+        inked &= darkest >= BLANK_SHARE * numpy.median(darkest[inked])
     inked &= ~_is_edge(ink, darkest, inked)
     return ink / numpy.maximum(1.0, darkest)[:, :, None, None].clip(1.0), inked
 
@@ -203,6 +164,20 @@ def _rise(cell: Any) -> float:
     _, numpy = vision()
     rows = numpy.flatnonzero((cell >= DARK).any(axis=1))
     return float(rows[-1] - rows[0] + 1) / len(cell) if len(rows) else 0.0
+
+
+class Span(NamedTuple):
+    """The height of a cell's ink and its lower end, in pixels."""
+
+    height: int
+    bottom: int
+
+
+def ink_span(cell: Any) -> Span:
+    """See `Span`. `cell`: height x width, 0 to 1."""
+    _, numpy = vision()
+    inked = numpy.flatnonzero(cell.max(axis=1) >= DARK)
+    return Span(int(inked[-1] - inked[0]) + 1, int(inked[-1]) + 1) if len(inked) else Span(0, 0)
 
 
 def sign_of(ink: Any) -> str:
@@ -329,8 +304,6 @@ STROKE_PX = 2
 FOREIGN = 0.8
 # Rows are moved by at most this share of their distance.
 MAX_DOWN = 0.25
-# Rounds in which rows are moved by a pixel towards the usual one, and how much likelier that must make them.
-JITTER_ROUNDS, JITTER_GAIN = 2, 0.02
 # Share of the rows' distance that a row's letters reach up and down from its middle.
 ROW_REACH = 0.4
 # A row's base line is where most of its letters end: cells of so much ink, as high as this share of the rows'
@@ -393,20 +366,14 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect
     if not 0 < count <= MAX_COLUMNS:
         return None
     height, width = max(MIN_CELL_PX, round(step)), max(MIN_CELL_PX, round(pitch))
-    sides = numpy.array(middles) - height / 2
-    has_lines = numpy.array([bool(row) for row in members])
-    # Above the first line there may be the bar of a title.
-    sides = numpy.rint(sides + _down(dark, sides[has_lines][1:] - top, step)).astype(int)
-    # The strokes of a frame stand on the grid.
-    moves = _jitter(dark, sides - top, height) * has_lines
-    ys = (sides + moves)[:, None] + numpy.arange(height)
+    ys = numpy.rint(numpy.array(middles) - height / 2).astype(int)[:, None] + numpy.arange(height)
     xs = numpy.rint(origin + pitch * numpy.arange(count)).astype(int)[:, None] + numpy.arange(width)
     ink, inked = ink_of(_cut(gray, ys, xs))
     off = _off_base(ink, inked, step)
     if off.any():
         ink, inked = ink_of(_cut(gray, ys + off[:, None], xs))
     beyond = max(0, int((box.x1 - MARGIN * pitch - origin) // pitch))
-    inked[has_lines, :beyond] = False
+    inked[[bool(row) for row in members], :beyond] = False
     for rect in (*foreign, *(line.rect for line in others)):
         near = numpy.abs(numpy.array(middles) - rect.center_y) < FOREIGN * step
         first, last = int((rect.x1 - origin) // pitch), int((rect.x2 - origin) // pitch) + 1
@@ -489,35 +456,6 @@ def _columns(dark: Any, pitch: float) -> tuple[float, float]:
     exact = float(pitches[best])
     middle = float(numpy.angle(turns[best])) / (2 * pi) * exact
     return exact, (middle - exact / 2) % exact
-
-
-def _down(dark: Any, sides: Any, step: float) -> int:
-    """How far down to move the rows' upper sides, so that the least ink is cut: boxes of lines miss underscores."""
-    _, numpy = vision()
-    dark = dark.sum(axis=1)
-    reach = int(MAX_DOWN * step)
-    moves = sorted(range(-reach, reach + 1), key=abs)
-    # The pixels on both sides too, as rows are moved by a pixel afterwards.
-    near = numpy.array([[-1], [0], [1]])
-    cut = [dark[(numpy.rint(sides + move).astype(int) + near).clip(0, len(dark) - 1)].sum() for move in moves]
-    return moves[int(numpy.argmin(cut))]
-
-
-def _jitter(dark: Any, sides: Any, height: int) -> Any:
-    """How far down each row's letters stand from where the grid has them, -1 to 1 pixels: lines of a screen stand on
-    whole pixels, its rows need not. The best of the three by the likeness of the row's ink to that of all rows."""
-    _, numpy = vision()
-    dark = dark.sum(axis=1)
-    at = sides[:, None, None] + numpy.array([-1, 0, 1])[:, None] + numpy.arange(height)
-    ink = dark[at.clip(0, len(dark) - 1)]
-    ink = ink / numpy.maximum(1e-6, numpy.linalg.norm(ink, axis=2, keepdims=True))
-    moves = numpy.zeros(len(sides), int)
-    for _ in range(JITTER_ROUNDS):
-        usual = ink[numpy.arange(len(sides)), moves + 1].mean(axis=0)
-        likeness = ink @ usual
-        likeness[:, 1] += JITTER_GAIN
-        moves = likeness.argmax(axis=1) - 1
-    return moves
 
 
 def _cut(gray: Any, ys: Any, xs: Any) -> Any:

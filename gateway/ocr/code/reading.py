@@ -20,7 +20,7 @@ from unicodedata import east_asian_width
 
 from gateway.geometry.boxes import Line, PageBlock, Rect, Uncertain, hull
 from gateway.geometry.reading_order import panel_of, rows_of
-from gateway.ocr.code.cells import CellGrid, cell_grid, signs_of, without_sides
+from gateway.ocr.code.cells import CellGrid, cell_grid, ink_span, signs_of, without_sides
 from gateway.ocr.code.shapes import Place, Read, Shapes, known_shapes, read_shapes, shapes_of, told_apart
 from gateway.ocr.extras import vision
 from gateway.ocr.image.ink import any_colour
@@ -159,16 +159,11 @@ def _right_of(line: Line, edge: float, pitch: float) -> Line:
     """The line without its characters up to an x, and the spaces after them; whole where a word stands across it: the
     title above a gutter is no number."""
     cut = sum(x <= edge for x in line.letters)
-    if not cut or _is_word_across(line, cut, pitch):
+    is_in_word = 0 < cut < len(line.text) and " " not in line.text[cut - 1 : cut + 1]
+    if not cut or (is_in_word and line.letters[cut] - line.letters[cut - 1] < WIDE_SPACE * pitch):
         return line
     cut += len(line.text[cut:]) - len(line.text[cut:].lstrip())
     return replace(line, text=line.text[cut:], letters=line.letters[cut:], words=())
-
-
-def _is_word_across(line: Line, cut: int, pitch: float) -> bool:
-    if cut == len(line.text) or line.text[cut - 1].isspace() or line.text[cut].isspace():
-        return False
-    return line.letters[cut] - line.letters[cut - 1] < WIDE_SPACE * pitch
 
 
 def _row_step(middles: list[float]) -> float:
@@ -242,16 +237,8 @@ def _with_blanks(middles: list[float], texts: list[str]) -> list[str]:
 # Rows that begin with a number, which ends in the same column, of a gutter.
 GUTTER_NUMBERED = 3
 
-# Signs that specks of dirt are read as, and the least number of empty cells between a speck and the text.
-SPECKS, CLEAR_OF_SPECKS = ("'", "`", '"', "_", ".", ","), 3
-# As CLEAR_OF_SPECKS, of a lone letter: the detector passes over signs, hardly over letters. A small map of the page
-# beside the code is read as some.
-CLEAR_OF_LETTERS = 6
 # Cells of a sign that programming typefaces draw for two letters.
 LIGATURE_CELLS = 2
-# A gutter of which fewer numbers were read has so many rows, and so many columns between it and the text if it is
-# one number.
-GUTTER_ROWS, CLEAR_COLUMNS = 5, 2
 
 
 @dataclass(slots=True)
@@ -280,33 +267,15 @@ def rows_of_cells(grid: CellGrid) -> list[list[Run]]:
     words = [run for runs in rows for run in runs if run.read and not run.read.isdigit()]
     if not count or any(run.start < edge and any(map(str.isalpha, run.read)) for run in words):
         return rows
-    is_sure = count >= GUTTER_NUMBERED and not any(run.start < edge for run in words)
-    if not is_sure and not _is_pale_gutter(rows, edge):
+    if count < GUTTER_NUMBERED or any(run.start < edge for run in words):
         return rows
     for runs in rows:
         gutter = [run for run in runs if run.start < edge]
         for run in gutter:
             run.placed = ()
             run.is_foreign = True
-        runs[: len(gutter)] = [run for run in gutter if run.read and is_sure]
+        runs[: len(gutter)] = [run for run in gutter if run.read]
     return rows
-
-
-def _is_pale_gutter(rows: list[list[Run]], edge: int) -> bool:
-    """Whether what ends before a column are the numbers of lines though few were read, as they are pale but for the
-    current line's: in all rows it is short, with a gap before the text."""
-    filled = [runs for runs in rows if runs]
-    left = [runs[: sum(run.start < edge for run in runs)] for runs in filled]
-    right = [runs[len(gutter)].start for runs, gutter in zip(filled, left, strict=True) if len(gutter) < len(runs)]
-    numbered = [number for number, runs in enumerate(rows) if runs and runs[0].start < edge and runs[0].read.isdigit()]
-    firsts = {int(rows[number][0].read) - number for number in numbered}
-    return (
-        len(filled) >= GUTTER_ROWS
-        and min(right, default=0) >= edge + (CLEAR_COLUMNS if len(numbered) == 1 else 1)
-        and all(run.start + run.length <= edge + 1 for gutter in left for run in gutter)
-        and len(firsts) == 1
-        and min(firsts) >= 0
-    )
 
 
 def _runs(grid: CellGrid, number: int) -> list[Run]:
@@ -347,23 +316,6 @@ def _share_out(line: Line, grid: CellGrid, runs: list[Run], starts: list[int]) -
         last, is_apart = run, False
 
 
-def without_specks(runs: list[Run], texts: list[str]) -> None:
-    """Empties the texts of a row's first and last run where these are what the edge of a selection or compression with
-    loss leaves: one cell that no reading had, clear of all others, and looks like a small sign."""
-    if not any(run.read for run in runs):
-        return
-    for place, gap in ((0, _gap(runs, 0, 1)), (len(texts) - 1, _gap(runs, -2, -1))):
-        least = CLEAR_OF_SPECKS if texts and texts[place] in SPECKS else CLEAR_OF_LETTERS
-        is_speck = texts and (texts[place] in SPECKS or (len(texts[place]) == 1 and texts[place].isalnum()))
-        if is_speck and not runs[place].read and gap >= least:
-            texts[place] = ""
-
-
-def _gap(runs: list[Run], one: int, other: int) -> int:
-    """The empty cells between two runs; none where there are not two."""
-    return runs[other].start - runs[one].start - runs[one].length if len(runs) > 1 else 0
-
-
 # Share of words with as many letters as cells; with fewer the grid is not that of the letters.
 MIN_FITTING = 0.6
 # Of words of so many cells and more, nearly all may lack so many letters: quotation marks and commas, which the
@@ -373,6 +325,10 @@ LONG_WORD, MAX_SIGNS, NEARLY_ALL = 7, 3, 0.85
 IN_CONTEXT, ALONE = 3, 1
 # A shape's character replaces another reading when it has this share of the votes, and so many.
 CLEAR_SHARE, MIN_VOTES = 0.7, 4
+# Letters whose capitals are drawn like them but higher (`p` stands lower), letters that tell the two heights, and how
+# much the heights, and the lower end of `p`, differ at least.
+SAME_FORM, TALL_LETTERS, LOW_LETTERS = "copsvwxz", "ABDEFHKLMNRTU2345689", "aemnru"
+MIN_RISE, MIN_DESCENT = 1.15, 0.2
 # What a bar is read as.
 BARS = "|Il1!\u2502"
 # Signs over which a digit has digits beside it.
@@ -421,6 +377,7 @@ def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
         return None
     signs = signs_of([grid.ink[first] for first in shapes.firsts], shapes.of_cell)
     _vote(shapes, rows)
+    _set_cases(grid, shapes, rows)
     plain = _plain_words(rows)
     shapes.told = read_shapes(grid, shapes, signs, plain, read)
     if " " in shapes.told.values():
@@ -430,15 +387,12 @@ def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
     characters = _characters(grid, shapes, signs)
     if _place(rows, shapes, characters):
         # Words of another length than what was read have a say too, once it is known which letter is missing.
-        shapes.forget()
-        _vote(shapes, rows)
+        _set_cases(grid, shapes, rows)
         characters = _characters(grid, shapes, signs)
     texts = [
         [] if _is_smudged(grid, number, runs, shapes) else [_spelled(run, number, shapes, characters) for run in runs]
         for number, runs in enumerate(rows)
     ]
-    for runs, pieces in zip(rows, texts, strict=True):
-        without_specks(runs, pieces)
     lines = (_line(grid, shapes, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
     return [*(line for line in lines if line is not None), *grid.others]
 
@@ -479,6 +433,31 @@ def _vote(shapes: Shapes, rows: list[list[Run]]) -> None:
                 shapes.votes[shape][character] += IN_CONTEXT if is_between_kin else ALONE
                 shapes.in_context[shape][character] += is_between_kin
                 shapes.around[shape] |= around
+
+
+def _set_cases(grid: CellGrid, shapes: Shapes, rows: list[list[Run]]) -> None:
+    """Gives letters whose capital looks like their small form (`o`, `O`) the case of their height, and votes anew."""
+    spans = [ink_span(grid.ink[first]) for first in shapes.firsts]
+    read = [votes.most_common(1)[0][0] if votes else "" for votes in shapes.votes]
+    low = [span for span, character in zip(spans, read, strict=True) if character and character in LOW_LETTERS]
+    tall = [span.height for span, character in zip(spans, read, strict=True) if character and character in TALL_LETTERS]
+    if low and tall and median(tall) >= MIN_RISE * (small := median(span.height for span in low)):
+        middle, descent = (median(tall) + small) / 2, median(span.bottom for span in low) + MIN_DESCENT * small
+        for number, runs in enumerate(rows):
+            for run in runs:
+                cells = map(ink_span, grid.ink[number, run.start : run.start + run.length])
+                run.placed = [
+                    _in_case(character, span.bottom < descent if character in "pP" else span.height > middle)
+                    for character, span in zip(run.placed, cells, strict=False)
+                ]
+    shapes.forget()
+    _vote(shapes, rows)
+
+
+def _in_case(character: str, is_capital: bool) -> str:
+    if character.lower() not in SAME_FORM or not character:
+        return "o" if character == "0" and not is_capital else character
+    return character.upper() if is_capital else character.lower()
 
 
 def _place(rows: list[list[Run]], shapes: Shapes, characters: list[tuple[str, float, int]]) -> bool:
@@ -538,9 +517,9 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
             is_near = nearest != number and shapes.likeness[number][nearest] >= NEAR_SHAPE
             found.append((shapes.votes[nearest].most_common(1)[0][0], KNOWN_SHARE, 0) if is_near else ("", 0.0, 0))
             continue
-        counts = told_apart(votes, shapes, number, known)
+        counts = told_apart(votes, shapes, number, known, ink)
         character, count = counts.most_common(1)[0]
-        found.append((character, count / total, total))
+        found.append((character, count / counts.total(), counts.total()))
     return found
 
 
@@ -617,5 +596,4 @@ def _line(grid: CellGrid, shapes: Shapes, number: int, runs: list[Run], texts: l
     height = grid.middles[1] - grid.middles[0]
     middle = grid.middles[number]
     rect = Rect(left, middle - height / 2, right, middle + height / 2)
-    quad = ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))
-    return Line(rect, quad, text, SHAPE_FIT, letters=tuple(letters), fit=SHAPE_FIT, is_read=True)
+    return Line(rect, rect.corners, text, SHAPE_FIT, letters=tuple(letters), fit=SHAPE_FIT, is_read=True)

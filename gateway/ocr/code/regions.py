@@ -330,10 +330,11 @@ def code_regions(lines: list[Line], rhythm: Rhythm) -> list[Region]:
 def without_frames(panels: list[Rect], lines: list[Line]) -> list[Rect]:
     """The panels without those that are frames drawn with signs: the lines inside and those right above or below stand
     on one grid of rows, at one pitch. `lines`: measured, unread."""
+    loose = [line for line in lines if not any(line.rect.share_in(panel) > INSIDE for panel in panels)]
     kept = []
     for panel in panels:
         inside = [line for line in lines if line.rect.share_in(panel) > INSIDE]
-        beside = [line for line in lines if line not in inside and _is_next_to(line.rect, panel)]
+        beside = [line for line in loose if _is_next_to(line.rect, panel)]
         inside, beside = ([line for line in part if line.pitch] for part in (inside, beside))
         above = [line for line in beside if line.rect.center_y < panel.center_y]
         below = [line for line in beside if line.rect.center_y >= panel.center_y]

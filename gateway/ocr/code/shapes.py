@@ -128,8 +128,13 @@ def _likeness(ink: Any) -> Any:
 PAIRS = (("0", "O"), ("1", "l"))
 BESIDE = {"0": {"digit"}, "O": {"capital", "small"}, "1": {"digit"}, "l": {"small"}}
 # A shape less like the known ones of a character than ALIKE is not that one in another weight, but its look-alike;
-# of two it is the one that it is more like by CLEARLY.
-ALIKE, CLEARLY = 0.94, 0.02
+# of two it is the one that it is more like by CLEARLY. Letters of a screen have .97 and more, their look-alikes .63 to
+# .87.
+ALIKE, CLEARLY, SURELY = 0.94, 0.02, 0.96
+# A shape is known as a character from so many readings between its kind, and so many times those of its look-alike.
+MIN_KNOWN, MORE_KNOWN = 2, 4
+# Letters of a screen stand at fractions of a pixel: shapes are compared enlarged, at shifts up to a pixel.
+ENLARGED = 4
 # Ink of a stroke; the least ink in the middle of a nought with a dot or a stroke in it, and the most of an `O`.
 # Measured on fresh screens: .58 to .85 of noughts, 0 to .1 of `O`.
 STRONG, FILLED, EMPTY = 0.4, 0.45, 0.22
@@ -143,7 +148,11 @@ def known_shapes(shapes: Shapes, ink: Sequence[Any]) -> Known:
     known: Known = {}
     for pair in PAIRS:
         for one, other in (pair, pair[::-1]):
-            known[one] = [n for n, votes in enumerate(shapes.in_context) if votes[one] and not votes[other]]
+            known[one] = [
+                number
+                for number, votes in enumerate(shapes.in_context)
+                if votes[one] >= max(MIN_KNOWN, MORE_KNOWN * votes[other])
+            ]
     rings = [n for n, votes in enumerate(shapes.votes) if votes and votes.most_common(1)[0][0] in "0O"]
     middles = {n: _middle(ink[n]) for n in rings}
     dotted = [n for n in rings if middles[n] >= FILLED]
@@ -168,29 +177,37 @@ def _middle(ink: Any) -> float:
     return float(inner[:, left:right].mean(axis=0).max())
 
 
-def told_apart(votes: Counter[str], shapes: Shapes, number: int, known: Known) -> Counter[str]:
-    """The votes for a shape, those for both of a pair given to the one that it is."""
+def told_apart(votes: Counter[str], shapes: Shapes, number: int, known: Known, ink: Sequence[Any]) -> Counter[str]:
+    """The votes for a shape, those for both of a pair given to the one that it is, and so many that they decide where
+    the shape is known."""
     told = Counter(votes)
     for pair in PAIRS:
         if any(character in told for character in pair):
             count = sum(told.pop(character, 0) for character in pair)
-            told[_one_of(pair, votes, shapes, number, known)] += count
+            likeness = {c: max((_match(ink[number], ink[n]) for n in known[c]), default=0.0) for c in pair}
+            one = _one_of(pair, votes, shapes.around[number], likeness)
+            told[one] += max(count, FEW_VOTES) if likeness[one] >= SURELY else count
     return told
 
 
-def _one_of(pair: tuple[str, str], votes: Counter[str], shapes: Shapes, number: int, known: Known) -> str:
+def _one_of(pair: tuple[str, str], votes: Counter[str], around: set[str], likeness: dict[str, float]) -> str:
+    """The one of a pair that a shape is by its likeness to known shapes, else by the letters beside it."""
     read = max(pair, key=lambda character: votes[character])
     other = pair[pair[0] == read]
-    for character in pair:
-        if number in known[character]:
-            return character
-    if len(shapes.around[number]) > 1 and shapes.around[number] <= BESIDE[read]:
+    if all(likeness.values()) and abs(likeness[other] - likeness[read]) > CLEARLY:
+        return max(pair, key=lambda character: likeness[character])
+    if len(around) > 1 and around <= BESIDE[read]:
         return read  # Capitals beside it and small letters: no digit of a name's end.
-    likeness = {c: max((float(shapes.likeness[number][n]) for n in known[c]), default=0.0) for c in pair}
-    if likeness[other] >= ALIKE and likeness[other] > likeness[read] + CLEARLY:
-        return other
-    is_unlike = bool(known[read]) and likeness[read] < ALIKE
-    return other if is_unlike and shapes.around[number] <= BESIDE[other] else read
+    is_unlike = 0 < likeness[read] < ALIKE
+    return other if is_unlike and around <= BESIDE[other] else read
+
+
+def _match(one: Any, other: Any) -> float:
+    """The likeness of two cells at the best of shifts of a quarter of a pixel."""
+    cv2, _ = vision()
+    one, other = (cv2.resize(cell, None, fx=ENLARGED, fy=ENLARGED) for cell in (one, other))
+    around = cv2.copyMakeBorder(other, *[ENLARGED] * 4, cv2.BORDER_CONSTANT)
+    return float(cv2.matchTemplate(around, one, cv2.TM_CCORR_NORMED).max())
 
 
 # The text of a picture of one line (BGR, 8 bits), by the careful recogniser if the second argument is true.

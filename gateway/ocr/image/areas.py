@@ -273,7 +273,7 @@ def find_grid(gray: Any, rect: Rect) -> Grid | None:
     if len(xs) < 2:
         none = tuple((False,) for _ in ys[1:])
         return Grid((left, left + width), tuple(y + top for y in ys), none, tuple((True,) for _ in ys[1:]))
-    xs, ys = _with_open_sides(xs, width), _with_open_ends(ys, height, xs, down)
+    xs = _with_open_sides(xs, width)
     short = numpy.ones((max(5, int(min(numpy.diff(ys).min(), 400) * 0.6)), 1), numpy.uint8)
     down = cv2.morphologyEx(dark, cv2.MORPH_OPEN, short)
     return Grid(
@@ -348,17 +348,6 @@ def _with_open_sides(xs: list[float], width: int) -> list[float]:
     if sides[-1] < width - least - AROUND_PX:
         sides.append(float(width))
     return sides
-
-
-def _with_open_ends(ys: list[float], height: int, xs: list[float], down: Any) -> list[float]:
-    """Adds a row where vertical rules go on past the first or last horizontal one."""
-    ends = list(ys)
-    column = down[:, [min(down.shape[1] - 1, int(x)) for x in xs]].any(axis=1)
-    if ends[0] > OPEN_END_PX and column[: int(ends[0])].mean() > PRESENT_SHARE:
-        ends.insert(0, 0.0)
-    if ends[-1] < height - OPEN_END_PX and column[int(ends[-1]) :].mean() > PRESENT_SHARE:
-        ends.append(float(height))
-    return ends
 
 
 def _present(strokes: Any, start: float, end: float, at: float, *, vertical: bool) -> bool:
@@ -470,10 +459,10 @@ def _line(mark: Rect, height: float) -> Line:
     half = max(height / 2, mark.height / 2 + MARGIN * height)
     side = 2 * MARGIN * height
     x1, y1, x2, y2 = mark.x1 - side, mark.center_y - half, mark.x2 + side, mark.center_y + half
-    rect, quad = Rect(x1, y1, x2, y2), ((x1, y1), (x2, y1), (x2, y2), (x1, y2))
+    rect = Rect(x1, y1, x2, y2)
     if mark.height <= DASH_THICK * height:  # a recogniser would see the Chinese numeral one
-        return Line(rect, quad, text=DASH, score=1.0, fit=1.0, words=(Word(DASH, rect),), is_read=True)
-    return Line(rect, quad)
+        return Line(rect, rect.corners, text=DASH, score=1.0, fit=1.0, words=(Word(DASH, rect),), is_read=True)
+    return Line(rect, rect.corners)
 
 
 # --- tick boxes -------------------------------------------------------------------------------------------------------
@@ -549,12 +538,8 @@ def without_ticks(pixels: Any, ticks: list[tuple[Rect, bool]], lines: list[Line]
             continue
         before = [rect for rect, _ in ticks if rect.overlap(line.rect) > 0 and rect.center_x < line.rect.center_x]
         rect = line.rect._replace(x1=max([line.rect.x1, *(rect.x2 + 1 for rect in before)]))
-        kept.append(Line(rect, _corners(rect)) if before else line)
+        kept.append(Line(rect, rect.corners) if before else line)
     for rect, is_ticked in ticks:
         text = "[x]" if is_ticked else "[ ]"
-        kept.append(Line(rect, _corners(rect), text, 1.0, (Word(text, rect),), fit=1.0, is_read=True))
+        kept.append(Line(rect, rect.corners, text, 1.0, (Word(text, rect),), fit=1.0, is_read=True))
     return pixels, sorted(kept, key=lambda line: (line.rect.y1, line.rect.x1))
-
-
-def _corners(rect: Rect) -> tuple[tuple[float, float], ...]:
-    return (rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2)

@@ -207,7 +207,6 @@ COLOURS = {
     "text": "#1565c0",
     "table": "#2e7d32",
     "code": "#00838f",
-    "equation": "#6d4c41",
     "image": "#8e24aa",
 }
 OTHER_COLOUR = "#ef6c00"

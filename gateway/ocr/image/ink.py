@@ -373,47 +373,22 @@ def part_words(page: PageInk, line: Line) -> Line:
 
 
 def choose_gaps(gaps: Sequence[Gap], expected: Sequence[float], height: float) -> list[Gap] | None:
-    """One gap for each expected boundary (its x), in order: wide ones near it. None when there are too few.
+    """One gap for each expected boundary (its x), in order; None where these are not near. `height` of the line.
 
-    The widest gaps are taken when clearly wider than the rest; else width is weighed against drift. `height` of the
-    line.
+    The widest gaps are taken when clearly wider than the rest; else for each boundary the one whose width outweighs its
+    distance most.
     """
     count = len(expected)
     if len(gaps) < count:
         return None
     widest = sorted(gaps, key=lambda gap: gap[0] - gap[1])
+    chosen = sorted(widest[:count])
+    if len(gaps) > count and _width(widest[count - 1]) < CLEAR_RATIO * _width(widest[count]):
+        near = (max(gaps, key=lambda gap: _width(gap) - DRIFT_WEIGHT * abs(_middle(gap) - at)) for at in expected)
+        chosen = sorted(set(near))
     limit = MAX_DRIFT_HEIGHTS * height
-    if len(gaps) == count or _width(widest[count - 1]) >= CLEAR_RATIO * _width(widest[count]):
-        chosen = sorted(widest[:count])
-        if all(abs(_middle(gap) - at) <= limit for gap, at in zip(chosen, expected, strict=True)):
-            return chosen
-    return _best_path(gaps, expected, limit)
-
-
-def _best_path(gaps: Sequence[Gap], expected: Sequence[float], limit: float) -> list[Gap] | None:
-    """The gaps with the greatest sum of scores, or None. Equals trying all increasing choices of gaps; by dynamic
-    programming over boundaries and gaps, both from left to right."""
-    worst = float("-inf")
-    best = [0.0] * len(gaps)
-    choices: list[list[int]] = []
-    for number, at in enumerate(expected):
-        row, sources = [worst] * len(gaps), [-1] * len(gaps)
-        reach, source = (0.0, -1) if number == 0 else (worst, -1)
-        for index, gap in enumerate(gaps):
-            drift = abs(_middle(gap) - at)
-            if drift <= limit and reach > worst:
-                row[index], sources[index] = reach + _width(gap) - DRIFT_WEIGHT * drift, source
-            if number and best[index] > reach:
-                reach, source = best[index], index
-        best = row
-        choices.append(sources)
-    end = max(range(len(gaps)), key=lambda index: best[index])
-    if best[end] == worst:
-        return None
-    path = [end]
-    for sources in reversed(choices[1:]):
-        path.append(sources[path[-1]])
-    return [gaps[index] for index in reversed(path)]
+    is_near = all(abs(_middle(gap) - at) <= limit for gap, at in zip(chosen, expected, strict=False))
+    return chosen if len(chosen) == count and is_near else None
 
 
 def _width(gap: Gap) -> int:

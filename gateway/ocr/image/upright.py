@@ -8,12 +8,13 @@ together.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from statistics import median
 from typing import Any
 
-from gateway.geometry.boxes import Line, Rect
+from gateway.geometry.boxes import Line, Rect, around
 from gateway.ocr.extras import vision
 
 # The ground is sought on a page reduced so much each way: a sixteenth of the work.
@@ -153,10 +154,9 @@ class Frame:
 
     def box(self, rect: Rect) -> tuple[int, int, int, int]:
         """The rectangle (of the working page) in the image that was sent: x1, y1, x2, y2, each 0..999."""
-        corners = [(rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2)]
-        points = [self._unturn(self._unflatten(self._unskew(corner))) for corner in corners]
-        xs, ys = [x / self.width for x, _ in points], [y / self.height for _, y in points]
-        return _scaled(min(xs)), _scaled(min(ys)), _scaled(max(xs)), _scaled(max(ys))
+        x1, y1, x2, y2 = around(self._unturn(self._unflatten(self._unskew(corner))) for corner in rect.corners)
+        width, height = self.width, self.height
+        return _scaled(x1 / width), _scaled(y1 / height), _scaled(x2 / width), _scaled(y2 / height)
 
     @property
     def turned_size(self) -> tuple[int, int]:
@@ -264,12 +264,13 @@ def level(pixels: Any, lines: list[Line], angle_deg: float) -> tuple[Any, list[L
     are new and unread."""
     height, width = pixels.shape[:2]
     center = (width / 2, height / 2)
-    levelled = []
-    for line in lines:
-        quad = tuple(rotate(point, center, -angle_deg) for point in line.quad)
-        xs, ys = [x for x, _ in quad], [y for _, y in quad]
-        levelled.append(Line(Rect(min(xs), min(ys), max(xs), max(ys)), quad))
-    return _turned(pixels, angle_deg), levelled
+    return _turned(pixels, angle_deg), _carried(lines, lambda point: rotate(point, center, -angle_deg))
+
+
+def _carried(lines: list[Line], to: Callable[[Point], Point]) -> list[Line]:
+    """The lines with each corner taken elsewhere; new and unread."""
+    quads = [tuple(to(point) for point in line.quad) for line in lines]
+    return [Line(around(quad), quad) for quad in quads]
 
 
 # Pages are reduced to about this side to look for the sheet; its corners are then right within a pixel or two of
@@ -330,12 +331,7 @@ def flattened(pixels: Any, matrix: Any) -> Any:
 
 def moved(lines: list[Line], matrix: Any) -> list[Line]:
     """The lines where they are on the flat page; new and unread."""
-    found = []
-    for line in lines:
-        quad = tuple(point_at(matrix, point) for point in line.quad)
-        xs, ys = [x for x, _ in quad], [y for _, y in quad]
-        found.append(Line(Rect(min(xs), min(ys), max(xs), max(ys)), quad))
-    return found
+    return _carried(lines, lambda point: point_at(matrix, point))
 
 
 def point_at(matrix: Any, point: tuple[float, float]) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 The first reader knows Latin, Chinese and Japanese letters and takes others for these. Lines that its text explains
 badly are doubtful. While there are enough of them, the widest are read by each script's data, the likeliest first
 (`guess`); the best reading decides, and the area of the doubtful lines is read with it. What is left and clearly in a
-script without data loses its text, which would be invented, and is named. Knows nothing of layout and networks.
+script without data loses its text, which would be invented, and is named.
 """
 
 import json
@@ -15,10 +15,10 @@ from difflib import SequenceMatcher
 from functools import cache, partial
 from pathlib import Path
 from statistics import median
-from typing import Any, Protocol
+from typing import Any
 
 from gateway.geometry.boxes import Line, Rect, hull
-from gateway.ocr.scripts.tesseract import BY_NAME, KOREAN, VIETNAMESE, Pack, Script, share_in, words_of
+from gateway.ocr.scripts.tesseract import BY_NAME, KOREAN, VIETNAMESE, Pack, Script, Tesseract, share_in, words_of
 
 # Likeness (of SequenceMatcher) from which the first reader saw a word too. `oftice` is .83 like `office`, and of
 # three letters one may be misread.
@@ -182,23 +182,6 @@ SAMPLE_LINES = 12
 LACKING_FIT = 0.5
 
 
-class ScriptReader(Protocol):
-    """What `tesseract.Tesseract` does."""
-
-    @property
-    def installed(self) -> list[Pack]:
-        """The language data that it reads with."""
-        ...
-
-    def read_line(self, gray: Any, rect: Rect, pack: Pack, size: float, *, is_mixed: bool = True) -> Line:
-        """The one line in an area. `size`: of its letters in pixels; `is_mixed`: it may have Latin words."""
-        ...
-
-    def read_area(self, gray: Any, rect: Rect, pack: Pack, size: float) -> list[Line]:
-        """The lines in an area."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """The page's lines, read again where they could be, and `(script, warning)` for each that could not."""
@@ -219,7 +202,7 @@ def is_suspect(lines: Sequence[Line]) -> bool:
     return _are_many(doubtful, letters) or bool(_vietnamese(lines))
 
 
-def resolve(lines: list[Line], gray: Any, reader: ScriptReader | None) -> Resolved:
+def resolve(lines: list[Line], gray: Any, reader: Tesseract | None) -> Resolved:
     """The lines of a suspect page, all read by the first reader. `gray`: the page, 8 bits, dark on light."""
     vietnamese = _vietnamese(lines)
     doubtful = vietnamese or [line for line in lines if _is_doubtful(line)]
@@ -229,6 +212,9 @@ def resolve(lines: list[Line], gray: Any, reader: ScriptReader | None) -> Resolv
         pack = _best_pack(doubtful, gray, reader) if reader is not None else None
         if reader is None or pack is None:
             break
+        # Of some scripts the models know single letters: such lines fit, though letters are missing.
+        known = [line for line in kept if line in lines and _is_of(line, pack.script)]
+        kept, doubtful = [line for line in kept if line not in known], doubtful + known
         area = hull([_with_margin(line.rect) for line in doubtful])
         size = median(line.size for line in doubtful)
         fresh = [line for line in reader.read_area(gray, area, pack, size) if _belongs(line, pack.script)]
@@ -277,7 +263,7 @@ def _is_vietnamese(text: str) -> bool:
     return letters >= GUESS_LETTERS and margin_of(text, VIETNAMESE) >= VIETNAMESE_MARGIN
 
 
-def _best_pack(doubtful: Sequence[Line], gray: Any, reader: ScriptReader) -> Pack | None:
+def _best_pack(doubtful: Sequence[Line], gray: Any, reader: Tesseract) -> Pack | None:
     """The language data that reads the widest of the lines best; None where none reads them well.
 
     A script that is clear from what it was misread as is not given up for one whose data is surer: of lines that were
@@ -305,11 +291,11 @@ def _best_pack(doubtful: Sequence[Line], gray: Any, reader: ScriptReader) -> Pac
     return best
 
 
-def _read_unmixed(gray: Any, reader: ScriptReader, pack: Pack, size: float, line: Line) -> Line:
+def _read_unmixed(gray: Any, reader: Tesseract, pack: Pack, size: float, line: Line) -> Line:
     return reader.read_line(gray, _with_margin(line.rect), pack, size, is_mixed=False)
 
 
-def _read_alone(lines: list[Line], gray: Any, reader: ScriptReader, pack: Pack) -> tuple[list[Line], list[Line]]:
+def _read_alone(lines: list[Line], gray: Any, reader: Tesseract, pack: Pack) -> tuple[list[Line], list[Line]]:
     """The lines, each read by itself, that did not belong to the script and those that did."""
     others, read = lines[MAX_ALONE:], []
     for line in lines[:MAX_ALONE]:
@@ -323,6 +309,11 @@ def _read_alone(lines: list[Line], gray: Any, reader: ScriptReader, pack: Pack) 
 
 def _belongs(line: Line, script: Script) -> bool:
     return line.fit >= MIN_FIT and share_in(line.text, script) >= MIN_OWN
+
+
+def _is_of(line: Line, script: Script) -> bool:
+    """Whether a line of the first reader is surely in a script of which it knows single letters."""
+    return script.name != VIETNAMESE and _belongs(line, script)
 
 
 def _is_covered(line: Line, others: Sequence[Line]) -> bool:
@@ -344,7 +335,7 @@ def _guess(doubtful: Sequence[Line]) -> tuple[str, float]:
 
 
 def _without_gibberish(
-    doubtful: list[Line], kept: list[Line], reader: ScriptReader | None
+    doubtful: list[Line], kept: list[Line], reader: Tesseract | None
 ) -> tuple[list[Line], list[tuple[str, str]]]:
     """All lines, without text where they are surely in a script that was not read; and what to tell about it."""
     name, margin = _guess(doubtful)
@@ -358,9 +349,7 @@ def _without_gibberish(
     if is_installed:
         blank = [_without_text(line) for line in doubtful]
         return kept + blank, [(name, f"some text in {name} script could not be read and was left out")]
-    # Of some scripts the models know single letters: such lines fit, though letters are missing.
-    script = BY_NAME[name]
-    known = [_without_text(line) if name != VIETNAMESE and _belongs(line, script) else line for line in kept]
+    known = [_without_text(line) if _is_of(line, BY_NAME[name]) else line for line in kept]
     return known + [_without_text(line) for line in doubtful], [(name, _missing(name, "was left out"))]
 
 

@@ -210,8 +210,7 @@ def _letters(text: str) -> list[str]:
 
 
 def _line(text: str, rect: Rect, fit: float) -> Line:
-    corners = ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))
-    return Line(rect=rect, quad=corners, text=text, score=fit, words=words_of(text, rect), fit=fit, is_read=True)
+    return Line(rect, rect.corners, text, score=fit, words=words_of(text, rect), fit=fit, is_read=True)
 
 
 def words_of(text: str, rect: Rect) -> tuple[Word, ...]:

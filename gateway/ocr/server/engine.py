@@ -64,29 +64,27 @@ MIN_PAGE_SIDE = 64
 MIN_FLAT = 0.97
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """A page's pictures (`picture_areas`), its panels, and the rhythm of a line at a pitch."""
+class PageShape(NamedTuple):
+    """What is read as a whole on a page (`find_boxes`: cards, side bars), and its pictures (`picture_areas`)."""
 
-    pictures: list[Rect]
     panels: list[Rect]
-    rhythm: Rhythm
+    pictures: list[Rect]
 
 
-def find_regions(ruled: list[Rect], lines: list[Line], view: View) -> list[Region]:
+def find_regions(ruled: list[Rect], lines: list[Line], shape: PageShape, rhythm: Rhythm) -> list[Region]:
     """The code, tables and pictures of a page, none mostly inside another and none across the side of a panel.
 
-    `ruled`: boxes around connected rules; `lines`: the detector's, unread.
+    `ruled`: boxes around connected rules; `lines`: the detector's, unread; `rhythm`: of a line at a pitch.
     """
-    parts = _by_panel(lines, view.panels)
+    parts = _by_panel(lines, shape.panels)
     beside = [[part[i] for i in text] for part in parts for text in texts_beside([line.rect for line in part])]
-    code = [region for part in beside for region in code_regions(part, view.rhythm)]
+    code = [region for part in beside for region in code_regions(part, rhythm)]
     blocks = [region.rect for region in code]
     pieces = plausible(lines)
     ruled = [
         rect
         for rect in ruled
-        if not _spans_panels(rect, view.panels)
+        if not _spans_panels(rect, shape.panels)
         and not _meets(rect, blocks)
         and sum(line.rect.share_in(rect) > INSIDE_SHARE for line in pieces) >= MIN_TABLE_LINES
     ]
@@ -98,8 +96,8 @@ def find_regions(ruled: list[Rect], lines: list[Line], view: View) -> list[Regio
     held = [table.rect for table in tables]
     pictures = [
         rect
-        for rect in view.pictures
-        if not _touches(rect, held) and not _meets(rect, blocks) and not _holds_panel(rect, view.panels)
+        for rect in shape.pictures
+        if not _touches(rect, held) and not _meets(rect, blocks) and not _holds_panel(rect, shape.panels)
     ]
     tables = [region for region in tables if not _inside(region.rect, pictures, IN_PICTURE_SHARE)]
     return [*code, *tables, *(Region("figure", rect, 0.8) for rect in pictures)]
@@ -216,13 +214,6 @@ def _mean_score(lines: list[Line]) -> float:
 # Share of the lines of a list of names that have a bullet: some go on in a second line; and about how many lines are
 # read for it.
 MOSTLY_LISTED, FEW_LINES = 0.5, 12
-
-
-class PageShape(NamedTuple):
-    """What is read as a whole on a page (cards, side bars), and its pictures."""
-
-    panels: list[Rect]
-    pictures: list[Rect]
 
 
 @dataclass(slots=True)
@@ -390,8 +381,8 @@ class OcrEngine:
 
     def _regions(self, reading: PageReading) -> list[Region]:
         """The page's code, tables and pictures."""
-        view = View(reading.shape.pictures, reading.shape.panels, partial(rhythm, reading.ink))
-        return find_regions(ruled_regions(reading.gray), reading.lines, view)
+        ruled = ruled_regions(reading.gray)
+        return find_regions(ruled, reading.lines, reading.shape, partial(rhythm, reading.ink))
 
     def _blocks(self, reading: PageReading) -> Iterator[PageBlock]:
         """The page's blocks in reading order, each as soon as it has been read."""

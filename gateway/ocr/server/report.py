@@ -1,7 +1,6 @@
 """What is told about the reading of one page beside its text: how sure it is, its scripts, and what was not read.
 
-Collected while the page is read, in the order of the answer. Knows neither pixels nor the wire. The thresholds are
-documented in docs/ocr.md.
+Collected while the page is read, in the order of the answer. The thresholds are documented in docs/ocr.md.
 """
 
 import html
@@ -30,7 +29,7 @@ MAX_TEXT_CHARS, MAX_TITLES = 600, 8
 
 def content_of(block: PageBlock) -> str:
     """A block's content for the Markdown mode: heading, paragraph, `<table>`, nothing for an image."""
-    if block.label in ("image", "equation"):
+    if block.label == "image":
         return ""
     if block.label == "code":
         return fenced(code_text(block.lines, block.pitch))
@@ -194,7 +193,7 @@ Box = Sequence[int]
 
 
 class PageReport:
-    """The report of one page. `add` takes its blocks in reading order; `warn` what the caller must know."""
+    """The report of one page. `add` takes its blocks in reading order."""
 
     def __init__(self, box: Callable[[Line], Box]) -> None:
         """`box`: the box of a line in thousandths of the image, called for details alone."""
@@ -217,14 +216,10 @@ class PageReport:
         """Counts the lines without text, which are in no block."""
         self._unread += sum(not line.text for line in lines)
 
-    def warn(self, warning: str) -> None:
-        """A sentence for the caller, given once however often it is added."""
-        self._warnings[warning] += 1
-
     def name_unreadable(self, script: str, warning: str) -> None:
         """A script that is on the page and was not read, and what to tell about it."""
         self._unreadable.append(script)
-        self.warn(warning)
+        self._warnings[warning] += 1
 
     def fields(self, *, details: bool) -> Json:
         """`{low_confidence, scripts: [name], warnings: [sentence], uncertain?: [{text, alternatives, box}]}`, with

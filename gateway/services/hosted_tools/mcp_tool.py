@@ -1,7 +1,7 @@
 """Hosted MCP: the tools of one server that a request names, run by the gateway for a model.
 
 `McpTool` is a `HostedTool` over a `ports.ToolServer`. What a server says is foreign text: descriptions, schemas and
-results are bounded, without invisible characters, and masked as the web tools' are. Knows no wire format and no HTTP.
+results are bounded, without invisible characters, and masked as the web tools' are.
 
 Theory of operation. `opening` lists the tools, then runs the calls that the caller has approved, and adds them to the
 conversation; a call that was refused is in it already (`wire.responses.mcp`). A call that needs approval is not
@@ -63,15 +63,15 @@ class OwnTools:
 
 _MAX_DESCRIPTION_CHARS = 4_000
 _MAX_SCHEMA_BYTES = 32_768
-"""Of one tool. Chosen: descriptions are a few hundred characters and schemas a few KB; at half long manuals are cut, at
-double a hundred tools fill a model's context alone. A tool with a larger schema is left out."""
+"""Of one tool. Descriptions are a few hundred characters and schemas a few KB. A tool with a larger schema is left
+out."""
 _MAX_NAME_CHARS = 128
 """From the MCP specification of 2025-11-25; a tool with a longer name is left out."""
 _MAX_TITLE_CHARS = 200
-"""Chosen: a title is a few words; at half long ones are cut, more is a text that belongs into the description."""
+"""A title is a few words."""
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _MAX_ARGUMENTS_CHARS = 200_000
-"""Chosen: a document of a hundred pages fits; more is no sensible call, and is masked before it is sent."""
+"""A document of a hundred pages fits; more is no sensible call, and is masked before it is sent."""
 
 
 @dataclass(frozen=True, slots=True)

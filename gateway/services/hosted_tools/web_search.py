@@ -225,10 +225,9 @@ def _check(name: str, value: Any, where: str) -> None:
 # Search results and pages as a model reads them: plain text with the numbers that it cites by. Pure.
 
 _MAX_MATCHES = 8
-"""Places of a page that a search in it shows. Chosen: half hides the place that was meant where a word is common, and
-double is as long as the page."""
+"""Places of a page that a search in it shows."""
 _AROUND_CHARS = 300
-"""Text shown before and after a match. Chosen: two sentences; at half a match says little, at double eight overlap."""
+"""Text shown before and after a match. Two sentences."""
 
 
 def search_text(results: Sequence[Json], sources: Sources, note: str = "") -> str:
@@ -452,9 +451,9 @@ _FUNCTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 _CHARS_OF_SIZE = dict(zip(SIZES, (6_000, 12_000, 24_000), strict=True))
 """Characters of one search's results or of one page that a model is given, by `search_context_size`: about 1,500, 3,000
-and 6,000 tokens. Chosen: at half, excerpts end before what was asked; at double ten calls fill a context of 128,000."""
+and 6,000 tokens."""
 _MAX_ARGUMENTS_CHARS = 10_000
-"""Chosen: the longest query and address together are under half of it; a longer one is no sensible call."""
+"""The longest query and address together are under half of it; a longer one is no sensible call."""
 
 
 class WebSearchTool(HostedTool):

@@ -102,7 +102,7 @@ class _Run:
 
     @property
     def state(self) -> str:
-        return "in_progress" if self.is_begun else "queued"
+        return UNFINISHED[self.is_begun]
 
     def add(self, events: list[Event]) -> None:
         """Keep the events for who reads them, and wake those who wait."""

@@ -208,20 +208,6 @@ def item_of(conversation: Conversation, item_id: str) -> Json:
     raise NotFound(f"item '{item_id[:_SHOWN_ID_CHARS]}' not found in this conversation", code="item_not_found")
 
 
-def conversation_id_of(body: Json) -> str | None:
-    """The id in a request's `conversation`, which is the id or `{id}`. Raises InvalidRequest."""
-    value = body.get("conversation")
-    if value is None:
-        return None
-    found = value.get("id") if isinstance(value, dict) else value
-    if not isinstance(found, str) or not found:
-        raise InvalidRequest("conversation: must be an id, or an object with one", param="conversation")
-    if body.get("previous_response_id"):
-        text = "conversation: cannot be combined with previous_response_id; leave one of the two out"
-        raise InvalidRequest(text, param="conversation")
-    return found
-
-
 def checked_metadata(metadata: Json | None) -> Json:
     """The metadata, `{}` for none. Raises InvalidRequest for more than 16 pairs, keys of 64 or values of 512
     characters."""

@@ -17,16 +17,13 @@ from gateway.errors import InvalidRequest, NotFound, StateUnavailable
 from gateway.shared_state.port import Entries, Entry, StateDown
 
 MAX_STORED_BYTES = 64 * 1024 * 1024
-"""Of all responses of one machine. `limits.response_store_bytes_per_key` says why a key's budget is a quarter. Chosen:
-at half, about a hundred conversations of 256 KiB are remembered at once; double is felt on a machine of 1 GiB where
-`shared.store` is `memory`."""
+"""Of all responses of one machine. `limits.response_store_bytes_per_key` says why a key's budget is a quarter."""
 
 MAX_HISTORY_ITEMS = 5_000
 MAX_HISTORY_BYTES = 32 * 1024 * 1024
-"""What one request may continue. Chosen: each item costs 30 µs to decode, translate and scan, so such a history takes
-150 ms of CPU a turn, in slices; agents' conversations end at some hundred items, since models' contexts are full then.
-At half long agent runs would end, at double every turn of one costs twice. Bytes: as much as a request body may have
-that sends the conversation itself."""
+"""What one request may continue. Each item costs 30 µs to decode, translate and scan, so such a history takes 150 ms of
+CPU a turn, in slices; agents' conversations end at some hundred items, since models' contexts are full then. Bytes: as
+much as a request body may have that sends the conversation itself."""
 
 _SHOWN_ID_CHARS = 80
 """An id in an error text is cut here: it comes from the caller and may be megabytes long."""

@@ -76,12 +76,11 @@ def _shown(record: KeyRecord) -> Json:
 
 
 MAX_PREVIEW_BYTES = 65_536
-"""Largest body of a preview. Chosen: its scan takes 20 ms at most; half would cut long log files, double would hold the
-event loop for what a person notices in other requests."""
+"""Largest body of a preview. Its scan takes 20 ms at most."""
 
 _DEFAULT_DAYS = 30
 _MAX_ROWS = 10_000
-"""Chosen: a year of thirty keys; half would cut such a table, double would be a table that nobody reads in a page."""
+"""A year of thirty keys."""
 
 
 class AdminHandler:

@@ -19,10 +19,9 @@ from gateway.web.state import RequestContext
 from gateway.wire.untrusted_json import table_in
 
 MAX_FILES = 8
-"""Files in one request. Chosen as for images (services.completion.service.MAX_IMAGES): at half, letters with many
-enclosures need several requests; at double, one request holds the parse processes for a minute."""
+"""Files in one request."""
 NAME_CHARS = 120
-"""Of a file's name before its text. Chosen: names are shorter; at half some are cut, at double a path fills a line."""
+"""Of a file's name before its text. Names are shorter."""
 ReadText = Callable[[bytes, str, str, str], Awaitable[bytes]]
 """(file, media type or "", name, the key's id) -> its text as Markdown, in UTF-8. Raises InvalidRequest, EngineMissing.
 """

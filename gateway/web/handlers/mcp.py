@@ -1,6 +1,5 @@
 """MCP's transport over HTTP for the web tools: the Accept header, MCP's own headers, 202, JSON or an event stream.
 
-Knows no method and no tool: the dispatcher does.
 Source: modelcontextprotocol.io, "Transports", all revisions, read 2026-11-21.
 """
 
@@ -21,8 +20,7 @@ from gateway.wire.json_body import JsonBody
 
 FIRST_EVENT_WAIT_S = 15
 """Seconds until a stream begins without an event. Proxies cut silent connections after 60 s; a stream that has begun
-carries comments. Chosen: half would send a 200 before some failures that still could be an error status; double would
-leave only one ping's time before a proxy cuts."""
+carries comments."""
 
 _USUAL_ACCEPT = "application/json, text/event-stream"
 """What the official SDKs send: compared whole, so that the usual request parses nothing."""

@@ -1,6 +1,6 @@
 """`POST /v1/messages` and `POST /v1/messages/count_tokens`: Anthropic's interface to the models of kind `text`.
 
-A request is translated to chat and its answer back (`wire.messages`). Knows no upstream and no block.
+A request is translated to chat and its answer back (`wire.messages`).
 """
 
 from aiohttp import web

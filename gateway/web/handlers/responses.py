@@ -15,7 +15,7 @@ from multidict import MultiMapping
 
 from gateway import schemas
 from gateway.domain import Event, EventStream, Json, RequestStats
-from gateway.errors import GatewayError, UpstreamError
+from gateway.errors import GatewayError, InvalidRequest, UpstreamError
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses, is_native
 from gateway.services.completion.service import CompletionService
@@ -24,7 +24,7 @@ from gateway.services.responses.conversations import Conversations
 from gateway.services.responses.listing import page_of
 from gateway.services.responses.store import Keeper, ResponseStore, Storing
 from gateway.services.responses.token_counts import TokenCounts
-from gateway.web.handlers.background import BackgroundResponses, detached, refuse_unfit
+from gateway.web.handlers.background import BackgroundResponses, detached
 from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted import HostedAnswer, HostedResponses, HostedWishes
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
@@ -116,7 +116,9 @@ class ResponsesHandler:
         """The body (schemas/responses.json). Raises InvalidRequest that names the wrong field."""
         checked: Json = self._check(body, headers)
         refuse_unkept(checked)
-        refuse_unfit(checked)
+        if checked.get("background") and checked.get("store") is False:
+            text = "background: a response that is not stored cannot run there; leave store out"
+            raise InvalidRequest(text, param="background")
         return checked
 
     async def create(self, request: web.Request) -> web.StreamResponse:
@@ -232,14 +234,8 @@ class ResponsesHandler:
 
         return note
 
-    def _events(self, turn: _Turn) -> EventStream:
+    async def _events(self, turn: _Turn) -> EventStream:
         """The events of a response; the upstream is called at the first one."""
-        if turn.is_over or turn.makes_items_alone or turn.continued.lock is not None:
-            return self._guarded(turn)
-        return self._answered(turn)
-
-    async def _guarded(self, turn: _Turn) -> EventStream:
-        """As `_events`, with what comes before the answer and after it."""
         async with turn.continued.held():
             if turn.is_over:
                 await self._cut(turn)

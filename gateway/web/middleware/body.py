@@ -1,6 +1,6 @@
 """Reads and decodes the request's body once, within a time, a size and a number of values; the endpoint checks it.
 
-Runs after auth: without a valid key not a byte of the body is read. Knows no interface: `Endpoint.check` does.
+Runs after auth: without a valid key not a byte of the body is read.
 """
 
 import asyncio

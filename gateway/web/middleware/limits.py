@@ -1,8 +1,7 @@
 """Bounds what runs: the gateway's own cap, dealt out by key, then the key's concurrent requests, calls and budgets.
 
 Place and slot are held to the end of a stream; what was reserved of a budget is settled there. An endpoint whose calls
-are only known from its body (a batch) is not charged here: its handler charges each call. Knows no key store and no
-Redis: `ServerState.limiter` and `budgets` do.
+are only known from its body (a batch) is not charged here: its handler charges each call.
 """
 
 import asyncio

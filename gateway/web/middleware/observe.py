@@ -1,4 +1,4 @@
-"""Outermost middleware: gives every request an id, counts it as in flight, and records its end. Knows no interface."""
+"""Outermost middleware: gives every request an id, counts it as in flight, and records its end."""
 
 import asyncio
 import math

@@ -8,7 +8,7 @@ import itertools
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
@@ -304,14 +304,21 @@ def _with_json_instruction(messages: list[Json]) -> list[Json]:
     return [{"role": "system", "content": _JSON_ONLY}, *messages]
 
 
-def image_parts(body: Json) -> list[tuple[str, int, int]]:
-    """`(path, message, part)` of every image part: the path of its `url`, the message's place and the part's place in
-    it.
+class ImagePlace(NamedTuple):
+    """An image of a request: the path of its address, which is `holder[key]`."""
+
+    where: str
+    holder: Json
+    key: str
+
+
+def image_parts(body: Json) -> list[ImagePlace]:
+    """Every image of a chat body.
 
     Raises InvalidRequest for an image part without a URL, and for every other address in a content part that is no
     data URL: upstreams fetch `video_url`, `audio_url` and more, some of them whatever the part's type is.
     """
-    images: list[tuple[str, int, int]] = []
+    images: list[ImagePlace] = []
     for number, message in enumerate(body["messages"]):
         content = message.get("content")
         for place, part in enumerate(content) if isinstance(content, list) else ():
@@ -321,9 +328,10 @@ def image_parts(body: Json) -> list[tuple[str, int, int]]:
             _check_addresses(part, where, is_image=is_image)
             if is_image:
                 image = part.get("image_url")
-                if not isinstance(image.get("url") if isinstance(image, dict) else image, str):
+                holder, key = (image, "url") if isinstance(image, dict) else (part, "image_url")
+                if not isinstance(holder.get(key), str):
                     raise InvalidRequest(f"{where}.image_url: must be an object with a url", param=f"{where}.image_url")
-                images.append((f"{where}.image_url.url", number, place))
+                images.append(ImagePlace(f"{where}.image_url.url", holder, key))
     return images
 
 

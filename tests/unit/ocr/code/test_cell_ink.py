@@ -33,12 +33,3 @@ def test_a_part_that_reaches_far_in_is_a_letters_own() -> None:
     cells[0, 0, 6, 4:] = 0
     cells[0, 1, 6, :6] = 0
     assert ink_of(cells)[0][0, 1, 6, :6].all()
-
-
-def test_a_thin_stroke_in_a_pale_row_is_no_blank() -> None:
-    cells = white(3, 8)
-    cells[:2, :, 4:12, 3:7] = 50
-    cells[2, :6, 4:12, 3:7] = 184
-    cells[2, 6, 14, 2:8] = 225
-    inked = ink_of(cells)[1]
-    assert inked[2, 6] and not inked[2, 7]

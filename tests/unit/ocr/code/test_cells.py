@@ -80,6 +80,11 @@ def test_a_letter_read_once_as_its_look_alike_takes_the_reading_of_its_shape() -
     assert again(rows, misread) == list(rows)
 
 
+def test_a_letter_whose_capital_is_drawn_alike_has_the_case_of_its_height() -> None:
+    rows = ("Error Off Open", "often open Other", "Order of others")
+    assert again(rows, [line("Error off open", 0), line("often Open other", 1), line(rows[2], 2)]) == list(rows)
+
+
 def test_a_word_read_with_a_letter_too_few_is_spelled_by_its_shapes() -> None:
     rows = ("alpha beta gamma", "gamma alpha beta", "beta gamma alpha", "alpha gamma beta")
     short = [line("alpa", 0), line("beta gamma", 0, 6), *(line(row, n) for n, row in enumerate(rows) if n)]

@@ -68,19 +68,6 @@ def test_every_line_comes_once_whatever_the_page() -> None:
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
 
-def test_regions_label_their_lines_and_the_rest_is_gathered_by_neighbourhood() -> None:
-    lines = [
-        line(0, 0, "A heading of the page", height=40, size=20),
-        line(0, 60, "first line of the text"),
-        line(0, 84, "second line of the text"),
-        line(0, 300, "a line the model left out"),
-        line(0, 324, "and its neighbour below it"),
-    ]
-    blocks = build_blocks(lines, [Region("text", Rect(0, 55, 400, 110), 0.9)])
-    assert [(block.label, len(block.lines)) for block in blocks] == [("title", 1), ("text", 2), ("text", 2)]
-    assert blocks[0].level == 1
-
-
 def test_titles_get_levels_by_size() -> None:
     lines = [line(0, 0, "Largest", height=50, size=26), line(0, 80, "Middle", height=38, size=18)]
     lines += [line(0, 140 + 25 * i, "running text of the page goes here") for i in range(6)]

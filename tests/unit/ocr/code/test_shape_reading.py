@@ -1,12 +1,11 @@
 """Shapes of code that no line told: they are read between copies of a known word; strokes of an editor are no signs."""
 
 import numpy
-from PIL import Image, ImageDraw
 
 from gateway.ocr.code.cells import cell_grid
 from gateway.ocr.code.reading import code_text, read_cells
 from gateway.ocr.image.ink import any_colour
-from tests.unit.ocr.code.test_cells import FACE, LEFT, PITCH, STEP, TOP, Pixels, drawn, line
+from tests.unit.ocr.code.test_cells import PITCH, Pixels, drawn, line
 
 
 class Scripted:
@@ -65,20 +64,3 @@ def test_ink_of_its_grounds_luminance_is_darker_than_the_ground() -> None:
     page[5:15, 5:15] = (63, 255, 63)
     gray = any_colour(page)
     assert int(gray[0, 0]) - int(gray[10, 10]) > 50
-
-
-def test_a_light_letter_on_a_box_of_its_own_is_ink() -> None:
-    rows = ("value and return", "return value and", "and xalue return", "value return and")
-    image = Image.fromarray(drawn(rows))
-    left, top = LEFT + PITCH * 4, TOP + STEP * 2
-    pen = ImageDraw.Draw(image)
-    pen.rectangle((round(left), top - 2, round(left + PITCH) - 1, top + STEP - 4), fill=60)
-    pen.text((left, top), "x", 255, FACE)
-    known = [line(row, n) for n, row in enumerate(rows)]
-    grid = cell_grid(numpy.asarray(image), known, PITCH)
-    assert grid is not None
-    row = next(n for n, members in enumerate(grid.members) if members and members[0] is known[2])
-    column = round((left - grid.left) / grid.pitch)
-    boxed, usual = grid.ink[row, column], grid.ink[row, column + 1]
-    assert 0 < float((boxed > 0.5).mean()) < 0.5
-    assert abs(float(boxed.mean()) - float(usual.mean())) < 0.25

@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from gateway.geometry.boxes import Line, Rect, Table, Word
 from gateway.geometry.reading_order import bands_of, rows_of
-from gateway.geometry.tables import Grid, aligned_tables, build_table, column_table, ruled_table
+from gateway.geometry.tables import aligned_tables, build_table, column_table
 from gateway.ocr.image.areas import find_grid, ruled_regions
 from gateway.ocr.image.ink import PageInk, measure, part_words, parts_of, without_rules
 from tests.support.ocr_pages import font
@@ -85,14 +85,6 @@ def test_further_lines_of_a_cell_do_not_end_a_table() -> None:
     assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 560, 238)]
 
 
-def test_the_sums_of_a_short_invoice_do_not_outweigh_its_items() -> None:
-    item, total = [(10.0, 300.0), (400.0, 450.0), (500.0, 560.0), (600.0, 690.0)], [(510.0, 560.0), (600.0, 690.0)]
-    rows = [(60.0 * n, item) for n in range(4)] + [(60.0 * n, total) for n in range(4, 7)]
-    assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 690, 388)]
-    elsewhere = [(60.0 * n, [(100.0, 230.0), (330.0, 380.0)]) for n in range(4, 8)]
-    assert aligned_tables(boxes(*rows[:4], *elsewhere)) == []
-
-
 def test_a_paragraph_below_a_table_is_not_part_of_it() -> None:
     full = [(10.0, 300.0), (400.0, 450.0), (500.0, 560.0)]
     rows = [(0.0, full), (60.0, full), (120.0, full), (180.0, [(10.0, 900.0)])]
@@ -124,20 +116,6 @@ def test_a_gap_that_parts_off_only_the_end_of_a_long_cell_is_no_gutter() -> None
     rows = [(40.0 * n, [(0.0, "name"), (300.0, "7.5")]) for n in range(9)]
     table = column_table(words(*rows, (360, [(0, "energy"), (300, "2410kj"), (370, "581kcal")])), None)
     assert texts(table)[-1] == ["energy", "2410kj 581kcal"]
-
-
-def test_columns_that_nearly_touch_part_where_the_lines_of_the_detector_do() -> None:
-    pieces = [(f"{n}2.5 %", f"Word{n}") for n in range(4)]
-    lines = [
-        Line(
-            Rect(x, 40 * n, x + 100, 40 * n + 20), text=text, words=(Word(text, Rect(x, 40 * n, x + 97, 40 * n + 20)),)
-        )
-        for n, row in enumerate(pieces)
-        for x, text in zip((0, 100), row, strict=True)
-    ]
-    table = build_table(find_grid(numpy.full((200, 300), 255, numpy.uint8), Rect(0, 0, 200, 160)), lines)
-    assert table is not None
-    assert [cell.text for cell in table.cells] == [text for row in pieces for text in row]
 
 
 def pieces(y: float, *spans: tuple[float, float]) -> list[Line]:
@@ -183,35 +161,6 @@ def read_line(x: float, y: float, *texts: str) -> Line:
         found.append(Word(each, Rect(at, y, at + 10 * len(each), y + 20)))
         at += 10 * len(each) + 6
     return Line(Rect(x, y, at - 6, y + 20), text=" ".join(texts), words=tuple(found))
-
-
-def test_a_card_with_a_picture_and_a_button_is_no_table() -> None:
-    page = framed((10, 10, 210, 310), (30, 30, 190, 150), (30, 260, 90, 295))
-    card = [read_line(30, 170, "Oak", "desk"), read_line(30, 200, "349.00", "EUR"), read_line(36, 268, "Add", "it")]
-    assert build_table(find_grid(page, Rect(10, 10, 210, 310)), card) is None
-
-
-def test_the_margin_between_a_screen_s_rim_and_the_rules_is_no_row_or_column() -> None:
-    image = Image.fromarray(framed((5, 5, 400, 300)))
-    draw = ImageDraw.Draw(image)
-    for y in (60, 110, 160, 210):
-        draw.line((5, y, 360, y), fill=120)
-    for x in (5, 180, 360):
-        draw.line((x, 60, x, 210), fill=120)
-    cells = [read_line(20 + 175 * c, 75 + 50 * r, f"c{r}{c}") for r in range(3) for c in range(2)]
-    table = build_table(find_grid(numpy.asarray(image), Rect(5, 5, 400, 215)), cells)
-    assert texts(table) == [["c00", "c01"], ["c10", "c11"], ["c20", "c21"]]
-
-
-def test_the_rim_of_a_table_may_be_a_thousand_blank_rows_and_a_column_beside_the_others() -> None:
-    blank, rows = 1_200, 3
-    walls = ((False, False),) * blank + ((True, True),) * rows
-    ys = tuple(10.0 * n for n in range(blank + rows + 1))
-    below = ((True, True, True),) * blank + ((False, True, True),) * (rows - 1)
-    found = [Word(f"{column}{row}", Rect(15 + 10 * column, y + 2, 18 + 10 * column, y + 8))
-             for row, y in enumerate(ys[blank:-1]) for column in range(2)]  # fmt: skip
-    table = ruled_table(Grid((0.0, 10.0, 20.0, 30.0), ys, walls, below), found)
-    assert texts(table) == [["00", "10"], ["01", "11"], ["02", "12"]]
 
 
 def test_a_pale_rule_close_to_text_still_parts_two_rows() -> None:

@@ -4,7 +4,6 @@ import numpy
 
 from gateway.ocr.code.cells import sign_of
 from gateway.ocr.code.reading import Run, _is_grid_of
-from gateway.ocr.code.shapes import _quote
 
 
 def cell(rows: slice, columns: slice) -> numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.float64]]:
@@ -28,12 +27,3 @@ def test_data_in_quotation_marks_has_a_grid_though_each_word_lacks_its_comma() -
     data = [Run(5, 14, '"SystemError"') for _ in numbers]
     assert _is_grid_of([*numbers, *data])
     assert not _is_grid_of([*numbers, *(Run(5, 20, '"SystemError"') for _ in numbers)])
-
-
-def test_a_small_backtick_leans_though_compression_left_specks_and_an_apostrophe_does_not() -> None:
-    ink = numpy.full((21, 8), 0.05)
-    ink[4:7, 2:5] = [[0.6, 0.35, 0.05], [0.12, 0.95, 0.35], [0.05, 0.22, 0.22]]
-    ink[15, 6] = 0.2
-    assert _quote(ink) == "`"
-    ink[4:7, 2:5] = [[0.05, 0.9, 0.35], [0.05, 0.95, 0.35], [0.05, 0.22, 0.1]]
-    assert _quote(ink) == "'"

@@ -1,5 +1,6 @@
 """Lines in scripts that the models do not know: read with language data, or left out and named; others stay."""
 
+from pathlib import Path
 from typing import Any
 
 from gateway.geometry.boxes import Line, Rect
@@ -19,13 +20,12 @@ def line(text: str, number: int, fit: float = 0.99) -> Line:
     return Line(rect, text=text, score=fit, fit=fit, is_read=True)
 
 
-class Reader:
+class Reader(packs.Tesseract):
     """Knows the text of each place."""
 
     def __init__(self, texts: dict[int, str], *languages: str) -> None:
-        self._texts = texts
-        known = [packs.Pack(script, code) for script in packs.SCRIPTS for code in script.languages]
-        self.installed = [pack for pack in known if pack.language in languages]
+        super().__init__(None, Path("absent"))
+        self._texts, self._languages = texts, list(languages)
         self.tried: list[str] = []
 
     def read_line(self, gray: Any, rect: Rect, pack: packs.Pack, size: float, *, is_mixed: bool = True) -> Line:
