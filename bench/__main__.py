@@ -1,32 +1,19 @@
-"""`make bench`: every measurement in turn; each can be run alone, `python -m bench.NAME --help`."""
+"""`make bench`: every measurement in turn, each in a process of its own; `python -m bench.NAME --help` runs one alone.
 
-import importlib
-import pkgutil
+A measurement that needs data or programs that are not here says so, and the next one follows.
+"""
+
+import subprocess
 import sys
-
-import bench
-
-_NOT_MEASUREMENTS = {
-    "__main__",
-    "pii_makers",
-    "pii_rows",
-    "pii_presidio",
-    "upstream",
-    "bare_proxy",
-    "load",
-    "mcp_servers",
-    "documentation",
-    "planted",
-    "soak_servers",
-    "fuzz_targets",
-}
+from pathlib import Path
 
 
 def main() -> None:
-    names = sys.argv[1:] or [m.name for m in pkgutil.iter_modules(bench.__path__) if m.name not in _NOT_MEASUREMENTS]
-    for name in names:
+    files = sorted(Path(__file__).parent.glob("[a-z]*.py"))
+    programs = [file.stem for file in files if '__name__ == "__main__"' in file.read_text()]
+    for name in sys.argv[1:] or programs:
         print(f"== {name}", flush=True)
-        importlib.import_module(f"bench.{name}").main([])
+        subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from gateway.access.keys import KeyFile
 from tests.support import upstream as up
 from tests.support.asking import ask, official, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway, start_in_process
-from tests.support.upstream import Exchange, Script, Upstream
+from tests.support.upstream import Held, Upstream
 
 LIMIT_S = 20
 
@@ -24,27 +24,6 @@ async def client(server: InProcessGateway) -> AsyncIterator[Any]:
         yield made
 
 
-class Gate:
-    """A streamed answer that says `begin`, waits until the gate is opened, and says the rest."""
-
-    def __init__(self) -> None:
-        self.begun, self.open = asyncio.Event(), asyncio.Event()
-
-    def script(self) -> Script:
-        async def script(exchange: Exchange) -> None:
-            pieces = up.text_stream(["begin ", "end"])
-            await exchange.stream_head()
-            for piece in pieces[:2]:
-                await exchange.piece(piece)
-            self.begun.set()
-            await self.open.wait()
-            for piece in pieces[2:]:
-                await exchange.piece(piece)
-            await exchange.finish()
-
-        return script
-
-
 async def until(client: Any, response_id: str, *statuses: str) -> Any:
     async with asyncio.timeout(LIMIT_S):
         while (response := await client.responses.retrieve(response_id)).status not in statuses:  # noqa: ASYNC110
@@ -53,14 +32,14 @@ async def until(client: Any, response_id: str, *statuses: str) -> Any:
 
 
 async def test_a_run_is_queued_at_once_and_found_when_it_has_ended(client: Any, upstream: Upstream) -> None:
-    gate = Gate()
-    upstream.will(gate.script())
+    gate = Held()
+    upstream.will(gate)
     queued = await client.responses.create(model="SvcLLM", input="hello", background=True)
     assert queued.status == "queued" and queued.background and queued.output == [] and queued.usage is None
     await asyncio.wait_for(gate.begun.wait(), LIMIT_S)
     running = await until(client, queued.id, "in_progress")
     assert running.output == []
-    gate.open.set()
+    gate.go_on.set()
     done = await until(client, queued.id, "completed")
     assert done.output_text == "begin end" and done.background and done.usage.total_tokens == 5
     items = await client.responses.input_items.list(queued.id)
@@ -72,8 +51,8 @@ async def test_a_run_is_queued_at_once_and_found_when_it_has_ended(client: Any, 
 
 
 async def test_a_stream_is_left_and_taken_up_again_where_it_was(client: Any, upstream: Upstream) -> None:
-    gate = Gate()
-    upstream.will(gate.script())
+    gate = Held()
+    upstream.will(gate)
     seen: list[Any] = []
     async with asyncio.timeout(LIMIT_S):
         stream = await client.responses.create(model="SvcLLM", input="hello", background=True, stream=True)
@@ -82,7 +61,7 @@ async def test_a_stream_is_left_and_taken_up_again_where_it_was(client: Any, ups
             if event.type == "response.output_text.delta":
                 break
         await stream.close()
-        gate.open.set()
+        gate.go_on.set()
         response_id = seen[0].response.id
         rest = await client.responses.retrieve(response_id, stream=True, starting_after=seen[-1].sequence_number)
         seen += [event async for event in rest]
@@ -139,14 +118,14 @@ async def test_what_cannot_be_cancelled_says_so(client: Any, upstream: Upstream)
 
 async def test_another_keys_run_is_not_there(server: InProcessGateway, client: Any, upstream: Upstream) -> None:
     other = server.make_key("responses")
-    gate = Gate()
-    upstream.will(gate.script())
+    gate = Held()
+    upstream.will(gate)
     queued = await client.responses.create(model="SvcLLM", input="hello", background=True, stream=True)
     first = await anext(aiter(queued))
     path = f"/v1/responses/{first.response.id}"
     for method, end in (("GET", ""), ("GET", "?stream=true"), ("POST", "/cancel"), ("DELETE", "")):
         assert (await send(server, path + end, method=method, key=other))[0] == 404
-    gate.open.set()
+    gate.go_on.set()
     await queued.close()
 
 
@@ -169,28 +148,28 @@ async def test_what_is_wrong_with_the_request_is_told_at_once(client: Any, upstr
 
 async def test_a_key_has_so_many_runs_and_a_place_becomes_free(start_gateway: StartGateway, upstream: Upstream) -> None:
     server = await start_gateway(toml(upstream) + "\n[responses]\nbackground = { per_key = 1, max_s = 60 }\n")
-    gate = Gate()
-    upstream.will(gate.script())
+    gate = Held()
+    upstream.will(gate)
     async with official(server) as client:
         first = await client.responses.create(model="SvcLLM", input="hello", background=True)
         with pytest.raises(openai.RateLimitError) as refused:
             await client.responses.create(model="SvcLLM", input="hello", background=True)
         assert int(refused.value.response.headers["retry-after"]) >= 1
-        gate.open.set()
+        gate.go_on.set()
         await until(client, first.id, "completed")
         await client.responses.create(model="SvcLLM", input="hello", background=True)
 
 
 async def test_a_run_waits_for_a_slot_of_its_key(server: InProcessGateway, upstream: Upstream) -> None:
     key = server.make_key("responses", concurrent=1)
-    gate = Gate()
-    upstream.will(gate.script())
+    gate = Held()
+    upstream.will(gate)
     async with official(server, key) as client:
         first = await client.responses.create(model="SvcLLM", input="hello", background=True)
         await asyncio.wait_for(gate.begun.wait(), LIMIT_S)
         with pytest.raises(openai.RateLimitError):
             await client.responses.create(model="SvcLLM", input="hello")
-        gate.open.set()
+        gate.go_on.set()
         await until(client, first.id, "completed")
 
 

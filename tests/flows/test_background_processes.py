@@ -9,33 +9,14 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support import upstream as up
 from tests.support.asking import send
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
-from tests.support.upstream import Exchange, Upstream
+from tests.support.upstream import Held, Upstream
 
 pytestmark = pytest.mark.slow
 
 LIMIT_S = 40
-
-
-class Held:
-    """A streamed answer that begins at once and ends when the test says so."""
-
-    def __init__(self) -> None:
-        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
-
-    async def __call__(self, exchange: Exchange) -> None:
-        pieces = up.text_stream(["begin ", "end"])
-        await exchange.stream_head()
-        for piece in pieces[:2]:
-            await exchange.piece(piece)
-        self.begun.set()
-        await self.go_on.wait()
-        for piece in pieces[2:]:
-            await exchange.piece(piece)
-        await exchange.finish()
 
 
 async def call(gateway: GatewayProcess, method: str, path: str, body: Any = None) -> Any:

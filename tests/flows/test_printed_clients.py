@@ -30,6 +30,9 @@ async def test_codex_runs_with_what_is_printed(server: InProcessGateway, upstrea
     assert "All done." in said
     [result] = tool_results(seen[-1])
     assert "server_version" in result, result
+    assert all("client_metadata" not in body for body in seen)
+    names = [tool["function"]["name"] for tool in seen[0]["tools"]]
+    assert sum(name.startswith("mcp__websearch__") for name in names) == 5
     requests = [line for line in server.log_text().splitlines() if '"endpoint":"responses"' in line.replace(" ", "")]
     assert requests and all('"WS"' in line for line in requests)  # over one socket, without a retry
 

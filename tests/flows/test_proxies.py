@@ -17,15 +17,10 @@ from gateway.embedded.child_server import free_port
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
 from tests.support.paths import ROOT
-from tests.support.upstream import DONE, Exchange, Upstream, answer
+from tests.support.upstream import DONE, Exchange, Upstream, answer, chunk
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
-
-CHUNK = (
-    b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"scripted",'
-    b'"choices":[{"index":0,"delta":%s,"finish_reason":%s}]}\n\n'
-)
 
 
 def documented(language: str) -> str:
@@ -132,9 +127,9 @@ async def test_each_event_of_a_stream_comes_through_at_once(tmp_path: Path, upst
 
     async def halves(exchange: Exchange) -> None:
         await exchange.stream_head()
-        await exchange.piece(CHUNK % (b'{"content":"first"}', b"null"))
+        await exchange.piece(chunk({"content": "first"}))
         await go_on.wait()
-        await exchange.piece(CHUNK % (b"{}", b'"stop"') + DONE)
+        await exchange.piece(chunk({}, "stop") + DONE)
         await exchange.finish()
 
     upstream.will(halves)

@@ -11,18 +11,9 @@ import pytest
 from gateway.embedded.child_server import free_port
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
-from tests.support.upstream import DONE, Exchange, Upstream, answer
+from tests.support.upstream import DONE, Exchange, Upstream, answer, chunk
 
 pytestmark = pytest.mark.slow
-
-CHUNK = (
-    b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"scripted",'
-    b'"choices":[{"index":0,"delta":{"content":"%s"},"finish_reason":null}]}\n\n'
-)
-LAST = (
-    b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"scripted",'
-    b'"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
-)
 
 
 class Paused:
@@ -34,10 +25,10 @@ class Paused:
 
     async def __call__(self, exchange: Exchange) -> None:
         await exchange.stream_head()
-        await exchange.piece(CHUNK % b"first")
+        await exchange.piece(chunk({"content": "first"}))
         self.half.set()
         await self.go_on.wait()
-        await exchange.piece(CHUNK % b"second" + LAST + DONE)
+        await exchange.piece(chunk({"content": "second"}) + chunk({}, "stop") + DONE)
         await exchange.finish()
 
 
@@ -78,13 +69,8 @@ async def test_a_stream_that_runs_is_finished_before_the_end(tmp_path: Path, ups
         assert gateway.events("stopped")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-async def test_a_stream_that_outlasts_the_drain_ends_with_an_error(
-    tmp_path: Path, upstream: Upstream, workers: int
-) -> None:
-    async with start_process(
-        tmp_path, f"workers = {workers}\ndrain_s = 0.3\n" + upstream_toml(upstream.url)
-    ) as gateway:
+async def test_a_stream_that_outlasts_the_drain_ends_with_an_error(tmp_path: Path, upstream: Upstream) -> None:
+    async with start_process(tmp_path, "workers = 2\ndrain_s = 0.3\n" + upstream_toml(upstream.url)) as gateway:
         _, task = await running_stream(gateway, upstream)
         gateway.send(signal.SIGTERM)
         _, text = await task
@@ -254,13 +240,12 @@ class Systemd:
             return text
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-async def test_a_socket_handed_over_by_systemd_is_served_and_outlives_the_process(tmp_path: Path, workers: int) -> None:
+async def test_a_socket_handed_over_by_systemd_is_served_and_outlives_the_process(tmp_path: Path) -> None:
     with socket.socket() as kept:
         kept.bind(("127.0.0.1", 0))
         kept.listen()
         gateway = GatewayProcess(tmp_path, kept.getsockname()[1])
-        gateway.write_config(f"workers = {workers}\n")
+        gateway.write_config("workers = 2\n")
         for _ in range(2):  # the second time after a restart
             gateway.start(inherit=kept)
             try:

@@ -202,6 +202,24 @@ def silent(upstream: Upstream, *pieces: bytes, head: bool = False) -> Script:
     return script
 
 
+class Held:
+    """A streamed answer that says `begin`, waits until `go_on` is set, and says the rest."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, exchange: Exchange) -> None:
+        pieces = text_stream(["begin ", "end"])
+        await exchange.stream_head()
+        for piece in pieces[:2]:
+            await exchange.piece(piece)
+        self.begun.set()
+        await self.go_on.wait()
+        for piece in pieces[2:]:
+            await exchange.piece(piece)
+        await exchange.finish()
+
+
 def raw(data: bytes) -> Script:
     """These bytes and the end of the connection."""
 
