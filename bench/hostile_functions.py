@@ -241,7 +241,7 @@ READERS: dict[str, Reader] = {
     "text of a passage": Reader(lambda text: passage_text(text[:99], text, text), inputs.TEXTS),
     "passages as plain text": Reader(sections.plain_text, inputs.TEXTS),
     "words": Reader(_words_of, inputs.TEXTS),
-    "likeness": Reader(simhash.simhash, inputs.TEXTS),
+    "likeness": Reader(simhash.both, inputs.TEXTS),
     "robots": Reader(_robots, inputs.ROBOTS),
     "robots of a path": Reader(_allowed, inputs.TEXTS),
     "sitemap": Reader(read_sitemap, _encoded(inputs.SITEMAPS | pages.MORE_SITEMAPS), _QUICK_SIZES),

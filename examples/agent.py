@@ -2,12 +2,13 @@
 
 import asyncio
 import os
+import sys
 
 from agents import Agent, OpenAIResponsesModel, Runner, set_tracing_disabled
 from agents.mcp import MCPServerStreamableHttp
 from openai import AsyncOpenAI
 
-URL, KEY = os.environ["GATEWAY_URL"], os.environ["GATEWAY_KEY"]
+URL, KEY = os.environ.get("GATEWAY_URL", "http://127.0.0.1:8080"), os.environ.get("GATEWAY_KEY", "none")
 
 
 async def main() -> None:
@@ -20,4 +21,9 @@ async def main() -> None:
         print(result.final_output)
 
 
-asyncio.run(main())
+try:
+    asyncio.run(main())
+except Exception as error:
+    while isinstance(error, ExceptionGroup):  # the client's task groups wrap the cause
+        error = error.exceptions[0]
+    sys.exit(f"{URL}: {error}")

@@ -1,6 +1,7 @@
 #!/bin/sh
 # One call of every kind. PAGE is an address to read; by default the gateway's own documentation.
 set -eu
+if [ -z "${GATEWAY_KEY:-}" ]; then echo "GATEWAY_KEY is not set; examples/README.md says how" >&2; exit 1; fi
 : "${GATEWAY_URL:=http://127.0.0.1:8080}" "${PAGE:=http://127.0.0.1:9464/docs/keys-and-limits}"
 
 ask() { # method, path, body

@@ -2,18 +2,20 @@
 
 import asyncio
 import os
+import sys
 
 import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+URL, KEY = os.environ.get("GATEWAY_URL", "http://127.0.0.1:8080"), os.environ.get("GATEWAY_KEY", "none")
 PAGE = os.environ.get("PAGE", "http://127.0.0.1:9464/docs/keys-and-limits")
 
 
 async def main() -> None:
-    headers = {"Authorization": f"Bearer {os.environ['GATEWAY_KEY']}"}
+    headers = {"Authorization": f"Bearer {KEY}"}
     async with httpx2.AsyncClient(headers=headers, timeout=120) as http:
-        transport = streamable_http_client(f"{os.environ['GATEWAY_URL']}/tools/websearch/mcp", http_client=http)
+        transport = streamable_http_client(f"{URL}/tools/websearch/mcp", http_client=http)
         async with Client(transport) as client:
             print("tools:", ", ".join(tool.name for tool in (await client.list_tools()).tools))
             read = await client.call_tool("websearch-extract", {"urls": [PAGE]})
@@ -24,4 +26,14 @@ async def main() -> None:
                 print(f"found: {hit['score']:.2f} {hit['title']} {hit['url']}")
 
 
-asyncio.run(main())
+def reason(error: BaseException) -> str:
+    """The first cause: the client's task groups wrap it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error)
+
+
+try:
+    asyncio.run(main())
+except Exception as error:
+    sys.exit(f"{URL}: {reason(error)}")

@@ -325,7 +325,7 @@ class OwnUse:
         finally:
             if was_cut and reservation is not None:
                 count_cut_off(stats, reservation)
-            used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens)
+            used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens, 0, stats.written_tokens)
             if reservation is not None:
                 await asyncio.shield(self._budgets.settle(reservation, stats.model, used, limits))
             if stats.model and used.tokens:

@@ -29,7 +29,6 @@ from gateway import logs, schemas
 from gateway.access.private_files import locked, naming, own_like_folder, write_private
 from gateway.domain import KEY_LIMITS, SCOPES, Caller, Json, is_scope
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
-from gateway.schemas.violations import Problem
 
 _LEEWAY_S = 60
 """A key is accepted for so long after its expiry."""
@@ -192,9 +191,11 @@ class KeyRequest:
     spend_per_month: float | None = None
 
 
-def first_problem(document: Any) -> Problem | None:
-    """The first violation of schemas/keys.json; None when the document is valid."""
-    return next(iter(schemas.Checker(schemas.load("keys")).check(document, limit=1)), None)
+def records_in(document: Any, source: object) -> "list[KeyRecord]":
+    """The records of a document as schemas/keys.json says. Raises InvalidRequest that names the `source` of another."""
+    for problem in schemas.Checker(schemas.load("keys")).check(document, limit=1):
+        raise InvalidRequest(f"{source}: {problem}")
+    return [KeyRecord(**{**each, "scopes": tuple(each["scopes"])}) for each in document["keys"]]
 
 
 def digest(key: str) -> str:
@@ -312,9 +313,7 @@ class KeyFile(KeyRegistry):
             raise InvalidRequest(
                 f"{self.path} is not JSON; restore it, or move it aside and create keys anew"
             ) from None
-        if problem := first_problem(document):
-            raise InvalidRequest(f"{self.path}: {problem}")
-        return [KeyRecord(**{**each, "scopes": tuple(each["scopes"])}) for each in document["keys"]]
+        return records_in(document, self.path)
 
     @contextmanager
     def _changing(self) -> Iterator[list[KeyRecord]]:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import orjson
 
-from gateway.access.keys import AuditLog, KeyRecord, KeyRegistry, Keys, first_problem, record_to_json
+from gateway.access.keys import AuditLog, KeyRecord, KeyRegistry, Keys, record_to_json, records_in
 from gateway.domain import Caller, Json
 from gateway.errors import EngineMissing, InvalidRequest, StateUnavailable, Unauthenticated
 from gateway.shared_state.port import StateDown
@@ -103,10 +103,7 @@ def records_of(rows: dict[bytes, bytes]) -> list[KeyRecord]:
         document: Json = {"version": 1, "keys": [orjson.loads(row) for row in rows.values()]}
     except orjson.JSONDecodeError:
         raise InvalidRequest(f"{KEYS} in Redis holds what is not JSON; import the keys anew") from None
-    if problem := first_problem(document):
-        raise InvalidRequest(f"{KEYS} in Redis: {problem}")
-    records = [KeyRecord(**{**each, "scopes": tuple(each["scopes"])}) for each in document["keys"]]
-    return sorted(records, key=lambda record: (record.created, record.id))
+    return sorted(records_in(document, f"{KEYS} in Redis"), key=lambda record: (record.created, record.id))
 
 
 class RedisKeyStore(Keys):

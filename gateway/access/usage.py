@@ -37,7 +37,7 @@ from gateway.config.settings import Price
 from gateway.domain import Json
 from gateway.shared_state.port import StateDown
 from gateway.shared_state.redis_state import RedisConnection
-from gateway.shared_state.sqlite_state import StateFile
+from gateway.shared_state.sqlite_state import StateFile, machine_name
 
 NANO = 1_000_000_000
 """Parts of a unit of the currency. A token of a cheap model costs tens of them; sums below 9 million units are exact in
@@ -48,12 +48,13 @@ _MILLION = 1_000_000
 
 @dataclass(slots=True)
 class Used:
-    """What a request used. `input_tokens` include the `cached_tokens` of them."""
+    """What a request used. `input_tokens` include those that a cache had, and those that were `written` to one."""
 
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
     tool_calls: int = 0
+    written_tokens: int = 0
 
     @property
     def tokens(self) -> int:
@@ -82,11 +83,14 @@ class PriceList:
         price = self._prices.get(name)
         if price is None:
             return 0
-        cached = min(used.cached_tokens, used.input_tokens)
-        cached_price = price.input_per_million
-        if price.cached_input_per_million is not None:
-            cached_price = price.cached_input_per_million
-        tokens = (used.input_tokens - cached) * price.input_per_million + cached * cached_price
+        tokens, plain = 0.0, used.input_tokens
+        for count, own in (
+            (used.cached_tokens, price.cached_input_per_million),
+            (used.written_tokens, price.cache_write_per_million),
+        ):
+            taken = min(count, plain)
+            tokens, plain = tokens + taken * (price.input_per_million if own is None else own), plain - taken
+        tokens += plain * price.input_per_million
         tokens += used.output_tokens * price.output_per_million
         return round(tokens * (NANO // _MILLION) + used.tool_calls * price.tool_call * NANO)
 
@@ -217,7 +221,7 @@ def _write(
         f"ON CONFLICT (day, key, model, tool) DO UPDATE SET {sums} RETURNING *"
     )
     written = [_row(row) for value in values for row in connection.execute(statement, value).fetchall()]
-    machine = str(connection.execute("SELECT value FROM meta WHERE name = 'machine'").fetchone()[0])
+    machine = machine_name(connection)
     if oldest is not None:
         connection.execute("DELETE FROM usage WHERE day < ?", (oldest,))
         while connection.execute("SELECT count(*) FROM usage").fetchone()[0] > _MAX_ROWS:
@@ -237,9 +241,9 @@ def read_day(path: Path, day: str) -> list[UsageRow]:
 
 
 def read_machine(path: Path) -> str:
-    """The random name of this machine, as old as its file. Raises sqlite3.Error."""
+    """As `machine_name`. Raises sqlite3.Error."""
     with _reading(path) as connection:
-        return str(connection.execute("SELECT value FROM meta WHERE name = 'machine'").fetchone()[0])
+        return machine_name(connection)
 
 
 def _reading(path: Path) -> "contextlib.closing[sqlite3.Connection]":

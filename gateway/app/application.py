@@ -38,8 +38,7 @@ from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.documents import document
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted_responses import HostedResponses
-from gateway.web.handlers.hosted_search import HostedSearch
+from gateway.web.handlers.hosted import HostedResponses, HostedSearch
 from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler

@@ -13,7 +13,7 @@ from gateway.web.handlers.background import BackgroundResponses
 from gateway.web.handlers.compact import CompactHandler
 from gateway.web.handlers.conversations import ConversationsHandler
 from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted_responses import HostedResponses
+from gateway.web.handlers.hosted import HostedResponses
 from gateway.web.handlers.responses import Kept, ResponsesHandler
 from gateway.web.handlers.websocket import SocketHandler, SocketSettings
 
@@ -43,7 +43,7 @@ def response_parts(
     return ResponseParts(
         responses,
         kept.background,
-        CompactHandler(completions, kept.inputs(), kept.compactor),
+        CompactHandler(completions, kept),
         ConversationsHandler(conversations, kept.compactor),
         SocketHandler(responses, shared.windows, settings),
         runs,

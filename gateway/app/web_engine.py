@@ -5,8 +5,9 @@ Imports neither the sanitizer nor the services, so that commands that read pages
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,8 +27,12 @@ from gateway.engines.fetch.urls import from_caller
 from gateway.engines.index.port import Index
 from gateway.engines.index.store import PageIndex
 from gateway.engines.render.renderer import NotRendered, ProcessSettings, Reach, RenderDeps, Renderer, RenderProcess
-from gateway.errors import EngineMissing, InvalidRequest
+from gateway.errors import EngineMissing, InvalidRequest, StateUnavailable
 from gateway.ports import ChatModel
+from gateway.shared_state.sqlite_state import file_problem
+
+INDEX_FILE = "index.sqlite3"
+"""The file in the state directory."""
 
 
 def page_renderer(config: Config, fetcher: Fetcher, slots: HostSlots, resources: AsyncExitStack) -> Renderer | None:
@@ -87,6 +92,16 @@ def engine_deps(
     return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, Chooser(model), renderer)
 
 
+@contextmanager
+def _index_errors(config: Config) -> Iterator[None]:
+    """Raises StateUnavailable, in words, where the index's file cannot be used."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        path = config.state_dir / INDEX_FILE
+        raise StateUnavailable(f"{path}: {file_problem(error, path)}") from None
+
+
 @asynccontextmanager
 async def open_index(config: Config) -> AsyncIterator[IndexFiller]:
     """The local search index without a server, for the command line; closed with the context."""
@@ -94,7 +109,8 @@ async def open_index(config: Config) -> AsyncIterator[IndexFiller]:
     async with AsyncExitStack() as resources:
         resources.push_async_callback(fetcher.close)
         pool = parse_pool(config, resources)
-        yield IndexFiller(engine_deps(config, fetcher, pool, resources), pool, config.web)
+        with _index_errors(config):
+            yield IndexFiller(engine_deps(config, fetcher, pool, resources), pool, config.web)
 
 
 @asynccontextmanager
@@ -121,14 +137,15 @@ async def open_copy(config: Config, backend: str) -> AsyncIterator[tuple[Index, 
         source, target = open_backend(config, other), open_backend(config, backend)
         resources.push_async_callback(source.close)
         resources.push_async_callback(target.close)
-        yield source, target
+        with _index_errors(config):
+            yield source, target
 
 
 def open_backend(config: Config, backend: str) -> Index:
     """The local search index in this backend. Raises InvalidRequest for "postgres" without an address of PostgreSQL."""
     max_pages, ttl_days = config.web.index_max_pages, config.web.index_ttl_days
     if backend == "sqlite":
-        path = config.state_dir / "index.sqlite3"
+        path = config.state_dir / INDEX_FILE
         with suppress(OSError):  # the index says itself what is wrong with its file
             create_private(path)
         return PageIndex(path, max_pages=max_pages, ttl_days=ttl_days)

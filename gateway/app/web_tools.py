@@ -26,11 +26,10 @@ from gateway.providers.tavily import Tavily
 from gateway.sanitize.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.hosted_tools.loop import LoopLimits
-from gateway.services.hosted_tools.web_search import SearchSettings
 from gateway.services.ocr.service import OcrService, OwnOcr
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
 from gateway.web.handlers.file_parts import ReadText
-from gateway.web.handlers.hosted_search import HostedMcp, HostedSettings, McpServerEntry
+from gateway.web.handlers.hosted import HostedMcp, HostedSettings, McpServerEntry
 
 
 def rendering_status(mode: str, renderer: Renderer | None) -> Json:
@@ -82,7 +81,7 @@ def hosted_settings(
         tool_table(websearch, searched),
         tool_table(index_alone, "local"),
         LoopLimits(hosted.max_calls, hosted.total_s),
-        SearchSettings({"low": sizes.low, "medium": sizes.medium, "high": sizes.high}),
+        {"low": sizes.low, "medium": sizes.medium, "high": sizes.high},
         passes_native=hosted.native == "upstream",
     )
 

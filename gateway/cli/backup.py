@@ -20,7 +20,6 @@ from gateway.access.private_files import copy_private, make_private_folder, nami
 from gateway.cli.options import Parsers
 from gateway.config.environment import Environment
 from gateway.errors import GatewayError, InvalidRequest
-from gateway.runtime.control import NAME, ask
 from gateway.shared_state.bus import BUS_FOLDER, has_listeners
 
 _SQLITE = b"SQLite format 3\0"
@@ -31,10 +30,6 @@ _MADE_ANEW = ("metrics",)
 
 _SIDECARS = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a database; its contents are in the copy."""
-
-_DEFAULT_RUNTIME_DIR = Path("/run/gateway")
-_ASK_S = 2.0
-"""How long a running gateway may take to refuse an unknown command."""
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -52,6 +47,8 @@ def add_commands(parsers: Parsers) -> None:
 def _backup(arguments: argparse.Namespace, environment: Environment) -> int:
     state_dir = _existing(arguments.state_dir or environment.state_dir)
     file: Path = arguments.file
+    if not file.parent.is_dir():
+        raise InvalidRequest(f"{file.parent}: no such folder")
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # mode 0600
     count = 0
     try:
@@ -104,9 +101,9 @@ def _add(archive: tarfile.TarFile, path: Path, name: Path) -> None:
 
 def _restore(arguments: argparse.Namespace, environment: Environment) -> int:
     state_dir = arguments.state_dir or environment.state_dir
-    _refuse_while_running(environment.runtime_dir or _DEFAULT_RUNTIME_DIR)
     if has_listeners(state_dir / BUS_FOLDER):
-        raise InvalidRequest(f"a gateway serves from {state_dir}; stop it first, then restore")
+        stop = "stop it first (systemctl stop gateway.socket gateway.service), then restore"
+        raise InvalidRequest(f"a gateway serves from {state_dir}; {stop}")
     state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     state_dir = state_dir.resolve()
     try:
@@ -136,17 +133,3 @@ def _target(state_dir: Path, name: str) -> Path:
     if not target.parent.resolve().is_relative_to(state_dir):
         raise InvalidRequest(f"{target.parent} leads out of the state directory")
     return target
-
-
-def _refuse_while_running(runtime_dir: Path) -> None:
-    """Raise InvalidRequest when a service answers on its control socket: it would go on with the old databases."""
-    control = runtime_dir / NAME
-    if not control.exists():
-        return
-    try:
-        ask(control, "status", _ASK_S)
-    except InvalidRequest:
-        pass  # it answered, though it does not know the word
-    except GatewayError:
-        return
-    raise InvalidRequest("the gateway is running; stop it first: systemctl stop gateway.socket gateway.service")

@@ -5,6 +5,9 @@ The scripts complete commands, actions, options and fixed values, and file names
 """
 
 import argparse
+import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -46,7 +49,7 @@ def add_commands(parsers: Parsers) -> None:
     )
     completion.add_argument("shell", choices=_SHELLS)
     completion.set_defaults(command=_completion)
-    manual = parsers.add_parser("manual", help="print the manual page")
+    manual = parsers.add_parser("manual", help="show the manual page; into a pipe or a file, print it for man")
     manual.set_defaults(command=_manual)
 
 
@@ -145,8 +148,17 @@ def _one_line(text: str) -> str:
 
 
 def _manual(arguments: argparse.Namespace, environment: Environment) -> int:
-    sys.stdout.write(manual_page(_all_commands()))
+    page = manual_page(_all_commands())
+    if sys.stdout.isatty() and (man := shutil.which("man")):
+        return subprocess.run([man, "-l", "-"], input=page, text=True, check=False).returncode
+    sys.stdout.write(_plain(page) if sys.stdout.isatty() else page)
     return 0
+
+
+def _plain(page: str) -> str:
+    """A manual page as text, for a terminal without `man`."""
+    lines = [re.sub(r"^\.(SH|SS|TH) ", "\n", line) for line in page.splitlines() if line not in (".TP", ".PP")]
+    return "\n".join(re.sub(r"^\.B ", "    ", line) for line in lines).replace("\\&", "").replace("\\-", "-") + "\n"
 
 
 def manual_page(commands: list[CommandLine]) -> str:

@@ -43,6 +43,9 @@ _CONNECT_S = 3.0
 
 _MOST_READ_BYTES = 1 << 20
 
+_LEAST_FREE_BYTES = 50 << 20
+"""Less room for the state directory is too little."""
+
 _RUN_S = 10.0
 """How long systemctl may take."""
 
@@ -91,9 +94,8 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
     if file is None and arguments.state_dir is None and arguments.url is None and _DEFAULT_FILE.exists():
         file = _DEFAULT_FILE
     unit = service_unit(file, arguments.unit_dir or SEARCH) if file is not None else None
-    findings = list(_configuration(file, unit, environment))
-    if not any(each.remedy for each in findings[:1]):
-        config = _config(file, unit, arguments.state_dir, environment)
+    config, findings = _configuration(file, unit, arguments.state_dir, environment)
+    if config is not None:
         url = with_scheme(arguments.url or environment.variables.get(URL_VARIABLE) or own_url(config.server))
         for check in _CHECKS:
             findings += check(Installation(file, unit, config, url))
@@ -110,34 +112,27 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
     return 1 if wrong else 0
 
 
-def _config(file: Path | None, unit: UnitFile | None, state_dir: Path | None, environment: Environment) -> Config:
-    if file is not None and unit is not None:
-        return check_service(file, unit, environment).config
-    return load_config(file, state_dir, environment)
-
-
-def _configuration(file: Path | None, unit: UnitFile | None, environment: Environment) -> Iterator[Finding]:
-    """The first finding is about the file itself; without it the other checks cannot be made."""
-    if file is None:
-        yield Finding("no configuration file: the gateway is started by hand, with all defaults")
-        return
-    if unit is None and not file.exists():
-        yield Finding(f"{file} does not exist", "name the file of your gateway: gateway doctor FILE")
-        return
+def _configuration(
+    file: Path | None, unit: UnitFile | None, state_dir: Path | None, environment: Environment
+) -> tuple[Config | None, list[Finding]]:
+    """The configuration, None where it is wrong, and what is to say of it."""
+    if file is not None and unit is None and not file.exists():
+        return None, [Finding(f"{file} does not exist", "name the file of your gateway: gateway doctor FILE")]
     try:
-        if unit is None:
-            load_config(file, None, environment)
-            yield Finding(f"{file} is valid")
-            return
+        if file is None or unit is None:
+            text = (
+                f"{file} is valid"
+                if file
+                else "no configuration file: the gateway is started by hand, with all defaults"
+            )
+            return load_config(file, state_dir, environment), [Finding(text)]
         checked = check_service(file, unit, environment)
     except ConfigError as error:
-        yield Finding(str(error), f"edit {file}, then: gateway check-config {file}")
-        return
-    yield Finding(f"{file} is valid for {unit.path}")
-    for warning in checked.warnings:
-        yield Finding(warning, "make server.host and server.port, and ListenStream of gateway.socket, equal")
-    for name in checked.unchecked:
-        yield Finding(f"credential '{name}' is sealed by systemd and was not looked at")
+        return None, [Finding(str(error), f"edit {file}, then: gateway check-config {file}")]
+    remedy = "make server.host and server.port, and ListenStream of gateway.socket, equal"
+    sealed = [f"credential '{name}' is sealed by systemd and was not looked at" for name in checked.unchecked]
+    warnings = [Finding(warning, remedy) for warning in checked.warnings]
+    return checked.config, [Finding(f"{file} is valid for {unit.path}"), *warnings, *map(Finding, sealed)]
 
 
 def _units(installed: Installation) -> Iterator[Finding]:
@@ -209,6 +204,14 @@ def _files(installed: Installation) -> Iterator[Finding]:
     yield Finding(f"{len(strangers)} files in {state} belong to another user than the directory", remedy)
     remedy = f"chmod -R go= {state.resolve()}" if open_files else ""
     yield Finding(f"{len(open_files)} files in {state} can be read by others", remedy)
+
+
+def _disk(installed: Installation) -> Iterator[Finding]:
+    state = installed.config.state_dir
+    if state.is_dir():
+        free = shutil.disk_usage(state).free
+        remedy = f"free room: df -h {state}; what is full is used again by itself" if free < _LEAST_FREE_BYTES else ""
+        yield Finding(f"{free >> 20:,} MiB are free for {state}{': the disk is full' if remedy else ''}", remedy)
 
 
 def _keys(installed: Installation) -> Iterator[Finding]:
@@ -304,5 +307,5 @@ def _port(url: urllib.parse.SplitResult) -> int:
 
 
 _CHECKS: tuple[Callable[[Installation], Iterator[Finding]], ...] = (
-    _running, _units, _python, _extras, _files, _redis, _keys, _upstreams,
+    _running, _units, _python, _extras, _files, _disk, _redis, _keys, _upstreams,
 )  # fmt: skip

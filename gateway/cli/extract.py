@@ -63,9 +63,17 @@ def _extract(arguments: argparse.Namespace, environment: Environment) -> int:
         _write(data, arguments.out)
     else:
         sys.stdout.write(_printed(data))
-    for failure in data["failed_results"]:
-        sys.stderr.write(f"not read: {failure['url']}: {failure['error']}\n")
+    _tell_failures(data["failed_results"], arguments)
     return 1 if data["failed_results"] else 0
+
+
+def _tell_failures(failed: list[Json], arguments: argparse.Namespace) -> None:
+    """What could not be read; where a setting forbids it, also the file that could allow it."""
+    for failure in failed:
+        sys.stderr.write(f"not read: {failure['url']}: {failure['error']}\n")
+    if any("web.allow_private" in failure["error"] for failure in failed):
+        read = arguments.config or "no file, all defaults; --config FILE or GATEWAY_CONFIG names one"
+        sys.stderr.write(f"the configuration was read from {read}\n")
 
 
 async def _read(config: Config, request: ExtractRequest, screenshot: Path | None) -> Json:
@@ -147,8 +155,7 @@ def _crawl(arguments: argparse.Namespace, environment: Environment) -> int:
         if arguments.json:
             print_json_lines([{"out": str(arguments.out), **told}])
             return code
-        for failure in told["failed"]:
-            sys.stderr.write(f"not read: {failure['url']}: {failure['error']}\n")
+        _tell_failures(told["failed"], arguments)
         if told["note"]:
             sys.stderr.write(f"{told['note']}\n")
         sys.stdout.write(f"{told['written']} pages written to {arguments.out}, {told['unchanged']} unchanged\n")
@@ -188,8 +195,7 @@ def _index_add(arguments: argparse.Namespace, environment: Environment) -> int:
     if arguments.json:
         print_json_lines([answer])
     else:
-        for failure in answer["failed"]:
-            sys.stderr.write(f"not read: {failure['url']}: {failure['error']}\n")
+        _tell_failures(answer["failed"], arguments)
         if "note" in answer:
             sys.stderr.write(f"{answer['note']}\n")
         sys.stdout.write(f"{answer['added']} pages added\n")

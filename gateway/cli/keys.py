@@ -33,7 +33,7 @@ from gateway.domain import KEY_LIMITS, SCOPES, Json, is_scope
 from gateway.errors import GatewayError, InvalidRequest, StateUnavailable
 from gateway.shared_state.port import StateDown
 from gateway.shared_state.redis_state import RedisConnection
-from gateway.shared_state.sqlite_state import STATE_FILE
+from gateway.shared_state.sqlite_state import STATE_FILE, file_problem
 
 _SCOPES_HELP = f"{', '.join(SCOPES)}, or mcp:LABEL for an MCP server; repeat for several"
 
@@ -169,7 +169,7 @@ def _keys_erase(arguments: argparse.Namespace, environment: Environment) -> int:
         # By name: no other command of this module needs what serves.
         erased: dict[str, int] = asyncio.run(importlib.import_module("gateway.app.erasing").erase(config, arguments.id))
     except StateDown:
-        raise StateUnavailable("the shared state cannot be reached; nothing more was removed, try again") from None
+        raise StateUnavailable("the shared state cannot be used (`gateway doctor`); nothing more was removed") from None
     if arguments.json:
         print_json_lines([{"id": arguments.id, **erased}])
     else:
@@ -255,7 +255,7 @@ async def _read(config: Config, arguments: argparse.Namespace) -> list[Json]:
     except StateDown:
         raise StateUnavailable("Redis cannot be used; --machine shows what this machine has counted") from None
     except sqlite3.Error as error:
-        raise InvalidRequest(f"{path} cannot be read ({type(error).__name__})") from None
+        raise StateUnavailable(f"{path}: {file_problem(error, path)}") from None
     finally:
         if redis is not None:
             await redis.close()

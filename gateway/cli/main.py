@@ -92,7 +92,7 @@ _EXAMPLES = {
     "sanitize": "git diff | gateway sanitize --check",
     "ocr": "gateway ocr scans/ --out texts --format md",
     "completion": 'eval "$(gateway completion bash)"',
-    "manual": "gateway manual | man -l -",
+    "manual": "gateway manual",
 }
 """What the help of each command ends with."""
 
@@ -176,7 +176,8 @@ def _parsed(words: list[str]) -> argparse.Namespace:
     arguments, rest = root.parse_known_args(words)
     pairs = getattr(arguments, "pairs", None)
     if rest and (pairs is None or any(word.startswith("-") or "=" not in word for word in rest)):
-        root.error(f"unrecognized arguments: {' '.join(rest)}")
+        options = next(action.choices for action in root._actions if isinstance(action, argparse._SubParsersAction))
+        options[words[0]].error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:
         arguments.pairs = [*(pairs or []), *rest]
     return arguments

@@ -335,14 +335,17 @@ def _numbered(page: _Page) -> Json:
     return {**page.report, "lines": [{**line, "page": page.number} for line in page.report["lines"]]}
 
 
-_ROW, _CELL = re.compile(r"<tr>(.*?)</tr>", re.DOTALL), re.compile(r"<td([^>]*)>(.*?)</td>", re.DOTALL)
 _SPAN = re.compile(r'(row|col)span="(\d{1,3})"')
 
 
 def tables_in_markdown(text: str) -> list[list[list[str]]]:
     """The tables of an answer, which `ocr.server.report.html_table` writes, as rows of texts. A merged cell's text is
     in its first place: `<tr><td colspan="2">a</td></tr>` -> `[["a", ""]]`."""
-    return [_grid(table) for table in re.findall(r"<table>(.*?)</table>", text, re.DOTALL)]
+    return [_grid(inside) for inside in _between(text, "<table>", "</table>")]
+
+
+def _between(text: str, start: str, end: str) -> list[str]:
+    return [each.partition(end)[0] for each in text.split(start)[1:] if end in each]
 
 
 def _grid(table: str) -> list[list[str]]:
@@ -354,9 +357,10 @@ def _grid(table: str) -> list[list[str]]:
             below[len(row)] -= 1
             row.append("")
 
-    for inside in _ROW.findall(table):
+    for inside in _between(table, "<tr>", "</tr>"):
         row: list[str] = []
-        for attributes, content in _CELL.findall(inside):
+        for cell in _between(inside, "<td", "</td>"):
+            attributes, _, content = cell.partition(">")
             fill(row)
             spans = {name: int(count) for name, count in _SPAN.findall(attributes)}
             for text in (html.unescape(content), *[""] * (spans.get("col", 1) - 1)):

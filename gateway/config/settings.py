@@ -173,12 +173,14 @@ class Responses:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What `model` (a model's public name, or a web tool's) costs. `cached_input_per_million` None: as other input."""
+    """What `model` (a model's public name, or a web tool's) costs. `cached_input_per_million` and
+    `cache_write_per_million` None: as other input."""
 
     model: str
     input_per_million: float = 0
     output_per_million: float = 0
     cached_input_per_million: float | None = None
+    cache_write_per_million: float | None = None
     tool_call: float = 0
     currency: str = "USD"
 
@@ -206,6 +208,7 @@ class Parameters:
     rename: Mapping[str, str] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
     set: Mapping[str, Any] = field(default_factory=dict)
+    cache_control: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,44 +82,34 @@ Answer = Callable[[Message, ProgressReporter | None], Awaitable[Json]]
 """Answers one message of a body, and reports progress where there is a reporter."""
 
 
-class McpEventStream:
-    """The event stream for one body. `with_text` as in ProgressReporter."""
-
-    def __init__(self, messages: list[Message], answer: Answer, with_text: bool) -> None:
-        self._envelope = messages
-        self._answer = answer
-        self._with_text = with_text
-
-    async def events(self) -> EventStream:
-        """Batches of `message` events; ends after the last answer. Raises an answer's errors."""
-        wake = asyncio.Event()
-        reporters: list[ProgressReporter] = []
-        running: list[asyncio.Task[Json]] = []
-        for message in self._envelope:
-            reporter = self._reporter(message, wake)
-            reporters += [reporter] if reporter is not None else []
-            task = asyncio.ensure_future(self._answer(message, reporter))
-            task.add_done_callback(lambda _: wake.set())
-            running.append(task)
-        pending = running.copy()
-        try:
-            while pending:
-                await wake.wait()
-                wake.clear()
-                batch = [event for reporter in reporters if (event := reporter.event()) is not None]
-                done = [task for task in pending if task.done()]
-                pending = [task for task in pending if task not in done]
-                batch += [Event.from_data(task.result(), name="message", finish=render) for task in done]
-                yield batch
-        finally:
-            for task in pending:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
-
-    def _reporter(self, message: Message, wake: asyncio.Event) -> ProgressReporter | None:
-        if message.call is None or message.call.progress_token is None:
-            return None
-        return ProgressReporter(message.call.progress_token, wake, self._with_text)
+async def events_of(messages: list[Message], answer: Answer, *, with_text: bool) -> EventStream:
+    """Batches of `message` events; ends after the last answer. `with_text` as in ProgressReporter. Raises an answer's
+    errors."""
+    wake = asyncio.Event()
+    reporters: list[ProgressReporter] = []
+    running: list[asyncio.Task[Json]] = []
+    for message in messages:
+        reporter = None
+        if message.call is not None and message.call.progress_token is not None:
+            reporter = ProgressReporter(message.call.progress_token, wake, with_text)
+            reporters.append(reporter)
+        task = asyncio.ensure_future(answer(message, reporter))
+        task.add_done_callback(lambda _: wake.set())
+        running.append(task)
+    pending = running.copy()
+    try:
+        while pending:
+            await wake.wait()
+            wake.clear()
+            batch = [event for reporter in reporters if (event := reporter.event()) is not None]
+            done = [task for task in pending if task.done()]
+            pending = [task for task in pending if task not in done]
+            batch += [Event.from_data(task.result(), name="message", finish=render) for task in done]
+            yield batch
+    finally:
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 REQUEST_CANCELLED = -32800
@@ -221,9 +211,11 @@ class Dispatcher:
         Raises RateLimited like `answer`.
         """
         with_text = batch.revision >= versions.PROGRESS_MESSAGES_SINCE
-        return McpEventStream(
-            batch.answered, lambda message, reporter: self._answer(message, batch, caller, reporter), with_text
-        ).events()
+        return events_of(
+            batch.answered,
+            lambda message, reporter: self._answer(message, batch, caller, reporter),
+            with_text=with_text,
+        )
 
     async def _answer(
         self, message: Message, batch: RpcBatch, caller: RpcCaller, reporter: ProgressReporter | None

@@ -15,8 +15,10 @@ A `Service` answers requests, in this process or in several.
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+from gateway.access.private_files import naming
 from gateway.config.environment import Environment
 from gateway.config.settings import Config
 from gateway.embedded.servers import EmbeddedServers
@@ -67,11 +69,15 @@ def open_sockets(config: Config, environment: Environment) -> Sockets:
 
 
 def _bound(config: Config) -> socket.socket:
-    return bind(config.server.host, config.server.port, config.server.backlog)
+    host, port = config.server.host, config.server.port
+    with naming(Path(f"{host}:{port} (server.port; GATEWAY_PORT)")):
+        return bind(host, port, config.server.backlog)
 
 
 def _bound_ops(config: Config) -> socket.socket | None:
-    return bind(config.ops.host, config.ops.port) if config.ops.port else None
+    host, port = config.ops.host, config.ops.port
+    with naming(Path(f"{host}:{port} (ops.port; GATEWAY_OPS_PORT)")):
+        return bind(host, port) if port else None
 
 
 def _from_systemd(descriptors: tuple[int, ...]) -> socket.socket:

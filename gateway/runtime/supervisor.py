@@ -35,9 +35,10 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
@@ -149,7 +150,7 @@ class Supervisor:
         try:
             sockets = open_sockets(self._config, self._environment)
         except OSError as error:
-            return _complain(f"{error.strerror}: {_addresses(self._config)}; see server.port and ops.port")
+            return _complain(f"{error.filename or 'the sockets'}: {error.strerror}")
         except InvalidRequest as error:
             return _complain(error.message)
         try:
@@ -196,9 +197,7 @@ class Supervisor:
     async def _start(self, service: Service) -> bool:
         """Start the service. Returns False when a signal to stop came first; then it is only partly started."""
         starting = asyncio.create_task(service.start())
-        stopping = asyncio.create_task(_wait(self._stop_requested))
-        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
+        await _first_of(starting, self._stop_requested.wait())
         if starting.done():
             await starting
             return True
@@ -209,10 +208,7 @@ class Supervisor:
     async def _until_stopped(self, service: Service) -> None:
         """Apply a new configuration at every SIGHUP; return when a signal to stop comes, or another process serves."""
         while not self._stop_requested.is_set():
-            waits = [asyncio.create_task(_wait(event)) for event in (self._stop_requested, self._reload_requested)]
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            for task in waits:
-                task.cancel()
+            await _first_of(self._stop_requested.wait(), self._reload_requested.wait())
             if self._reload_requested.is_set() and not self._stop_requested.is_set():
                 self._reload_requested.clear()
                 with contextlib.suppress(GatewayError):  # it is logged
@@ -299,25 +295,27 @@ class Supervisor:
                 return
             self._is_main = True
         seconds = time.monotonic() - parts.started
-        logs.event("ready", url=url, seconds=round(seconds, 2), version=__version__)
+        file = str(self._source.file or "")
+        logs.event("ready", url=url, seconds=round(seconds, 2), version=__version__, config=file)
         self._notifier.ready(f"serving on {url}")
         if for_people:
-            file = self._source.file or "none, all defaults (--config FILE, or GATEWAY_CONFIG)"
+            file = file or "none, all defaults (--config FILE, or GATEWAY_CONFIG)"
             sys.stderr.write(f"\nConfiguration: {file}\n{welcome(url, parts.sockets, self._config, seconds)}")
             sys.stderr.flush()
 
 
-async def _wait(event: asyncio.Event) -> None:
-    await event.wait()
+async def _first_of(*waits: asyncio.Task[None] | Coroutine[Any, Any, bool]) -> None:
+    """Return when one of them ends; coroutines that have not ended are called off, tasks go on."""
+    tasks = [each if isinstance(each, asyncio.Task) else asyncio.create_task(each) for each in waits]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        if task not in waits:
+            task.cancel()
 
 
 def _complain(message: str) -> int:
     sys.stderr.write(f"gateway: {message}\n")
     return EX_FAILED
-
-
-def _addresses(config: Config) -> str:
-    return f"{config.server.host}:{config.server.port} or {config.ops.host}:{config.ops.port}"
 
 
 def serve(config: Config, environment: Environment, source: Source) -> int:

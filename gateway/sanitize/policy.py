@@ -71,8 +71,3 @@ class ActionTable:
 def actions(config: Sanitize, direction: Direction) -> ActionTable:
     """The table of a direction."""
     return ActionTable(config, direction)
-
-
-def action(config: Sanitize, entity: str, certain: bool, direction: Direction) -> Action:
-    """What is done with one finding. Naive form of `ActionTable.action`, which is made once for many findings."""
-    return ActionTable(config, direction).action(entity, certain)

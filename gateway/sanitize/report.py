@@ -51,26 +51,23 @@ def explain(text: str, config: Sanitize, profile: str | None = None) -> str:
 
     `profile` replaces that of `config`.
     """
-    config = config if profile is None else replace(config, profile=profile)
-    findings = Scanner(config.patterns, config.allow_list).scan(text)
+    shown = preview(text, config, profile)
+    findings = shown["findings"]
     if not findings:
-        return f"Nothing found (profile {config.profile})."
-    request_actions, response_actions = actions(config, "requests"), actions(config, "responses")
+        return f"Nothing found (profile {shown['profile']})."
     lines = [
-        f"{len(findings)} found (profile {config.profile}):",
+        f"{len(findings)} found (profile {shown['profile']}):",
         f"{'place':>10}  {'kind':<16}{'':<9}{'request':<9}{'response':<9}",
     ]
-    for finding in findings:
-        line, column = _line_and_column(text, finding.start)
+    for each in findings:
+        place, certainty = f"{each['line']}:{each['column']}", "certain" if each["certain"] else "likely"
         lines.append(
-            f"{f'{line}:{column}':>10}  {finding.entity:<16}{'certain' if finding.certain else 'likely':<9}"
-            f"{request_actions.action(finding.entity, finding.certain):<9}"
-            f"{response_actions.action(finding.entity, finding.certain):<9}{_excerpt(text, finding)}"
+            f"{place:>10}  {each['entity']:<16}{certainty:<9}{each['request']:<9}{each['response']:<9}"
+            f"{_excerpt(text[each['start'] : each['end']])}"
         )
-    request_text = _masked(text, findings, request_actions)
-    response_text = _masked(text, findings, response_actions)
-    lines += ["", "In a request:", request_text]
-    lines += ["", "In a response: the same" if response_text == request_text else f"In a response:\n{response_text}"]
+    request, response = shown["request_text"], shown["response_text"]
+    lines += ["", "In a request:", request]
+    lines += ["", "In a response: the same" if response == request else f"In a response:\n{response}"]
     return "\n".join(lines)
 
 
@@ -89,8 +86,6 @@ def _line_and_column(text: str, start: int) -> tuple[int, int]:
     return text.count("\n", 0, start) + 1, start - (text.rfind("\n", 0, start) + 1) + 1
 
 
-def _excerpt(text: str, finding: Finding) -> str:
-    """The first third of the value, at most four characters: enough to find it, not enough to use it."""
-    value = text[finding.start : finding.end]
-    shown_chars = min(4, len(value) // 3)
-    return f"{value[:shown_chars]}… ({len(value)} characters)"
+def _excerpt(value: str) -> str:
+    """The first third of a value, at most four characters: enough to find it, not enough to use it."""
+    return f"{value[: min(4, len(value) // 3)]}… ({len(value)} characters)"

@@ -307,14 +307,6 @@ def _own_texts(body: Json) -> Iterator[str]:
             yield part["text"]
 
 
-def restored_texts(values: Iterable[str], restorer: Restorer) -> list[str]:
-    """Texts with their placeholders restored."""
-    holder = list(values)
-    for index in range(len(holder)):
-        restorer.restore(TextSlot(holder, index, ""))
-    return holder
-
-
 def _name_of(match: re.Match[str]) -> str:
     """The name in a placeholder, as it was given out: `EMAIL_1` of `[ email 1 ]`."""
     return f"{_SEPARATORS.sub('_', match[1]).upper()}_{int(match[2])}"

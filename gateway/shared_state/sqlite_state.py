@@ -12,11 +12,13 @@ damaged file is moved aside and an empty one takes its place. Source: sqlite.org
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import logging
 import os
 import queue
 import secrets
+import shutil
 import sqlite3
 import threading
 import time
@@ -56,7 +58,24 @@ def alone(path: Path) -> Iterator[None]:
 STATE_FILE = "state.sqlite3"
 """The file in the state directory."""
 
-_PROBLEM = "the shared state file cannot be used; look at the disk and the rights of the state directory"
+_FULL_BYTES = 1_000_000
+"""Free bytes below which a failure is the disk's."""
+
+
+def file_problem(error: Exception, path: Path, name: str = "") -> str:
+    """What an error of SQLite or of the system says of a file, as the end of a sentence: `the disk is full`, `the index
+    file cannot be written`. `name`: how people call the file; empty for its own name."""
+    of_sqlite, of_system = getattr(error, "sqlite_errorname", None) or "", getattr(error, "errno", None)
+    is_full = of_sqlite == "SQLITE_FULL" or of_system in (errno.ENOSPC, errno.EDQUOT)
+    cannot_write = of_sqlite.startswith("SQLITE_READONLY") or of_system in (errno.EACCES, errno.EPERM, errno.EROFS)
+    with contextlib.suppress(OSError):  # SQLite reports a full disk with several errors
+        is_full = is_full or (not cannot_write and shutil.disk_usage(path.parent).free < _FULL_BYTES)
+    if is_full:
+        return "the disk is full"
+    if of_sqlite in ("SQLITE_BUSY", "SQLITE_LOCKED"):
+        return f"another process holds {name or path.name}"
+    return f"{name or path.name} cannot be {'written' if cannot_write else 'used'}"
+
 
 T = TypeVar("T")
 
@@ -143,7 +162,7 @@ class StateFile:
             async with asyncio.timeout(self._wait_s):
                 return await future
         except TimeoutError:
-            self.problem = _PROBLEM
+            self.problem = self._told("the disk does not answer")
             raise StateDown from None
 
     async def close(self) -> None:
@@ -184,7 +203,9 @@ class StateFile:
                     raise
                 self._set_aside()
                 outcomes = self._transact(batch)
-            self.problem = self.problem if self._is_full else ""
+            if self.problem and not self._is_full:
+                logs.event("state_file_back")
+                self.problem = ""
         except (sqlite3.Error, OSError) as error:
             self._fail(error)
             outcomes = [(None, StateDown())] * len(batch)
@@ -214,14 +235,19 @@ class StateFile:
 
     def _fail(self, error: Exception) -> None:
         self.failures += 1
+        reason = file_problem(error, self._path)
         if not self.problem:
-            logs.event("state_file_failed", level=logging.ERROR, error=type(error).__name__)
-        self.problem = _PROBLEM
-        self._is_full = self._is_full or getattr(error, "sqlite_errorname", "") == "SQLITE_FULL"
+            logs.event("state_file_failed", level=logging.ERROR, error=reason)
+        self.problem = self._told(reason)
+        self._is_full = self._is_full or reason == "the disk is full"
         if self._connection is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = None
+
+    def _told(self, reason: str) -> str:
+        remedy = f"look at the disk and the rights of {self._path.parent}; it is used again by itself"
+        return f"the shared state file cannot be used: {reason}; {remedy}"
 
     def _set_aside(self) -> None:
         """Rename a damaged file, once for all workers that find it damaged."""
@@ -300,6 +326,11 @@ def _forget_former_boot(connection: sqlite3.Connection) -> None:
     if connection.execute("SELECT value FROM meta WHERE name = 'boot'").fetchone()[0] != boot_id:
         connection.execute("DELETE FROM windows")
         connection.execute("UPDATE meta SET value = ? WHERE name = 'boot'", (boot_id,))
+
+
+def machine_name(connection: sqlite3.Connection) -> str:
+    """The random name of this machine, as old as its file."""
+    return str(connection.execute("SELECT value FROM meta WHERE name = 'machine'").fetchone()[0])
 
 
 def _sweep(connection: sqlite3.Connection) -> None:
@@ -401,12 +432,8 @@ class SqliteCounters:
         await self._file.run(work)
 
     async def machine(self) -> str:
-        """The random name of this machine, as old as its file."""
-
-        def work(connection: sqlite3.Connection) -> str:
-            return str(connection.execute("SELECT value FROM meta WHERE name = 'machine'").fetchone()[0])
-
-        return await self._file.run(work)
+        """As `machine_name`."""
+        return await self._file.run(machine_name)
 
 
 def _reserve(connection: sqlite3.Connection, amounts: Sequence[Amount], unsent: bool) -> Reserved:

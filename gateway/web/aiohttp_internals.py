@@ -1,7 +1,7 @@
 """The only module that uses private names of aiohttp: the rest of the gateway gets them as public ones from here.
 
 Each name was read in aiohttp 3.14.5 on 2026-11-22; setup.cfg pins the minor version for their sake, and
-tests/contract/test_private_parts.py lists every one with its reason. Knows no request, no limit and no time.
+tests/contract/test_private_parts.py lists every one with its reason.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """The requests being served right now: their number, the cap on it by key, and their end when the server must stop.
 
 At the end of a drain every request still running is cancelled with a mark, so that its caller gets an error in the
-interface's own form instead of a cut connection. Knows no signal: `web.server.runner` decides when to stop.
+interface's own form instead of a cut connection.
 
 Theory of operation, for each task that serves a request:
 
@@ -17,6 +17,7 @@ Everything runs on one event loop; nothing here may be called from another threa
 """
 
 import asyncio
+import math
 
 from aiohttp import web
 
@@ -25,8 +26,10 @@ from gateway.resilience.fair_queue import HALF, FairQueue
 
 _SPARE_PART = 4
 """One in so many requests is served beyond the cap, for keys that have less than their share when one key fills the
-cap. Chosen: a quarter more memory at the worst. At half as many spare places, a burst of 128 requests of a second key
-is refused in part while a first one floods the default cap of 1024; at double, memory grows by half."""
+cap. A quarter more memory at the worst."""
+
+_LOOK_S = 0.025
+"""Pause between two looks whether requests have ended."""
 
 
 class InFlight:
@@ -40,10 +43,9 @@ class InFlight:
         self._take = places.take
         self.give_back = places.release
         """Called with the key when the request that `take_place` counted has ended."""
-        self._tasks: dict[asyncio.Task[object], bool] = {}
-        self._emptied: asyncio.Event | None = None  # while somebody waits for it: an event costs each request
-        self._awaited: set[asyncio.Task[object]] = set()
-        self._awaited_ended = asyncio.Event()
+        self._tasks: dict[asyncio.Task[object], int] = {}
+        self._stopped: set[asyncio.Task[object]] = set()
+        self._count = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self.draining = False
 
@@ -56,43 +58,22 @@ class InFlight:
             self._loop = asyncio.get_running_loop()  # once: it costs a system call each time
         task = asyncio.current_task(self._loop)
         assert task is not None
-        self._tasks[task] = False
+        self._count += 1
+        self._tasks[task] = self._count
         return task
 
     def leave(self, task: asyncio.Task[object]) -> None:
         """The task's request was answered, or its client has left."""
         del self._tasks[task]
-        if self._emptied is not None and not self._tasks:
-            self._emptied.set()
-        if self._awaited:
-            self._awaited.discard(task)
-            if not self._awaited:
-                self._awaited_ended.set()
+        self._stopped.discard(task)
 
-    async def wait_for_current(self, limit_s: float) -> None:
-        """Wait until the requests that run at the call have ended, at most `limit_s` seconds. One caller at a time."""
-        self._awaited = set(self._tasks)
-        if not self._awaited:
-            return
-        self._awaited_ended.clear()
-        try:
-            async with asyncio.timeout(limit_s):
-                await self._awaited_ended.wait()
-        except TimeoutError:
-            return
-
-    async def wait_empty(self, limit_s: float) -> None:
-        """Wait until no request runs, at most `limit_s` seconds. One caller at a time."""
-        if not self._tasks:
-            return
-        self._emptied = asyncio.Event()
-        try:
-            async with asyncio.timeout(limit_s):
-                await self._emptied.wait()
-        except TimeoutError:
-            return
-        finally:
-            self._emptied = None
+    async def wait(self, limit_s: float, *, current_alone: bool = False) -> None:
+        """Wait until no request runs, or none that runs at the call, at most `limit_s` seconds."""
+        last = self._count if current_alone else math.inf
+        for _ in range(round(limit_s / _LOOK_S)):
+            if all(number > last for number in self._tasks.values()):
+                return
+            await asyncio.sleep(_LOOK_S)
 
     def take_place(self, key_id: str) -> None:
         """Count the current request against the cap, for its key; `give_back` must follow. Raises Overloaded; then
@@ -103,16 +84,16 @@ class InFlight:
     def stop_all(self) -> int:
         """Cancel and mark every running task. Returns how many there were."""
         for task in self._tasks:
-            self._tasks[task] = True
             task.cancel()
+        self._stopped.update(self._tasks)
         return len(self._tasks)
 
     def take_back(self) -> Overloaded | None:
         """In `except CancelledError`: the error to answer with if `stop_all` cancelled this task, else None."""
         task = asyncio.current_task()
-        if task is None or not self._tasks.get(task):
+        if task is None or task not in self._stopped:
             return None
-        self._tasks[task] = False
+        self._stopped.discard(task)
         task.uncancel()
         return Overloaded("the gateway is shutting down", code="shutting_down", retry_after_s=1)
 

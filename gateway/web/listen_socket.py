@@ -1,15 +1,14 @@
-"""Makes listening sockets, or takes over those that systemd passed. Knows no application."""
+"""Makes listening sockets, or takes over those that systemd passed."""
 
 import socket
 
 _SEND_BUFFER_BYTES = 128 * 1024
-"""Chosen: the kernel doubles it. Half would make streams to distant clients wait for acknowledgements more often;
-double would hold twice the memory for each client that reads slowly."""
+"""A slow client costs so much memory; the kernel doubles it."""
 
 _UNREAD_MS = 60_000
 """How long the kernel keeps what a client does not acknowledge or has no room for, then it ends the connection
-(TCP_USER_TIMEOUT, tcp(7)). Chosen: as `runner.STALLED_S`, for answers that fit into the buffers, which nobody waits
-for: without it they stay as long as a silent client wants. Linux alone has it."""
+(TCP_USER_TIMEOUT, tcp(7)). As `runner.STALLED_S`, for answers that fit into the buffers, which nobody waits for:
+without it they stay as long as a silent client wants. Linux alone has it."""
 
 BACKLOG = 1024
 """The default of `server.backlog`, whose docstring says why."""

@@ -20,12 +20,10 @@ from gateway.sanitize.stream_mask import Refusal
 from gateway.web.aiohttp_internals import head_bytes
 
 _CLIENT_STALL_S = 60.0
-"""A client that acknowledges nothing for so long is cut. The pings find it: aiohttp-sse sends one every _PING_S.
-Chosen: half would cut mobile clients that change networks; double would hold an upstream's slot for two minutes."""
+"""A client that acknowledges nothing for so long is cut. The pings find it: aiohttp-sse sends one every _PING_S."""
 
 _JOINED_BYTES = 1 << 16
-"""A shorter body is sent together with its head. Chosen: one packet instead of two, and one system call; at half more
-answers take two, at double more memory is copied."""
+"""A shorter body is sent together with its head. One packet instead of two, and one system call."""
 
 _WRITTEN_BYTES = 1 << 20
 """A long body is written in pieces of this size, so that a slow client slows it down."""

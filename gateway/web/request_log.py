@@ -33,12 +33,10 @@ from gateway.metrics import Metrics
 # shows the requests of whichever worker happens to answer.
 
 MAX_RECORDS = 200
-"""Requests stored by each process, and returned of all processes together. Chosen: what a person reads through; half
-would lose a failed request within a minute of light use, double would make the answer of the console 200 KB."""
+"""Requests stored by each process, and returned of all processes together. What a person reads through."""
 
 _SLOT_BYTES = 1024
-"""A record with all of its fields has 300 to 500 bytes. Chosen: half would lose the findings of some, double would
-only waste memory (200 KB a process)."""
+"""A record with all of its fields has 300 to 500 bytes."""
 
 _ALWAYS = ("request_id", "key", "endpoint", "method", "status", "outcome", "total_ms")
 """The fields stored of a record that is too long for its slot."""
@@ -279,9 +277,7 @@ def _quantile(times: list[int], share: float) -> float | None:
 
 _GATHER_S = 0.05
 _MAX_GATHERED = 256
-"""A group is written after this time or at this size. Chosen: at a thousand requests a second a group holds 50 lines.
-Half would write smaller groups, which cost more a line; double would delay lines, and writing a group of 512 would hold
-the loop for milliseconds."""
+"""A group is written after this time or at this size. At a thousand requests a second a group holds 50 lines."""
 
 
 @dataclass(slots=True)

@@ -1,21 +1,26 @@
-"""The server's long-lived objects that the middlewares use, in one object on the application; whose a request is by
-address.
+"""What middlewares and handlers know: of the server (`ServerState`), and of one request (`RequestContext`, stored on
+the request under one typed key); and whose a request is by its address.
 """
 
 import ipaddress
 import random
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from aiohttp import web
+from aiohttp.helpers import RequestKey
 
-from gateway.access.budgets import Budgets
+from gateway.access.budgets import Budgets, Reservation
 from gateway.access.keys import Keys
-from gateway.access.rate_limits import BadKeyLimiter, Limiter
+from gateway.access.rate_limits import BadKeyLimiter, Limiter, LimitState
+from gateway.domain import Caller, RequestStats
+from gateway.errors import RateLimited
 from gateway.metrics import Metrics
-from gateway.sanitize.pipeline import Sanitizer
-from gateway.web.endpoints import EndpointTable
+from gateway.sanitize.pipeline import RequestWork, Sanitizer, Verdict
+from gateway.sanitize.restoring import Placeholders
+from gateway.web.endpoints import Endpoint, EndpointTable
 from gateway.web.in_flight import InFlight
 from gateway.web.masking_maps import MaskingMaps
 from gateway.web.request_log import Recorder
@@ -28,8 +33,7 @@ from gateway.wire.json_body import JsonLimits
 # of its own client. The last one that is not a trusted proxy is the client.
 
 _MAX_HOPS = 10
-"""Entries that are read from the end of the header. Chosen: chains of trusted proxies have two or three. At half, an
-unusual chain ends at a proxy; at double, a forged header of many entries costs twice the time."""
+"""Entries that are read from the end of the header: chains of trusted proxies have two or three."""
 
 AddressOf = Callable[[web.Request], str]
 """The client's address as text; empty when the connection has none."""
@@ -109,3 +113,51 @@ class ServerState:
 
 
 SERVER_STATE = web.AppKey("server_state", ServerState)
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """Made by the outermost middleware (`observe`); `auth` sets `caller`, `body` sets `body`.
+
+    `body`: the result of `Endpoint.check`, None where no body was read. `history_verdicts`: the verdicts on stored
+    turns that a handler added to the body. `work`: what decoding, checking and sanitizing it has cost. `placeholders`:
+    what stands for the values that its answer gets back; `addresses`: those that the caller wrote; `earlier_values`:
+    what the placeholders of turns before it stand for, where its connection remembers them. `limits`: the state of the
+    key's limits after this request was counted, by name; empty for none. `reservation`: what the request may use of its
+    key's budgets, until it is settled.
+    """
+
+    server: ServerState
+    request_id: str
+    endpoint: Endpoint
+    stats: RequestStats
+    caller: Caller = field(init=False)
+    body: Any = None
+    history_verdicts: Sequence[Verdict] = ()
+    work: RequestWork = field(default_factory=RequestWork)
+    placeholders: Placeholders | None = None
+    addresses: frozenset[str] = frozenset()
+    earlier_values: Mapping[str, str] = field(default_factory=dict)
+    limits: dict[str, LimitState] = field(default_factory=dict)
+    reservation: Reservation | None = None
+
+    async def charge(self, tool: str = "") -> None:
+        """Take one call from the key's calls a minute, and of a tool (a web tool, or `mcp:LABEL`) from its budgets.
+        Raises RateLimited."""
+        try:
+            state = await self.server.limiter.charge(self.caller)
+        except RateLimited as error:
+            self.limits["requests"] = LimitState(error.limit, 0, error.retry_after_s or 0.0)
+            raise
+        if state is not None:
+            self.limits["requests"] = state
+        if tool:
+            budgets = self.server.budgets
+            if budgets is not None and budgets.may_bind(self.caller):
+                model = self.stats.model or (self.reservation.model if self.reservation is not None else "")
+                await budgets.charge_tool(self.caller, tool, self.limits, model)
+            tools = self.stats.tools
+            tools[tool] = tools.get(tool, 0) + 1
+
+
+CONTEXT = RequestKey("context", RequestContext)

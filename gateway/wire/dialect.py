@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from gateway.domain import Event, Json
 from gateway.errors import GatewayError
 from gateway.texts import TextSlot, TextUnit
+from gateway.wire.openai_error import error_object
 from gateway.wire.text_walk import request_steps
 
 
@@ -147,6 +148,18 @@ class OneQuestion:
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
         """Raises `error`: one refused text refuses the request."""
         raise error
+
+    def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
+        """As `error_events`: a stream that knows its ids makes its own refusal."""
+        return self.error_events(error)
+
+    def error_body(self, error: GatewayError, body: Any) -> Json:
+        """`{"error": {message, type, param, code}}`."""
+        return {"error": error_object(error)}
+
+    def error_events(self, error: GatewayError) -> list[Event]:
+        """One event with the same object, without `[DONE]`."""
+        return [Event.from_data(self.error_body(error, None))]
 
 
 def message_units(body: Json, skip: frozenset[str]) -> Iterator[TextUnit]:

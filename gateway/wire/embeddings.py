@@ -11,12 +11,11 @@ from array import array
 from collections.abc import Iterable
 from typing import Any
 
-from gateway.domain import Event, Json
+from gateway.domain import Json
 from gateway.errors import GatewayError, UpstreamError
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire.chat.request import UpstreamOptions, without_hosts
 from gateway.wire.dialect import OneQuestion, whole_unit
-from gateway.wire.openai_error import error_object
 from gateway.wire.text_walk import answer_slots
 from gateway.wire.untrusted_json import count_in, list_in, table_in, utf8_size
 
@@ -149,15 +148,3 @@ class EmbeddingsDialect(OneQuestion):
     def event_slots(self, data: Json) -> Iterable[TextSlot]:
         """Every string of an event, each a whole text."""
         return answer_slots(data)
-
-    def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
-        """As `error_events`."""
-        return self.error_events(error)
-
-    def error_body(self, error: GatewayError, body: Any) -> Json:
-        """`{"error": {message, type, param, code}}`."""
-        return {"error": error_object(error)}
-
-    def error_events(self, error: GatewayError) -> list[Event]:
-        """One event with the same object."""
-        return [Event.from_data({"error": error_object(error)})]

@@ -15,7 +15,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import GatewayError, Unauthenticated, UpstreamError, UpstreamRefused, UpstreamUnavailable
 from gateway.key_scrubber import HIDDEN, scrub_keys
-from gateway.wire.untrusted_json import table_in, words_of
+from gateway.wire.untrusted_json import table_in, tables_in, words_of
 
 _WRONG_KEY = "Incorrect API key provided"
 """OpenAI's words for a 401, with its capital letter. LiteLLM tells errors apart by words, not by status: it takes other
@@ -165,7 +165,8 @@ def upstream_error(status: int, body: Any, retry_after_s: float | None, sent: It
     UpstreamRefused where the caller can correct the request (400, 409, 413, 422) or wait (429), else UpstreamError.
     `sent`: see `scrubbed`.
     """
-    error = _upstream_error(status, _error_fields(body), retry_after_s, sent)
+    fields = _error_fields(body)
+    error = _upstream_error(status, fields, retry_after_s if retry_after_s is not None else _delay_in(fields), sent)
     error.cause = f"status {status}"
     return error
 
@@ -191,6 +192,12 @@ def _upstream_error(status: int, fields: Json, retry_after_s: float | None, sent
     if status in (503, 529):
         return UpstreamUnavailable("the upstream is not available", retry_after_s=retry_after_s)
     return UpstreamError(f"the upstream failed ({status})", retry_after_s=retry_after_s)
+
+
+def _delay_in(fields: Json) -> float | None:
+    """Seconds of the `retryDelay` among an error's details, `"7.4s"` (google.rpc.RetryInfo; Gemini)."""
+    delays = [each["retryDelay"] for each in tables_in(fields, "details") if isinstance(each.get("retryDelay"), str)]
+    return retry_after_s(delays[0].removesuffix("s")) if delays else None
 
 
 def _refused(status: int, message: str, fields: Json) -> UpstreamError:

@@ -8,6 +8,7 @@ each maker's reference as named beside its preset, read 2026-11-28. Knows no HTT
     rules.applied({"messages": [...], "max_completion_tokens": 9, "seed": 1})  # {"messages": [...], "max_tokens": 9}
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -47,7 +48,9 @@ class Rules:
     that the upstream has, all others are left out; empty for all. `message_only`: the same for the members of messages.
     `drop`: fields that are left out. `set`: fields that are added, in place of the caller's. `thoughts`: the member of
     a message that takes thoughts back: a name, `parts` for thinking parts of the content, `""` for the name under which
-    they came.
+    they came. `caches`: it takes `cache_control` in text parts and tools, so that of `/v1/messages` reaches it.
+    `schema_words`: the words of JSON Schema that it knows in tools, others are left out; empty for all. `call_ids`: the
+    form of ids that it takes, others are replaced.
     """
 
     effort: str = "reasoning_effort"
@@ -58,6 +61,9 @@ class Rules:
     drop: frozenset[str] = frozenset()
     set: Mapping[str, Any] = field(default_factory=dict)
     thoughts: str = ""
+    caches: bool = False
+    schema_words: frozenset[str] = frozenset()
+    call_ids: re.Pattern[str] | None = None
 
     def applied(self, body: Json) -> Json:
         """A copy of a request's body by these rules; the body itself is not changed."""
@@ -80,11 +86,15 @@ class Rules:
                 {name: value for name, value in message.items() if name in self.message_only}
                 for message in sent["messages"]
             ]
+        if self.schema_words and isinstance(sent.get("tools"), list):
+            sent["tools"] = [_narrowed_tool(tool, self.schema_words) for tool in sent["tools"]]
+        if self.call_ids is not None and isinstance(sent.get("messages"), list):
+            sent["messages"] = [_with_ids(message, self.call_ids) for message in sent["messages"]]
         return {**sent, **self.set}
 
 
 def rules_of(settings: Mapping[str, Any]) -> Rules:
-    """The rules of `{preset?, rename?, drop?, set?}`: those of the preset, and the operator's, which win."""
+    """The rules of `{preset?, rename?, drop?, set?, cache_control?}`: the preset's, and the operator's, which win."""
     base = PRESETS[settings.get("preset") or ""]
     return Rules(
         base.effort,
@@ -95,6 +105,9 @@ def rules_of(settings: Mapping[str, Any]) -> Rules:
         base.drop | frozenset(settings.get("drop", ())),
         {**base.set, **settings.get("set", {})},
         base.thoughts,
+        base.caches or settings.get("cache_control") is True,
+        base.schema_words,
+        base.call_ids,
     )
 
 
@@ -109,6 +122,11 @@ _MISTRAL_BODY = frozenset({
     "response_format", "n", "parallel_tool_calls", "presence_penalty", "frequency_penalty", "reasoning_effort",
     "prompt_mode", "prediction", "safe_prompt", "metadata", "prompt_cache_key", "guardrails",
 })  # fmt: skip
+_GEMINI_SCHEMA = frozenset((
+    "type", "format", "title", "description", "nullable", "enum", "items", "minItems", "maxItems", "properties",
+    "required", "minProperties", "maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf",
+    "propertyOrdering", "default", "minimum", "maximum",
+))  # fmt: skip
 PRESETS: Mapping[str, Rules] = {
     "": Rules(),
     # platform.openai.com/docs/api-reference/chat: max_tokens is deprecated and refused by reasoning models
@@ -122,19 +140,27 @@ PRESETS: Mapping[str, Rules] = {
         drop=frozenset(("parallel_tool_calls",)),
         thoughts="reasoning_content",
     ),
-    # platform.moonshot.ai/docs/api/chat: thinking {type}; thoughts stay in reasoning_content over the turn
-    "kimi": Rules(off={"thinking": {"type": "disabled"}}, rename=_MAX_TOKENS, thoughts="reasoning_content"),
-    # ai.google.dev/gemini-api/docs/openai: reasoning_effort, `none` turns thinking off; unknown names are 400
+    # platform.moonshot.ai/docs/api/chat: thinking {type}; max_tokens is deprecated; thoughts stay over the turn
+    "kimi": Rules(
+        off={"thinking": {"type": "disabled"}},
+        rename={"max_tokens": "max_completion_tokens"},
+        thoughts="reasoning_content",
+    ),
+    # ai.google.dev/gemini-api/docs/openai: reasoning_effort, `none` turns thinking off; unknown names are 400, in the
+    # schemas of tools too: ai.google.dev/api/caching#Schema has those that are known (OpenCode, Claude Code send more)
     "gemini": Rules(
+        schema_words=_GEMINI_SCHEMA,
         drop=frozenset(("logit_bias", "metadata", "prompt_cache_key", "prompt_cache_options", "safety_identifier",
                         "service_tier", "store", "top_k", "user", "verbosity"))
     ),
-    # docs.mistral.ai/api: forbids other fields (422); thoughts are chunks of the content (capabilities/reasoning)
+    # docs.mistral.ai/api: forbids other fields (422), and ids that are not nine letters and digits; thoughts are chunks
+    # of the content (capabilities/reasoning)
     "mistral": Rules(
         rename={**_MAX_TOKENS, "seed": "random_seed"},
         only=_MISTRAL_BODY,
         message_only=frozenset(("role", "content", "tool_calls", "tool_call_id", "name", "prefix")),
         thoughts="parts",
+        call_ids=re.compile("[A-Za-z0-9]{9}"),
     ),
     # docs.vllm.ai/en/latest/features/reasoning_outputs: chat_template_kwargs; thoughts in `reasoning`
     "vllm": Rules(off=_TEMPLATE_OFF, thoughts="reasoning"),
@@ -142,8 +168,11 @@ PRESETS: Mapping[str, Rules] = {
     "llama.cpp": Rules(off=_TEMPLATE_OFF, rename=_MAX_TOKENS, thoughts="reasoning_content"),
     # github.com/ollama/ollama docs/openai: max_tokens, reasoning_effort with `none`; thoughts in `reasoning`
     "ollama": Rules(rename=_MAX_TOKENS, thoughts="reasoning"),
-    # openrouter.ai/docs/use-cases/reasoning-tokens: one object `reasoning`; its details go back as they came
-    "openrouter": Rules(effort="reasoning.effort", off={"reasoning": {"enabled": False}}, thoughts="reasoning"),
+    # openrouter.ai/docs/use-cases/reasoning-tokens: one object `reasoning`; its details go back as they came;
+    # docs/features/prompt-caching: cache_control in parts, converted for makers that take it
+    "openrouter": Rules(
+        effort="reasoning.effort", off={"reasoning": {"enabled": False}}, thoughts="reasoning", caches=True
+    ),
 }  # fmt: skip
 """The rules of each make of upstream. docs/backends.md shows them as a table."""
 
@@ -178,6 +207,54 @@ def refused_parameter(names: Iterable[str], words: str, param: str | None) -> Re
                 return None if other in sent else Refused(name, other)
             return None if name in _NEVER_DROPPED else Refused(name)
     return None
+
+
+def _narrowed_tool(tool: Any, words: frozenset[str]) -> Any:
+    function = tool.get("function") if isinstance(tool, dict) else None
+    if not isinstance(function, dict) or "parameters" not in function:
+        return tool
+    return {**tool, "function": {**function, "parameters": _narrowed(function["parameters"], words)}}
+
+
+def _narrowed(schema: Any, words: frozenset[str]) -> Any:
+    """A JSON Schema with these words alone; `const`, `oneOf` and lists of types are said in others.
+
+    _narrowed({"const": 1, "$comment": "x"}, frozenset(("enum",)))  # {"enum": [1]}
+    """
+    if isinstance(schema, list):
+        return [_narrowed(each, words) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    said = {**({"enum": [schema["const"]]} if "const" in schema else {}), **schema}
+    if "oneOf" in schema:
+        said.setdefault("anyOf", schema["oneOf"])
+    if isinstance(kinds := schema.get("type"), list):
+        said["type"] = next((kind for kind in kinds if kind != "null"), "string")
+        said["nullable"] = "null" in kinds
+    sent: Json = {}
+    for name, value in said.items():
+        if name == "properties" and isinstance(value, dict):
+            sent[name] = {key: _narrowed(each, words) for key, each in value.items()}
+        elif name in words:
+            sent[name] = _narrowed(value, words) if name in ("items", "anyOf") else value
+    return sent
+
+
+def _with_ids(message: Json, form: re.Pattern[str]) -> Json:
+    """A message whose ids of calls have this form; one that has not is replaced by a digest of nine digits and letters,
+    the same in the call and its result."""
+
+    def taken(identity: Any) -> Any:
+        if not isinstance(identity, str) or form.fullmatch(identity):
+            return identity
+        return hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:9]
+
+    sent = dict(message)
+    if isinstance(message.get("tool_calls"), list):
+        sent["tool_calls"] = [{**call, "id": taken(call.get("id"))} for call in message["tool_calls"]]
+    if "tool_call_id" in message:
+        sent["tool_call_id"] = taken(message["tool_call_id"])
+    return sent
 
 
 def _at(path: str, value: Any) -> Json:

@@ -48,11 +48,6 @@ def decode(event: Event) -> Json | None:
     return event.data
 
 
-def decoded(batch: EventBatch) -> list[Json]:
-    """The data of those events of a batch that have any, as `decode` gives it."""
-    return [data for event in batch if (data := decode(event)) is not None]
-
-
 MAX_EVENT_BYTES = 6 * 1024 * 1024
 """Chosen: some upstreams send a whole answer as one event, and the last one of a /responses stream, with log
 probabilities, may have 4.5 MB. At half, such streams fail; at double, each stream of a broken upstream can hold twice

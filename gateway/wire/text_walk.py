@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, MutableMapping
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
+from gateway.domain import Json
 from gateway.texts import Form, GroupSlot, TextSlot, TextUnit, drop_logprobs
 from gateway.wire import field_rules as rules
 
@@ -154,19 +155,21 @@ def spell(logprobs: Any) -> str:
     tokens, or the older `{tokens: [text], top_logprobs: [{text: number}]}`. Alternatives are lines of their own.
     """
     lines: list[str] = []
-    rest: list[tuple[Any, bool]] = [(logprobs, False)]
-    while rest:
-        value, is_apart = rest.pop()
+    waiting: list[tuple[Any, bool]] = [(logprobs, False)]
+    while waiting:
+        value, is_apart = waiting.pop()
         if isinstance(value, str):
             lines.append(value)
         elif isinstance(value, dict):
-            rest += [(name, False) for name in value if not rules.is_plain_word(name)]
-            rest += [(each, name == "top_logprobs") for name, each in value.items() if each.__class__ in _READ]
+            lines += [name for name in value if name not in _USUAL_NAMES and not rules.is_plain_word(name)]
+            waiting += [(each, name == "top_logprobs") for name, each in value.items() if each.__class__ in _READ]
         elif isinstance(value, list):
-            tokens = _Tokens(is_apart=is_apart)
-            for each in value:
-                tokens.add(each, rest)
-            lines += tokens.lines()
+            texts = [text for each in value if isinstance(text := _member(each, "token"), str)]
+            spelt = [_bytes_of(numbers) for each in value if isinstance(numbers := _member(each, "bytes"), list)]
+            lines.append(("\n" if is_apart else "").join(texts))
+            lines.append((b"\n" if is_apart else b"").join([*spelt, _bytes_of(value)]).decode(errors="replace"))
+            rest = [_without_spelt(each) if isinstance(each, dict) else each for each in value]
+            waiting += [(each, is_apart) for each in rest if isinstance(each, dict | list)]
     return "\n".join(lines)
 
 
@@ -176,48 +179,23 @@ _USUAL_NAMES = frozenset(("token", "bytes", "logprob", "top_logprobs"))
 """Found faster in a set than by `is_plain_word`."""
 
 
-class _Tokens:
-    """What the members of one list spell. `is_apart`: each is a line of its own."""
+def _member(token: Any, name: str) -> Any:
+    """A member of a token; in the older form the token is its text itself."""
+    return token.get(name) if isinstance(token, dict) else token if name == "token" else None
 
-    def __init__(self, *, is_apart: bool) -> None:
-        self.is_apart = is_apart
-        self._texts: list[str] = []
-        self._bytes: list[bytes] = []
-        self._numbers = bytearray()
 
-    def add(self, member: Any, rest: list[tuple[Any, bool]]) -> None:
-        """Read a token, `{token, bytes, …}`, its text, or one of its bytes; what else it holds is added to `rest`."""
-        if isinstance(member, str):
-            self._texts.append(member)
-        elif isinstance(member, list):
-            rest.append((member, self.is_apart))
-        elif isinstance(member, dict):
-            for name, value in member.items():
-                if name == "token" and isinstance(value, str):
-                    self._texts.append(value)
-                elif name == "bytes" and isinstance(value, list):
-                    self._add_numbers(value, rest)
-                elif value.__class__ in _READ:
-                    rest.append((value, name == "top_logprobs"))
-                if name not in _USUAL_NAMES and not rules.is_plain_word(name):
-                    rest.append((name, False))
-        elif type(member) is int and 0 <= member < 256:
-            self._numbers.append(member)
-        if self.is_apart and self._numbers:
-            self._bytes.append(bytes(self._numbers))
-            self._numbers.clear()
+def _bytes_of(numbers: list[Any]) -> bytes:
+    return bytes(each for each in numbers if type(each) is int and 0 <= each < 256)
 
-    def _add_numbers(self, numbers: list[Any], rest: list[tuple[Any, bool]]) -> None:
-        kept = [each for each in numbers if type(each) is int and 0 <= each < 256]
-        self._numbers += bytes(kept)
-        if len(kept) != len(numbers):
-            rest += [(each, False) for each in numbers if each.__class__ in _READ]
 
-    def lines(self) -> list[str]:
-        """What the texts spell, and what the bytes spell."""
-        separator = "\n" if self.is_apart else ""
-        spelt = [*self._bytes, bytes(self._numbers)]
-        return [separator.join(self._texts), separator.join(each.decode(errors="replace") for each in spelt)]
+def _without_spelt(token: Json) -> Json:
+    """A token without what was spelt."""
+    is_spelt = {"token": isinstance(token.get("token"), str), "bytes": set(map(type, _list(token))) <= {int}}
+    return {name: each for name, each in token.items() if not is_spelt.get(name)}
+
+
+def _list(token: Json) -> list[Any]:
+    return token["bytes"] if isinstance(token.get("bytes"), list) else [None]
 
 
 _OPEN, _FREE, _FREE_VALUES, _FIXED = range(4)

@@ -48,10 +48,6 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_actions": "argparse tells the options of a parser in no public way",
         "_SubParsersAction": "nor which of them holds the commands",
     },
-    "engines.documents.slides": {
-        "_tc": "the element of a table's cell, whose runs have links that no public name tells",
-        "_txBody": "the element of a shape's text, for the same reason",
-    },
     "metrics": {
         "_upper_bounds": "a histogram's bounds: many amounts are counted in one go",
         "_sum": "the same",

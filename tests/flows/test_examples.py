@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,6 +86,21 @@ async def test_the_agent(tmp_path: Path) -> None:
             out = await run_example(gateway, [interpreter, str(EXAMPLES / "agent.py")])
         tools = {tool["function"]["name"] for tool in upstream.last.body["tools"]}
     assert "Hello there" in out and "websearch-search" in tools
+
+
+@pytest.mark.parametrize("name", ["calls.sh", "chat.py", "web_search.py", "mcp_tools.py", "read_picture.py"])
+@pytest.mark.parametrize("key", [None, "gw_wrong"], ids=["server away", "wrong key"])
+def test_an_example_that_cannot_work_says_why_without_a_traceback(
+    gateway: GatewayProcess, name: str, key: str | None
+) -> None:
+    url = gateway.url if key else "http://127.0.0.1:9"
+    environment = {"PATH": os.environ["PATH"], "GATEWAY_URL": url, "GATEWAY_KEY": key or gateway.key}
+    program = "sh" if name.endswith(".sh") else sys.executable
+    words = [program, str(EXAMPLES / name), *([str(SAMPLE)] if name == "read_picture.py" else [])]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=RUN_S, check=False)
+    told = done.stdout + done.stderr
+    assert done.returncode != 0 and "Traceback" not in told
+    assert ("not valid" in told or "401" in told) if key else re.search("connect", told, re.IGNORECASE), told
 
 
 def test_every_example_is_run_here_and_told_in_the_readme() -> None:

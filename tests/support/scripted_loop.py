@@ -12,7 +12,7 @@ from gateway.mcp.tools import tool_table
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import HostedLoop, HostedTool, LoopLimits, LoopRequest
-from gateway.services.hosted_tools.web_search import SearchOptions, SearchSettings, ToolCaller, WebCalls, WebSearchTool
+from gateway.services.hosted_tools.web_search import SearchOptions, ToolCaller, WebCalls, WebSearchTool
 from gateway.texts import TextUnit
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import CallPhase, HostedCall, HostedEvent, TextPiece
@@ -126,7 +126,7 @@ class ScriptedWeb:
         return WebCalls(tool_table(cast(Any, self)), self.caller)
 
     def tool(self, sources: Sources, options: SearchOptions | None = None, texts: Sequence[str] = ()) -> WebSearchTool:
-        settings = SearchSettings({"low": 3, "medium": 5, "high": 10})
+        settings = {"low": 3, "medium": 5, "high": 10}
         return WebSearchTool(self.calls(), options or SearchOptions(), settings, sources, texts)
 
 

@@ -1,8 +1,7 @@
 """Cuts a page down to what answers a query: whole passages in the order of the page, the best ones when it must cut.
 
 Before the passages of a section stands the way to it (`Heading > Section > term`), so that each can be understood
-alone. Passages are small, since a page has few places that answer one question; a section's first passage gains from
-the best one of its section, as it says what the section is about. Pure; knows no HTML and no index.
+alone. Passages are small, since a page has few places that answer one question.
 """
 
 import re
@@ -12,7 +11,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from gateway.engines.answer.sections import (
-    Fence,
     FenceReader,
     Passage,
     closing,
@@ -25,8 +23,6 @@ from gateway.engines.answer.sections import (
 from gateway.engines.answer.text import rarity, scores, terms
 from gateway.resilience.slices import Steps, all_steps
 
-_STATE_LINES = 64
-"""Lines between two remembered states of the fence reader."""
 _MANY_LINES = 4_000
 """Lines of a text without fences that take 0.4 ms to cut."""
 _CUT_MARK = "\n\n[…]"
@@ -46,70 +42,43 @@ def shorten(text: str, max_chars: int) -> str:
     if len(text) <= max_chars:
         return text
     room = max_chars - len(_CUT_MARK)
-    states = _FenceStates(text)
-    for end in _ends(text, room, states) if room > 0 else ():
-        head = _close_fence(text, end, room, states)
-        if head:
+    for end in _ends(text, room) if room > 0 else ():
+        if head := _close_fence(text, end, room):
             return head + _CUT_MARK
     return _CUT_MARK.strip()[:max_chars]
 
 
-class _FenceStates:
-    """What a FenceReader knows at every _STATE_LINES-th line of a text, so that the fence open at a place near its end
-    is found without reading the text again. Naive form of `closing(end)`: `code_fences.closing(text[:end])`."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._starts = [0]
-        self._readers = [FenceReader()]
-
-    def note(self, number: int, start: int, reader: FenceReader) -> None:
-        """The line with this number begins at `start`; the reader has read those before it."""
-        if number % _STATE_LINES == 0 and start:
-            self._starts.append(start)
-            self._readers.append(reader.copy())
-
-    def closing(self, end: int) -> str:
-        """What to append to the text up to `end` so that no fence stays open."""
-        at = bisect_right(self._starts, end) - 1
-        reader = self._readers[at].copy()
-        for line in lines_of(self._text[self._starts[at] : end]):
-            reader.read(line.text)
-        return reader.closing
-
-
-def _close_fence(text: str, end: int, room: int, states: _FenceStates) -> str:
+def _close_fence(text: str, end: int, room: int) -> str:
     """The text up to `end` with its open fence closed, shorter if the closing line needs room; empty if nothing
     fits."""
     head = text[:end].rstrip()
-    missing = states.closing(len(head)) if may_hold_fence(head) else ""
+    missing = closing(head)
     if missing and len(head) + len(missing) > room:
         head = text[: max(0, room - len(missing))].rstrip()
-        missing = states.closing(len(head))
+        missing = closing(head)
     return head + missing if len(head) + len(missing) <= room else ""
 
 
-def _ends(text: str, room: int, states: _FenceStates) -> list[int]:
+def _ends(text: str, room: int) -> list[int]:
     """Indexes at or before `room` where the text may end, best first."""
     head = text[: room + 1]
     if not may_hold_fence(head):
         return _ends_in_prose(text, *_last_breaks(head), room)
     block = line = fence = 0
     reader = FenceReader()
-    before: Fence | None = None
-    for number, each in enumerate(lines_of(head)):
-        states.note(number, each.start, reader)
-        if reader.fence is None:
+    before = ""
+    for each in lines_of(head):
+        if not reader.opening:
             line = each.start
-            if before is not None or not (each.last or each.text.strip()):
+            if before or not (each.last or each.text.strip()):
                 block = line
         if each.last:  # usually a part of a line only
             break
-        before = reader.fence
+        before = reader.opening
         reader.read(each.text)
-        if reader.fence is not before:
+        if reader.opening and not before:
             fence = each.start
-    if reader.fence is not None:
+    if reader.opening:
         return _ends_in_fence(text, fence, max(0, room - len(reader.closing)), room)
     return _ends_in_prose(text, block, line, room)
 
@@ -157,11 +126,6 @@ _HEADING, _LAST_HEADING = 0.5, 1.0
 """What a query's term adds when a heading above a passage has it, and when the nearest one has it, as shares of its
 weight. Measured as above: at half of both .04 fewer answers are kept; at double, headings count more than what they
 head."""
-_SECTION, _OPENING = 0.15, 0.5
-"""Share of the best passage's score that the others of its section gain, and its opening passage besides. Measured as
-above: without the second .91 of answers are kept, at .4 to .6 .94; with .3 for the first .02 fewer."""
-_LEAST_RARITY = 0.1
-"""Weight of a word that is everywhere in the page (its subject). At 0 a passage would gain nothing by it."""
 _CODE_SHARE = 0.5
 """Code up to this share of what may be returned stays whole. Chosen: at half it is cut in usual pages; at double one
 listing may be the whole answer."""
@@ -310,13 +274,13 @@ def _fences(content: str) -> Steps[list[_Fence]]:
     for number, line in enumerate(lines_of(content), 1):
         if number % _LINES_A_STEP == 0:
             yield
-        was_open = reader.fence is not None
-        reader.read(line.text)
-        if was_open and reader.fence is None:
-            found.append(_Fence(start, line.stop, opening, ending))
-        elif not was_open and reader.fence is not None:
+        was_open = reader.opening
+        is_inside = reader.read(line.text)
+        if was_open and not reader.opening:
+            found.append(_Fence(start, line.stop if is_inside else line.start, opening, ending))
+        elif reader.opening and not was_open:
             start, opening, ending = line.start, line.text, reader.closing
-    if reader.fence is not None:
+    if reader.opening:
         found.append(_Fence(start, len(content) + 1, opening, ending))
     return found
 
@@ -348,23 +312,16 @@ def _worth(content: str, pieces: list[_Piece], query: str) -> Steps[list[float]]
     for title in {title for piece in pieces for title in piece.path}:
         titles[title] = frozenset(terms(title))
         yield
-    weights = {term: max(weight, _LEAST_RARITY) for term, weight in rarity(bags, set(terms(query))).items()}
+    weights = rarity(bags, set(terms(query)))
     own = scores(bags, weights)
     yield
-    best: dict[tuple[str, ...], float] = {}
-    for piece, score in zip(pieces, own, strict=True):
-        best[piece.path] = max(score, best.get(piece.path, 0.0))
-    opened: set[tuple[str, ...]] = set()
     worth = []
     for piece, score in zip(pieces, own, strict=True):
         yield
         headings = [titles[title] for title in piece.path]
         above = sum(weight for term, weight in weights.items() if any(term in heading for heading in headings))
         nearest = sum(weight for term, weight in weights.items() if headings and term in headings[-1])
-        around = _SECTION if piece.path in opened else _SECTION + _OPENING
-        opened.add(piece.path)
-        section = around * best[piece.path] if headings else 0.0
-        worth.append(score + _HEADING * above + _LAST_HEADING * nearest + section)
+        worth.append(score + _HEADING * above + _LAST_HEADING * nearest)
     return worth
 
 

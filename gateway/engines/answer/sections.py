@@ -15,18 +15,11 @@ from urllib.parse import quote, unquote
 from gateway.domain import Json
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|\Z)")
-_QUOTE = re.compile(r" {0,3}> ?")
-_ITEM = re.compile(r"( {0,3}(?:[-+*]|(\d{1,9})[.)]))( +|$)")
-_RULE = re.compile(r"\A {0,3}([-*_])(?: *+\1){2,}+ *$")
-_OPENING = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})")
-_ATX_HEADING = re.compile(r" {0,3}#{1,6}(?: |$)")
-_CONTAINER_STARTS = ">-+*0123456789"
-_BLOCK_STARTS = "`~" + _CONTAINER_STARTS
-"""First characters of the lines that may begin a quote or a list item, and of those that may also begin a fence."""
-_QUOTED = 0
-_MAX_NESTED = 32
-"""Most containers within one another. Chosen: each line costs one match for each; nobody nests half as deep, and a line
-of thousands of `>` must not cost thousands of matches for each later line."""
+_FENCE_LINE = re.compile(r"((?:[ \t]|>|[-+*][ \t]|\d{1,9}[.)][ \t]){0,64}+)(`{3,}+(?=[^`]*$)|~{3,}+)")
+"""The marks of the quotes and list items around a fence, and the fence's own."""
+_ITEM = re.compile(r"[ \t>]{0,64}+(?:[-+*]|\d{1,9}[.)])[ \t]+")
+_MARK = re.compile(r"(?:[-+*]|\d[.)])[ \t]")
+_NO_MARK = re.compile(r"[^> ]")
 
 
 class Line(NamedTuple):
@@ -36,18 +29,6 @@ class Line(NamedTuple):
     stop: int
     text: str
     last: bool
-
-
-class Fence(NamedTuple):
-    """An open fence: the number of blanks before its markers, and the markers, such as "```"."""
-
-    indent: int
-    run: str
-
-    def is_closed_by(self, line: str) -> bool:
-        """True when `line`, without the marks of its containers, closes the fence."""
-        bare = line.strip(" ")
-        return len(line) - len(line.lstrip(" ")) < 4 and len(bare) >= len(self.run) and not bare.strip(self.run[0])
 
 
 def lines_of(text: str) -> Iterator[Line]:
@@ -80,124 +61,52 @@ def fenced(code: str, language: str = "") -> str:
 
 
 class FenceReader:
-    """Reads a text line by line: call `read` with each line in order. `fence` is the fence open after the last one."""
+    """Reads a text line by line: call `read` with each line in order. `opening` is the first line of the fence that is
+    open after the last one, else ""; `closing` a newline and the line that closes it.
+
+    A fence ends with its own closing line, and with the quote or list item that it stands in (CommonMark 0.31, 4.5).
+    """
 
     def __init__(self) -> None:
-        self.fence: Fence | None = None
-        self._containers: list[int] = []  # from outside in: _QUOTED, or the width of a list item's indentation
-        self._in_paragraph = False
-        self._item_is_empty = False
+        self.opening = self.closing = ""
+        self._run = ""
+        self._quotes = re.compile("")
+        self._width = self._inner = self._item_width = 0
 
-    def copy(self) -> "FenceReader":
-        """A reader in the same state, which reads on by itself."""
-        other = FenceReader()
-        other.fence, other._containers = self.fence, self._containers.copy()
-        other._in_paragraph, other._item_is_empty = self._in_paragraph, self._item_is_empty
-        return other
+    def read(self, line: str) -> bool:
+        """Takes the next line, without its line ending. Whether it belongs to a fence."""
+        line = line.expandtabs(4)
+        if self.opening:
+            quoted = self._quotes.match(line)
+            rest = line[quoted.end() :] if quoted is not None else ""
+            column = len(line) - len(rest.lstrip(" "))
+            if quoted is not None and (not rest.strip(" ") or column >= self._width):
+                bare = rest.strip(" ")
+                if len(bare) >= len(self._run) and not bare.strip(self._run[0]) and column <= self._inner + 3:
+                    self.opening = self.closing = ""
+                return True
+            self.opening = self.closing = ""
+        indent = len(line) - len(line.lstrip(" >"))
+        if line.strip(" >") and indent < self._item_width:
+            self._item_width = 0
+        found = _FENCE_LINE.match(line)
+        if found is None or self._is_code(found[1]):
+            if item := _ITEM.match(line):
+                self._item_width = item.end()
+            return False
+        before = _NO_MARK.sub(" ", found[1])
+        self.opening, self._run = line, found[2]
+        self.closing = f"\n{before}{found[2]}"
+        self._quotes = re.compile(rf"(?: *>){{{before.count('>')}}}")
+        self._item_width = max((mark.end() for mark in _MARK.finditer(found[1])), default=self._item_width)
+        self._width = min(self._item_width, len(before))
+        self._inner = max(self._width, len(found[1].rstrip(" ")) + 1 if found[1].strip(" ") else 0)
+        return True
 
-    @property
-    def closing(self) -> str:
-        """A newline and the line that closes the open fence; empty when none is open."""
-        if self.fence is None:
-            return ""
-        before = "".join("> " if width == _QUOTED else " " * width for width in self._containers)
-        return f"\n{before}{' ' * self.fence.indent}{self.fence.run}"
-
-    def read(self, line: str) -> None:
-        """Takes the next line, without its line ending."""
-        if "\t" in line:
-            line = line.expandtabs(4)
-        first = line.lstrip(" ")[:1]
-        if not self._containers:  # the short way for nearly every line of most texts
-            if self.fence is not None:
-                if first == self.fence.run[0] and self.fence.is_closed_by(line):
-                    self.fence = None
-                return
-            if first not in _BLOCK_STARTS:
-                self._read_prose(line)
-                return
-        rest, open_count = self._inside(line)
-        if self.fence is not None:
-            if open_count == len(self._containers):
-                if self.fence.is_closed_by(rest):
-                    self.fence = None
-                return
-            self.fence = None  # a fence ends with its container
-        if open_count < len(self._containers):
-            if self._in_paragraph and not _begins_block(rest):
-                return  # a paragraph continues without the marks of its containers
-            del self._containers[open_count:]
-            self._in_paragraph = False
-        self._read_inner(rest)
-
-    def _inside(self, line: str) -> tuple[str, int]:
-        """The line without its containers' marks, and how many of the open containers it continues."""
-        for number, width in enumerate(self._containers):
-            if width == _QUOTED:
-                mark = _QUOTE.match(line)
-                if mark is None:
-                    return line, number
-                line = line[mark.end() :]
-            elif not line.strip(" "):
-                if self._item_is_empty and number == len(self._containers) - 1:
-                    return line, number  # an item may begin with one empty line only
-                line = ""
-            elif line.startswith(" " * width):
-                line = line[width:]
-            else:
-                return line, number
-        return line, len(self._containers)
-
-    def _read_inner(self, rest: str) -> None:
-        self._item_is_empty = False
-        first = rest.lstrip(" ")[:1]
-        while first and first in _CONTAINER_STARTS and len(self._containers) < _MAX_NESTED:
-            if (mark := _QUOTE.match(rest)) is not None:
-                self._containers.append(_QUOTED)
-                rest = rest[mark.end() :]
-            elif width := _item(rest, self._in_paragraph):
-                self._containers.append(width)
-                rest = rest[width:]
-                self._item_is_empty = not rest.strip(" ")
-            else:
-                break
-            self._in_paragraph = False
-            first = rest.lstrip(" ")[:1]
-        opening = _OPENING.match(rest) if first in ("`", "~") else None
-        if opening is not None:
-            self.fence = Fence(len(opening[1]), opening[2])
-            self._in_paragraph = False
-        else:
-            self._read_prose(rest)
-
-    def _read_prose(self, rest: str) -> None:
-        is_code = not self._in_paragraph and rest.startswith("    ")
-        is_blank = not rest.strip(" ")
-        self._in_paragraph = not (is_blank or is_code or _ATX_HEADING.match(rest) or _RULE.match(rest))
-
-
-def _begins_block(rest: str) -> bool:
-    """True for a line that cannot be the rest of a paragraph further inside."""
-    return not rest.strip(" ") or any(
-        (
-            _QUOTE.match(rest),
-            _OPENING.match(rest),
-            _ATX_HEADING.match(rest),
-            _RULE.match(rest),
-            _item(rest, False),
-        )
-    )
-
-
-def _item(rest: str, in_paragraph: bool) -> int:
-    """The width of the list item's mark that `rest` begins with, or 0."""
-    mark = _ITEM.match(rest)
-    if mark is None or _RULE.match(rest):
-        return 0
-    is_empty = mark.end() == len(rest)
-    if in_paragraph and (is_empty or int(mark[2] or 1) != 1):
-        return 0  # such an item does not end a paragraph
-    return mark.end(1) + 1 if is_empty or len(mark[3]) > 4 else mark.end()
+    def _is_code(self, before: str) -> bool:
+        """Whether what stands before a fence indents it so far that it is code by itself."""
+        inner = before.rstrip(" ")
+        return len(before) - max(len(inner), self._item_width if not inner.strip(" >") else 0) > (4 if inner else 3)
 
 
 MOST_CHARS = 1_800
@@ -236,8 +145,6 @@ _PASSAGES_HEADING = re.compile(r"(#{1,6})[ \t]+(?=\S)")
 _LIST_ITEM = re.compile(r"[ \t]{0,12}(?:[-*+]|\d{1,9}[.)])[ \t]")
 _CONTENTS_ENTRY = re.compile(r"[ \t]{0,30}- [^\n]{1,400} … (?:[0-9]{1,5}|[ivxlcIVXLC]{1,8})")
 """An entry of a contents list with its page number, as `engines.documents.contents_list` writes it."""
-_FENCE = re.compile(r"[ \t]{0,12}(`{3,64}|~{3,64})")
-_FENCE_LINE = re.compile(r"^[ \t]{0,12}(`{3,64}|~{3,64})[^\n]{0,1000}", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,15 +159,14 @@ class Passage:
 def open_fences(content: str, places: Sequence[int]) -> list[str]:
     """For each place, in ascending order, the line that opens the code it is within; empty outside of code."""
     found: list[str] = []
-    fence = opening = ""
-    for line in _FENCE_LINE.finditer(content, 0, places[-1] if places else 0):
-        while places[len(found)] <= line.start():
-            found.append(opening)
-        if not fence:
-            fence, opening = line[1], line[0]
-        elif _closes(line[0], fence):
-            fence = opening = ""
-    return found + [opening] * (len(places) - len(found))
+    reader = FenceReader()
+    for line in lines_of(content) if places and may_hold_fence(content) else ():
+        while len(found) < len(places) and places[len(found)] <= line.start:
+            found.append(reader.opening)
+        if len(found) == len(places):
+            break
+        reader.read(line.text)
+    return found + [reader.opening] * (len(places) - len(found))
 
 
 class _Block(NamedTuple):
@@ -365,32 +271,33 @@ def _units(content: str) -> Iterator[list[_Block] | None]:
 def _blocks(content: str) -> Iterator[_Block | None]:
     """Headings, fences, and runs of lines between blank ones; every list item that begins a line is a block."""
     start = end = -1
-    fence = ""
     place = 0
+    reader = FenceReader() if may_hold_fence(content) else None
     for number, line in enumerate(content.split("\n"), 1):
         if number % _LINES_A_STEP == 0:
             yield None
         low, high = place, place + len(line)
         place = high + 1
-        if fence:
-            end = high
-            if _closes(line, fence):
+        was_open = reader is not None and bool(reader.opening)
+        is_code = reader is not None and reader.read(line)
+        if was_open:
+            end = high if is_code else end
+            if not is_code or (reader is not None and not reader.opening):
                 yield _Block(start, end, 0, False, True)
-                start, fence = -1, ""
-            continue
-        opening = _FENCE.match(line)
-        heading = _PASSAGES_HEADING.match(line)
-        if start >= 0 and (opening or heading or not line.strip() or _LIST_ITEM.match(line)):
+                start = -1
+            if is_code:
+                continue
+        heading = None if is_code else _PASSAGES_HEADING.match(line)
+        if start >= 0 and (is_code or heading or not line.strip() or _LIST_ITEM.match(line)):
             yield _text_block(content, start, end)
             start = -1
         if heading:
             yield _Block(low + heading.end(), high, len(heading[1]), False)
-        elif opening:
-            start, end, fence = low, high, opening[1]
         elif line.strip():
             start, end = (low if start < 0 else start), high
     if start >= 0:
-        yield _Block(start, end, 0, False, True) if fence else _text_block(content, start, end)
+        is_open = reader is not None and bool(reader.opening)
+        yield _Block(start, end, 0, False, True) if is_open else _text_block(content, start, end)
 
 
 def _text_block(content: str, start: int, end: int) -> _Block:
@@ -411,11 +318,6 @@ def _leads(text: str) -> bool:
         return True
     is_line = "\n" not in text and len(text) <= _TERM_CHARS and not text.startswith(("|", ">", "!"))
     return is_line and not _LIST_ITEM.match(text) and not bare.endswith((".", "!", "?", "…", "。", "！", "？"))
-
-
-def _closes(line: str, fence: str) -> bool:
-    bare = line.strip()
-    return len(bare) >= len(fence) and bare == fence[0] * len(bare)
 
 
 def _slices(content: str, unit: list[_Block], most_chars: int) -> Iterator[tuple[int, int]]:
@@ -526,8 +428,7 @@ def _headings(content: str) -> list[tuple[int, Anchor]]:
     reader = FenceReader()
     found: list[tuple[int, Anchor]] = []
     for line in lines_of(content):
-        heading = _SECTIONS_HEADING.match(line.text) if reader.fence is None else None
-        reader.read(line.text)
+        heading = None if reader.read(line.text) else _SECTIONS_HEADING.match(line.text)
         if heading is not None:
             found.append((line.start, Anchor(shown_text(heading[2]), len(heading[1]))))
     return found

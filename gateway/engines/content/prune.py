@@ -5,7 +5,7 @@ Runs in the parsing processes.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -56,29 +56,30 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class PageMeasures:
-    """A measured page: its blocks, their feature columns (none for a page with too many blocks), which blocks are
-    comments, the bits of `parts` of each, the words outside comments, the page's signals, the region from which it
-    was measured, whether it has scripts, whether it declares one product, whether the rules of its
-    `style` elements were ignored (see html.hidden), and whether it has only short texts for browsers without scripts
-    (see html.no_text)."""
+    """A measured page: its blocks, the region from which it was measured, whether it has scripts, whether the rules of
+    its `style` elements were ignored (see html.hidden), and whether it has only short texts for browsers without
+    scripts. Of a page that has neither none nor too many blocks also: the columns of their features, which are
+    comments, the bits of `parts` of each, the words outside comments, the page's signals, whether it declares one
+    product, and its footnotes with their marks."""
 
     blocks: list[TextBlock]
-    columns: list[Column]
-    comments: list[bool]
-    parts: list[int]
-    own_words: int
-    signals: list[float]
     region: Any
     scripted: bool = False
-    is_product: bool = False
     styles_ignored: bool = False
     for_no_scripts: bool = False
+    columns: list[Column] = field(default_factory=list)
+    comments: list[bool] = field(default_factory=list)
+    parts: list[int] = field(default_factory=list)
+    own_words: int = 0
+    signals: list[float] = field(default_factory=list)
+    is_product: bool = False
     notes: Sequence[tuple[Any, Any]] = ()
 
     def evidence(self, types: dict[str, float]) -> PageEvidence:
         """Input of `select_blocks`. `types`: the probability of each page type."""
-        evidence = PageEvidence(self.blocks, self.comments, self.parts, self.own_words, types, self.scripted)
-        return replace(evidence, is_product=self.is_product)
+        return PageEvidence(
+            self.blocks, self.comments, self.parts, self.own_words, types, self.scripted, self.is_product
+        )
 
 
 def measure_page(root: Any, head: Head) -> PageMeasures:
@@ -92,30 +93,32 @@ def measure_page(root: Any, head: Head) -> PageMeasures:
     has_scripts = root.find(".//script") is not None
     for_no_scripts = drop_code(root)
     notes = link_notes(root)
-    scripted = has_scripts and not for_no_scripts  # scripts draw nothing of such a text
     region = region_of(root)
     head.semantic = region.semantic
-    body = root.find("body")
-    body = root if body is None else body
-    found = blocks.collect(body)
+    found = blocks.collect(_body_of(root))
+    scripted = has_scripts and not for_no_scripts  # scripts draw nothing of such a text
+    page = PageMeasures(found, region.element, scripted, styles_ignored, for_no_scripts)
     if not found or len(found) > MAX_BLOCKS:
-        measures = PageMeasures(found, [], [], [], 0, [], region.element, scripted, styles_ignored=styles_ignored)
-        return replace(measures, for_no_scripts=for_no_scripts)
+        return page
     models.read_credit(found, head)
     features = BlockFeatures(found, region.element, head, head.base)
-    columns = features.columns()
     comments = in_comments(found)
     own_words = own_text(found, comments)
-    page_signals = _signals(features, comments, own_words, head)
-    measures = PageMeasures(found, columns, comments, parts_of(found), own_words, page_signals, region.element)
     return replace(
-        measures,
-        scripted=scripted,
+        page,
+        columns=features.columns(),
+        comments=comments,
+        parts=parts_of(found),
+        own_words=own_words,
+        signals=_signals(features, comments, own_words, head),
         is_product=declares_product(head),
-        styles_ignored=styles_ignored,
-        for_no_scripts=for_no_scripts,
         notes=notes,
     )
+
+
+def _body_of(root: Any) -> Any:
+    body = root.find("body")
+    return root if body is None else body
 
 
 def _signals(features: BlockFeatures, comments: list[bool], own_words: int, head: Head) -> list[float]:
@@ -143,8 +146,7 @@ def prune_page(
     kinds = types.probabilities(page.signals, head)
     keep = select_blocks(page.evidence(kinds), model.probabilities(page.columns))
     _keep_notes(page, keep)
-    body = root.find("body")
-    body = root if body is None else body
+    body = _body_of(root)
     remove_others(body, [block for block, is_kept in zip(page.blocks, keep, strict=True) if is_kept])
     return Content(body, models.likeliest(kinds), page.styles_ignored, page.for_no_scripts)
 

@@ -77,10 +77,10 @@ class LocalWebEngine:
         self._settings = settings
 
     async def extract(self, request: ExtractRequest, call: WebCall) -> Json:
-        """`{results: [{url, final_url?, title, raw_content, rendered?, sections?, images?, favicon?}], failed_results:
-        [{url, error, retry_after_s?}], response_time, truncated?, note?}`; each URL succeeds or fails on its own.
+        """`{results: [{url, final_url?, title, raw_content, rendered?, note?, sections?, images?, favicon?}],
+        failed_results: [{url, error, retry_after_s?}], response_time, truncated?, note?}`.
 
-        Raises EngineMissing, Overloaded when it holds for every URL."""
+        Each URL succeeds or fails on its own. Raises EngineMissing, Overloaded when it holds for every URL."""
         started = time.monotonic()
         results: dict[int, Json] = {}
         failures: dict[int, Json] = {}

@@ -102,13 +102,15 @@ def options_for(raw: str, request: ExtractRequest, budget_chars: int) -> Extract
 
 
 def extract_result(page: LoadedPage, request: ExtractRequest, raw: str) -> Json:
-    """`{url, final_url?, title, raw_content, rendered?, sections?, images?, favicon?}`: the tool's output schema."""
+    """`{url, final_url?, title, raw_content, rendered?, note?, sections?, images?, favicon?}`, as in the schema."""
     data = page.data
     result: Json = {"url": raw, "title": data["title"], "raw_content": data.get("part", data["content"])}
     if page.rendered:
         result["rendered"] = True
     if page.url.partition("#")[0] != str(parse_url(from_caller(raw))):
         result["final_url"] = page.url
+    if note := describe_pages([data]):
+        result["note"] = note
     if "sections" in data:
         result["sections"] = _sections(raw, data["sections"])
     if request.include_images:

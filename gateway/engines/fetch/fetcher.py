@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -248,58 +248,34 @@ class Decompressor:
         self._stream = zlib.decompressobj(window_bits)
 
 
-class Decoder(Protocol):
-    """Takes a page's pieces as they arrive and returns their decoded bytes; raises FetchFailed above the cap."""
+class Decoder:
+    """Takes a page's pieces as they arrive and returns their decoded bytes, at most `max_bytes` in all. A page that is
+    cut short yields what came, as in browsers. Without a decompressor the pieces are only counted."""
 
-    def feed(self, piece: bytes) -> bytes:
-        """The decoded bytes of the next piece. Raises FetchFailed (`too_large`, `unparsable`)."""
-        ...
+    def __init__(self, max_bytes: int, decompressor: Decompressor | None = None) -> None:
+        self._left = self._max_bytes = max_bytes
+        self._decompressor = decompressor
 
     @property
     def is_complete(self) -> bool:
         """False while something must follow what came."""
-        ...
+        return self._decompressor is None or self._decompressor.is_complete
 
-
-class Plain:
-    """A page without a content coding: only its bytes are counted, at most `max_bytes`."""
-
-    is_complete = True
-
-    def __init__(self, max_bytes: int) -> None:
-        self._left = max_bytes
-        self._max_bytes = max_bytes
+    def steps(self, piece: bytes) -> Iterator[bytes]:
+        """A piece in parts of which each can be decoded at once without holding up an event loop."""
+        return iter((piece,)) if self._decompressor is None else steps_of(piece)
 
     def feed(self, piece: bytes) -> bytes:
-        """The piece itself. Raises FetchFailed (`too_large`)."""
-        self._left -= len(piece)
-        if self._left < 0:
-            raise too_large(self._max_bytes)
-        return piece
-
-
-class Inflater:
-    """A compressed page, at most `max_bytes` of output. A page that is cut short yields what came, as in browsers."""
-
-    def __init__(self, max_bytes: int, *, gzip: bool) -> None:
-        self._max_bytes = max_bytes
-        self._left = max_bytes
-        self._decompressor = Decompressor("gzip" if gzip else "deflate")
-
-    @property
-    def is_complete(self) -> bool:
-        """See Decoder."""
-        return self._decompressor.is_complete
-
-    def feed(self, piece: bytes) -> bytes:
-        """The output of the next piece. Raises FetchFailed (`too_large`, `unparsable`)."""
+        """The decoded bytes of the next piece. Raises FetchFailed (`too_large`, `unparsable`)."""
         try:
-            output = self._decompressor.feed(piece, self._left)
+            output = piece if self._decompressor is None else self._decompressor.feed(piece, self._left)
         except OutputTooLarge:
             raise too_large(self._max_bytes) from None
         except DamagedBody as error:
             raise FetchFailed("the page's compressed body is damaged", "unparsable") from error
         self._left -= len(output)
+        if self._left < 0:
+            raise too_large(self._max_bytes)
         return output
 
 
@@ -308,9 +284,9 @@ def decoder_for(coding: str, max_bytes: int) -> Decoder:
     several, that cannot be undone. What is no coding (`utf-8`, `none`) says nothing, as in browsers."""
     named = [name for part in coding.split(",") if (name := part.strip().lower()) in _CODINGS]
     if not named:
-        return Plain(max_bytes)
+        return Decoder(max_bytes)
     if len(named) == 1 and named[0] in ("gzip", "x-gzip", "deflate"):
-        return Inflater(max_bytes, gzip=named[0] != "deflate")
+        return Decoder(max_bytes, Decompressor("deflate" if named[0] == "deflate" else "gzip"))
     raise FetchFailed("the page is sent in a compression that was not asked for", "unsupported_type")
 
 
@@ -552,7 +528,7 @@ class Fetcher:
             wire_bytes += len(piece)
             if wire_bytes > most_wire_bytes:  # compressed bytes need not have any output
                 raise too_large(most_wire_bytes)
-            for step in steps_of(piece) if isinstance(decoder, Inflater) else (piece,):
+            for step in decoder.steps(piece):
                 output = decoder.feed(step)
                 body += output
                 if limits.is_cut and len(body) > limits.max_bytes:

@@ -80,7 +80,7 @@ def read_head(root: Any, url: str) -> Head:
         content = (element.get("content") or "").strip()
         if name and content:
             head.meta.setdefault(name, content)
-        if (element.get("http-equiv") or "").strip().lower() == "refresh":
+        if (element.get("http-equiv") or "").strip().lower() == "refresh" and element.getparent().tag != "noscript":
             head.refresh = head.refresh or refresh_target(content, head.base)
     head.title = _title(root, head, url)
     head.description = head.meta.get("description") or head.meta.get("og:description", "")

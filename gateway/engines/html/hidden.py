@@ -7,6 +7,7 @@ is off the screen, clipped, too small or of its ground's colour. See `styles` fo
 parsing processes.
 """
 
+import functools
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -44,13 +45,8 @@ _CONTROLLING = frozenset({*_NAMING, "href"})
 _ATTRIBUTES = frozenset({"style", "hidden", "aria-hidden", "inert", "popover", "color"})
 _CANVAS: Colour = (255, 255, 255)
 _STATING = frozenset({"color", "background-color"})
-_ALWAYS_SUSPECT = frozenset({"clip", "clip-path", "transform", "translate", "filter"})
-_SUSPECT = {
-    "display": ("none",), "visibility": ("hidden", "collapse"), "content-visibility": ("hidden",),
-    "background-color": ("currentcolor",),
-}  # fmt: skip
-_SIZES = frozenset({"font-size", "width", "height", "max-width", "max-height", "line-height"})
-_SUSPECT_LENGTHS = _SIZES | {"left", "right", "top", "bottom", "margin-left", "margin-top", "text-indent"}
+_WORST = {"position": "absolute", "overflow": "hidden"}
+"""What another rule may say of an element, so that declarations hide it which do not alone."""
 _PICTURES = ("img", "picture", "video", "canvas", "svg")
 _NOTHING_CLIPPED = re.compile(
     r"inset\(\s{0,9}(?:100|[5-9]\d)%|(?:circle|ellipse)\(\s{0,9}0(?:px|%)?[\s)]|"
@@ -301,22 +297,21 @@ def _page_colours(root: Any, styles: Styles) -> tuple[set[Colour], set[Colour]]:
 
 def _may_hide(style: Declarations, texts: set[Colour], grounds: set[Colour]) -> bool:
     """Whether declarations can hide an element, alone or with those of other rules."""
-    for name, value in style.items():
-        if name in _ALWAYS_SUSPECT or (name in _SUSPECT and value in _SUSPECT[name]):
-            return True
-        if name == "opacity" and _is_at_most(number(value), _FAINT):
-            return True
-        length = pixels(value) if name in _SUSPECT_LENGTHS else None
-        is_share = value.endswith("%") and name != "text-indent"
-        if length is not None and not is_share and (abs(length) >= _AWAY_PX or (name in _SIZES and length <= _TINY_PX)):
-            return True
-        text = colour(value) if name == "color" else None
-        if text is not None and (text == TRANSPARENT or any(same(text, ground) for ground in grounds)):
-            return True
-        ground = first_colour(value) if name == "background-color" else None
-        if ground is not None and any(same(text, ground) for text in texts):
-            return True
-    return False
+    if _hides_anywhere(tuple(style.items())):
+        return True
+    text, ground = colour(style.get("color")), first_colour(style.get("background-color", ""))
+    if text is not None and (text == TRANSPARENT or any(same(text, each) for each in grounds)):
+        return True
+    is_of_text = style.get("background-color") == "currentcolor"
+    return is_of_text or (ground is not None and any(same(each, ground) for each in texts))
+
+
+@functools.lru_cache(maxsize=4_096)
+def _hides_anywhere(declared: tuple[tuple[str, str], ...]) -> bool:
+    style = dict(declared)
+    worst = style | _WORST
+    unseen = _letters_unseen(style) or _text_invisible(style)
+    return bool(unseen) or _hides_for_good(worst) or _hides_until_shown(worst)
 
 
 class _Grounds:

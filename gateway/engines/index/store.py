@@ -46,6 +46,7 @@ from gateway.engines.index.rows import (
     store_vectors,
     unembedded,
 )
+from gateway.shared_state.sqlite_state import file_problem
 
 Steps: TypeAlias = Callable[[sqlite3.Connection], Iterator[None]]
 """Work of the writer in steps of a millisecond or two, between which it may do other work."""
@@ -88,19 +89,6 @@ def truncate_log(connection: sqlite3.Connection) -> None:
     """Copies the log into the file and truncates it; on a full disk a large log would make every later write fail."""
     with contextlib.suppress(sqlite3.Error):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def describe(error: Exception, folder: Path) -> str:
-    """What an error of SQLite or of the system says, as the end of a sentence."""
-    text = str(error)
-    if "full" in text:
-        return "the disk is full"
-    if "readonly" in text or isinstance(error, PermissionError):
-        return "the index file cannot be written"
-    with contextlib.suppress(OSError):  # SQLite reports a full disk with several errors
-        if shutil.disk_usage(folder).free < _FULL_BYTES:
-            return "the disk is full"
-    return "the index file cannot be used"
 
 
 def bytes_on_disk(path: Path) -> int:
@@ -209,7 +197,7 @@ class PageIndex:
         try:
             await self._in_turns(lambda connection: self._add_steps(connection, rows), turn)
         except (sqlite3.Error, OSError) as error:
-            self.problem = describe(error, self._path.parent)
+            self.problem = file_problem(error, self._path, "the index file")
             return f"the pages were not added to the search index: {self.problem}"
         if self.problem is not None and "set aside" not in self.problem:
             self.problem = None
@@ -294,7 +282,7 @@ class PageIndex:
         try:
             counts = await self._on(self._readers, page_counts)
         except (sqlite3.Error, OSError) as error:
-            self.problem = describe(error, self._path.parent)
+            self.problem = file_problem(error, self._path, "the index file")
             counts = {"pages": 0, "oldest": None, "newest": None}
         return {**counts, "bytes": bytes_on_disk(self._path), "error": self.problem}
 

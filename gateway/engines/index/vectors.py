@@ -174,7 +174,7 @@ class PassageVectors:
             self.problem = None
         except (GatewayError, sqlite3.Error, OSError) as error:
             if self.problem is None:
-                logs.event("embedding_paused", level=logging.WARNING, error=type(error).__name__)
+                logs.event("embedding_paused", level=logging.WARNING, error=str(error))
             self.problem = "vectors cannot be made at present; they are tried again"
             return False
         return True

@@ -339,20 +339,7 @@ def _is_card_at(run: DigitRun, start: int, end: int, words: WordIndex) -> bool:
         return False
     if run.text[start - 1 : start].isalnum() or run.text[end : end + 1].isalnum():
         return False
-    if not (len(digits) == end - start or _is_whole_row(run, start, end)):
-        return False
     return _is_card(digits, start, run, words) and not _is_in_dump(run.text, start, end)
-
-
-def _is_whole_row(run: DigitRun, start: int, end: int) -> bool:
-    """Whether no further group of the same size is beside the groups at [start, end): else they are part of a longer
-    row."""
-    text = run.text
-    sizes = [len(group) for group in _GROUP_CARDS.findall(text, start, end)]
-    after = _GROUP_CARDS.search(text, end, min(end + 8, run.end))
-    before = text[max(run.start, start - 8) : start].rstrip(b" ./_()\t-")
-    size_before = len(before) - len(before.rstrip(b"0123456789"))
-    return size_before != sizes[0] and (after is None or after.end() - after.start() != sizes[-1])
 
 
 def _is_card(digits: bytes, start: int, run: DigitRun, words: WordIndex) -> bool:
@@ -366,15 +353,10 @@ def _is_card(digits: bytes, start: int, run: DigitRun, words: WordIndex) -> bool
         return False  # the fraction of a decimal number
     is_diners = len(digits) == 14 and not text[start : start + 14].isdigit()  # in the groups of their cards
     rare = not is_diners and len(digits) not in (13, 15, 16) and text[start - 1 : start] in _DATA_MARKS
-    if rare or _ISSUERS.fullmatch(digits) is None or (len(digits) == 13 and _ean_valid(digits)):
+    if rare or _ISSUERS.fullmatch(digits) is None:
         # a tenth of all other numbers pass the Luhn check by chance, so a word is needed
         return digits[0] in b"23456" and words.before(start, _REACH_CHARS)
     return True
-
-
-def _ean_valid(digits: bytes) -> bool:
-    """Whether 13 digits pass the check of article numbers (EAN-13)."""
-    return (sum(digits[0::2]) + 3 * sum(digits[1::2]) - 48 * (7 + 3 * 6)) % 10 == 0
 
 
 # ----------------------------------------------------------------------------------------------------

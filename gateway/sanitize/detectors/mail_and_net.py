@@ -70,11 +70,6 @@ def find_emails(view: View, budget: WorkBudget) -> Iterator[Finding]:
     yield from _find_spelt(view, budget)
 
 
-def is_any_spelt(lower: bytes) -> bool:
-    """Whether a folded text in lower case may hold an address that is spelt out."""
-    return _FIND_SPELT_AT(lower, 0)[0] >= 0
-
-
 def _find_spelt(view: View, budget: WorkBudget) -> Iterator[Finding]:
     """`jane [at] example [dot] org`, `jane at example dot org`. Either `at` has brackets or `dot` is a word: prose has
     not."""

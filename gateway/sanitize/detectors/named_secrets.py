@@ -17,11 +17,9 @@ from gateway.sanitize.detectors.value_forms import (
     Naming,
     has_dense_signs,
     is_identifier,
-    is_leet_password_word,
     is_password_word,
     is_placeholder,
     is_public,
-    is_random,
     judge_secret,
     quote_before,
     value_at,
@@ -113,7 +111,10 @@ _PAIRED = (
     rb"|(?! (?:is|was|ist|lautet|est|es|e|jest|to|war|era):)"
     rb"(?:,(?: (?:here|this|is|it|the|new|one)){2,5}|(?: [a-z\x02@]{1,16})(?: [A-Z]?[a-z\x02@]{1,16}){0,5}):"
     rb"\s{1,5}(?=[!-~]{8,160}(?:\s|\Z))"
-    rb"|(?i:(?: [\w.@'-]{1,24}){1,8}? (?:is|was|used to be|ist|lautet|est|es|e|jest|to|war|era|as)):?[ \t]{1,3}"
+    rb"|(?i:(?: [\w.@'-]{1,24}){1,8}?,? (?:is|was|used to be|ist|lautet|est|es|e|jest|to|war|era|as|it's|c'est)):?"
+    rb"[ \t]{1,3}"
+    rb"|(?i:(?: [\w.@'-]{1,24}){0,8}? (?:is|was|be|ist|est|es|e|war|era)) [a-z]{3,10} (?=[!-~]{6,160}(?:\s|\Z))"
+    rb"|(?:(?: [\w'-]{1,16}){1,7}, |,? (?:it's|c'est) )(?=[A-Z][!-~]{6,160}(?:\s|\Z))"
     rb"|(?<=\x02)(?: [a-z\x02]{1,16}){1,4} - (?=[!-~]{8,160}(?:[\s,]|\Z))"
 )
 _LISTED = rb"\s{0,2},\s{0,16}(?=(?:<<)?[\"'])"
@@ -215,13 +216,8 @@ _OWNING_HEAD = re.compile(
 )
 """A line before a name that is a directive, a command or a login: nothing, a router's or shell's word, `login anna`."""
 _HEAD_CHARS = 120
-_CALL_BEFORE = re.compile(rb"\w\(\s?(?:[\"'][\w.@-]{0,40}[\"'],\s?){0,4}[\"'][\w.-]{0,40}\Z")
-_OPTION_BEFORE = re.compile(rb"[\"']--?[\w-]{0,40}\Z")
-_PAIR_BEFORE = re.compile(rb"[(\[]\s?[\"'][\w.-]{0,40}\Z")
-_TUPLE_BEFORE = re.compile(rb"\{\s?[a-z0-9_@]{0,40}\Z")
-_TUPLE_END = re.compile(rb"[\"'](?:>>)?\s?\}")
-"""Erlang's pairs: `{password, "x"}`."""
-_PAIR_END = re.compile(rb"[\"']\s?[)\]]")
+_PAIR_BEFORE = re.compile(rb"[(\[{]\s?(?:[\"'][\w.@-]{0,40}[\"'],\s?){0,4}[\"']?[\w.@-]{0,40}\Z")
+"""A call, tuple or list whose strings a name and its value are: `define("AUTH_KEY", "x")`, `{password, "x"}`."""
 _OWNED_BY = re.compile(
     rb"(?i:encrypt(?:ion|or)?|crypt|secret|credentials?|jwt|pagerduty\w{0,16})[\"']?\s{0,2}(?:=>"
     rb"|[:=])?\s{0,2}[\[{(]?(?:\s{0,3}[\"'][A-Z"
@@ -255,7 +251,8 @@ class Namings:
         quote, value = quoted_value
         value_end = assigned.end() + len(value)
         is_beside = link == "beside" and self._owns(start, assigned.end(1), value_end)
-        if is_beside or (link == "listed" and self._is_pair(start, value_end)):
+        low = max(0, start - _HEAD_CHARS // 2)
+        if is_beside or (link == "listed" and _PAIR_BEFORE.search(self._text, low, start + 1)):
             link = "paired"
         if assigned.lastindex in _BESIDE or name.endswith(_OWNED_NAMES):
             # what precedes the name counts too
@@ -274,17 +271,6 @@ class Namings:
             if not rest and (owner or _FALLBACK.search(assigned.group())):
                 return naming._replace(proves=True)
         return naming
-
-    def _is_pair(self, start: int, value_end: int) -> bool:
-        """Whether a name and the string behind its comma are a pair: `define("PASSWORD", "x")`, `("token", "x")`,
-        `["--password", "x"]`."""
-        low = max(0, start - _HEAD_CHARS // 2)
-        if _CALL_BEFORE.search(self._text, low, start + 1) or _OPTION_BEFORE.search(self._text, low, start + 1):
-            return True
-        if _TUPLE_END.match(self._text, value_end) and _TUPLE_BEFORE.search(self._text, low, start + 1):
-            return True
-        closed = _PAIR_END.match(self._text, value_end) is not None
-        return closed and _PAIR_BEFORE.search(self._text, low, start + 1) is not None
 
     def _owns(self, start: int, name_end: int, value_end: int) -> bool:
         """Whether the name owns the value with which it has only blanks in between."""
@@ -361,11 +347,6 @@ _OWNED_NAMES = (b"key", b"Key", b"KEY", b"sig", b"Sig", b"token", b"Token", b"TO
 _PUBLIC_KEYS = (b"public key", b"public_key", b"public-key", b"publickey", b"pubkey", b"pub_key", b"pub-key")
 
 
-def is_mark_of_place(text: bytes, start: int) -> bool:
-    """Whether the word `token` at `start` is one that marks a place in a list, a version or one call."""
-    return _NOT_SECRET_TOKENS.search(text[max(0, start - _BEFORE_NAME_CHARS) : start + 5].lower()) is not None
-
-
 # ----------------------------------------------------------------------------------------------------
 # How far the secret at a place reaches: a word, a quotation, a quotation with blanks, groups, or a word of any
 # length.
@@ -394,20 +375,6 @@ def line_end(text: bytes, at: int, most: int = _MAX_LINE_CHARS) -> int:
     """Where the line with `at` ends, at most `most` characters on."""
     end = text.find(b"\n", at, at + most)
     return end if end >= 0 else min(len(text), at + most)
-
-
-def line_start(text: bytes, at: int) -> int:
-    """Where the line before `at` begins, at most _MAX_LINE_CHARS characters back."""
-    low = max(0, at - _MAX_LINE_CHARS)
-    return text.rfind(b"\n", low, at) + 1 or low
-
-
-def secret_at(text: bytes, at: int, naming: Naming, budget: WorkBudget) -> Finding | None:
-    """The secret that begins at `at`, for a name or syntax that owns it. Raises BudgetExceeded."""
-    value = value_at(text, at, quote_before(text, at))
-    if value is None:
-        return special_secret(text, at, naming, budget)
-    return judged(text, at, value, naming, budget)
 
 
 def may_be_special(text: bytes, at: int, quote: bytes) -> bool:
@@ -556,7 +523,7 @@ _PROSE = re.compile(
 _BEFORE_CHARS = 160
 _BEFORE_NAME = re.compile(
     rb"(?:\A|[\s\"'`(])([^\s\"'`]{6,64})[\"'`]?"
-    rb"(?i: (?:is|was|as|ist|war|als|est|comme|es|como|e|era|come|jest|to|jako|is als))"
+    rb"(?: [a-z]{2,8})?(?i: (?:is|was|as|ist|war|als|est|comme|es|como|e|era|come|jest|to|jako|is als))"
     rb"(?: [A-Za-z\x02]{1,12}){0,4}[ _]?\Z"
 )
 """`X is my new ` before the name: the words for being and for one's own in the languages of the names."""
@@ -692,17 +659,8 @@ def _find_in_urls(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
             continue
         if group < 3 and is_published_login(user, password):
             continue
-        certain = len(password) >= _MIN_URL_CHARS and _is_no_word(_ESCAPE.sub(b"-", password))
+        certain = len(password) >= _MIN_URL_CHARS and not is_identifier(_ESCAPE.sub(b"-", password))
         yield Finding(match.start(group), match.end(group), "SECRET", certain)
-
-
-def _is_no_word(password: bytes) -> bool:
-    """Whether a password is more than words, or words and a number: the examples of every manual have those."""
-    if is_random(password):
-        return True
-    if password.isalpha() or is_identifier(password) or is_leet_password_word(password):
-        return False
-    return password != password.lower() or password.translate(None, b"0123456789") != password
 
 
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")

@@ -31,14 +31,12 @@ def judge_number(raw: bytes) -> Judgement:
     """What the plans say of a number without its `+`, from the country code on. Naive form: `parse_number`, which also
     removes trunk prefixes, at three times the cost."""
     library, digits = _library(), raw.translate(None, _PUNCTUATION)
-    codes = [
-        size
-        for size in (1, 2, 3)
-        if digits[:size].isdigit() and int(digits[:size]) in library.COUNTRY_CODE_TO_REGION_CODE
-    ]
-    national = digits[codes[0] :] if codes else b""
-    if not national.isdigit() or len(digits) > 17:
+    if not digits.isdigit() or not 4 <= len(digits) <= 17 or digits.startswith(b"0"):
         return "none"
+    codes = [size for size in (1, 2, 3) if int(digits[:size]) in library.COUNTRY_CODE_TO_REGION_CODE]
+    if not codes:
+        return "none"
+    national = digits[codes[0] :]
     zeros = len(national) - len(national.lstrip(b"0"))
     return _judged(
         library.PhoneNumber(
@@ -231,7 +229,7 @@ class Phones:
             return None  # columns, a path, single figures, a round amount
         if not grouped:
             return (start, end) if count <= _MAX_GROUP_DIGITS else None
-        if _DATE.match(raw) or (_DOT in raw and not _has_phone_dots(raw)) or not _has_phone_groups(run):
+        if _DATE.match(raw) or (_DOT in raw and not _has_phone_dots(raw)):
             return None
         return start, end
 
@@ -240,9 +238,3 @@ def _has_phone_dots(raw: bytes) -> bool:
     """Whether dots part three or more groups of two to four digits; other dots are those of versions and amounts."""
     sizes = [len(part) for part in raw.split(b".")]
     return len(sizes) > 2 and min(sizes) >= 2 and max(sizes) <= 4
-
-
-def _has_phone_groups(run: DigitRun) -> bool:
-    """At most seven groups of at most twelve digits, and no more than two single digits among more than two groups."""
-    sizes = [last - first for first, last in run.groups]
-    return len(sizes) <= 7 and max(sizes) <= _MAX_GROUP_DIGITS and not (len(sizes) > 2 and sizes.count(1) > 2)

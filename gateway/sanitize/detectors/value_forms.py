@@ -22,8 +22,6 @@ _FILE = re.compile(
     rb"|exe|sh|sql|db|md|rst|log|zip|gz|jks|p12|pfx|pub|tbl|idx)"
     rb"(?:[?#][\w.=&-]{0,80})?"
 )
-_OPTION = re.compile(rb"--?[A-Za-z][A-Za-z-]*(?:=.*)?")
-_KEYWORD_ARGUMENT = re.compile(rb"[A-Za-z_]{2,40}\d?=[^=].*")
 _REFERENCE = re.compile(
     rb"(?:CVE|CWE|RFC|ISO|PEP|BCP|GHSA|DSA|USN|SHA|AES|RSA|HMAC|TLS|SSL|UTF)[-_ ]?\d[\w.-]*", re.IGNORECASE
 )
@@ -46,8 +44,6 @@ _PASSWORD_WORD = re.compile(
     rb"pass(?:w(?:or)?d|wrt|phrase|code)?|pwd|psw|secret|passwort|parole?|geheim|token|apikey|creds?"
 )
 _PASSWORD_WORDS = re.compile(rb"[*`'_<{\[]{0,3}[A-Za-z]{1,24}(?:[ _.-][A-Za-z]{1,24}){0,5}[*`'_>}\]]{0,3}")
-_LETTERS = bytes(code for code in range(128) if chr(code).isalpha())
-_LEET = bytes.maketrans(b"013457@$!", b"oleastasi")
 _ALNUM = bytes(code for code in range(128) if chr(code).isalnum())
 _KIND = bytes(
     1 if 0x30 <= code <= 0x39 else 2 if 0x41 <= code <= 0x5A else 4 if 0x61 <= code <= 0x7A else 16
@@ -76,18 +72,11 @@ _MIN_LETTER_PAIRS = 9
 passwords of fourteen letters are taken for names."""
 _SAME_SIGNS = re.compile(rb"(\w)\1{5}")
 """Six equal characters in a row fill up an example. Of random keys of 40 hexadecimal digits one in 30,000 has them."""
-_MEMBER_PATH = re.compile(rb"\A(?=.*[a-z]{3})[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,60}){1,6}")
-_MIN_DOTTED_CHARS = 40
-"""Chosen: tokens with dots in them have 50 characters and more. At half names with numbers (`x509.SHA256WithRSA`) may
-pass for one, at double none is found."""
 MIN_CERTAIN_CHARS = 12
 """Shorter values behind a name are only likely secrets: the words of a language and a digit fill them too easily."""
 _MIN_CERTAIN_DIFFERENT = 8
 """Chosen: different characters of a value of high entropy (12 random letters and digits have 11 on average). At half
 `aaaa1111AAAA` counts; at double nothing short does."""
-
-
-_SIGNED = re.compile(rb"(?=[\w-]{0,30}[!#%*?+^~$@])[\w!#%*?+^~$@-]{12,32}")
 
 
 def is_identifier(value: bytes) -> bool:
@@ -96,13 +85,6 @@ def is_identifier(value: bytes) -> bool:
     if all(_PART.fullmatch(part) is not None for part in parts) and not has_odd_pairs(value):
         return True
     return _FILE.fullmatch(value) is not None
-
-
-def is_member(value: bytes) -> bool:
-    """Whether the value is a dotted name of a program, whose parts do not look random (`MTk4….Cl2FMQ.ZnCjm…`)."""
-    return _MEMBER_PATH.fullmatch(value) is not None and not (
-        len(value) >= _MIN_DOTTED_CHARS and alternates_kinds(value, _MIN_DOTTED_CHARS)
-    )
 
 
 def has_odd_pairs(value: bytes) -> bool:
@@ -129,11 +111,6 @@ def is_code_reference(value: bytes) -> bool:
     return any(form.fullmatch(value) is not None for form in (_PATH, _VERSION, _DATE, _REFERENCE))
 
 
-def is_argument(value: bytes) -> bool:
-    """Whether the value is an option or a keyword argument: `--ff-only`, `autospec=True`."""
-    return _OPTION.fullmatch(value) is not None or _KEYWORD_ARGUMENT.fullmatch(value) is not None
-
-
 def is_public(value: bytes) -> bool:
     """Whether the value is meant to be seen: a digest, a fingerprint, a public key, a certificate."""
     return _PUBLIC.fullmatch(value) is not None
@@ -147,12 +124,6 @@ def is_publishable(value: bytes) -> bool:
 def is_password_word(value: bytes) -> bool:
     """Whether the value is a word for a password, perhaps with others: `mypassword`, `a_password`, `top_secret`."""
     return _PASSWORD_WORDS.fullmatch(value) is not None and _PASSWORD_WORD.search(value.lower()) is not None
-
-
-def is_leet_password_word(value: bytes) -> bool:
-    """As `is_password_word`, with digits and signs for letters: `p4ssw0rd`, `s3cr3t`, `passw0rd1`."""
-    plain = value.lower().translate(_LEET)
-    return _PASSWORD_WORD.search(plain) is not None and len(plain.translate(None, _LETTERS)) <= 1
 
 
 def alternates_kinds(value: bytes, min_pairs: int = _MIN_PAIRS) -> bool:
@@ -191,12 +162,6 @@ def has_high_entropy(value: bytes) -> bool:
     if letters < 2 or (not alternates_kinds(value, MIN_CERTAIN_CHARS - 4) and is_identifier(value)):
         return False
     return len(value) >= _MIN_RANDOM_CHARS or letters + digits < len(value) or not (value.islower() or value.isupper())
-
-
-def is_signed(value: bytes) -> bool:
-    """Whether a value of high entropy is a word of at most 32 characters with a sign that neither names nor numbers
-    have."""
-    return _SIGNED.fullmatch(value) is not None and has_high_entropy(value)
 
 
 def has_dense_signs(value: bytes) -> bool:
@@ -390,7 +355,7 @@ def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]
         value = _without_closing(value, naming)
         unescaped = _ESCAPE.sub(b"-", value) if _PERCENT in value else value
     next_char = word[len(value) : len(value) + 1] or after
-    if not naming.quote and (is_member(value) or (next_char in (b"(", b"[") and _CALLED.fullmatch(value))):
+    if not naming.quote and next_char in (b"(", b"[") and _CALLED.fullmatch(value):
         return 0, False  # a name of the program, a call, a subscript
     closed = naming.quote != b"" and next_char in _CLOSING
     if not _looks_secret(unescaped, naming, closed):
@@ -468,7 +433,7 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
             return False  # the user beside the password
         if naming.strong and _is_made_up(value, digits, naming.owns):
             return True
-        if is_identifier(value) or is_argument(value) or is_code_reference(value):
+        if is_identifier(value) or is_code_reference(value):
             return False
         return not (naming.owns and is_program_name(value)) and _looks_mixed(value, naming)
     if not naming.strong and is_program_name(value):
@@ -485,7 +450,7 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
         return True
     if is_joined_identifier(value) or (not value.isalnum() and is_code_reference(value)):
         return False
-    if mixed and (is_random(value) or (naming.proves and digits and (_is_short_token(value) or is_signed(value)))):
+    if mixed and (is_random(value) or (naming.proves and digits and _is_short_token(value))):
         return True
     if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
         return False
@@ -501,7 +466,7 @@ def _is_made_up(value: bytes, digits: int, is_owned: bool) -> bool:
     """
     if len(value) < 7 or not _MADE_UP.fullmatch(value) or is_code_reference(value):
         return False
-    return digits > 1 and (is_owned or (value[:1].isupper() and not value[:3].isupper()))
+    return digits > 1 and (is_owned or digits > 3 or (value[:1].isupper() and not value[:3].isupper()))
 
 
 _MAIL = re.compile(rb"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}")
@@ -516,7 +481,7 @@ def _is_own_value(value: bytes, lower: bytes, is_quoted: bool) -> bool:
         return False
     if value.isupper() and not value.translate(None, _UPPER_NAME):
         return False  # a placeholder of a manual: PASSWORD=MY_SECRET
-    if is_code_reference(value) or is_argument(value) or (is_joined_identifier(value) and not is_quoted):
+    if is_code_reference(value) or (is_joined_identifier(value) and not is_quoted):
         return False
     return lower.count(b"\x02") * 2 < len(lower)
 
@@ -536,7 +501,8 @@ def _looks_like_password(value: bytes, letters: int, digits: int, closed: bool) 
         return False
     if digits:
         return value.isalnum() or (
-            not (_JOINTS.search(value) and is_code_reference(value)) and (closed or not _is_dotted_name(value))
+            not (_JOINTS.search(value) and is_code_reference(value))
+            and (closed or not _is_dotted_name(value) or (value[:1].isupper() and value[-2:].isdigit()))
         )
     mixed = not value.islower() and not value.isupper()
     special = len(value) > letters

@@ -19,8 +19,6 @@ from gateway.sanitize.detectors.harmless import harmless_words, is_published_sec
 from gateway.sanitize.detectors.value_forms import (
     alternates_kinds,
     has_high_entropy,
-    is_identifier,
-    is_program_name,
     is_publishable,
     is_random,
 )
@@ -217,31 +215,10 @@ def _is_in_token_word(text: bytes, start: int, end: int) -> bool:
     last = classes.find(b" ", end - low)
     last = high if last < 0 else last + low
     return last - first >= MIN_WORD_CHARS and (
-        (_DIGIT_OR_UNDERSCORE.search(text, first, last) is not None and not _is_of_words(text[start:end]))
+        _DIGIT_OR_UNDERSCORE.search(text, first, last) is not None
         or text.startswith(_LETTERS_ONLY, start)
-        or _has_odd_capitals(text[start:end])
+        or is_random(text[start:end])
     )
-
-
-def _is_of_words(token: bytes) -> bool:
-    """Whether a token without digits is a name that begins like one: `test_interpolationmissingoptionerror`."""
-    letters = token.replace(b"_", b"")
-    return letters.isalpha() and (
-        (letters.islower() and len(set(letters)) >= _MIN_DIFFERENT)
-        or (not letters.islower() and is_program_name(token.rpartition(b"_")[2]))
-    )
-
-
-def _has_odd_capitals(token: bytes) -> bool:
-    """Whether small and capital letters are mixed in another way than in the names that people make of words."""
-    if token.islower() or token.isupper():
-        return False
-    tail = re.split(rb"[_.-]", token)[-1]
-    few_vowels = len(tail) >= MIN_WORD_CHARS and 4 * len(_VOWELS.findall(tail)) < len(tail)
-    return few_vowels or is_random(token) or not is_identifier(token)
-
-
-_VOWELS = re.compile(rb"[AEIOUYaeiouy]")
 
 
 def _is_drawn_at_random(token: bytes) -> bool:

@@ -8,15 +8,15 @@ import time
 from contextlib import aclosing
 
 from gateway.domain import EventStream, Json, RequestStats
-from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
+from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
-from gateway.services.completion.service import MAX_IMAGES, CompletionService
+from gateway.services.completion.service import CompletionService, count_usage
 from gateway.wire.chat.answer import AnswerContext
 from gateway.wire.hosted_answer import events_of, events_of_whole
 from gateway.wire.responses.native import NativeStream, image_parts, repair_response, takes, to_native
 from gateway.wire.responses.request import ChatRequest, to_chat
 from gateway.wire.responses.stream import ResponseStream
-from gateway.wire.untrusted_json import count_in, table_in
+from gateway.wire.untrusted_json import table_in
 
 _ROUTE = "responses"
 
@@ -75,7 +75,7 @@ class NativeResponses:
 
     async def _complete(self, body: Json, earlier: list[Json], stats: RequestStats) -> Json:
         plan, started_s = self._plan(body), time.perf_counter()
-        await self._inline_images(body)
+        await self._completions.inline(image_parts(body["input"]), "input")
         while True:
             async with plan.attempt(stats) as attempt:
                 answer = await attempt.target.upstream.complete(
@@ -84,12 +84,12 @@ class NativeResponses:
                 backend = _fields(attempt, stats, started_s)
                 response = repair_response(answer, body, attempt.entry.name, backend)
                 break
-        _count(response, stats)
+        count_usage(table_in(response, "usage"), stats)
         return response
 
     async def _stream(self, body: Json, earlier: list[Json], stats: RequestStats, state: NativeStream) -> EventStream:
         plan, started_s = self._plan(body), time.perf_counter()
-        await self._inline_images(body)
+        await self._completions.inline(image_parts(body["input"]), "input")
         while True:
             async with plan.attempt(stats) as attempt:
                 state.model, state.backend = attempt.entry.name, _fields(attempt, stats, started_s)
@@ -100,7 +100,7 @@ class NativeResponses:
                         if not attempt.begun:
                             attempt.begin()
                         yield batch
-                _count(state.response, stats)
+                count_usage(table_in(state.response, "usage"), stats)
                 return
 
     def _plan(self, body: Json) -> Plan:
@@ -113,14 +113,6 @@ class NativeResponses:
         user = self._completions.hashed_user(body, stats)
         return to_native(body, earlier, attempt.target.options, user)
 
-    async def _inline_images(self, body: Json) -> None:
-        parts = image_parts(body["input"])
-        if len(parts) > MAX_IMAGES:
-            raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="input")
-        urls = await self._completions.inlined([(part["image_url"], where) for where, part in parts])
-        for (_, part), url in zip(parts, urls, strict=True):
-            part["image_url"] = url
-
 
 def is_native(entry: ModelEntry) -> bool:
     """Whether every upstream of the model speaks /responses itself."""
@@ -130,11 +122,3 @@ def is_native(entry: ModelEntry) -> bool:
 def _fields(attempt: Attempt, stats: RequestStats, started_s: float) -> Json:
     options = attempt.target.options
     return AnswerContext("", attempt.target.upstream.name, options.model, started_s, stats.attempts).fields()
-
-
-def _count(response: Json, stats: RequestStats) -> None:
-    usage = table_in(response, "usage")
-    prompt, cached = count_in(usage, "input_tokens"), count_in(table_in(usage, "input_tokens_details"), "cached_tokens")
-    stats.input_tokens += prompt
-    stats.output_tokens += count_in(usage, "output_tokens")
-    stats.cached_tokens += min(cached, prompt)

@@ -22,7 +22,7 @@ from gateway.services.completion.attempts import Attempt, ModelEntry, Plan, Targ
 from gateway.services.completion.turns import SealedStates, Turn, TurnMemory
 from gateway.wire.chat.answer import AnswerContext, normalise_answer
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
-from gateway.wire.chat.request import image_parts, is_legacy, needs_json_check, to_upstream
+from gateway.wire.chat.request import ImagePlace, image_parts, is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat.stream import ChatStream, require_json
 from gateway.wire.image_header import media_type
 from gateway.wire.untrusted_json import count_in, table_in
@@ -39,31 +39,16 @@ MAX_IMAGE_BYTES = 20 * 1024 * 1024
 it would not; at half large photographs as PNG are refused."""
 
 
-async def inline_images(body: Json, source: ImageSource | None) -> Json:
-    """A copy of a chat body with data URLs in place of http(s) image URLs; the body itself when it has no images.
+async def inline_images(images: Sequence[ImagePlace], source: ImageSource | None, param: str = "messages") -> None:
+    """Put data URLs in the place of http(s) addresses.
 
-    Raises InvalidRequest: too many images, not an image, another scheme, the source's refusal, or an address of
-    anything else (a video, say).
+    Raises InvalidRequest: too many images (at `param`), not an image, another scheme, or the source's refusal.
     """
-    if all(type(message.get("content")) is str for message in body["messages"]):
-        return body
-    places = image_parts(body)
-    if not places:
-        return body
-    if len(places) > MAX_IMAGES:
-        raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param="messages")
-    messages = list(body["messages"])
-    for number in {number for _, number, _ in places}:
-        messages[number] = {**messages[number], "content": [*messages[number]["content"]]}
-    images: list[Json] = []
-    for _, number, place in places:
-        parts = messages[number]["content"]
-        parts[place] = _copy_image_part(parts[place])
-        images.append(parts[place]["image_url"])
-    urls = await data_urls([(image["url"], where) for image, (where, _, _) in zip(images, places, strict=True)], source)
+    if len(images) > MAX_IMAGES:
+        raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param=param)
+    urls = await data_urls([(image.holder[image.key], image.where) for image in images], source) if images else []
     for image, url in zip(images, urls, strict=True):
-        image["url"] = url
-    return {**body, "messages": messages}
+        image.holder[image.key] = url
 
 
 async def data_urls(urls: list[tuple[str, str]], source: ImageSource | None) -> list[str]:
@@ -106,14 +91,6 @@ async def data_url(url: str, source: ImageSource | None) -> str:
             code="invalid_image_format",
         )
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
-
-
-def _copy_image_part(part: Json) -> Json:
-    """A copy of an image part; an image given as a string gets chat's form `{type: "image_url", image_url: {url}}`."""
-    image = part["image_url"]
-    if isinstance(image, str):
-        image = {"url": image, **({"detail": part["detail"]} if part.get("detail") else {})}
-    return {**part, "type": "image_url", "image_url": dict(image)}
 
 
 # Counts the tokens of a messages request with the upstream's own tokenizer, where the upstream has a route for it.
@@ -217,7 +194,8 @@ class CompletionService:
 
         Adds the answer's tokens to `stats`. Raises GatewayError: ModelNotFound, InvalidRequest, UpstreamError.
         """
-        body = await self._with_images(body)
+        self.resolve(body["model"])
+        await self.inline(image_parts(body))
         started_s = time.perf_counter()
         turn = Turn(self._memory, stats.key_id, body["messages"])
         plan = self.plan(body["model"], turn.maker)
@@ -242,7 +220,8 @@ class CompletionService:
 
         Raises GatewayError, also after the first events; there is no `[DONE]` then.
         """
-        body = await self._with_images(body)
+        self.resolve(body["model"])
+        await self.inline(image_parts(body))
         started_s = time.perf_counter()
         turn = Turn(self._memory, stats.key_id, body["messages"])
         plan = self.plan(body["model"], turn.maker)
@@ -288,13 +267,9 @@ class CompletionService:
         stats.user_hash = "user_" + hmac.new(self.user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
         return stats.user_hash
 
-    async def inlined(self, urls: list[tuple[str, str]]) -> list[str]:
-        """The images of `(url, path)` pairs as data URLs, in order. Raises InvalidRequest, `param` being the path."""
-        return await data_urls(urls, self._images)
-
-    async def _with_images(self, body: Json) -> Json:
-        self.resolve(body["model"])
-        return await inline_images(body, self._images)
+    async def inline(self, images: Sequence[ImagePlace], param: str = "messages") -> None:
+        """Put the images themselves in the place of their addresses. Raises InvalidRequest as `inline_images`."""
+        await inline_images(images, self._images, param)
 
     def _sent(self, body: Json, attempt: Attempt, stats: RequestStats, turn: Turn) -> Json:
         options = attempt.target.options
@@ -378,9 +353,12 @@ def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float
 
 
 def count_usage(usage: Json, stats: RequestStats) -> None:
-    """Adds a normal usage object's `prompt_tokens`, those of them that were cached, and `completion_tokens` to the
-    request's stats."""
-    stats.input_tokens += usage["prompt_tokens"]
-    stats.output_tokens += usage["completion_tokens"]
-    cached = count_in(table_in(usage, "prompt_tokens_details"), "cached_tokens")
-    stats.cached_tokens += min(cached, usage["prompt_tokens"])
+    """Adds what a normal usage of chat or of a response counts to the request's stats: tokens in and out, and those
+    that a cache had or got."""
+    prompt = count_in(usage, "prompt_tokens") or count_in(usage, "input_tokens")
+    details = table_in(usage, "prompt_tokens_details") or table_in(usage, "input_tokens_details")
+    cached = min(count_in(details, "cached_tokens"), prompt)
+    stats.input_tokens += prompt
+    stats.output_tokens += count_in(usage, "completion_tokens") or count_in(usage, "output_tokens")
+    stats.cached_tokens += cached
+    stats.written_tokens += min(count_in(details, "cache_write_tokens"), prompt - cached)

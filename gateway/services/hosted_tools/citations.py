@@ -24,8 +24,8 @@ from gateway.wire.hosted_answer import Source, TextPiece
 # The pages that a model was shown in one answer, numbered so that it can cite them.
 
 MAX_SOURCES = 500
-"""Pages of one answer. Chosen: ten searches of twenty results and what they open stay below half of it; it bounds what
-an answer with another `max_calls` can hold. Later pages are shown without a number."""
+"""Pages of one answer. Ten searches of twenty results and what they open stay below half of it; it bounds what an
+answer with another `max_calls` can hold. Later pages are shown without a number."""
 
 
 class Sources:
@@ -93,15 +93,15 @@ def _bare(url: str) -> str:
 _START = re.compile(r"[`(\[【［]|~~~|~{1,2}\Z|https?://|h(?:t(?:tp?)?)?\Z|https?(?::/?)?\Z")
 """Where a link or code may begin. The last two: an address that is cut by the end of what has come."""
 _CODE_RUN, _TILDE_RUN, _LINE_CODE_END = re.compile("`{1,64}"), re.compile("~{1,64}"), re.compile("`{1,64}|\n")
-"""Chosen: nobody writes more backticks; longer runs count as several, so that a run is read again 64 times at most."""
+"""Nobody writes more backticks; longer runs count as several, so that a run is read again 64 times at most."""
 _RANGE = r"\^?\d{1,3}(?: ?[-‐‑–—−~～] ?\d{1,3})?"
 _NUMBERS = re.compile(rf"({_RANGE}(?: ?[,;、，；] ?{_RANGE}){{0,9}})(?:†[^\n]{{0,300}})?")
 _MAX_RANGE = 10
-"""Chosen: sources that one marker names; a longer range is no citation but a pattern or a count."""
+"""Sources that one marker names; a longer range is no citation but a pattern or a count."""
 _CLOSING = {"[": "]", "【": "】", "［": "］"}
 _NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$"
 _MAX_NAME_CHARS = 40
-"""Chosen: names in code are shorter; at half long ones are taken for words, double changes nothing."""
+"""Names in code are shorter."""
 _URL_STOP = re.compile(r"[ \t\r\n<>\"|^{}\[\]`\\【】，。、；：！？（）《》「」…]")
 _OTHER_STOP = re.compile(r"[^\x21-\x7e]|[<>\"|^{}\[\]`\\]")
 """What ends an address: of a source, which may have letters of other scripts, and any other."""
@@ -111,9 +111,9 @@ _TRAILING = ".,;:!?*_~'"
 _MIN_FENCE = 3
 """Backticks or tildes that begin a block of code, as in CommonMark."""
 _MAX_DEPTH = 4
-"""Chosen: brackets within brackets of an address; titles of encyclopedias have one. Each costs a comparison."""
+"""Brackets within brackets of an address; titles of encyclopedias have one. Each costs a comparison."""
 _MAX_LABEL_CHARS = 300
-"""Chosen: titles of pages fit. At half long ones are no links; at double a bracket that nobody closes waits longer."""
+"""Titles of pages fit."""
 
 
 class _Found(NamedTuple):

@@ -1,7 +1,8 @@
 """The loop of an answer with hosted tools: ask the model, run what it calls of ours, ask again, until it has answered.
 
-Knows no tool and no wire format: tools are `HostedTool`s, what happens is yielded as the events of
-`wire.hosted_answer`. Theory of operation:
+What happens is yielded as the events of `wire.hosted_answer`.
+
+Theory of operation:
 
 | the model's round ends with            | what follows                                                              |
 |----------------------------------------|---------------------------------------------------------------------------|
@@ -17,19 +18,14 @@ calls of ours then is ignored. Closing the generator cancels what runs.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
-
-import orjson
+from typing import Any, TypeAlias
 
 from gateway.domain import Event, EventBatch, Json, RequestStats
-from gateway.engines.answer.excerpt import excerpt_steps
-from gateway.resilience.slices import in_slices
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.citations import CitationFinder, Sources
-from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.wire import sse
 from gateway.wire.chat.answer import summed_usage
 from gateway.wire.hosted_answer import (
@@ -44,44 +40,45 @@ from gateway.wire.hosted_answer import (
 )
 
 _CALLS_AT_ONCE = 4
-"""Calls of one round that run beside each other. Chosen: at half, four searches take twice as long; at double, one
-answer takes more of the providers' and the pages' connections from others."""
+"""Calls of one round that run beside each other."""
 
 
-class HostedTool(Protocol):
-    """One kind of hosted tool in one request. `phases`: those that are reported before a call runs."""
+class HostedTool:
+    """One kind of hosted tool in one request. `phases`: those that are reported before a call runs. `loaded`: functions
+    that are offered from the next round on."""
 
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def phases(self) -> tuple[str, ...]: ...
+    kind: str = ""
+    phases: tuple[str, ...] = ()
+    loaded: Sequence[Json] = ()
 
     @property
     def guidance(self) -> str:
         """What the prompt says about its functions, beside their descriptions; read after `functions`."""
-        ...
+        return ""
 
-    def opening(self, limit_s: float) -> AsyncGenerator[list[HostedEvent], None]:
-        """What happens before the first round, such as listing a server's tools, within `limit_s` seconds. What takes
-        longer fails as a call does. Raises GatewayError."""
-        ...
+    def opening(self, limit_s: float) -> AsyncGenerator[list[HostedEvent], None] | None:
+        """What happens before the first round, such as listing a server's tools, within `limit_s` seconds; None for
+        nothing. What takes longer fails as a call does. Raises GatewayError."""
+        return None
 
     def functions(self, taken: Collection[str]) -> list[Json]:
         """The chat function tools that the model is offered, after `opening`; no name is among `taken`."""
-        ...
+        raise NotImplementedError
 
     def serves(self, name: str) -> bool:
         """Whether a function of this name is one of `functions`."""
-        ...
+        raise NotImplementedError
 
     def start(self, name: str, arguments: str) -> HostedCall:
         """A call as the model made it; `arguments` is what it wrote, which may be no JSON."""
-        ...
+        raise NotImplementedError
 
     async def run(self, call: HostedCall) -> None:
         """Run a call: sets `status` (`completed` or `failed`) and `output`. Raises no GatewayError."""
-        ...
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """The answer has ended, or nobody wants it any more. Never raises."""
 
 
 Running: TypeAlias = tuple[HostedTool, HostedCall]
@@ -317,12 +314,22 @@ class HostedLoop:
 
     async def run(self, request: LoopRequest, stats: RequestStats) -> AsyncGenerator[list[HostedEvent], None]:
         """The events of the answer, the last one an `AnswerEnd`. Raises GatewayError, also after the first events."""
+        try:
+            async with aclosing(self._events(request, stats)) as events:
+                async for batch in events:
+                    yield batch
+        finally:
+            for tool in self._tools:
+                await tool.close()
+
+    async def _events(self, request: LoopRequest, stats: RequestStats) -> AsyncGenerator[list[HostedEvent], None]:
         budget = _Budget(self._limits, request.max_calls)
         for tool in self._tools:
             with budget.timing():
-                async with aclosing(tool.opening(max(0.0, budget.seconds))) as opening:
-                    async for batch in opening:
-                        yield batch
+                if (opening := tool.opening(max(0.0, budget.seconds))) is not None:
+                    async with aclosing(opening):
+                        async for batch in opening:
+                            yield batch
         talk = _Conversation(request, self._tools)
         sources = self._sources if is_prose(request.body) else None
         usage: Json = {}
@@ -384,19 +391,16 @@ class _Conversation:
         self._max_tokens: int | None = min(limits) if limits else None
         self._messages = with_guidance(body["messages"], "\n\n".join(filter(None, (tool.guidance for tool in tools))))
 
-    def _found(self) -> list[Json]:
-        """The caller's tools that a search has found."""
-        return [function for tool in self._tools for function in getattr(tool, "loaded", ())]
-
     def next_body(self, usage: Json, *, may_call: bool) -> Json:
         """The body of the next round, after rounds with this usage. `may_call`: whether our tools may be called."""
         body = {**self._body, "messages": self._messages}
+        theirs = [*self._theirs, *(function for tool in self._tools for function in tool.loaded)]
         if self._max_tokens is not None:
             body["max_tokens"] = max(1, self._max_tokens - int(usage.get("completion_tokens") or 0))
         if may_call:
-            body["tools"] = [*self._theirs, *self._found(), *self._ours]
+            body["tools"] = [*theirs, *self._ours]
             body["tool_choice"] = self._forced or self._choice
-        elif theirs := [*self._theirs, *self._found()]:
+        elif theirs:
             body["tools"], body["tool_choice"] = theirs, self._choice
         else:
             body["tools"], body["tool_choice"] = self._ours, "none"
@@ -444,81 +448,3 @@ def is_prose(body: Json) -> bool:
 def _reason(made: Round, client_calls: int) -> str | None:
     """Chat's finish reason of the answer: hosted calls are none of the caller's."""
     return "stop" if made.finish_reason == "tool_calls" and not client_calls else made.finish_reason
-
-
-# Web search for models that call no tools: one search for the last question, its results in the prompt.
-#
-# The same events as `loop.HostedLoop` with one call in it.
-
-_MAX_QUERY_CHARS = 400
-"""Chosen: a question of several sentences; search providers use no more, and at double some refuse it."""
-_PASSAGE_CHARS = 500
-_PASSAGES: Mapping[str, int] = {"low": 2, "medium": 4, "high": 8}
-"""What a prompt holds, by `search_context_size`. Tried on the packaged model of 135 million parameters (2026-11-22, 13
-questions about the documentation): with 300 characters of a page, or with a third page, it answers beside the point
-more often, and 6,000 characters took it 25 s."""
-_EXAMPLE = (
-    {
-        "role": "user",
-        "content": "Berlin has 3.9 million inhabitants [1].\n\nThe river Spree flows through Berlin [2].\n\n"
-        "Question: How many people live in Berlin?",
-    },
-    {"role": "assistant", "content": "3.9 million people live in Berlin [1]."},
-)
-"""Shows how to cite: small models follow an example, and repeat an instruction instead of following it."""
-_NOTHING = "A web search for this question found nothing."
-
-
-class ForcedSearch:
-    """Answers one request. `search` is the hosted tool, `sources` the pages that it shows."""
-
-    def __init__(
-        self, completions: CompletionService, search: WebSearchTool, sources: Sources, limits: LoopLimits
-    ) -> None:
-        self._completions = completions
-        self._search = search
-        self._sources = sources
-        self._limits = limits
-
-    async def run(self, request: LoopRequest, stats: RequestStats) -> AsyncGenerator[list[HostedEvent], None]:
-        """As `HostedLoop.run`. Without a question in words there is no search; the model sees when it failed."""
-        body, question = request.body, _question(request.body["messages"])
-        if question:
-            name = self._search.functions(())[0]["function"]["name"]
-            call = self._search.start(name, orjson.dumps({"query": question[:_MAX_QUERY_CHARS]}).decode())
-            async with aclosing(run_all([(self._search, call)], self._limits.total_s)) as phases:
-                async for batch in phases:
-                    yield batch
-            body = {**body, "messages": await _with_results(body["messages"], call, self._search.size)}
-        made = Round(lambda _: False)
-        reader = RoundReader(made, self._sources if is_prose(body) else None)
-        async with aclosing(ask(self._completions, body, stats, reader)) as batches:
-            async for batch in batches:
-                yield batch
-        yield [AnswerEnd(made.finish_reason, made.usage, made.backend, made.identity)]
-
-
-def _question(messages: Sequence[Json]) -> str:
-    """The text of the last user message."""
-    last = next((message for message in reversed(messages) if message.get("role") == "user"), {})
-    return message_text(last).strip()
-
-
-async def _with_results(messages: Sequence[Json], call: HostedCall, size: str) -> list[Json]:
-    """The messages with what the search brought before the question, in the same message, each passage followed by its
-    number; and an example before the conversation."""
-    place = max(index for index, message in enumerate(messages) if message.get("role") == "user")
-    question = message_text(messages[place])
-    numbers = {source.url: source.number for source in call.sources}
-    passages = []
-    for result in call.results[: _PASSAGES[size]]:
-        if result["url"] in numbers and result["content"]:
-            part = await in_slices(excerpt_steps(result["content"], question, _PASSAGE_CHARS))
-            passages.append(f"{' '.join(part.split())} [{numbers[result['url']]}]")
-    text = "\n\n".join([*(passages or [_NOTHING]), "Question:"])
-    content = messages[place]["content"]
-    content = [{"type": "text", "text": text}, *content] if isinstance(content, list) else f"{text} {content}"
-    first = next(index for index, message in enumerate(messages) if message.get("role") not in ("system", "developer"))
-    example = _EXAMPLE if passages else ()
-    asked = {**messages[place], "content": content}
-    return [*messages[:first], *example, *messages[first:place], asked, *messages[place + 1 :]]

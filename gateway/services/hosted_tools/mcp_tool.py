@@ -1,7 +1,7 @@
 """Hosted MCP: the tools of one server that a request names, run by the gateway for a model.
 
-Implements `HostedTool` over a `ports.ToolServer`. What a server says is foreign text: descriptions, schemas and results
-are bounded, without invisible characters, and masked as the web tools' are. Knows no wire format and no HTTP.
+`McpTool` is a `HostedTool` over a `ports.ToolServer`. What a server says is foreign text: descriptions, schemas and
+results are bounded, without invisible characters, and masked as the web tools' are.
 
 Theory of operation. `opening` lists the tools, then runs the calls that the caller has approved, and adds them to the
 conversation; a call that was refused is in it already (`wire.responses.mcp`). A call that needs approval is not
@@ -20,7 +20,6 @@ import time
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import orjson
 
@@ -30,12 +29,12 @@ from gateway.errors import GatewayError
 from gateway.mcp.tools import Tool
 from gateway.ports import ToolServer
 from gateway.resilience.slices import in_slices
-from gateway.services.hosted_tools.loop import OUT_OF_TIME, run_all
+from gateway.services.hosted_tools.loop import OUT_OF_TIME, HostedTool, run_all
 from gateway.services.hosted_tools.web_search import ToolCaller, WebCalls
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire.hosted_answer import CallPhase, HostedCall, HostedEvent
 from gateway.wire.responses.mcp import ApprovalRule, ApprovedCall
-from gateway.wire.responses.tools import ToolNames, ToolRef
+from gateway.wire.responses.tools import DeferredTool, ToolNames, ToolRef
 from gateway.wire.text_walk import answer_slots, text_slots
 from gateway.wire.untrusted_json import table_in, words_of
 
@@ -64,21 +63,22 @@ class OwnTools:
 
 _MAX_DESCRIPTION_CHARS = 4_000
 _MAX_SCHEMA_BYTES = 32_768
-"""Of one tool. Chosen: descriptions are a few hundred characters and schemas a few KB; at half long manuals are cut, at
-double a hundred tools fill a model's context alone. A tool with a larger schema is left out."""
+"""Of one tool. Descriptions are a few hundred characters and schemas a few KB. A tool with a larger schema is left
+out."""
 _MAX_NAME_CHARS = 128
 """From the MCP specification of 2025-11-25; a tool with a longer name is left out."""
 _MAX_TITLE_CHARS = 200
-"""Chosen: a title is a few words; at half long ones are cut, more is a text that belongs into the description."""
+"""A title is a few words."""
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _MAX_ARGUMENTS_CHARS = 200_000
-"""Chosen: a document of a hundred pages fits; more is no sensible call, and is masked before it is sent."""
+"""A document of a hundred pages fits; more is no sensible call, and is masked before it is sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpGrant:
     """What one request may do with a server. `allowed`: names of tools, None for all. `forced`: the tool that the model
-    must call first, empty for any. `is_listed`: the caller knows the list from an earlier answer. `approved`: calls to
+    must call first, empty for any. `found`: the tools that earlier searches have found, where others wait for one; None
+    where none waits. `is_listed`: the caller knows the list from an earlier answer. `approved`: calls to
     run first. `messages`: the conversation, to which these are added. `cleans`: results are masked here; the gateway's
     own tools do that themselves."""
 
@@ -86,6 +86,7 @@ class McpGrant:
     allowed: frozenset[str] | None = None
     approval: ApprovalRule = field(default_factory=ApprovalRule)
     forced: str = ""
+    found: Collection[str] | None = None
     is_listed: bool = False
     approved: Sequence[ApprovedCall] = ()
     messages: list[Json] = field(default_factory=list)
@@ -93,11 +94,10 @@ class McpGrant:
     cleans: bool = True
 
 
-class McpTool:
+class McpTool(HostedTool):
     """One server in one request."""
 
-    phases: ClassVar[tuple[str, ...]] = ("in_progress", "arguments")
-    guidance: ClassVar[str] = ""
+    phases = ("in_progress", "arguments")
 
     def __init__(self, server: ToolServer, grant: McpGrant, caller: ToolCaller) -> None:
         self._server = server
@@ -105,11 +105,9 @@ class McpTool:
         self._caller = caller
         self._tools: dict[str, Json] = {}
         self._refs: dict[str, str] = {}
-
-    @property
-    def kind(self) -> str:
-        """`mcp:LABEL`, the scope."""
-        return f"mcp:{self._grant.label}"
+        self.kind = f"mcp:{grant.label}"
+        self.waiting: list[DeferredTool] = []
+        """Tools that a search may find; set by `functions`."""
 
     async def opening(self, limit_s: float) -> AsyncGenerator[list[HostedEvent], None]:
         """See HostedTool. A list that fails is reported, and the answer goes on without the server's tools."""
@@ -139,7 +137,16 @@ class McpTool:
         names = ToolNames([self._ref(name) for name in self._tools], taken)
         self._refs = {names.name_of(self._ref(name)): name for name in self._tools}
         ordered = sorted(self._refs.items(), key=lambda each: each[1] != self._grant.forced)
-        return [_function(name, self._tools[tool]) for name, tool in ordered]
+        offered = [(_function(name, self._tools[tool]), tool) for name, tool in ordered]
+        found = self._grant.found
+        if found is None:
+            return [function for function, _ in offered]
+        self.waiting = [self._deferred(function, tool) for function, tool in offered if tool not in found]
+        return [function for function, tool in offered if tool in found]
+
+    def _deferred(self, function: Json, tool: str) -> DeferredTool:
+        shown = {"type": "mcp", "server_label": self._grant.label, "allowed_tools": [tool]}
+        return DeferredTool(function["function"]["name"], self._tools[tool]["description"], function, shown)
 
     def serves(self, name: str) -> bool:
         """See HostedTool."""
@@ -153,6 +160,10 @@ class McpTool:
             request.ends_turn = True
             return request
         return self._call("mcp", "mcp_call", tool["name"], arguments or "{}")
+
+    async def close(self) -> None:
+        """See HostedTool."""
+        await self._server.close()
 
     async def run(self, call: HostedCall) -> None:
         """See HostedTool."""

@@ -7,12 +7,14 @@ Source: OpenAI's guide "Tool search", read 2026-11-27.
 """
 
 import re
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 import orjson
 
 from gateway.domain import Json
-from gateway.wire.hosted_answer import HostedCall, HostedEvent
+from gateway.services.hosted_tools.loop import HostedTool
+from gateway.services.hosted_tools.mcp_tool import McpTool
+from gateway.wire.hosted_answer import HostedCall
 from gateway.wire.responses.object import new_id
 from gateway.wire.responses.tools import DeferredTool
 
@@ -23,26 +25,22 @@ _DESCRIBED_CHARS = 120
 _WORD = re.compile(r"[^\W_]+")
 
 
-class ToolSearch:
-    """Implements HostedTool for the deferred tools of one request. `loaded`: the functions that were found."""
+class ToolSearch(HostedTool):
+    """The search among the deferred tools of one request, and of servers whose tools all wait to be found."""
 
     kind = "tool_search"
-    phases: tuple[str, ...] = ()
-    guidance = ""
 
-    def __init__(self, deferred: Sequence[DeferredTool]) -> None:
+    def __init__(self, deferred: Sequence[DeferredTool], servers: Sequence[McpTool] = ()) -> None:
         self._deferred = {tool.name: tool for tool in deferred}
+        self._servers = servers
         self._name = self.kind
         self.loaded: list[Json] = []
 
-    async def opening(self, limit_s: float) -> AsyncGenerator[list[HostedEvent], None]:
-        """Nothing happens before the first round."""
-        nothing: list[list[HostedEvent]] = []
-        for batch in nothing:
-            yield batch
-
     def functions(self, taken: Collection[str]) -> list[Json]:
-        """One function, `tool_search {query}`."""
+        """One function, `tool_search {query}`; none where nothing waits. Call it after `functions` of the servers."""
+        self._deferred |= {tool.name: tool for server in self._servers for tool in server.waiting}
+        if not self._deferred:
+            return []
         while self._name in taken or self._name in self._deferred:
             self._name += "_"
         query = {"type": "string", "description": "Words of what the tool does, or its name."}

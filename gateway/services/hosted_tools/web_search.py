@@ -1,18 +1,18 @@
 """Hosted web search: searching, opening a page and finding a text in it, as tools that the gateway runs for a model.
 
-Implements `loop.HostedTool` over the web tools (`WebCalls`), whose limits, safe fetcher and sanitizer bind here too.
-`SearchOptions` are what a caller may say of it on each route; `CallMemory` gives later turns what a call has found. A
-page may be opened if its address was shown to the model or is in the conversation, so that a page's text cannot make
-the model send what it knows to an address of the page's choice. Knows no wire format.
+`WebSearchTool` is a `HostedTool` over the web tools (`WebCalls`), whose limits, safe fetcher and sanitizer bind here
+too. `SearchOptions` are what a caller may say of it on each route; `CallMemory` gives later turns what a call has
+found. A page may be opened if its address was shown to the model or is in the conversation, so that a page's text
+cannot make the model send what it knows to an address of the page's choice.
 """
 
 import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import orjson
@@ -26,10 +26,11 @@ from gateway.mcp.messages import ResultForm, ToolCall, ToolOutcome, failed, succ
 from gateway.mcp.tools import Tool
 from gateway.resilience.bounded_cache import SharedCache
 from gateway.services.hosted_tools.citations import Sources
+from gateway.services.hosted_tools.loop import HostedTool
 from gateway.services.websearch.filters import domain_of, on_domain
 from gateway.services.websearch.results import fit
 from gateway.texts import TextUnit
-from gateway.wire.hosted_answer import HostedCall, HostedEvent, Source
+from gateway.wire.hosted_answer import HostedCall, Source
 from gateway.wire.preencoded import PackedJson, snug
 from gateway.wire.untrusted_json import table_in, tables_in
 
@@ -224,10 +225,9 @@ def _check(name: str, value: Any, where: str) -> None:
 # Search results and pages as a model reads them: plain text with the numbers that it cites by. Pure.
 
 _MAX_MATCHES = 8
-"""Places of a page that a search in it shows. Chosen: half hides the place that was meant where a word is common, and
-double is as long as the page."""
+"""Places of a page that a search in it shows."""
 _AROUND_CHARS = 300
-"""Text shown before and after a match. Chosen: two sentences; at half a match says little, at double eight overlap."""
+"""Text shown before and after a match. Two sentences."""
 
 
 def search_text(results: Sequence[Json], sources: Sources, note: str = "") -> str:
@@ -451,30 +451,29 @@ _FUNCTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 _CHARS_OF_SIZE = dict(zip(SIZES, (6_000, 12_000, 24_000), strict=True))
 """Characters of one search's results or of one page that a model is given, by `search_context_size`: about 1,500, 3,000
-and 6,000 tokens. Chosen: at half, excerpts end before what was asked; at double ten calls fill a context of 128,000."""
+and 6,000 tokens."""
 _MAX_ARGUMENTS_CHARS = 10_000
-"""Chosen: the longest query and address together are under half of it; a longer one is no sensible call."""
+"""The longest query and address together are under half of it; a longer one is no sensible call."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchSettings:
-    """`results`: how many results a search has, by `search_context_size`."""
-
-    results: Mapping[str, int]
-
-
-class WebSearchTool:
+class WebSearchTool(HostedTool):
     """Hosted web search in one request. `texts`: the conversation, whose addresses may be opened."""
 
-    kind: ClassVar[str] = "web_search"
-    phases: ClassVar[tuple[str, ...]] = ("in_progress", "searching")
+    kind = "web_search"
+    phases = ("in_progress", "searching")
 
     def __init__(
-        self, calls: WebCalls, options: SearchOptions, settings: SearchSettings, sources: Sources, texts: Sequence[str]
+        self,
+        calls: WebCalls,
+        options: SearchOptions,
+        results: Mapping[str, int],
+        sources: Sources,
+        texts: Sequence[str],
     ) -> None:
+        """`results`: how many results a search has, by `search_context_size`."""
         self._calls = calls
         self._options = options
-        self._settings = settings
+        self._results = results
         self._sources = sources
         self._shown = list(texts)
         self._names: dict[str, str] = {}
@@ -488,12 +487,6 @@ class WebSearchTool:
     def size(self) -> str:
         """The caller's `search_context_size`."""
         return self._options.size
-
-    async def opening(self, limit_s: float) -> AsyncGenerator[list[HostedEvent], None]:
-        """Nothing happens before the first round."""
-        nothing: tuple[list[HostedEvent], ...] = ()
-        for batch in nothing:
-            yield batch
 
     def functions(self, taken: Collection[str]) -> list[Json]:
         """Chat function tools, with names that are not among `taken`. The local index has no pages to open."""
@@ -555,7 +548,7 @@ class WebSearchTool:
 
     async def _search(self, call: HostedCall) -> None:
         options = self._options
-        arguments: Json = {"query": call.action["query"], "max_results": self._settings.results[options.size]}
+        arguments: Json = {"query": call.action["query"], "max_results": self._results[options.size]}
         if options.domains:
             arguments["include_domains"] = list(hosts(options.domains))
         if excluded := whole_hosts(options.excluded):

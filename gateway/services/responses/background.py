@@ -22,7 +22,7 @@ place in the list of frames is its sequence number. Source: OpenAI API reference
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -39,7 +39,7 @@ from gateway.errors import (
     RateLimited,
     StateUnavailable,
 )
-from gateway.services.responses.store import ResponseStore
+from gateway.services.responses.store import ResponseStore, available
 from gateway.shared_state.bus import Bus
 from gateway.shared_state.port import Entries, Entry, StateDown, Windows
 from gateway.wire import sse
@@ -102,7 +102,7 @@ class _Run:
 
     @property
     def state(self) -> str:
-        return "in_progress" if self.is_begun else "queued"
+        return UNFINISHED[self.is_begun]
 
     def add(self, events: list[Event]) -> None:
         """Keep the events for who reads them, and wake those who wait."""
@@ -167,7 +167,7 @@ class Runs:
             return response
         if run := self._running.get(key):
             return {**response, "status": run.state}
-        with _available():
+        with available("background responses"):
             lease = await self._entries.get(owner, _lease(key[1]))
         if lease is not None:
             return {**response, "status": lease.decode()}
@@ -376,7 +376,7 @@ class Runs:
         frame = sse.frame({"type": kind, "sequence_number": count, "response": response}, kind)
         value = str(count).encode() + b"\n" + frame
         over = {**head, "is_over": True, "chunks": head["chunks"] + 1}
-        with _available():
+        with available("background responses"):
             await self._entries.put(Entry(owner, _chunk(response["id"], head["chunks"]), value, self._store.ttl_s))
             await self._entries.put(Entry(owner, _head(response["id"]), orjson.dumps(over), self._store.ttl_s))
 
@@ -405,14 +405,14 @@ class Runs:
             await self.settled(owner, (await self._store.get(owner, response_id)).response)
 
     async def _head(self, owner: str, response_id: str) -> Json | None:
-        with _available():
+        with available("background responses"):
             value = await self._entries.get(owner, _head(response_id))
         head: Json | None = orjson.loads(value) if value is not None else None
         return head
 
     async def _chunk_of(self, owner: str, response_id: str, number: int) -> tuple[int, list[bytes]] | None:
         """The number of its first event, and the frames; None where it was dropped to make room."""
-        with _available():
+        with available("background responses"):
             value = await self._entries.get(owner, _chunk(response_id, number))
         if value is None:
             return None
@@ -447,13 +447,3 @@ def _lease(response_id: str) -> str:
 
 def _chunk(response_id: str, number: int) -> str:
     return f"{response_id}.{number}"
-
-
-@contextlib.contextmanager
-def _available() -> Iterator[None]:
-    try:
-        yield
-    except StateDown:
-        raise StateUnavailable(
-            "background responses cannot be reached for the moment", retry_after_s=_RETRY_S
-        ) from None

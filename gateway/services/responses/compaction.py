@@ -18,9 +18,11 @@ from typing import Protocol
 
 import orjson
 
+from gateway.access.budgets import token_estimate
 from gateway.access.sealing import Sealer, SealRefused
 from gateway.domain import Json, RequestStats
-from gateway.errors import InvalidRequest, UpstreamError
+from gateway.errors import GatewayError, InvalidRequest, UpstreamError
+from gateway.wire.chat.answer import summed_usage
 from gateway.wire.responses.object import new_id
 from gateway.wire.responses.request import to_chat
 from gateway.wire.responses.tools import KIND_OF_CALL, KIND_OF_OUTPUT
@@ -34,7 +36,10 @@ _MAX_AGE_S = 30 * 86_400.0
 _KEPT_BYTES = 32_768
 """Of the latest calls with their outputs, as JSON, that are kept word for word."""
 _SUMMARY_TOKENS = 8_192
-"""Of a summary, with what a model thinks before it writes."""
+"""Of a summary, with what a model thinks before it writes; a quarter of the context of a model with a shorter one."""
+_MOST_PARTS = 8
+"""A conversation that is longer than the model's context is summarised in up to so many parts, one after the other:
+each part is read with the summary of those before it."""
 _WORDS_A_TOKEN = 0.25
 """A summary is asked to have so many words for each token it may have: the rest is room for thinking."""
 
@@ -128,28 +133,54 @@ class Compactor:
         newest = max((place for place, item in enumerate(items) if item.get("type") in ITEM_TYPES), default=0)
         return [*_kept_before(items[:newest]), *items[newest:]]
 
-    async def compact(self, body: Json, items: list[Json], holder: Holder, stats: RequestStats) -> Compacted:
+    async def compact(
+        self, body: Json, items: list[Json], holder: Holder, stats: RequestStats, context_tokens: int = 0
+    ) -> Compacted:
         """Compact a conversation whose compaction items are opened.
 
-        `body`: the request, of which the model, the instructions and fields of caching count. Raises InvalidRequest
+        `body`: the request, of which the model, the instructions and fields of caching count. `context_tokens`: the
+        length of the model's context, 0 where it is not known. Raises InvalidRequest
         for a conversation without a message, UpstreamError for a summary that is empty or was cut, and what the model
         raises.
         """
         kept = latest_calls(items)
-        limit = _SUMMARY_TOKENS
-        answer = await self._model.complete(_chat(body, items, limit), stats)
-        choice: Json = answer["choices"][0]
-        text = (choice["message"].get("content") or "").strip()
-        if choice["finish_reason"] == "length" or not text:
-            problem = "was cut at its limit" if text else "is empty"
-            raise UpstreamError(f"the model's summary of the conversation {problem}; try again, or send less of it")
+        limit, count = _SUMMARY_TOKENS, 1
+        if context_tokens:
+            limit = min(limit, context_tokens // 4)
+            while count < _MOST_PARTS and token_estimate(items) > count * (context_tokens - 2 * limit):
+                count *= 2
+        while True:
+            try:
+                text, usage = await self._summary(body, _parts(items, count), limit, stats)
+                break
+            except GatewayError as error:
+                if error.code != "context_length_exceeded" or count == _MOST_PARTS:
+                    raise
+                count *= 2
         content = {"summary": await holder.mask(text), "kept": kept, "values": dict(holder.values)}
         data = orjson.dumps(content)
         sealed = self._sealer().seal(data, purpose=_PURPOSE, owner=holder.owner, expires_in_s=_MAX_AGE_S)
         item = {"id": new_id("cmp"), "type": "compaction", "encrypted_content": sealed}
         before = _kept_before(items)
         retained = [each for each in before if each.get("role") == "user"]
-        return Compacted(item, [*before, *_as_items(content)], retained, answer["usage"])
+        return Compacted(item, [*before, *_as_items(content)], retained, usage)
+
+    async def _summary(
+        self, body: Json, parts: Sequence[list[Json]], limit: int, stats: RequestStats
+    ) -> tuple[str, Json]:
+        """The summary of all parts, and chat's usage of writing it."""
+        text = ""
+        usage: Json = {}
+        for part in parts:
+            before = [_record(text)] if text else []
+            answer = await self._model.complete(_chat(body, [*before, *part], limit), stats)
+            choice: Json = answer["choices"][0]
+            text = (choice["message"].get("content") or "").strip()
+            if choice["finish_reason"] == "length" or not text:
+                problem = "was cut at its limit" if text else "is empty"
+                raise UpstreamError(f"the model's summary of the conversation {problem}; try again, or send less of it")
+            usage = summed_usage(usage, answer["usage"])
+        return text, usage
 
     def _content(self, item: Json, owner: str, where: str, passes_foreign: bool) -> Json | None:
         try:
@@ -229,11 +260,31 @@ def _pairs(items: Sequence[Json]) -> tuple[list[int], list[tuple[int, int]]]:
     return list(calls.values()), pairs
 
 
-def _chat(body: Json, items: list[Json], limit: int) -> Json:
-    """The chat body that asks for a summary. Calls without an output are left out: chat demands one for each."""
+def _parts(items: list[Json], count: int) -> list[list[Json]]:
+    """The items in at most `count` parts of about one size. A call and its output are in the same part; calls without
+    an output are left out: chat demands one for each."""
     open_calls = set(_pairs(items)[0])
+    read = [item for place, item in enumerate(items) if place not in open_calls]
+    sizes = [len(orjson.dumps(item)) for item in read]
+    parts: list[list[Json]] = [[]]
+    waiting, size = set[str](), 0
+    for item, own in zip(read, sizes, strict=True):
+        if size + own > sum(sizes) / count and parts[-1] and not waiting and len(parts) < count:
+            parts.append([])
+            size = 0
+        parts[-1].append(item)
+        size += own
+        call_id = str(item.get("call_id") or item.get("id"))
+        if item.get("type") in KIND_OF_CALL:
+            waiting.add(call_id)
+        else:
+            waiting.discard(call_id)
+    return parts
+
+
+def _chat(body: Json, history: list[Json], limit: int) -> Json:
+    """The chat body that asks for a summary."""
     asked = {name: body[name] for name in ("model", "instructions", "user", "reasoning") if body.get(name) is not None}
-    history = [item for place, item in enumerate(items) if place not in open_calls]
     chat = to_chat({**asked, "input": []}, history).body
     words = int(limit * _WORDS_A_TOKEN)
     return {
@@ -259,7 +310,11 @@ def _stays(item: Json) -> bool:
 
 def _as_items(content: Json) -> list[Json]:
     """The items that stand for a sealed content."""
-    summary = str(content["summary"]).replace(_CLOSING, "<\\/conversation_summary>")
-    text = f"{_OPENING}\n{_NOTE}\n\n{summary}\n{_CLOSING}"
-    message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
-    return [message, *content["kept"]]
+    return [_record(str(content["summary"])), *content["kept"]]
+
+
+def _record(summary: str) -> Json:
+    """The message that a summary becomes."""
+    closed = summary.replace(_CLOSING, "<\\/conversation_summary>")
+    text = f"{_OPENING}\n{_NOTE}\n\n{closed}\n{_CLOSING}"
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}

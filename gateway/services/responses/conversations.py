@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -18,6 +18,7 @@ from gateway.config.settings import ConversationLimits
 from gateway.domain import Json
 from gateway.errors import InvalidRequest, NotFound, RateLimited, StateUnavailable
 from gateway.services.responses.listing import with_ids
+from gateway.services.responses.store import available
 from gateway.shared_state.port import Entries, Entry, StateDown, Windows
 from gateway.wire.responses.object import new_id
 
@@ -71,7 +72,7 @@ class Conversations:
     async def create(self, owner: str, items: Sequence[Json], metadata: Json | None) -> Conversation:
         """A new conversation. Raises InvalidRequest, and RateLimited where the key has `per_key` already."""
         made = Conversation(new_id("conv"), int(self._now()), checked_metadata(metadata), with_ids(items))
-        with _available():
+        with available("conversations"):
             count = await self._entries.count(owner)
         if count >= self._limits.per_key:
             raise RateLimited(f"this key has {count} conversations, and may have no more; delete some")
@@ -80,7 +81,7 @@ class Conversations:
 
     async def get(self, owner: str, conversation_id: str) -> Conversation:
         """A conversation as it is now."""
-        with _available():
+        with available("conversations"):
             value = await self._entries.get(owner, conversation_id)
         if value is None:
             raise NotFound(
@@ -98,7 +99,7 @@ class Conversations:
     async def delete(self, owner: str, conversation_id: str) -> None:
         """Forget a conversation with its items."""
         await self.get(owner, conversation_id)
-        with _available():
+        with available("conversations"):
             await self._entries.delete(owner, conversation_id)
 
     async def add(self, owner: str, conversation_id: str, items: Sequence[Json]) -> list[Json]:
@@ -129,7 +130,7 @@ class Conversations:
         """Take a conversation, which nobody else changes until the lock is released or _LOCK_S are over. Raises
         InvalidRequest (`conversation_locked`)."""
         lock = Lock(self._locks, owner, conversation_id)
-        with _available():
+        with available("conversations"):
             await lock.take(wait_s)
         return lock
 
@@ -151,7 +152,7 @@ class Conversations:
                     param="conversation",
                     code="conversation_full",
                 )
-        with _available():
+        with available("conversations"):
             is_kept = await self._entries.put(Entry(owner, conversation.id, value, TTL_S))
         if not is_kept:
             raise StateUnavailable("there is no room for more conversations; delete some", retry_after_s=_RETRY_S)
@@ -207,20 +208,6 @@ def item_of(conversation: Conversation, item_id: str) -> Json:
     raise NotFound(f"item '{item_id[:_SHOWN_ID_CHARS]}' not found in this conversation", code="item_not_found")
 
 
-def conversation_id_of(body: Json) -> str | None:
-    """The id in a request's `conversation`, which is the id or `{id}`. Raises InvalidRequest."""
-    value = body.get("conversation")
-    if value is None:
-        return None
-    found = value.get("id") if isinstance(value, dict) else value
-    if not isinstance(found, str) or not found:
-        raise InvalidRequest("conversation: must be an id, or an object with one", param="conversation")
-    if body.get("previous_response_id"):
-        text = "conversation: cannot be combined with previous_response_id; leave one of the two out"
-        raise InvalidRequest(text, param="conversation")
-    return found
-
-
 def checked_metadata(metadata: Json | None) -> Json:
     """The metadata, `{}` for none. Raises InvalidRequest for more than 16 pairs, keys of 64 or values of 512
     characters."""
@@ -235,14 +222,3 @@ def checked_metadata(metadata: Json | None) -> Json:
             param="metadata",
         )
     return pairs
-
-
-@contextlib.contextmanager
-def _available() -> Iterator[None]:
-    """Say it to the caller where the store is away."""
-    try:
-        yield
-    except StateDown:
-        raise StateUnavailable(
-            "conversations cannot be reached for the moment; try again", retry_after_s=_RETRY_S
-        ) from None

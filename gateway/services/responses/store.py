@@ -6,8 +6,8 @@ hold. Knows nothing of the wire format beyond `id`, `output`, and items with an 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 
 import orjson
@@ -17,16 +17,13 @@ from gateway.errors import InvalidRequest, NotFound, StateUnavailable
 from gateway.shared_state.port import Entries, Entry, StateDown
 
 MAX_STORED_BYTES = 64 * 1024 * 1024
-"""Of all responses of one machine. `limits.response_store_bytes_per_key` says why a key's budget is a quarter. Chosen:
-at half, about a hundred conversations of 256 KiB are remembered at once; double is felt on a machine of 1 GiB where
-`shared.store` is `memory`."""
+"""Of all responses of one machine. `limits.response_store_bytes_per_key` says why a key's budget is a quarter."""
 
 MAX_HISTORY_ITEMS = 5_000
 MAX_HISTORY_BYTES = 32 * 1024 * 1024
-"""What one request may continue. Chosen: each item costs 30 µs to decode, translate and scan, so such a history takes
-150 ms of CPU a turn, in slices; agents' conversations end at some hundred items, since models' contexts are full then.
-At half long agent runs would end, at double every turn of one costs twice. Bytes: as much as a request body may have
-that sends the conversation itself."""
+"""What one request may continue. Each item costs 30 µs to decode, translate and scan, so such a history takes 150 ms of
+CPU a turn, in slices; agents' conversations end at some hundred items, since models' contexts are full then. Bytes: as
+much as a request body may have that sends the conversation itself."""
 
 _SHOWN_ID_CHARS = 80
 """An id in an error text is cut here: it comes from the caller and may be megabytes long."""
@@ -41,6 +38,16 @@ class StoredResponse:
 
     response: Json
     items: list[Json]
+
+
+@contextmanager
+def available(what: str) -> Iterator[None]:
+    """Say it to the caller where the store of `what` is away. Raises StateUnavailable."""
+    try:
+        yield
+    except StateDown:
+        text = f"{what} cannot be reached for the moment; try again"
+        raise StateUnavailable(text, retry_after_s=_RETRY_S) from None
 
 
 class ResponseStore:
@@ -67,10 +74,8 @@ class ResponseStore:
     async def delete(self, owner: str, response_id: str) -> None:
         """Forget a response. Raises NotFound."""
         await self._value(owner, response_id)
-        try:
+        with available("stored responses"):
             await self._entries.delete(owner, response_id)
-        except StateDown:
-            raise _unavailable() from None
 
     async def history(self, owner: str, response_id: str) -> list[Json]:
         """The input and output items of all turns up to and including a response, oldest first.
@@ -92,20 +97,16 @@ class ResponseStore:
 
     async def item(self, owner: str, item_id: str) -> bytes:
         """An output item, the JSON of `{id, type, …}`, by its own id. Raises NotFound."""
-        try:
+        with available("stored responses"):
             item = await self._entries.get_part(owner, item_id)
-        except StateDown:
-            raise _unavailable() from None
         if item is None:
             raise NotFound(f"item '{item_id[:_SHOWN_ID_CHARS]}' not found", code="item_not_found")
         return item
 
     async def _value(self, owner: str, response_id: str) -> tuple[int, bytes]:
         """How many items a response has with those before it, and its JSON. Raises NotFound, StateUnavailable."""
-        try:
+        with available("stored responses"):
             value = await self._entries.get(owner, response_id)
-        except StateDown:
-            raise _unavailable() from None
         if value is None:
             shown = response_id[:_SHOWN_ID_CHARS]
             raise NotFound(f"response '{shown}' not found; responses expire after a while", code="response_not_found")
@@ -124,8 +125,12 @@ class Storing:
     """
 
     def __init__(self, keepers: Sequence[Keeper]) -> None:
-        self._keepers = keepers
+        self._keepers = list(keepers)
         self._writes: list[asyncio.Task[None]] = []
+
+    def keep(self, keeper: Keeper) -> None:
+        """Give the response to one keeper more."""
+        self._keepers.append(keeper)
 
     def put(self, response: Json) -> None:
         """Begin to keep a response."""
@@ -164,10 +169,6 @@ def _encoded(response: Json, items: list[Json]) -> tuple[bytes, dict[str, tuple[
 def _decoded(value: bytes) -> StoredResponse:
     document = orjson.loads(value)
     return StoredResponse({**document["response"], "output": document["output"]}, document["items"])
-
-
-def _unavailable() -> StateUnavailable:
-    return StateUnavailable("stored responses cannot be reached for the moment; try again", retry_after_s=_RETRY_S)
 
 
 def check_history(items: int, size: int, param: str) -> None:

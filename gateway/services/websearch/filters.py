@@ -20,9 +20,9 @@ _QUOTED = re.compile(r'"([^"]{1,200})"')
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
 _TIME = re.compile(_DAY.pattern + r"[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
 _MAX_DATE_CHARS = 64
-"""Longest text that is parsed as an RFC 5322 date. Chosen: twice the longest honest one; the parser is not linear."""
+"""Longest text that is parsed as an RFC 5322 date. Twice the longest honest one; the parser is not linear."""
 _STEP_TEXTS = 512
-"""Chosen: texts that are read in one step (half a millisecond); at double others wait for twice as long."""
+"""Texts that are read in one step (half a millisecond)"""
 # Arguments that the service honours itself: by the filters below, or with pages that the gateway's engine reads.
 _HONOURED = frozenset(
     {

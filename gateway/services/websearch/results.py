@@ -24,8 +24,7 @@ from gateway.wire.preencoded import PackedJson
 
 _MAX_ENTRIES = 500
 MAX_CACHE_BYTES = 33_554_432
-"""Chosen together: 500 answers of 64 KiB, about what ten results with their page text take. At half, a busy server
-asks its paid provider again within the time to live; double lets the cache of each worker grow to 64 MiB."""
+"""500 answers of 64 KiB, about what ten results with their page text take."""
 
 EVERYBODY = "all"
 """Owner of the shared entries: answers that depend on a key are never remembered."""
@@ -114,8 +113,7 @@ def _name(key: Hashable) -> str:
 # Pure. A cut never leaves a code fence open; a note says what was cut and how to get the rest.
 
 MIN_SHARE_CHARS = 200
-"""Least text of a page. Chosen: a short paragraph; at half a page's text says nothing, at double fewer pages of a large
-crawl have any."""
+"""Least text of a page. A short paragraph."""
 _NOUNS = {"raw_content": "pages", "content": "excerpts"}
 
 
@@ -204,8 +202,7 @@ Shorten = Callable[[list[str], int, str], Awaitable[list[str]]]
 """(texts, most characters of each, the key's id) -> the texts as `answer.shorten.shorten` cuts them."""
 _CUT_HERE_CHARS = 4_096
 """Texts with code fences are cut on the server's loop up to so many characters of a result (3 ms at most, as measured
-with fences alone), longer ones in a parse process. Chosen: at half, ordinary search results go there; at double, others
-wait for 6 ms."""
+with fences alone), longer ones in a parse process."""
 
 
 class ResultCutter:

@@ -1,6 +1,6 @@
 """The web tools: search over a chain of providers, extract, crawl, map, status.
 
-Knows no MCP and no wire format. Every answer is a tool's `data` object (schemas/tools/*.json).
+Every answer is a tool's `data` object (schemas/tools/*.json).
 """
 
 import asyncio
@@ -18,10 +18,10 @@ from gateway.wire.preencoded import PackedJson
 from gateway.wire.untrusted_json import MOST_RESULTS
 
 PROBE_TTL_S = 60.0
-"""Age at which a provider's health is probed again. Chosen: a probe may cost a paid request; half costs twice as many,
-double shows a dead provider as healthy for longer. A failed search forgets it at once."""
+"""Age at which a provider's health is probed again. A probe may cost a paid request. A failed search forgets it at
+once."""
 STATS_TTL_S = 1.0
-"""Age at which the index is counted again. Chosen: counting takes a reader thread; nobody notices a second."""
+"""Age at which the index is counted again. Counting takes a reader thread; nobody notices a second."""
 _ALL_DROPPED = "None of the {} results found fits the domains, dates or phrase asked for."
 
 

@@ -17,10 +17,10 @@ from gateway.domain import KEY_LIMITS, Json
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.sanitize.report import preview
 from gateway.shared_state.port import StateDown
-from gateway.web.context import CONTEXT
 from gateway.web.handlers.model_routes import by_schema
 from gateway.web.replies import JsonReply
 from gateway.web.request_log import RANGES, History, RequestRecords
+from gateway.web.state import CONTEXT
 
 # Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, rotated and
 # revoked. A new key is shown once, in the answer that made it. Whoever holds an admin key can make keys of any scope.
@@ -76,12 +76,11 @@ def _shown(record: KeyRecord) -> Json:
 
 
 MAX_PREVIEW_BYTES = 65_536
-"""Largest body of a preview. Chosen: its scan takes 20 ms at most; half would cut long log files, double would hold the
-event loop for what a person notices in other requests."""
+"""Largest body of a preview. Its scan takes 20 ms at most."""
 
 _DEFAULT_DAYS = 30
 _MAX_ROWS = 10_000
-"""Chosen: a year of thirty keys; half would cut such a table, double would be a table that nobody reads in a page."""
+"""A year of thirty keys."""
 
 
 class AdminHandler:

@@ -9,14 +9,14 @@ from copy import copy
 from aiohttp import web
 
 from gateway.domain import Event, EventStream, Json, RequestStats
-from gateway.errors import BudgetSpent, InvalidRequest, RateLimited
+from gateway.errors import BudgetSpent, RateLimited
 from gateway.services.responses.background import Job, Runs, checked_after
 from gateway.services.responses.store import ResponseStore
-from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.middleware.limits import settle
 from gateway.web.middleware.sanitize import clean_reply
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.request_log import Finished
+from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire import sse
 from gateway.wire.hosted_answer import KeptLinks, text_holders
 from gateway.wire.responses.stream import ResponseStream
@@ -97,14 +97,6 @@ def detached(context: RequestContext) -> RequestContext:
     own.stats = RequestStats(key_id=context.stats.key_id, started_s=time.perf_counter())
     own.limits = {}
     return own
-
-
-def refuse_unfit(body: Json) -> None:
-    """Raises InvalidRequest for a background request that is not stored."""
-    if body.get("background") and body.get("store") is False:
-        raise InvalidRequest(
-            "background: a response that is not stored cannot run there; leave store out", param="background"
-        )
 
 
 async def _after(first: list[Event], events: EventStream) -> EventStream:

@@ -13,10 +13,10 @@ from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.web_search import of_chat
 from gateway.services.ocr.service import OcrService
-from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
+from gateway.web.handlers.hosted import HostedRequest, HostedSearch
 from gateway.web.handlers.model_routes import by_schema, require_kind, require_scope, streamed, whole
+from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.request import is_legacy

@@ -5,15 +5,14 @@ import time
 from aiohttp import web
 
 from gateway import schemas
-from gateway.access.budgets import token_estimate
 from gateway.errors import InvalidRequest
 from gateway.services.completion.service import CompletionService
-from gateway.services.responses.compaction import Compactor
 from gateway.services.responses.listing import with_ids
-from gateway.web.context import CONTEXT
 from gateway.web.handlers.model_routes import by_schema, require_kind, whole
-from gateway.web.handlers.response_input import ResponseInput, holder_of, refuse_trigger
+from gateway.web.handlers.response_input import holder_of, refuse_trigger
+from gateway.web.handlers.responses import Kept
 from gateway.web.replies import JsonReply
+from gateway.web.state import CONTEXT
 from gateway.wire.responses.object import new_id, usage_object
 from gateway.wire.responses.request import to_chat
 
@@ -21,10 +20,9 @@ from gateway.wire.responses.request import to_chat
 class CompactHandler:
     """The two endpoints' checks and handlers. A count needs no model."""
 
-    def __init__(self, completions: CompletionService, inputs: ResponseInput, compactor: Compactor) -> None:
-        self._completions = completions
-        self._inputs = inputs
-        self._compactor = compactor
+    def __init__(self, completions: CompletionService, kept: Kept) -> None:
+        self._completions, self._compactor, self._tokens = completions, kept.compactor, kept.tokens
+        self._inputs = kept.inputs()
         schema = schemas.load_with_items("compact")
         self.check_count = by_schema(schema)
         self.check = by_schema({**schema, "required": ["model"]})
@@ -38,7 +36,7 @@ class CompactHandler:
         continued = await self._inputs.read(context)
         refuse_trigger(continued)
         compacted = await self._compactor.compact(
-            {**body, "model": entry.name}, continued.everything, holder_of(context), context.stats
+            {**body, "model": entry.name}, continued.everything, holder_of(context), context.stats, entry.context_length
         )
         answer = {
             "id": new_id("resp"),
@@ -50,12 +48,14 @@ class CompactHandler:
         return whole(context, answer)
 
     async def count(self, request: web.Request) -> web.StreamResponse:
-        """JsonReply of `{object: "response.input_tokens", input_tokens}`: an estimate of what the model would read,
-        tools, schema and earlier turns included. Nothing is generated. Raises ModelNotFound, InvalidRequest."""
+        """JsonReply of `{object: "response.input_tokens", input_tokens}`: what the model would read, tools, schema and
+        earlier turns included. Nothing is generated. Where nothing is known of how the model counts,
+        `provider_specific_fields.usage_estimated` says so. Raises ModelNotFound, InvalidRequest."""
         context = request[CONTEXT]
         body = context.body
+        model = ""
         if body.get("model") is not None:
-            require_kind(self._completions.resolve(body["model"]), "text")
+            model = require_kind(self._completions.resolve(body["model"]), "text").name
         body["store"] = False  # nothing is added to the conversation
         continued = await self._inputs.read(context)
         refuse_trigger(continued)
@@ -63,5 +63,6 @@ class CompactHandler:
             raise InvalidRequest("input: must hold a message", param="input")
         asked = {"model": "", **body, "input": continued.recent}
         chat = to_chat(asked, continued.earlier, ("mcp", "web_search"), first=continued.first).body
-        counted = {name: chat[name] for name in ("messages", "tools", "response_format") if name in chat}
-        return JsonReply({"object": "response.input_tokens", "input_tokens": token_estimate(counted)})
+        tokens, is_estimate = self._tokens.of(model, chat)
+        more = {"provider_specific_fields": {"usage_estimated": True}} if is_estimate else {}
+        return JsonReply({"object": "response.input_tokens", "input_tokens": tokens, **more})

@@ -8,9 +8,9 @@ from gateway.errors import InvalidRequest
 from gateway.services.responses.compaction import Compactor
 from gateway.services.responses.conversations import Conversations, item_of
 from gateway.services.responses.listing import as_list, page_of
-from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.model_routes import by_schema
 from gateway.web.replies import JsonReply
+from gateway.web.state import CONTEXT, RequestContext
 
 
 class ConversationsHandler:

@@ -149,7 +149,7 @@ _PAGE = """<!doctype html>
 <main>{contents}<article>{body}</article></main></body></html>
 """
 
-_HEADERS = {
+PAGE_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -158,8 +158,7 @@ _HEADERS = {
 }
 _NOT_IN_SLUGS = re.compile(r"[^\w\- ]")
 _MAX_FOUND_CHARS = 400
-"""Of a section's text, what the search sees beside its heading. Chosen: the file of all pages is 150 KB so; half would
-find less, double would load twice as much at the first search."""
+"""Of a section's text, what the search sees beside its heading. The file of all pages is 150 KB so."""
 
 _GROUP = re.compile(r"^\| ([a-z][^|]{2,60}) \| (\[[^|\n]+|a first[^|\n]+) \|$", re.MULTILINE)
 _PAGE_LINK = re.compile(r"\]\((?:docs/)?([\w-]+)\.md\)")
@@ -243,13 +242,13 @@ class DocumentPages:
         if text is None:
             raise web.HTTPNotFound(text="no such page; see /docs/")
         if importlib.util.find_spec("markdown_it") is None:  # the [web] extra is absent
-            return web.Response(text=text, content_type="text/markdown", charset="utf-8", headers=_HEADERS)
+            return web.Response(text=text, content_type="text/markdown", charset="utf-8", headers=PAGE_HEADERS)
         contents, body = _rendered(text)
         return self._html(self._titles[name], contents, body)
 
     async def search(self, request: web.Request) -> web.Response:
         """`[{page, title, heading, anchor, text}]`, a section each."""
-        return web.json_response(self._sections, headers=_HEADERS)
+        return web.json_response(self._sections, headers=PAGE_HEADERS)
 
     async def file(self, request: web.Request) -> web.Response:
         """A file that the pages show or link to."""
@@ -258,11 +257,11 @@ class DocumentPages:
         if content is None:
             raise web.HTTPNotFound(text="no such file; see /docs/")
         kind = _FILE_TYPES["." + name.rpartition(".")[2]]
-        return web.Response(body=content, content_type=kind, headers=_HEADERS)
+        return web.Response(body=content, content_type=kind, headers=PAGE_HEADERS)
 
     def _html(self, title: str, contents: str, body: str) -> web.Response:
         text = _PAGE.format(title=html.escape(title), links=self._listed("/docs/"), contents=contents, body=body)
-        return web.Response(text=text, content_type="text/html", charset="utf-8", headers=_HEADERS)
+        return web.Response(text=text, content_type="text/html", charset="utf-8", headers=PAGE_HEADERS)
 
     @functools.cached_property
     def _sections(self) -> list[Json]:

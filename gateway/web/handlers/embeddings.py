@@ -10,8 +10,8 @@ from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.embeddings import EmbeddingService
 from gateway.services.completion.service import CompletionService
-from gateway.web.context import CONTEXT
 from gateway.web.handlers.model_routes import by_schema, require_kind, whole
+from gateway.web.state import CONTEXT
 from gateway.wire.json_body import JsonBody
 
 _MAX_INPUTS = 2048

@@ -14,15 +14,14 @@ from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.ocr.request import checked_file_data, decode_file
-from gateway.web.context import RequestContext
 from gateway.web.middleware.sanitize import clean_request
+from gateway.web.state import RequestContext
 from gateway.wire.untrusted_json import table_in
 
 MAX_FILES = 8
-"""Files in one request. Chosen as for images (services.completion.service.MAX_IMAGES): at half, letters with many
-enclosures need several requests; at double, one request holds the parse processes for a minute."""
+"""Files in one request."""
 NAME_CHARS = 120
-"""Of a file's name before its text. Chosen: names are shorter; at half some are cut, at double a path fills a line."""
+"""Of a file's name before its text. Names are shorter."""
 ReadText = Callable[[bytes, str, str, str], Awaitable[bytes]]
 """(file, media type or "", name, the key's id) -> its text as Markdown, in UTF-8. Raises InvalidRequest, EngineMissing.
 """

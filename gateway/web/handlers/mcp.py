@@ -1,6 +1,5 @@
 """MCP's transport over HTTP for the web tools: the Accept header, MCP's own headers, 202, JSON or an event stream.
 
-Knows no method and no tool: the dispatcher does.
 Source: modelcontextprotocol.io, "Transports", all revisions, read 2026-11-21.
 """
 
@@ -15,14 +14,13 @@ from gateway.mcp.dialect import failure_events
 from gateway.mcp.dispatcher import Dispatcher, RpcCaller
 from gateway.mcp.messages import MAX_BODY_BYTES, RpcBatch, render, render_all
 from gateway.mcp.versions import RpcHeaders
-from gateway.web.context import CONTEXT
 from gateway.web.replies import EventReply, JsonReply
+from gateway.web.state import CONTEXT
 from gateway.wire.json_body import JsonBody
 
 FIRST_EVENT_WAIT_S = 15
 """Seconds until a stream begins without an event. Proxies cut silent connections after 60 s; a stream that has begun
-carries comments. Chosen: half would send a 200 before some failures that still could be an error status; double would
-leave only one ping's time before a proxy cuts."""
+carries comments."""
 
 _USUAL_ACCEPT = "application/json, text/event-stream"
 """What the official SDKs send: compared whole, so that the usual request parses nothing."""

@@ -1,6 +1,6 @@
 """`POST /v1/messages` and `POST /v1/messages/count_tokens`: Anthropic's interface to the models of kind `text`.
 
-A request is translated to chat and its answer back (`wire.messages`). Knows no upstream and no block.
+A request is translated to chat and its answer back (`wire.messages`).
 """
 
 from aiohttp import web
@@ -13,11 +13,11 @@ from gateway.services.completion.service import MAX_IMAGES, CompletionService, T
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.web_search import WebSearchTool, of_messages
-from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted_search import HostedRequest, HostedSearch
+from gateway.web.handlers.hosted import HostedRequest, HostedSearch
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
 from gateway.web.replies import JsonReply
+from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire.hosted_answer import events_of, events_of_whole
 from gateway.wire.messages.object import token_estimate
 from gateway.wire.messages.request import to_chat

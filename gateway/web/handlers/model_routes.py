@@ -10,9 +10,9 @@ from gateway.domain import Caller, Event, EventStream, Json, RequestStats
 from gateway.errors import Forbidden, GatewayError, InvalidRequest
 from gateway.schemas import Checker
 from gateway.services.completion.attempts import ModelEntry
-from gateway.web.context import RequestContext
 from gateway.web.endpoints import Check
 from gateway.web.replies import Endings, EventReply, JsonReply
+from gateway.web.state import RequestContext
 from gateway.wire.json_body import BadJson, JsonBody
 
 _ROUTE_OF_KIND = {

@@ -1,7 +1,7 @@
 """`GET /v1/models` and `GET /v1/models/{model}`: the model table as OpenAI's clients, Codex or Claude Code read it.
 
 Sources: OpenAI API reference; Anthropic API reference (Models) and what Claude Code 2.1.330 sends; Codex CLI 0.171
-(`codex-rs/protocol/src/openai_models.rs`), which reads strictly. Read 2026-11-28. Knows no upstream.
+(`codex-rs/protocol/src/openai_models.rs`), which reads strictly. Read 2026-11-28.
 """
 
 from datetime import UTC, datetime

@@ -1,7 +1,6 @@
 """The ops listener: health, readiness, metrics, documentation and the console's files, without keys, on loopback.
 
-A probe never calls a model. Readiness names what is missing; a failing upstream does not make it 503. Knows no product
-route: those below `/api` are an application of their own.
+A probe never calls a model. Readiness names what is missing; a failing upstream does not make it 503.
 """
 
 import hashlib
@@ -13,7 +12,7 @@ from aiohttp import hdrs, web
 from prometheus_client import CollectorRegistry, generate_latest, multiprocess
 
 from gateway.domain import Json
-from gateway.web.handlers.documents import DocumentPages, reference
+from gateway.web.handlers.documents import PAGE_HEADERS, DocumentPages, reference
 from gateway.web.middleware.auth import only_own_hosts
 from gateway.web.state import ServerState
 
@@ -21,15 +20,13 @@ from gateway.web.state import ServerState
 
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
+_CSP = "Content-Security-Policy"
 _HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
+    **PAGE_HEADERS,
+    _CSP: PAGE_HEADERS[_CSP].replace("data:", "data: blob:"),
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     hdrs.CACHE_CONTROL: "no-cache",
 }

@@ -14,11 +14,11 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, InvalidRequest, NotFound
 from gateway.services.responses.compaction import ITEM_TYPES, Compactor, Holder, is_trigger
-from gateway.services.responses.conversations import Conversations, Lock, conversation_id_of
+from gateway.services.responses.conversations import Conversations, Lock
 from gateway.services.responses.listing import with_ids
 from gateway.services.responses.store import ResponseStore, check_history
-from gateway.web.context import RequestContext
 from gateway.web.middleware.sanitize import clean_answer_text, clean_request
+from gateway.web.state import RequestContext
 from gateway.wire.responses.request import input_items
 
 
@@ -82,7 +82,7 @@ class ResponseInput:
 
         Raises InvalidRequest, NotFound, ContentBlocked; then no conversation is held."""
         body, owner = context.body, context.caller.key_id
-        conversation, lock = conversation_id_of(body), None
+        conversation, lock = _conversation_id(body), None
         sent, previous = input_items(body), body.get("previous_response_id")
         if conversation is not None and body.get("store") is not False:
             lock = await self._conversations.lock(owner, conversation)
@@ -162,3 +162,17 @@ def holder_of(context: RequestContext) -> Holder:
     """The key of a request as the holder of a summary, which is masked as an answer of the request's route."""
     values = context.placeholders.as_map() if context.placeholders else {}
     return Holder(context.caller.identity, lambda text: clean_answer_text(context, text), values)
+
+
+def _conversation_id(body: Json) -> str | None:
+    """The id in a request's `conversation`, which is the id or `{id}`. Raises InvalidRequest."""
+    value = body.get("conversation")
+    if value is None:
+        return None
+    found = value.get("id") if isinstance(value, dict) else value
+    if not isinstance(found, str) or not found:
+        raise InvalidRequest("conversation: must be an id, or an object with one", param="conversation")
+    if body.get("previous_response_id"):
+        text = "conversation: cannot be combined with previous_response_id; leave one of the two out"
+        raise InvalidRequest(text, param="conversation")
+    return found

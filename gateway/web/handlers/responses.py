@@ -8,15 +8,14 @@ surrounds it.
 import re
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from aiohttp import web
 from multidict import MultiMapping
 
 from gateway import schemas
-from gateway.access.budgets import token_estimate
 from gateway.domain import Event, EventStream, Json, RequestStats
-from gateway.errors import GatewayError, UpstreamError
+from gateway.errors import GatewayError, InvalidRequest, UpstreamError
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses, is_native
 from gateway.services.completion.service import CompletionService
@@ -24,13 +23,14 @@ from gateway.services.responses.compaction import Compacted, Compactor, has_some
 from gateway.services.responses.conversations import Conversations
 from gateway.services.responses.listing import page_of
 from gateway.services.responses.store import Keeper, ResponseStore, Storing
-from gateway.web.context import CONTEXT, RequestContext
-from gateway.web.handlers.background import BackgroundResponses, detached, refuse_unfit
+from gateway.services.responses.token_counts import TokenCounts
+from gateway.web.handlers.background import BackgroundResponses, detached
 from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted_responses import HostedAnswer, HostedResponses, HostedWishes
+from gateway.web.handlers.hosted import HostedAnswer, HostedResponses, HostedWishes
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
 from gateway.web.handlers.response_input import Continued, Memory, ResponseInput, holder_of
 from gateway.web.replies import EventReply, JsonReply
+from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire.hosted_answer import KeptLinks, events_of, events_of_whole, text_holders
 from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.mcp import approved_calls, refuse_unserved
@@ -52,6 +52,7 @@ class Kept:
     conversations: Conversations
     compactor: Compactor
     background: BackgroundResponses
+    tokens: TokenCounts = field(default_factory=TokenCounts)
 
     def inputs(self) -> ResponseInput:
         """What reads the items that requests continue."""
@@ -115,7 +116,9 @@ class ResponsesHandler:
         """The body (schemas/responses.json). Raises InvalidRequest that names the wrong field."""
         checked: Json = self._check(body, headers)
         refuse_unkept(checked)
-        refuse_unfit(checked)
+        if checked.get("background") and checked.get("store") is False:
+            text = "background: a response that is not stored cannot run there; leave store out"
+            raise InvalidRequest(text, param="background")
         return checked
 
     async def create(self, request: web.Request) -> web.StreamResponse:
@@ -198,8 +201,8 @@ class ResponsesHandler:
         chat = turn.hosted.chat if turn.hosted is not None else turn.chat
         limit = threshold(body)
         if limit is not None and chat is not None and turn.generates:
-            read = {name: chat.body.get(name) for name in ("messages", "tools", "response_format")}
-            turn.is_over = token_estimate(read) > limit and has_something_to_drop(continued.everything)
+            tokens, _ = self._kept.tokens.of(turn.entry.name, chat.body)
+            turn.is_over = tokens > limit and has_something_to_drop(continued.everything)
 
     def _translate_to_chat(self, turn: _Turn) -> None:
         body, continued, put = turn.body, turn.continued, turn.storing.put
@@ -217,16 +220,22 @@ class ResponsesHandler:
             names = turn.chat.names
             if turn.stream is None:
                 turn.stream = ResponseStream(body, put)
+                if self._kept.tokens.wants(turn.entry.name):
+                    turn.storing.keep(self._counting(turn, turn.chat.body))
         turn.stream.names, turn.stream.carrier = names, carrier
 
-    def _events(self, turn: _Turn) -> EventStream:
-        """The events of a response; the upstream is called at the first one."""
-        if turn.is_over or turn.makes_items_alone or turn.continued.lock is not None:
-            return self._guarded(turn)
-        return self._answered(turn)
+    def _counting(self, turn: _Turn, chat: Json) -> Keeper:
+        """Notes how many tokens the model's upstream has counted for a chat body."""
 
-    async def _guarded(self, turn: _Turn) -> EventStream:
-        """As `_events`, with what comes before the answer and after it."""
+        async def note(response: Json) -> None:
+            is_estimate = (response.get("provider_specific_fields") or {}).get("usage_estimated")
+            if response.get("usage") and not is_estimate and not turn.is_over:
+                self._kept.tokens.note(turn.entry.name, chat, response["usage"]["input_tokens"])
+
+        return note
+
+    async def _events(self, turn: _Turn) -> EventStream:
+        """The events of a response; the upstream is called at the first one."""
         async with turn.continued.held():
             if turn.is_over:
                 await self._cut(turn)
@@ -277,7 +286,9 @@ class ResponsesHandler:
     async def _compacted(self, turn: _Turn) -> Compacted:
         context = turn.context
         items = turn.continued.everything
-        return await self._kept.compactor.compact(turn.body, items, holder_of(context), context.stats)
+        return await self._kept.compactor.compact(
+            turn.body, items, holder_of(context), context.stats, turn.entry.context_length
+        )
 
     async def _cut(self, turn: _Turn) -> None:
         """Compact the conversation before it is answered; the compaction item comes first in the output."""

@@ -46,7 +46,6 @@ from gateway.errors import (
 )
 from gateway.shared_state.memory import MemoryEntries
 from gateway.shared_state.port import Entry, StateDown, Windows
-from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.endpoints import Endpoint
 from gateway.web.handlers.responses import ResponsesHandler
 from gateway.web.middleware.errors import as_gateway_error, error_headers, error_label
@@ -55,6 +54,7 @@ from gateway.web.middleware.observe import CLIENT_GONE
 from gateway.web.middleware.sanitize import sanitized
 from gateway.web.replies import EventReply
 from gateway.web.request_log import Finished
+from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire.json_body import BadJson, JsonBody
 from gateway.wire.openai_error import responses_error_object
 
@@ -173,16 +173,55 @@ class _Create:
     """A `response.create`. `generates`: the model answers; else there is only a response to continue from."""
 
     body: JsonBody
-    lane: str
     generates: bool
 
 
 @dataclass(slots=True)
 class _Lane:
+    """One lane. It remembers its latest response with the items before it, as JSON (`response_input.Memory`); `values`:
+    what their placeholders stand for."""
+
+    connection: "_Connection"
+    name: str
     waiting: deque[_Create] = field(default_factory=deque)
     worker: asyncio.Task[None] | None = None
     turn: "_Turn | None" = None
     task: asyncio.Task[None] | None = None
+    latest: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def _place(self) -> tuple[str, str]:
+        return self.connection.key_id, f"{self.connection.name}:{self.name}"
+
+    async def history(self, response_id: str) -> list[Json] | None:
+        """The items up to and including a response that a lane of the connection remembers."""
+        lane = self._lane_of(response_id)
+        value = await self.connection.remembered.get(*lane._place) if lane is not None else None
+        items: list[Json] | None = orjson.loads(value) if value is not None else None
+        return items
+
+    def values_of(self, response_id: object) -> Mapping[str, str]:
+        """What the placeholders of a response that is remembered stand for."""
+        lane = self._lane_of(response_id)
+        return lane.values if lane is not None else {}
+
+    def _lane_of(self, response_id: object) -> "_Lane | None":
+        lanes = self.connection.lanes.values()
+        return next((lane for lane in lanes if lane.latest and lane.latest == response_id), None)
+
+    async def put(self, response: Json, items: list[Json]) -> None:
+        """Remember a response instead of the former one."""
+        self.latest, value = "", orjson.dumps([*items, *response["output"]])
+        if await self.connection.remembered.put(Entry(*self._place, value, _AGE_S)):
+            placeholders = self.turn.context.placeholders if self.turn is not None else None
+            self.latest, self.values = str(response["id"]), placeholders.as_map() if placeholders else {}
+
+    async def evict(self, response_id: object) -> None:
+        """Forget a response if it is the latest."""
+        if self.latest and self.latest == response_id:
+            self.latest = ""
+            await self.connection.remembered.delete(*self._place)
 
 
 class _Connection:
@@ -200,9 +239,9 @@ class _Connection:
         self._socket = socket
         self.caller, self.server, self.endpoint, self.client = context.caller, context.server, endpoint, client
         self.responses = responses
-        self.memory = _Memory(remembered, context.caller.key_id)
+        self.remembered, self.name = remembered, secrets.token_hex(8)
         self._telling: set[asyncio.Task[None]] = set()
-        self._lanes: dict[str, _Lane] = {}
+        self.lanes: dict[str, _Lane] = {}
         self._active = asyncio.Semaphore(_ACTIVE)
         self._waiting = self._waiting_bytes = 0
         self._room = asyncio.Event()
@@ -226,18 +265,19 @@ class _Connection:
                 else:
                     break  # closed, or an error of the protocol
         finally:
-            tasks = [task for lane in self._lanes.values() for task in (lane.worker, lane.task) if task is not None]
+            tasks = [task for lane in self.lanes.values() for task in (lane.worker, lane.task) if task is not None]
             for task in [*tasks, *([self._closing] if self._closing is not None else [])]:
                 task.cancel()
             if tasks:
                 await asyncio.wait(tasks, timeout=_CLOSE_S)
-            await self.memory.forget()
+            for lane in self.lanes.values():
+                await lane.evict(lane.latest)
 
     def check(self) -> None:
         """Called every second: whether the key, the time or the server ends this connection."""
         now_s = time.monotonic()
         if not self.server.keys.is_live(self.key_id):
-            for lane in self._lanes.values():
+            for lane in self.lanes.values():
                 lane.waiting.clear()
                 if lane.task is not None:
                     lane.task.cancel()
@@ -257,7 +297,7 @@ class _Connection:
 
     def _tell_silent(self, now_s: float) -> None:
         """Say of turns from which nothing has come for long that they go on."""
-        for name, lane in self._lanes.items():
+        for name, lane in self.lanes.items():
             if lane.turn is not None and now_s - lane.turn.sent_s > _SILENCE_S:
                 lane.turn.sent_s = now_s
                 self._telling.add(task := asyncio.create_task(self._tell(name)))
@@ -269,7 +309,7 @@ class _Connection:
 
     @property
     def _is_busy(self) -> bool:
-        return any(lane.turn is not None or lane.waiting for lane in self._lanes.values())
+        return any(lane.turn is not None or lane.waiting for lane in self.lanes.values())
 
     def _leave(self, reason: GatewayError, code: int) -> None:
         if self._leaving is None:
@@ -294,7 +334,7 @@ class _Connection:
                 generates = fields.get("generate") is not False
                 for name in _NOT_HERE:
                     fields.pop(name, None)
-                self._add(_Create(body, lane, generates))
+                self._add(lane, _Create(body, generates))
             elif kind == "response.cancel":
                 self._cancel(lane)
             elif kind == "response.steer":
@@ -305,15 +345,15 @@ class _Connection:
         except GatewayError as error:
             await self.send_error(error, lane if error.code != "invalid_stream_id" else "")
 
-    def _add(self, create: _Create) -> None:
+    def _add(self, name: str, create: _Create) -> None:
         if self._leaving is not None:
             raise self._leaving
-        lane = self._lanes.get(create.lane)
+        lane = self.lanes.get(name)
         if lane is None:
-            if create.lane and len([name for name in self._lanes if name]) >= _MAX_LANES:
+            if name and len([each for each in self.lanes if each]) >= _MAX_LANES:
                 text = f"stream_id: a connection may have {_MAX_LANES} of them; use one again"
                 raise InvalidRequest(text, param="stream_id", code="websocket_stream_limit_reached")
-            lane = self._lanes[create.lane] = _Lane()
+            lane = self.lanes[name] = _Lane(self, name)
         lane.waiting.append(create)
         self._waiting += 1
         self._waiting_bytes += create.body.size
@@ -330,7 +370,7 @@ class _Connection:
                 self._waiting -= 1
                 self._waiting_bytes -= create.body.size
                 self._room.set()
-                lane.turn = _Turn(self, create)
+                lane.turn = _Turn(lane, create)
                 del create
                 lane.task = asyncio.create_task(self._turn(lane.turn))
                 await asyncio.wait({lane.task})
@@ -339,7 +379,7 @@ class _Connection:
 
     def _cancel(self, lane: str) -> None:
         """End the response that runs on a lane."""
-        running = self._lanes.get(lane)
+        running = self.lanes.get(lane)
         if running is None or running.turn is None or running.task is None:
             raise InvalidRequest("no response is running on this lane", code="response_not_found")
         running.turn.is_cancelled = True
@@ -388,9 +428,9 @@ class _Connection:
 class _Turn:
     """One response: a request of its own, with the key, the limits and the log line of one."""
 
-    def __init__(self, connection: _Connection, create: _Create) -> None:
-        self._connection = connection
-        self._create = create
+    def __init__(self, lane: _Lane, create: _Create) -> None:
+        self._lane, self._connection, self._create = lane, lane.connection, create
+        connection = lane.connection
         server = connection.server
         stats = RequestStats(started_s=time.perf_counter(), key_id=connection.key_id)
         self.context = RequestContext(server, f"req_{server.id_bits(96):024x}", connection.endpoint, stats)
@@ -420,7 +460,7 @@ class _Turn:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         context, create = self.context, self._create
         context.body = connection_body(create, context)
-        context.earlier_values = self._connection.memory.values_of(context.body.get("previous_response_id"))
+        context.earlier_values = self._lane.values_of(context.body.get("previous_response_id"))
         if context.server.budgets is not None and context.server.budgets.may_bind(context.caller):
             await reserve(context)
         reply = await sanitized(context, self._answer)
@@ -435,29 +475,29 @@ class _Turn:
         return reply
 
     async def _answer(self) -> web.StreamResponse:
-        memory = _LaneMemory(self._connection.memory, self._create.lane, self.context)
-        return await self._connection.responses.answer(self.context, memory, generates=self._create.generates)
+        responses = self._connection.responses
+        return await responses.answer(self.context, self._lane, generates=self._create.generates)
 
     async def _send(self, event: Event) -> None:
         data = _data_of(event)
         if data is not None:
-            await self._connection.send(data, self._create.lane)
+            await self._connection.send(data, self._lane.name)
             self._events += 1
             self.sent_s = time.monotonic()
 
     async def fail(self, error: GatewayError) -> int:
         """Tell the client; what the turn continued on its own lane is let go."""
-        context, lane = self.context, self._create.lane
+        context = self.context
         error.request_id = context.request_id
         context.server.metrics.rejected.labels(error_label(error)).inc()
         previous = self._create.body.value().get("previous_response_id")
-        await self._connection.memory.evict(lane, previous)
+        await self._lane.evict(previous)
         with contextlib.suppress(ConnectionError):
             if self._events and self._reply is not None and self._reply.failure_events is not None:
                 context.stats.outcome = "truncated"
                 await self._send(self._reply.failure_events(error)[-1])
             else:
-                await self._connection.send_error(error, lane)
+                await self._connection.send_error(error, self._lane.name)
         return error.status
 
     async def tell_cancelled(self) -> int:
@@ -480,63 +520,6 @@ class _Turn:
             self._connection.client,
         )  # fmt: skip
         context.server.recorder.add(finished)
-
-
-class _Memory:
-    """The latest response of each lane of a connection, with the items before it, as JSON, and what their placeholders
-    stand for."""
-
-    def __init__(self, entries: MemoryEntries, owner: str) -> None:
-        self._entries, self._owner = entries, owner
-        self._name = secrets.token_hex(8)
-        self._latest: dict[str, str] = {}
-        self._values: dict[str, Mapping[str, str]] = {}
-
-    def values_of(self, response_id: object) -> Mapping[str, str]:
-        """What the placeholders of a response that is remembered stand for."""
-        lanes = (lane for lane, latest in self._latest.items() if latest == response_id)
-        return self._values.get(next(lanes, ""), {})
-
-    async def history(self, response_id: str) -> list[Json] | None:
-        """The items up to and including a response that is remembered."""
-        for lane, latest in self._latest.items():
-            if latest == response_id:
-                value = await self._entries.get(self._owner, f"{self._name}:{lane}")
-                items: list[Json] | None = orjson.loads(value) if value is not None else None
-                return items
-        return None
-
-    async def put(self, lane: str, response: Json, items: list[Json], values: Mapping[str, str]) -> None:
-        """Remember a response instead of the lane's former one. `values`: what its placeholders stand for."""
-        value = orjson.dumps([*items, *response["output"]])
-        self._latest.pop(lane, None)
-        if await self._entries.put(Entry(self._owner, f"{self._name}:{lane}", value, _AGE_S)):
-            self._latest[lane], self._values[lane] = str(response["id"]), values
-
-    async def evict(self, lane: str, response_id: object) -> None:
-        """Forget a response if it is the lane's latest."""
-        if response_id is not None and self._latest.get(lane) == response_id:
-            del self._latest[lane], self._values[lane]
-            await self._entries.delete(self._owner, f"{self._name}:{lane}")
-
-    async def forget(self) -> None:
-        """Forget all."""
-        for lane in list(self._latest):
-            await self.evict(lane, self._latest[lane])
-
-
-class _LaneMemory:
-    """Implements `response_input.Memory` for one lane."""
-
-    def __init__(self, memory: _Memory, lane: str, context: RequestContext) -> None:
-        self._memory, self._lane, self._context = memory, lane, context
-
-    async def history(self, response_id: str) -> list[Json] | None:
-        return await self._memory.history(response_id)
-
-    async def put(self, response: Json, items: list[Json]) -> None:
-        placeholders = self._context.placeholders
-        await self._memory.put(self._lane, response, items, placeholders.as_map() if placeholders else {})
 
 
 def connection_body(create: _Create, context: RequestContext) -> Json:

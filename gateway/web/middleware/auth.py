@@ -1,7 +1,7 @@
 """Decides who may come in: browser origins first, then paths and methods, then keys and scopes. Default deny.
 
 Order of the answers: 403 origin, 404 path, 405 method, 400 two keys, 401 key, 403 scope; all before a byte of the body
-is read. Knows no interface. Host and forwarded headers are never read, and no part of a key reaches a log or an error.
+is read. Host and forwarded headers are never read, and no part of a key reaches a log or an error.
 """
 
 import contextlib
@@ -15,9 +15,8 @@ from multidict import MultiMapping, istr
 
 from gateway.domain import Caller
 from gateway.errors import Forbidden, InvalidRequest, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
-from gateway.web.context import CONTEXT
 from gateway.web.middleware.errors import from_http_exception
-from gateway.web.state import ServerState
+from gateway.web.state import CONTEXT, ServerState
 
 # The rules for browser origins: which pages may call, what a preflight is answered, which pages may read answers.
 #
@@ -40,11 +39,11 @@ _SENDABLE_HEADERS = (
 
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]{1,64}(?: *, *[A-Za-z0-9-]{1,64}){0,63}")
 """A preflight's list that may be repeated in our answer: at most 64 names of at most 64 letters, digits and hyphens.
-Chosen: SDKs send about a dozen names; half would still do, double would only allow longer headers in our answer."""
+SDKs send about a dozen names."""
 
 _MAX_AGE_S = 600
-"""How long a browser may remember a preflight's answer. Chosen: half costs a page more preflights; Chromium keeps an
-answer two hours at most, and a changed list of origins takes this long to reach open pages."""
+"""How long a browser may remember a preflight's answer. Chromium keeps an answer two hours at most, and a changed list
+of origins takes this long to reach open pages."""
 
 
 def check_origin(request: web.Request, origin: str) -> None:

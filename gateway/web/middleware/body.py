@@ -1,6 +1,6 @@
 """Reads and decodes the request's body once, within a time, a size and a number of values; the endpoint checks it.
 
-Runs after auth: without a valid key not a byte of the body is read. Knows no interface: `Endpoint.check` does.
+Runs after auth: without a valid key not a byte of the body is read.
 """
 
 import asyncio
@@ -11,8 +11,8 @@ from aiohttp.typedefs import Handler
 from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
 from gateway.resilience.slices import in_slices
 from gateway.web.content_coding import coding_of, uncoded
-from gateway.web.context import CONTEXT
 from gateway.web.middleware.limits import reserve
+from gateway.web.state import CONTEXT
 from gateway.wire.json_body import JsonBody
 
 _JSON = "application/json"
@@ -31,7 +31,7 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         headers = request.headers
         if headers.get(hdrs.CONTENT_TYPE) != _JSON and request.content_type.lower() != _JSON:
             raise UnsupportedMediaType("the Content-Type is not supported; it must be application/json")
-        coding = coding_of(headers)
+        coding = coding_of(headers) if hdrs.CONTENT_ENCODING in headers else ""
         server = context.server
         max_bytes, own_max_bytes = request.client_max_size, context.endpoint.max_body_bytes
         if 0 < own_max_bytes < max_bytes:

@@ -1,4 +1,4 @@
-"""Turns replies into bytes: a whole answer at once, a stream event by event without a queue. Knows no interface.
+"""Turns replies into bytes: a whole answer at once, a stream event by event without a queue.
 
 One task reads the upstream and writes to the client, so a slow client slows the reading down.
 
@@ -27,22 +27,21 @@ from aiohttp.typedefs import Handler
 
 from gateway.domain import EventBatch
 from gateway.errors import GatewayError, Unauthenticated, UpstreamError
-from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.middleware.errors import as_gateway_error
 from gateway.web.middleware.observe import stamp
 from gateway.web.replies import EventReply, JsonReply
+from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire import sse
 
 _EVENTS_BETWEEN_YIELDS = 16
-"""Events written before other tasks get a turn. Chosen: encoding one takes microseconds, so a burst holds the loop for
-well below a millisecond; half doubles the switches of every burst, double doubles what its neighbours wait."""
+"""Events written before other tasks get a turn. Encoding one takes microseconds, so a burst holds the loop for well
+below a millisecond."""
 
 _JOINED_BYTES = 1 << 18
 """Events that come together are joined up to this size: a turn of the loop between two writes."""
 
 _CANCEL_WAIT_S = 5.0
-"""How long an upstream that is no longer wanted may take to end. Chosen: closing takes milliseconds; half could cut a
-TLS goodbye short, double would hold the request's slot longer."""
+"""How long an upstream that is no longer wanted may take to end. Closing takes milliseconds."""
 
 T = TypeVar("T")
 _GONE = (ConnectionError, RuntimeError)

@@ -1,4 +1,4 @@
-"""The only place that turns errors into answers, worded by the dialect of the endpoint. Knows no interface.
+"""The only place that turns errors into answers, worded by the dialect of the endpoint.
 
 Unexpected errors become a 500 without their text: it may quote a request. Their place in the code goes to the log.
 """
@@ -26,8 +26,8 @@ from gateway.errors import (
     UpgradeRequired,
     UpstreamRefused,
 )
-from gateway.web.context import CONTEXT
 from gateway.web.replies import JsonReply
+from gateway.web.state import CONTEXT
 
 _REFUSAL_CODES = frozenset(
     (
@@ -38,8 +38,7 @@ _REFUSAL_CODES = frozenset(
 """Codes of upstreams' refusals that are counted by themselves: those that the gateway sets or its OCR engine sends."""
 
 _MAX_COMPARED_CHARS = 100
-"""Of an unknown path. Chosen: the longest of ours has 50; half would miss those with a base path, double costs more for
-nothing."""
+"""Of an unknown path. The longest of ours has 50."""
 
 
 @web.middleware

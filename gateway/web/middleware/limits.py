@@ -1,8 +1,7 @@
 """Bounds what runs: the gateway's own cap, dealt out by key, then the key's concurrent requests, calls and budgets.
 
 Place and slot are held to the end of a stream; what was reserved of a budget is settled there. An endpoint whose calls
-are only known from its body (a batch) is not charged here: its handler charges each call. Knows no key store and no
-Redis: `ServerState.limiter` and `budgets` do.
+are only known from its body (a batch) is not charged here: its handler charges each call.
 """
 
 import asyncio
@@ -13,7 +12,7 @@ from aiohttp.typedefs import Handler
 
 from gateway.access.budgets import Reservation, count_cut_off
 from gateway.access.usage import Used
-from gateway.web.context import CONTEXT, RequestContext
+from gateway.web.state import CONTEXT, RequestContext
 
 _NO_SLOT = nullcontext()
 
@@ -57,6 +56,6 @@ async def settle(context: RequestContext, reservation: Reservation, has_left: bo
     stats = context.stats
     if has_left or stats.outcome in ("client_gone", "truncated"):
         count_cut_off(stats, reservation)
-    used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens)
+    used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens, 0, stats.written_tokens)
     if context.server.budgets is not None:
         await asyncio.shield(context.server.budgets.settle(reservation, stats.model, used, context.limits))

@@ -1,4 +1,4 @@
-"""Outermost middleware: gives every request an id, counts it as in flight, and records its end. Knows no interface."""
+"""Outermost middleware: gives every request an id, counts it as in flight, and records its end."""
 
 import asyncio
 import math
@@ -13,11 +13,10 @@ from multidict import istr
 from gateway import trace
 from gateway.access.rate_limits import LimitState
 from gateway.domain import RequestStats
-from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.middleware.auth import allow_reading
 from gateway.web.replies import EventReply
 from gateway.web.request_log import Finished
-from gateway.web.state import ServerState
+from gateway.web.state import CONTEXT, RequestContext, ServerState
 
 # The headers with what is left of a caller's limits.
 #

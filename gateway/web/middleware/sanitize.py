@@ -19,8 +19,8 @@ from gateway.sanitize.policy import Direction
 from gateway.sanitize.restoring import Placeholders, Restorer, addresses_of, asks_for_json
 from gateway.sanitize.stream_mask import StreamMask
 from gateway.texts import TextSlot, TextUnit
-from gateway.web.context import CONTEXT, RequestContext
 from gateway.web.replies import EventReply, JsonReply
+from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire import sse
 from gateway.wire.dialect import ending_of, merged_reports, report_of
 

@@ -1,6 +1,6 @@
 """The connections of a listener: what one does with a late header, a malformed request and a client that does not read.
 
-Knows no endpoint: requests go to `Front`. `runner` decides when connections have to end.
+`runner` decides when connections have to end.
 """
 
 import asyncio
@@ -66,12 +66,11 @@ def _chained(app: web.Application, handler: Handler) -> Handler:
 
 LINGER_S = 0.5
 """How long a connection that is idle when the server begins to drain may still bring a request, which is answered.
-Chosen: longer than a round trip to any client. Half could cut clients far away; double would delay each restart."""
+Longer than a round trip to any client."""
 
 _MANY_REQUESTS = 8
 """Requests that wait on one connection from which the parser may be held: it stops behind 32 messages, of which one may
-be served already (aiohttp 3.14.5, `MAX_MSG_QUEUE_SIZE`). Chosen: clients that send one request behind another send a
-few. At half nothing changes for others; at double the distance to 31 is half."""
+be served already (aiohttp 3.14.5, `MAX_MSG_QUEUE_SIZE`). Clients that send one request behind another send a few."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,14 +95,12 @@ def _stamp(path: str) -> tuple[int, int, int, int] | None:
 # All are sampled here so that no request pays for them.
 
 _PAUSE_S = 0.25
-"""Time between samples. Chosen: four wake-ups a second cost nothing measurable; half would double them, double would
-miss most blocks that are shorter than half a second."""
+"""Time between samples. Four wake-ups a second cost nothing measurable."""
 
 _THREAD_TURN_S = 0.001
 """Longest that a busy thread (a scan of a long text, a write to the index) keeps Python's lock while the event loop
-wants it, at each of the loop's turns; a small request takes about ten. Chosen: Python's default is five times as long,
-which makes a request of 5 ms one of 50 under a flood of long texts. At half, busy threads switch twice as often (2 % of
-their time); at double, small requests wait twice as long."""
+wants it, at each of the loop's turns; a small request takes about ten. Python's default is five times as long, which
+makes a request of 5 ms one of 50 under a flood of long texts."""
 
 
 async def loop_watch(app: web.Application) -> AsyncIterator[None]:
@@ -159,18 +157,15 @@ def same_application(server: ServerState, max_body_bytes: int) -> web.Applicatio
 
 
 _STOP_S = 5.0
-"""Time for cancelled requests to write their error. Chosen: writing takes milliseconds, so half would still do for all
-but clients that read slowly; double would delay every restart that has such a client."""
+"""Time for cancelled requests to write their error."""
 
 _SHORT_S = 0.5
-"""How long what is short may still finish after a listener that kept accepting has stopped. Chosen: new connections
-wait meanwhile, and for the start of the next process. At half, answers of slow tools are ended that a moment would have
-finished; at double, new connections wait for more than two seconds in all."""
+"""How long what is short may still finish after a listener that kept accepting has stopped. New connections wait
+meanwhile, and for the start of the next process."""
 
 STALLED_S = 60.0
-"""How long a client may leave more unread than the buffers hold. Chosen: nginx's `send_timeout`. A client must take
-some 85 KB in it (a third of the kernel's buffer), 1.4 KB a second; at half, slow mobile connections are cut, at double
-a client that reads nothing holds an answer, a connection and its place among the requests for two minutes."""
+"""How long a client may leave more unread than the buffers hold: nginx's `send_timeout`. A client must take some 85 KB
+in it (a third of the kernel's buffer), 1.4 KB a second."""
 
 _LOOK_S = 0.025
 """Pause between two looks whether all connections are gone, which aiohttp does not report."""
@@ -227,7 +222,7 @@ class Listener:
         if keep_accepting:
             if server is not None:
                 server.leave()
-            await in_flight.wait_for_current(drain_s)
+            await in_flight.wait(drain_s, current_alone=True)
             await self._stop_accepting()
             await self._wait_for_no_connection(server, _SHORT_S)
         else:
@@ -235,10 +230,10 @@ class Listener:
             if server is not None:
                 server.leave()
             await self._wait_for_no_connection(server, 2 * LINGER_S)
-            await in_flight.wait_empty(drain_s)
+            await in_flight.wait(drain_s)
         stopped = in_flight.stop_all()
         if stopped:
-            await in_flight.wait_empty(_STOP_S)
+            await in_flight.wait(_STOP_S)
         return stopped
 
     async def let_go(self, limit_s: float) -> None:

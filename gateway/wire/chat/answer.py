@@ -16,6 +16,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import UpstreamError
 from gateway.wire.chat.kept import THOUGHTS, CallIds, StateSoFar, call_extras, extras, split_parts, thoughts_of
+from gateway.wire.openai_error import error_in_answer
 from gateway.wire.untrusted_json import is_count, table_in, words_of
 
 _CLASSES: tuple[tuple[str | None, re.Pattern[str]], ...] = (
@@ -117,6 +118,12 @@ def new_id(prefix: str) -> str:
     return prefix + secrets.token_hex(12)
 
 
+def reason_of(choice: Json) -> Any:
+    """The upstream's word for the end of a choice; None while there is none: some servers write "null" (KoboldCpp)."""
+    reported = choice.get("finish_reason")
+    return None if reported in ("", "null", "None") else reported
+
+
 def finish_reason(reported: Any, *, has_calls: bool, legacy: bool = False) -> str | None:
     """`stop`, `length`, `content_filter`, `tool_calls` or `function_call` for an upstream's word.
 
@@ -134,10 +141,24 @@ def finish_reason(reported: Any, *, has_calls: bool, legacy: bool = False) -> st
     return "function_call" if reason == "tool_calls" and legacy else reason
 
 
+def failure_of(choice: Json) -> UpstreamError | None:
+    """The failure that a choice tells beside its finish reason: an `error`, or the maker's own reason behind a gateway
+    (OpenRouter's `native_finish_reason`)."""
+    if (error := error_in_answer(choice)) is not None:
+        return error
+    native = choice.get("native_finish_reason")
+    is_failure = isinstance(native, str) and _CLASSES[0][1].search(_folded(native)) is not None
+    return UpstreamError("the upstream failed while it was answering") if is_failure else None
+
+
+def _folded(word: str) -> str:
+    return _NO_WORD.sub("_", word[:_REASON_CHARS].lower()).removeprefix("finish_reason_")
+
+
 def _class_of(word: str) -> str | None:
     if word in _OWN_WORDS:
         return word
-    folded = _NO_WORD.sub("_", word[:_REASON_CHARS].lower()).removeprefix("finish_reason_")
+    folded = _folded(word)
     return next((reason for reason, pattern in _CLASSES if pattern.search(folded)), None)
 
 
@@ -165,7 +186,9 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
         choice["index"] = choice["index"] if isinstance(choice.get("index"), int) else position
         message = choice["message"] = _normalise_message(choice["message"], context, context.state_of(choice["index"]))
         calls = bool(message.get("tool_calls") or message.get("function_call"))
-        reported = choice.get("finish_reason")
+        if (failure := failure_of(choice)) is not None:
+            raise failure
+        reported = reason_of(choice)
         choice["finish_reason"] = finish_reason(reported, has_calls=calls, legacy=context.legacy)
         if reported and choice["finish_reason"] is None:
             raise UpstreamError("the upstream failed while it was answering")

@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
 
 from gateway.domain import Event, Json
 from gateway.errors import GatewayError
@@ -15,9 +14,8 @@ from gateway.texts import Form, TextSlot, TextUnit
 from gateway.wire import sse
 from gateway.wire.chat.answer import new_id
 from gateway.wire.dialect import OneQuestion, message_units, withhold
-from gateway.wire.field_rules import is_made_id, is_plain_word
+from gateway.wire.field_rules import is_plain_word
 from gateway.wire.ocr import REPORT, UNCERTAIN
-from gateway.wire.openai_error import error_object
 from gateway.wire.text_walk import Root, answer_slots, answer_unit
 from gateway.wire.untrusted_json import table_in
 
@@ -28,10 +26,6 @@ ours, `user` by a keyed hash."""
 _OWN_IN_ANSWERS = frozenset(("choices", "model", "object"))
 _OWN_IN_CHOICES = frozenset(("provider_specific_fields",))
 """Members of an answer and a choice that the gateway writes itself, and the choices, which are walked on their own."""
-_PLAIN_CHUNK = frozenset(("id", "object", "created", "model", "choices", "usage"))
-_PLAIN_CHOICE = frozenset(("index", "delta", "finish_reason", "logprobs", "provider_specific_fields"))
-_PLAIN_DELTA = frozenset(("role", "content"))
-"""A chunk without other members holds no other strings than its piece of text, its id and words of our own."""
 _CALL_TEXTS: tuple[tuple[str, str, Form], ...] = (("function", "arguments", "json"), ("custom", "input", "text"))
 """The texts of a tool call's delta: (its object, the field, its form)."""
 
@@ -75,19 +69,12 @@ class ChatDialect(OneQuestion):
         choice: Json = unit.owner
         choice.setdefault("provider_specific_fields", {})["sanitization"] = report
 
-    def event_slots(self, data: Json) -> Iterable[TextSlot]:
+    def event_slots(self, data: Json) -> Iterator[TextSlot]:
         """The strings of one chunk, `{choices: [{index, delta, finish_reason}], …}`. Channels: `(index, field)` for
         the texts of a delta, `(index, "call", number)` for arguments. A chunk with a finish reason ends the text
         channels of its choice.
         """
         choices: list[Json] = data.get("choices") or []
-        if len(choices) == 1 and data.keys() <= _PLAIN_CHUNK:
-            plain = _plain_slots(data, choices[0])  # nearly every chunk
-            if plain is not None:
-                return plain
-        return self._event_slots(data, choices)
-
-    def _event_slots(self, data: Json, choices: list[Json]) -> Iterator[TextSlot]:
         for choice in choices:
             index, last = choice["index"], choice.get("finish_reason") is not None
             pieces = list(_delta_slots(choice, index, last=last))
@@ -119,14 +106,6 @@ class ChatDialect(OneQuestion):
         if usage is not None and "usage" in envelope:
             events.append(Event.from_data({**envelope, "choices": [], "usage": usage}))
         return [*events, Event.from_bytes(sse.DONE)]
-
-    def error_body(self, error: GatewayError, body: Any) -> Json:
-        """`{"error": {message, type, param, code}}`."""
-        return {"error": error_object(error)}
-
-    def error_events(self, error: GatewayError) -> list[Event]:
-        """One event with the same object, without `[DONE]`."""
-        return [Event.from_data({"error": error_object(error)})]
 
 
 def _choice_roots(choice: Json, where: str) -> list[Root]:
@@ -162,35 +141,6 @@ def _delta_slots(choice: Json, index: int, *, last: bool) -> Iterator[TextSlot]:
     function = delta.get("function_call")
     if isinstance(function, dict) and isinstance(function.get("arguments"), str):
         yield TextSlot(function, "arguments", f"{where}.function_call", "json", (index, "call", 0))
-
-
-def _plain_slots(data: Json, choice: Json) -> list[TextSlot] | None:
-    """The slots of a chunk with one choice if it is a piece of text, the first one or the last; None for any other.
-
-    Naive form: `ChatDialect._event_slots`, which looks at everything in the chunk.
-    """
-    delta, reason, chunk_id = choice.get("delta"), choice.get("finish_reason"), data.get("id")
-    if type(delta) is not dict or not (delta.keys() <= _PLAIN_DELTA and choice.keys() <= _PLAIN_CHOICE):
-        return None
-    if choice.get("logprobs") or data.get("usage") or REPORT in table_in(choice, "provider_specific_fields"):
-        return None
-    for word in (delta.get("role"), reason):
-        if word is not None and not (type(word) is str and is_plain_word(word)):
-            return None
-    if chunk_id is not None and (type(chunk_id) is not str or chunk_id[:5].lower() == "data:"):
-        return None
-    index, content = choice["index"], delta.get("content")
-    slots: list[TextSlot] = []
-    if type(content) is str:
-        where = "choices[0].delta.content" if index == 0 else f"choices[{index}].delta.content"
-        slots.append(TextSlot(delta, "content", where, "text", (index, "content"), reason is not None))
-    elif content is not None:
-        return None
-    if reason is not None:
-        slots += _endings(index)
-    if chunk_id and not is_made_id(chunk_id):
-        slots.append(TextSlot(data, "id", "id", "label", name="id"))
-    return slots
 
 
 def _endings(index: int) -> Iterator[TextSlot]:

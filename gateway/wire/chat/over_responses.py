@@ -118,6 +118,8 @@ class ChunksOfEvents:
 
     def __init__(self) -> None:
         self._calls: dict[Any, int] = {}
+        self._sent: set[Any] = set()
+        """Places in the output of which text or arguments have come: some servers send them at their end alone."""
 
     def take(self, data: bytes) -> list[bytes]:
         """The chunks for an event; what is no event goes on as it is."""
@@ -129,18 +131,21 @@ class ChunksOfEvents:
             return [data]
         if event.get("object") == "response":
             return [orjson.dumps(to_completion(event))]
-        kind, item = event.get("type"), table_in(event, "item")
+        kind, item, place = event.get("type"), table_in(event, "item"), event.get("output_index")
         if kind in _TEXT_EVENTS:
+            self._sent.add(place)
             return [_chunk({_TEXT_EVENTS[kind]: event.get("delta")})]
         if kind == "response.output_item.added" and item.get("type") == "function_call":
-            number = self._calls[event.get("output_index")] = len(self._calls)
+            number = self._calls[place] = len(self._calls)
+            self._sent |= {place} if item.get("arguments") else set()
             function = {"name": item.get("name"), "arguments": item.get("arguments") or ""}
             return [_chunk({"tool_calls": [{"index": number, "id": item.get("call_id"), "function": function}]})]
         if kind == "response.function_call_arguments.delta":
-            number = self._calls.get(event.get("output_index"), max(len(self._calls) - 1, 0))
+            number = self._calls.get(place, max(len(self._calls) - 1, 0))
+            self._sent.add(place)
             return [_chunk({"tool_calls": [{"index": number, "function": {"arguments": event.get("delta")}}]})]
-        if kind == "response.output_item.done" and item.get("type") == "reasoning":
-            return [_chunk({_ITEMS: [item]})]
+        if kind == "response.output_item.done":
+            return self._rest(item, place)
         if kind in ("response.completed", "response.incomplete"):
             response = table_in(event, "response")
             finish = _finish(response, has_calls=bool(self._calls))
@@ -149,6 +154,19 @@ class ChunksOfEvents:
             failed = table_in(event, "response") or event
             return [orjson.dumps({"error": failed.get("error") or failed})]
         return [] if isinstance(kind, str) else [data]
+
+    def _rest(self, item: Json, place: Any) -> list[bytes]:
+        """The chunks for a finished item: of a reasoning item itself, of others what has not come in deltas."""
+        message = table_in(to_completion({"output": [item]})["choices"][0], "message")
+        delta: Json = {_ITEMS: message[_ITEMS]} if _ITEMS in message else {}
+        if place not in self._sent:
+            self._sent.add(place)
+            names = ("content", "refusal", "reasoning_content")
+            delta |= {name: message[name] for name in names if message.get(name)}
+            for call in message.get("tool_calls") or ():
+                number = self._calls.setdefault(place, len(self._calls))
+                delta["tool_calls"] = [{"index": number, **call}]
+        return [_chunk(delta)] if delta else []
 
 
 def _chunk(delta: Json, finish: str | None = None, **more: Any) -> bytes:

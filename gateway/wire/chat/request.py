@@ -8,7 +8,7 @@ import itertools
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
@@ -32,6 +32,8 @@ _TEXT_FIELDS = 2
 """Fields of a text part (`type` and `text`), which is not checked further."""
 _PLAIN_ROLES = ("user", "assistant", "system")
 """Roles that every upstream accepts as they are."""
+CACHE = "gateway_cache"
+"""The member of a text part or tool in which a translated request has its caller's `cache_control`."""
 _JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no code fence."
 
 
@@ -101,18 +103,17 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None
     sent = without_hosts(body)
     sent["model"] = options.model
     messages = body["messages"]
-    all_plain = _are_plain(messages)
-    if not all_plain:
-        sent["messages"] = [_upstream_message(message) for message in messages]
+    if changed := [message for message in messages if not _is_current(message)]:
+        sent["messages"] = [_upstream_message(message, caches=options.rules.caches) for message in messages]
     if "user" in sent:
         sent.pop("user")
         if user is not None:
             sent["user"] = user
     _functions_as_tools(sent)
-    if not all_plain and any(_is_old_call(message) for message in sent["messages"]):
+    if any(map(_is_old_call, changed)):
         sent["messages"] = _pair_calls(sent["messages"])
     if "tools" in sent:
-        sent["tools"] = [nested_tool(tool) for tool in sent["tools"] or ()]
+        sent["tools"] = [_with_cache(nested_tool(tool), options.rules.caches) for tool in sent["tools"] or ()]
         if not sent["tools"]:
             sent.pop("tools")
     if "tool_choice" in sent:
@@ -190,29 +191,42 @@ def _forbidden(name: str) -> bool:
     return lower in _HOST_OR_CREDENTIAL or lower in _ABOUT_THE_CLIENT or lower.startswith(_CREDENTIAL_PREFIXES)
 
 
-def _are_plain(messages: list[Json]) -> bool:
-    """True when every message is sent as it is, which is so for most requests."""
-    for message in messages:
-        if message["role"] not in _PLAIN_ROLES or type(message.get("content")) is not str or "function_call" in message:
-            return False
-    return True
+def _is_current(message: Json) -> bool:
+    """True for a message that is sent as it is, as nearly all are."""
+    content, role = message.get("content"), message["role"]
+    return (
+        (type(content) is str or content is None)
+        and (role in _PLAIN_ROLES or (role == "tool" and bool(message.get("tool_call_id"))))
+        and "function_call" not in message
+    )
 
 
-def _upstream_message(message: Json) -> Json:
-    """A message with `system` for `developer`, and content parts in chat's form."""
+def _upstream_message(message: Json, *, caches: bool) -> Json:
+    """A message with `system` for `developer`, and content parts in chat's form. `caches`: see `Rules`."""
     role, content = message["role"], message.get("content")
     changed: Json = {}
     if role == "developer":
         changed["role"] = "system"
     if isinstance(content, list) and any(_is_foreign(part) for part in content):
-        changed["content"] = [_chat_part(part) for part in content]
+        parts = changed["content"] = [_with_cache(_chat_part(part), caches) for part in content]
+        has_marks = any(isinstance(part, dict) and CACHE in part for part in content)
+        if has_marks and not caches and all(part["type"] == "text" for part in parts):
+            changed["content"] = "\n\n".join(part["text"] for part in parts)
     return {**message, **changed} if changed else message
 
 
 def _is_foreign(part: Any) -> bool:
     return isinstance(part, dict) and (
-        part.get("type") not in ("text", "image_url") or isinstance(part.get("image_url"), str)
+        part.get("type") not in ("text", "image_url") or isinstance(part.get("image_url"), str) or CACHE in part
     )
+
+
+def _with_cache(value: Any, caches: bool) -> Any:
+    """A part or tool of a translated request with its `cache_control`, where the upstream takes that."""
+    if not isinstance(value, dict) or CACHE not in value:
+        return value
+    sent = {name: member for name, member in value.items() if name != CACHE}
+    return {**sent, "cache_control": value[CACHE]} if caches else sent
 
 
 def _chat_part(part: Any) -> Any:
@@ -290,14 +304,21 @@ def _with_json_instruction(messages: list[Json]) -> list[Json]:
     return [{"role": "system", "content": _JSON_ONLY}, *messages]
 
 
-def image_parts(body: Json) -> list[tuple[str, int, int]]:
-    """`(path, message, part)` of every image part: the path of its `url`, the message's place and the part's place in
-    it.
+class ImagePlace(NamedTuple):
+    """An image of a request: the path of its address, which is `holder[key]`."""
+
+    where: str
+    holder: Json
+    key: str
+
+
+def image_parts(body: Json) -> list[ImagePlace]:
+    """Every image of a chat body.
 
     Raises InvalidRequest for an image part without a URL, and for every other address in a content part that is no
     data URL: upstreams fetch `video_url`, `audio_url` and more, some of them whatever the part's type is.
     """
-    images: list[tuple[str, int, int]] = []
+    images: list[ImagePlace] = []
     for number, message in enumerate(body["messages"]):
         content = message.get("content")
         for place, part in enumerate(content) if isinstance(content, list) else ():
@@ -307,9 +328,10 @@ def image_parts(body: Json) -> list[tuple[str, int, int]]:
             _check_addresses(part, where, is_image=is_image)
             if is_image:
                 image = part.get("image_url")
-                if not isinstance(image.get("url") if isinstance(image, dict) else image, str):
+                holder, key = (image, "url") if isinstance(image, dict) else (part, "image_url")
+                if not isinstance(holder.get(key), str):
                     raise InvalidRequest(f"{where}.image_url: must be an object with a url", param=f"{where}.image_url")
-                images.append((f"{where}.image_url.url", number, place))
+                images.append(ImagePlace(f"{where}.image_url.url", holder, key))
     return images
 
 

@@ -36,10 +36,12 @@ from gateway.wire.chat.answer import (
     OF_ANSWER,
     OF_CHOICE,
     AnswerContext,
+    failure_of,
     finish_reason,
     new_id,
     normalise_usage,
     others,
+    reason_of,
 )
 from gateway.wire.chat.calls import CallDeltas
 from gateway.wire.chat.kept import StateSoFar, extras, split_parts, thoughts_of
@@ -353,8 +355,10 @@ class ChatStream:
         delta = incoming.get("delta") or incoming.get("message")  # `message`: a whole answer instead of a stream
         deltas = self._deltas(choice, delta if isinstance(delta, dict) else {})
         choice.others |= others(incoming, OF_CHOICE)
-        if incoming.get("finish_reason"):
-            reason = finish_reason(incoming["finish_reason"], has_calls=choice.calls.any, legacy=self._context.legacy)
+        if (failure := failure_of(incoming)) is not None:
+            raise failure
+        if reported := reason_of(incoming):
+            reason = finish_reason(reported, has_calls=choice.calls.any, legacy=self._context.legacy)
             if reason is None:
                 raise UpstreamError("the upstream failed while it was answering")
             choice.finish = reason

@@ -71,10 +71,6 @@ class MessagesDialect(OneQuestion):
             yield from answer_slots(data["message"], skip=_OWN_IN_ANSWERS)
         yield from answer_slots(data, str(kind), _OWN_IN_EVENTS)
 
-    def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
-        """As `error_events`: a stream that knows its blocks makes its own refusal."""
-        return self.error_events(error)
-
     def error_body(self, error: GatewayError, body: Any) -> Json:
         """`{type: "error", error: {type, message, code}, request_id}`."""
         return error_object(error)

@@ -14,6 +14,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.wire.chat.kept import NO_CARRIER, STATE, Carrier
+from gateway.wire.chat.request import CACHE
 from gateway.wire.messages.object import NO_THREADS
 from gateway.wire.messages.tools import call_name, chat_tool, forced_kind, offered_tools, set_choice
 from gateway.wire.untrusted_json import table_in
@@ -39,6 +40,29 @@ def text_of(content: Any, where: str) -> str:
         if block["type"] != "text":
             raise _unsupported(block, f"{where}[{index}]", "text")
     return "\n\n".join(block.get("text") or "" for block in content)
+
+
+def marked(part: Json, *blocks: Json) -> Json:
+    """A text part with the `cache_control` of the last of the blocks that it is made of, if any has one."""
+    marks = [block["cache_control"] for block in blocks if isinstance(block.get("cache_control"), dict)]
+    return {**part, CACHE: marks[-1]} if marks and part["type"] == "text" else part
+
+
+def merged(parts: list[Json]) -> str | list[Json]:
+    """The content of a chat message. Texts that follow each other are one, joined by blank lines; one up to which the
+    caller wants the prompt cached ends its part. A string where there is nothing else.
+
+        merged([text_part("a"), text_part("b")])  # "a\n\nb"
+    """
+    runs: list[list[Json]] = []
+    for part in parts:
+        if runs and runs[-1][-1]["type"] == part["type"] == "text" and CACHE not in runs[-1][-1]:
+            runs[-1].append(part)
+        else:
+            runs.append([part])
+    made = [run[0] if len(run) == 1 else {**run[-1], "text": "\n\n".join(each["text"] for each in run)} for run in runs]
+    is_text = not made or (len(made) == 1 and made[0].keys() == {"type", "text"})
+    return "".join(part["text"] for part in made) if is_text else made
 
 
 def chat_part(block: Json, where: str) -> Json:
@@ -140,7 +164,7 @@ class Conversation:
         self._carrier = carrier
         self._state: Json | None = None  # of the assistant's message that follows
         self._recalled = recalled
-        self._system: list[str] = []
+        self._system: list[Json] = []
         self._messages: list[Json] = []
         self._open_calls: dict[str, str] = {}
         self._held: list[Json] = []
@@ -152,8 +176,9 @@ class Conversation:
         if isinstance(content, list):
             self.changes += [(block["type"], block.get("tool")) for block in content if _is_change(block)]
             content = [block for block in content if not _is_change(block)]
-        if text := text_of(content, where):
-            self._system.append(text)
+        text_of(content, where)  # raises for what is no text
+        blocks = [{"text": content}] if isinstance(content, str) else content or ()
+        self._system += [marked(text_part(block["text"]), block) for block in blocks if block.get("text")]
 
     def add(self, message: Json, where: str) -> None:
         """Add a message, `{role, content}`. Raises InvalidRequest that names the block."""
@@ -178,24 +203,24 @@ class Conversation:
             raise InvalidRequest("messages: must hold a message of a user", param="messages")
         messages = [_joined(list(row)) for _, row in itertools.groupby(self._messages, key=_row_of)]
         _drop_old_images(messages, max_images)
-        head = [{"role": "system", "content": "\n\n".join(self._system)}] if self._system else []
+        head = [{"role": "system", "content": merged(self._system)}] if self._system else []
         return head + messages
 
     def _add_assistant(self, blocks: list[Json], where: str) -> None:
         self._check_answered(where)
         self._flush()
-        texts: list[str] = []
+        texts: list[Json] = []
         calls: list[Json] = []
         for index, block in enumerate(blocks):
             kind = block["type"]
             if kind == "text":
-                texts.append(block.get("text") or "")
+                texts.append(block)
             elif kind == "tool_use":
                 arguments = orjson.dumps(block.get("input") or {}).decode()
                 calls.append({**_kept(block), **_call(block["id"], call_name(block), arguments)})
                 self._open_calls[block["id"]] = f"{where}.content[{index}]"
             elif kind == "server_tool_use" and (known := self._recalled.get(str(block.get("id")))) is not None:
-                self._write("".join(texts), [_call(block["id"], known["name"], known["arguments"])])
+                self._write(texts, [_call(block["id"], known["name"], known["arguments"])])
                 self._messages.append({"role": "tool", "tool_call_id": block["id"], "content": known["output"]})
                 texts = []
             elif kind in _SEALED:
@@ -203,13 +228,14 @@ class Conversation:
             elif kind not in _THOUGHTS and not kind.endswith(("_tool_use", "_tool_result")):  # of the server's own
                 at = f"{where}.content[{index}]"
                 raise InvalidRequest(f"{at}: a block of type '{kind[:40]}' is not an assistant's", param=at)
-        if texts or calls:
-            self._write("".join(texts), calls)
+        self._write(texts, calls)
 
-    def _write(self, text: str, calls: list[Json]) -> None:
+    def _write(self, texts: list[Json], calls: list[Json]) -> None:
+        text = "".join(block.get("text") or "" for block in texts)
         if not text and not calls:
             return
-        message: Json = {"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}
+        content = merged([marked(text_part(text), *texts)]) if text else None
+        message: Json = {"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {})}
         if self._state is not None:
             message[STATE], self._state = self._state, None
         self._messages.append(message)
@@ -221,7 +247,7 @@ class Conversation:
             if block["type"] == "tool_result":
                 self._add_result(block, at)
             else:
-                own.append(chat_part(block, at))
+                own.append(marked(chat_part(block, at), block))
         self._held += own
         if not self._open_calls:
             self._flush()
@@ -243,8 +269,9 @@ class Conversation:
         if images:
             texts.append(f"[{len(images)} image(s) of this result: in the next message]")
             self._held += [text_part(f"[image(s) of the result {call_id}]"), *images]
-        marker = ["[error]"] if block.get("is_error") else []
-        self._messages.append({"role": "tool", "tool_call_id": call_id, "content": "\n".join([*marker, *texts])})
+        text = "\n".join([*(["[error]"] if block.get("is_error") else []), *texts])
+        content = merged([marked(text_part(text), *inner, block)])
+        self._messages.append({"role": "tool", "tool_call_id": call_id, "content": content})
 
     def _flush(self) -> None:
         """Make a user message of what waited."""
@@ -263,12 +290,9 @@ def _row_of(message: Json) -> object:
 
 
 def _joined(row: list[Json]) -> Json:
-    """One message of those of one role that follow each other. Texts before the first image are one."""
-    parts = [part for message in row for part in as_parts(message["content"] or [])]
-    texts = list(itertools.takewhile(lambda part: part["type"] == "text", parts))
-    text, rest = "\n\n".join(part["text"] for part in texts), parts[len(texts) :]
+    """One message of those of one role that follow each other."""
     joined = {name: value for message in row for name, value in message.items()}
-    joined["content"] = ([text_part(text)] if texts else []) + rest if rest else text
+    joined["content"] = merged([part for message in row for part in as_parts(message["content"] or [])])
     if not joined["content"] and joined["role"] == "assistant":
         joined["content"] = None
     if calls := [call for message in row for call in message.get("tool_calls") or ()]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.wire.chat.request import CACHE
 from gateway.wire.hosted_answer import HostedCall, Source
 from gateway.wire.untrusted_json import table_in
 
@@ -270,7 +271,8 @@ def chat_tool(tool: Json) -> Json:
     function["parameters"] = schema if isinstance(schema, dict) else {"type": "object", "properties": {}}
     if isinstance(tool.get("strict"), bool):
         function["strict"] = tool["strict"]
-    return {"type": "function", "function": function}
+    mark = {CACHE: tool["cache_control"]} if isinstance(tool.get("cache_control"), dict) else {}
+    return {"type": "function", "function": function, **mark}
 
 
 def set_choice(chat: Json, choice: Any, names: Container[object]) -> None:

@@ -91,10 +91,6 @@ class ResponsesDialect(OneQuestion):
         if isinstance(data.get("response"), dict):
             yield from _found(answer_steps(data["response"], skip=_OWN_IN_ANSWERS))
 
-    def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
-        """As `error_events`: a stream that has ids makes its own refusal."""
-        return self.error_events(error)
-
     def error_body(self, error: GatewayError, body: Any) -> Json:
         """`{"error": {message, type, param, code}}`, `param` under the name of the responses route."""
         return {"error": responses_error_object(error)}

@@ -40,7 +40,8 @@ class ApprovalRule:
 
 class McpWish(NamedTuple):
     """An `mcp` tool at the path `where`. `allowed`: names of tools, None for all. `approval`: None where the request
-    does not say. `is_offered`: the model may call it. `forced`: it must be called first; `forced_tool` by name."""
+    does not say. `is_offered`: the model may call it. `forced`: it must be called first; `forced_tool` by name.
+    `is_deferred`: its tools wait until a search finds them."""
 
     label: str
     where: str
@@ -49,6 +50,7 @@ class McpWish(NamedTuple):
     is_offered: bool
     forced: bool
     forced_tool: str
+    is_deferred: bool = False
 
 
 class ApprovedCall(NamedTuple):
@@ -93,6 +95,7 @@ def _wish(tool: Json, where: str, choice: Any) -> McpWish:
         is_offered,
         forced,
         forced_tool,
+        tool.get("defer_loading") is True and not forced,
     )
 
 
@@ -194,6 +197,13 @@ def replayed(items: Sequence[Json], everything: Sequence[Json]) -> Iterator[Json
 def known_lists(items: Sequence[Json]) -> Collection[str]:
     """Labels of the servers whose list of tools the caller has."""
     return {str(item.get("server_label")) for item in items if item.get("type") == "mcp_list_tools"}
+
+
+def found_tools(items: Sequence[Json], label: str) -> set[str]:
+    """Names of a server's tools that searches of earlier turns have found."""
+    outputs = (item for item in items if item.get("type") in ("tool_search_output", "additional_tools"))
+    found = (tool for item in outputs for tool in tables_in(item, "tools") if tool.get("server_label") == label)
+    return {name for tool in found for name in texts_in(tool, "allowed_tools")}
 
 
 def _error_text(error: Any) -> str:

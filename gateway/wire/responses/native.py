@@ -16,7 +16,7 @@ from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire import sse
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
-from gateway.wire.chat.request import UpstreamOptions, flat, without_hosts
+from gateway.wire.chat.request import ImagePlace, UpstreamOptions, flat, without_hosts
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects
 from gateway.wire.responses.stream import ResponseStream
@@ -72,13 +72,13 @@ def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, use
     return {**sent, **options.extra_body}
 
 
-def image_parts(items: Sequence[Any]) -> list[tuple[str, Json]]:
-    """`(path, part)` of every part with an `image_url`, which is a string then; set it to replace the image in place.
+def image_parts(items: Sequence[Any]) -> list[ImagePlace]:
+    """The image of every part with an `image_url`, which is a string then.
 
     Parts are in the content or output of an item; the output may be one part (the screenshot of a computer call).
     Raises InvalidRequest for an image that is no address.
     """
-    found = []
+    found: list[ImagePlace] = []
     for index, item in enumerate(items):
         for name in ("content", "output") if isinstance(item, dict) else ():
             value = item.get(name)
@@ -87,7 +87,7 @@ def image_parts(items: Sequence[Any]) -> list[tuple[str, Json]]:
                 if isinstance(part, dict) and part.get("image_url") is not None:
                     where = f"input[{index}].{name}" + (f"[{place}]" if place is not None else "") + ".image_url"
                     part["image_url"] = _address(part["image_url"], where)
-                    found.append((where, part))
+                    found.append(ImagePlace(where, part, "image_url"))
     return found
 
 

@@ -15,7 +15,13 @@ from gateway.shared_state.memory import MemoryCounters
 
 PRICES = PriceList(
     [
-        Price("SvcLLM", input_per_million=1.0, output_per_million=10.0, cached_input_per_million=0.1),
+        Price(
+            "SvcLLM",
+            input_per_million=1.0,
+            output_per_million=10.0,
+            cached_input_per_million=0.1,
+            cache_write_per_million=1.25,
+        ),
         Price("cheap", input_per_million=0.1),
         Price("websearch-search", tool_call=0.5),
     ]
@@ -197,5 +203,6 @@ def test_an_image_counts_as_an_image_and_not_as_its_letters() -> None:
 
 def test_a_cost_is_a_whole_number_of_billionths() -> None:
     assert PRICES.cost("SvcLLM", Used(1_000_000, 0, 0)) == NANO
+    assert PRICES.cost("SvcLLM", Used(4, 1, 0, written_tokens=2)) == 100 + 2 * 1_250 + 1_000
     assert PRICES.cost("cheap", Used(1, 0, 0)) == 100
     assert PRICES.cost("unknown", Used(10**9)) == 0

@@ -42,12 +42,6 @@ async def test_defaults_serve_keys_without_limits_and_zero_lifts_them() -> None:
         await limiter.charge(caller(per_minute=0))
 
 
-async def test_keys_do_not_share_their_limits() -> None:
-    limiter = Limiter(MemoryWindows(Clock()), Limits(per_minute=1))
-    await limiter.charge(caller(key_id="a"))
-    await limiter.charge(caller(key_id="b"))
-
-
 async def test_a_slot_is_given_back_even_when_the_request_fails() -> None:
     limiter = Limiter(MemoryWindows(Clock()), Limits())
     with pytest.raises(ZeroDivisionError):

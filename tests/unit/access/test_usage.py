@@ -1,13 +1,10 @@
 """Usage by day, key, model and tool: survives restarts, is bounded, and loses no more than it says."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from gateway.access.keys import KeyFile, KeyRequest
 from gateway.access.usage import PriceList, UsageBook, UsageKey, Used, read_usage
-from gateway.cli.main import main
 from gateway.config.settings import Price
 from gateway.shared_state.port import StateDown
 from gateway.shared_state.sqlite_state import StateFile
@@ -74,33 +71,3 @@ async def test_what_cannot_be_written_is_kept_within_a_bound_and_written_later(t
     await file.close()
     [row] = read_usage(path, "2000-01-01", [])
     assert row["requests"] == 10_001 and book.lost == 5
-
-
-def test_the_command_prints_a_table_or_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    import asyncio
-    import time
-
-    async def use() -> str:
-        _, record = KeyFile(tmp_path / "keys.json").create(KeyRequest("billing", ("chat",)))
-        file = StateFile(tmp_path / "state.sqlite3")
-        book = UsageBook(file, PRICES, 400, time.time)
-        book.add(UsageKey(record.id, model="SvcLLM"), Used(1_000_000, 0, 5), 3)
-        book.add(UsageKey("gone1234", tool="websearch-search"), Used(tool_calls=1))
-        await book.close()
-        await file.close()
-        return record.id
-
-    key_id = asyncio.run(use())
-    assert main(["usage", "--state-dir", str(tmp_path)]) == 0
-    table = capsys.readouterr().out.splitlines()
-    assert table[0].split() == ["key", "name", "requests", "input", "tokens", "cached", "tokens", "output", "tokens",
-                                "tool", "calls", "spend"]  # fmt: skip
-    assert sorted([table[1].split()[:3], table[2].split()[:3]]) == sorted(
-        [[key_id, "billing", "3"], ["gone1234", "-", "1"]]
-    )
-    assert table[3].split()[0] == "all" and table[3].split()[-1] == "2.2500"
-    assert main(["usage", "--state-dir", str(tmp_path), "--by", "model,key", "--since", "1d", "--json"]) == 0
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {"key": key_id, "name": "billing", "model": "SvcLLM"}.items() <= next(r for r in rows if r["model"]).items()
-    with pytest.raises(SystemExit):
-        main(["usage", "--by", "colour"])

@@ -1,6 +1,5 @@
 """Commands that ask a running gateway: how they find it, what they print, what they say when it refuses."""
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +13,6 @@ from gateway.cli.completion import command_lines, manual_page
 from gateway.cli.main import parser
 from gateway.cli.options import for_terminal
 from gateway.config.environment import Environment
-from gateway.errors import InvalidRequest
-from tests.support.gateways import StartGateway, upstream_toml
-from tests.support.upstream import answer, chunk, scripted_upstream, stream, text_stream
 
 
 def arguments(*words: str) -> Any:
@@ -37,49 +33,6 @@ def test_options_win_over_variables_and_these_over_the_configuration(tmp_path: P
     assert (found.url, found.key) == ("http://127.0.0.1:9999", "gw_file")
     assert connection(arguments(*there), Environment({})).url == "http://127.0.0.1:8080"
     assert "gw_file" not in repr(found)
-
-
-def test_a_missing_key_says_the_three_ways_to_give_one(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match=r"--key, set GATEWAY_KEY, or name its folder with --state-dir"):
-        connection(arguments("--state-dir", str(tmp_path)), Environment({}))
-
-
-async def command(*words: str, given: str = "") -> tuple[int, str, str]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "gateway", *words,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    out, err = await asyncio.wait_for(process.communicate(given.encode()), 60)
-    return process.returncode or 0, out.decode(), err.decode()
-
-
-@pytest.mark.slow
-async def test_an_answer_is_printed_as_it_comes_with_its_sources(start_gateway: StartGateway) -> None:
-    note = {"type": "url_citation", "url_citation": {"url": "https://a.example/", "title": "A"}}
-    pieces = text_stream(("Hello", " there"))
-    async with scripted_upstream() as upstream:
-        upstream.will(stream(*pieces[:-1], chunk({"annotations": [note]}), pieces[-1]), answer(status=400, data={}))
-        server = await start_gateway(upstream_toml(upstream.url))
-        where = ("--url", server.url, "--key", server.key)
-        code, out, err = await command("chat", *where, "say", "-", given="hello\n")
-        assert (code, err) == (0, "") and out.startswith("Hello there\n")
-        assert upstream.last.body["messages"] == [{"role": "user", "content": "say hello"}]
-        code, out, err = await command("chat", *where, "--system", "Be brief.", "again")
-        assert code == 1 and err.startswith("gateway: ")
-
-
-@pytest.mark.slow
-async def test_a_search_prints_results_and_pairs_may_follow_options(start_gateway: StartGateway) -> None:
-    server = await start_gateway("")
-    where = ("--url", server.url, "--key", server.key)
-    code, out, _ = await command("search", *where, "nothing", "like", "this")
-    assert code == 0 and out.startswith("nothing found")
-    code, out, _ = await command("call", "search", *where, "--json", "query=nothing", "max_results=1")
-    assert code == 0 and '"success": true' in out
-    code, _, err = await command("call", "search", *where, "--bogus", "query=x")
-    assert code == 2 and "--bogus" in err
-    code, _, err = await command("search", "--url", "http://127.0.0.1:9", "--key", "k", "x")
-    assert code == 1 and "start `gateway serve`" in err
 
 
 def test_control_characters_of_an_answer_do_not_reach_the_terminal() -> None:

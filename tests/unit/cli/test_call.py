@@ -1,14 +1,13 @@
 """`gateway call` and its kin: arguments from the shell, results as text, refusals that say what to do."""
 
 import argparse
-import asyncio
 import io
 import json
 
 import pytest
 from aiohttp import web
 
-from gateway.cli.call import CallFailed, Connection, arguments_from, call_tool, readable, run
+from gateway.cli.call import CallFailed, Connection, arguments_from, call_tool, readable
 from gateway.cli.options import Paint, count, duration_s, port
 from gateway.config.environment import Environment
 from gateway.domain import Json
@@ -97,31 +96,6 @@ class Gateway:
         await self.runner.setup()
         await web.TCPSite(self.runner, "127.0.0.1", 0).start()
         return "http://127.0.0.1:{1}".format(*self.runner.addresses[0])
-
-
-@pytest.mark.parametrize(
-    ("text", "raw", "code", "said"),
-    [
-        (json.dumps(result_of(FOUND)), False, 0, "1. T  (0.50)\n   u\n   c\n"),
-        (json.dumps(result_of(FOUND)), True, 0, '"success": true'),
-        (json.dumps(result_of(FAILED, is_error=True)), False, 1, "gateway call: the page is too large\n"),
-        (json.dumps({"id": 1, "error": {"message": "the key is wrong"}}), False, 1, "gateway call: the key is wrong\n"),
-        ("<html>", False, 1, "the answer is not that of a gateway; give its address with --url"),
-    ],
-    ids=["found", "raw", "tool error", "refused", "no gateway"],
-)
-async def test_a_call_prints_its_result_or_why_there_is_none(
-    text: str, raw: bool, code: int, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gateway = Gateway()
-    gateway.text = text
-    url = await gateway.start()
-    try:
-        assert await asyncio.to_thread(run, Connection(url, "key"), "search", ["query=a"], PLAIN, raw=raw) == code
-    finally:
-        await gateway.runner.cleanup()
-    assert said in "".join(capsys.readouterr())
-    assert gateway.asked[0]["params"] == {"name": "websearch-search", "arguments": {"query": "a"}}
 
 
 async def test_progress_is_shown_until_the_result_comes() -> None:

@@ -98,6 +98,10 @@ async def test_tools_are_called_by_their_short_names(
 ) -> None:
     assert await run(gateway, "call", "search", "query=sea") == 0
     assert capsys.readouterr().out.startswith("nothing found")
+    assert await run(gateway, "search", "sea") == 0
+    assert capsys.readouterr().out.startswith("nothing found")
+    assert await run(gateway, "call", "search", "--json", "query=sea") == 0, "pairs after options"
+    assert '"success": true' in capsys.readouterr().out
     assert await run(gateway, "call", "status") == 0
     assert '"server_version"' in capsys.readouterr().out
     assert await run(gateway, "call", "extract", "urls=file:///etc/passwd") == 1

@@ -86,14 +86,3 @@ def test_a_service_that_does_not_run_is_an_error(tmp_path: Path, capsys: Output,
 def test_a_document_that_cannot_be_read_is_an_error(tmp_path: Path, state: list[str], capsys: Output) -> None:
     assert main(["ocr", str(tmp_path / "none.png"), *state]) != 0
     assert "none.png" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["call"], ["index", "copy", "--to", "mysql"], ["llm-server"], ["ocr-server", "--port", "0x"], ["nothing"]],
-    ids=" ".join,
-)
-def test_wrong_usage_exits_with_2(words: list[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(words)
-    assert ended.value.code == 2

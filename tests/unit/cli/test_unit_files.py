@@ -128,20 +128,6 @@ def test_a_drain_that_the_unit_would_cut_is_refused(etc: Etc, drain_s: int) -> N
     assert etc.check() == []
 
 
-def test_another_address_than_the_sockets_is_a_warning(etc: Etc) -> None:
-    etc.configure("port = 9000\n")
-    (warning,) = etc.check()
-    assert "127.0.0.1:9000" in warning and "127.0.0.1:8080" in warning
-    etc.configure('host = "0.0.0.0"\nport = 9000\n')
-    etc.unit(listen="9000")
-    assert etc.check() == []
-
-
-def test_a_service_without_a_socket_is_a_warning(etc: Etc) -> None:
-    (etc.folder / "gateway.socket").unlink()
-    assert all("gateway.socket" in warning for warning in etc.check())
-
-
 def test_a_file_that_no_unit_names_is_nobodys(etc: Etc) -> None:
     other = etc.folder / "other.toml"
     other.write_text("")

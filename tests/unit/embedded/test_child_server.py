@@ -94,14 +94,6 @@ async def running(make: Made, program: Path, *options: str) -> tuple[ChildServer
 
 
 @pytest.mark.slow
-async def test_a_child_is_ready_when_its_health_page_answers(make: Made, program: Path) -> None:
-    child, _ = await running(make, program)
-    assert child.is_started
-    assert child.is_ready
-    assert child.restarts == 0
-
-
-@pytest.mark.slow
 async def test_a_killed_child_is_replaced_and_ready_again_within_two_seconds(make: Made, program: Path) -> None:
     child, pid = await running(make, program)
     started = time.monotonic()

@@ -66,15 +66,6 @@ async def test_masked_arguments_are_not_kept_and_those_that_were_stay_as_they_ca
         "write to [REDACTED:EMAIL]",
         "mail ada@posthaus.org",
     ]
-    table = desk.dispatcher._tools["websearch-search"]._remembered
-    assert [b"write" in packed for packed in table] == [False]
-
-
-async def test_wrong_arguments_are_refused_each_time_alike() -> None:
-    desk = Desk()
-    answers = [await desk.call("search", {"query": "x", "max_results": 99}) for _ in range(3)]
-    assert [answer.is_error for answer in answers] == [True] * 3 and not desk.tools.seen
-    assert len({answer.error["message"] for answer in answers}) == 1
 
 
 def test_what_is_kept_is_bounded_and_the_oldest_goes_first() -> None:
@@ -83,7 +74,6 @@ def test_what_is_kept_is_bounded_and_the_oldest_goes_first() -> None:
     assert not tool.prepare({"query": "x" * 3000}).is_shared, "too long to be kept"
     for number in range(300):
         kept(tool, {"query": f"q{number}"})
-    assert len(tool._remembered) == 256
     assert not tool.prepare({"query": "q0"}).is_shared and tool.prepare({"query": "q299"}).is_shared
 
 

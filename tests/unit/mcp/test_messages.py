@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.mcp_cases import CASES, MODERN, NO_BODY
+from tests.support.mcp_cases import CASES, NO_BODY
 from tests.support.web_tools import Desk, bounded, modern, request, tool_call
 
 
@@ -145,7 +145,10 @@ async def test_a_call_over_the_limit_is_429_and_in_a_batch_an_outcome_of_its_own
     assert answer["error"]["data"]["retryable"] is True and answer["error"]["data"]["retry_after_s"] == 12
 
 
-def test_every_case_of_the_table_has_a_name_of_its_own() -> None:
-    for table in (CASES[: -len(MODERN)], MODERN):
-        names = [case[0] for case in table]
-        assert len(names) == len(set(names))
+@pytest.mark.parametrize("blank", ["", " ", "\t"])
+async def test_headers_that_agree_but_for_blanks_are_accepted(blank: str) -> None:
+    """The naive form strips and decodes each header; equal ones are compared first."""
+    body, headers = modern("tools/call", {"name": "websearch-search_status"})
+    headers = {name: blank + value for name, value in headers.items()}
+    status, answer = await Desk().ask(body, headers)
+    assert status == 200 and "result" in answer

@@ -112,15 +112,6 @@ async def test_it_tells_systemd_reloads_on_request_and_ends_in_order(
     assert not (tmp_path / "control").exists()
 
 
-async def test_an_address_that_is_taken_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with bind("127.0.0.1", 0) as taken:
-        port = taken.getsockname()[1]
-        (tmp_path / "gateway.toml").write_text(OFF.replace("[server]\nport = 0", f"[server]\nport = {port}"))
-        async with running_file(tmp_path) as code:
-            assert await code == 1
-    assert f"127.0.0.1:{port}" in capsys.readouterr().err
-
-
 @contextlib.asynccontextmanager
 async def running_file(folder: Path, **variables: str) -> AsyncIterator[asyncio.Task[int]]:
     """With the file as it is."""

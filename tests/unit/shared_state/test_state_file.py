@@ -8,13 +8,10 @@ import sys
 import threading
 import time
 import weakref
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from gateway.app.shared import shared_parts
-from gateway.config.settings import Config
 from gateway.shared_state.fallback import FallbackCounters
 from gateway.shared_state.port import Amount, Entry, StateDown
 from gateway.shared_state.sqlite_state import STATE_FILE, SqliteCounters, SqliteEntries, SqliteWindows, StateFile
@@ -175,21 +172,11 @@ async def test_on_a_full_disk_reading_goes_on_and_the_problem_is_logged_once(
     for _ in range(3):
         with pytest.raises(StateDown):
             await file.run(_fill_disk)
-        assert await entries.get("k", "resp_1") == b"v" and "cannot be used" in file.problem
-    assert len(logged("state_file_failed")) == 1 and file.failures == 3
+        assert await entries.get("k", "resp_1") == b"v" and "cannot be used: the disk is full;" in file.problem
+    assert [line["error"] for line in logged("state_file_failed")] == ["the disk is full"] and file.failures == 3
     assert await entries.put(Entry("k", "resp_2", b"v", HOUR)) and file.problem == ""
+    assert len(logged("state_file_back")) == 1
     await file.close()
-
-
-async def test_responses_are_kept_in_memory_while_the_file_cannot_be_used(tmp_path: Path) -> None:
-    (tmp_path / "state.sqlite3").mkdir()
-    async with AsyncExitStack() as resources:
-        responses = shared_parts(Config(state_dir=tmp_path), resources).responses
-        assert await responses.put(Entry("k", "resp_1", b"v", HOUR))
-        assert await responses.get("k", "resp_1") == b"v"
-        (tmp_path / "state.sqlite3").rmdir()
-        assert await responses.get("k", "resp_1") == b"v"  # the file works again, and has not got it
-        assert await responses.get("other", "resp_1") is None
 
 
 async def test_a_disk_that_hangs_holds_up_no_more_than_those_who_waited_already(tmp_path: Path) -> None:

@@ -138,18 +138,6 @@ async def test_a_name_may_be_any_text_that_a_caller_sends(store: Store, name: st
     assert await store.entries.get("k1", name) == b"v"
 
 
-async def test_sqlite_keeps_a_long_value_that_is_written_in_pieces_as_it_was(tmp_path: Path) -> None:
-    value = bytes(range(256)) * 4_000 + b"end"
-    file = StateFile(tmp_path / "state.sqlite3")
-    entries = SqliteEntries(file, "x", 8_000_000, 4_000_000)
-    try:
-        assert await entries.put(Entry("k1", "long", value, 60, {"msg": (262_140, 262_150)}))
-        assert await entries.get("k1", "long") == value
-        assert await entries.get_part("k1", "msg") == value[262_140:262_150]
-    finally:
-        await file.close()
-
-
 async def test_entries_of_an_owner_are_counted_and_erased_with_their_parts(store: Store) -> None:
     for name in ("resp_1", "resp_2"):
         await store.entries.put(Entry("k", name, b"abc", 60, {f"part{name}": (0, 2)}))

@@ -38,6 +38,30 @@ def test_an_effort_reaches_an_upstream_that_has_another_field_for_it() -> None:
     assert sent == {"reasoning": {"effort": "low", "exclude": True}}
 
 
+def test_schemas_of_tools_have_only_words_that_gemini_knows() -> None:
+    count = {"type": ["integer", "null"], "exclusiveMinimum": 0, "description": "d"}
+    kind = {"oneOf": [{"const": "a"}, {"$ref": "#/$defs/b"}]}
+    schema = {"$schema": "s", "type": "object", "properties": {"const": count, "kind": kind},
+              "additionalProperties": False, "required": ["const"]}  # fmt: skip
+    tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+    sent = rules_of({"preset": "gemini"}).applied({"tools": tools})["tools"][0]["function"]["parameters"]
+    assert sent == {
+        "type": "object", "required": ["const"],
+        "properties": {"const": {"type": "integer", "nullable": True, "description": "d"},
+                       "kind": {"anyOf": [{"enum": ["a"]}, {}]}},
+    }  # fmt: skip
+
+
+def test_ids_of_calls_that_mistral_does_not_take_are_replaced_alike_in_call_and_result() -> None:
+    talk = [
+        {"role": "assistant", "tool_calls": [{"id": "toolu_01AbC", "type": "function"}, {"id": "aB3dE6gH9"}]},
+        {"role": "tool", "tool_call_id": "toolu_01AbC"},
+    ]
+    call, result = rules_of({"preset": "mistral"}).applied({"messages": talk})["messages"]
+    assert len(call["tool_calls"][0]["id"]) == 9 and call["tool_calls"][0]["id"] == result["tool_call_id"]
+    assert call["tool_calls"][1]["id"] == "aB3dE6gH9"
+
+
 @pytest.mark.parametrize(
     ("words", "param", "found"),
     [

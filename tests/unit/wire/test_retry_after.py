@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from gateway.wire.openai_error import retry_after_s, wait_s
+from gateway.wire.openai_error import retry_after_s, upstream_error, wait_s
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,10 @@ def test_a_date_to_come_is_counted_from_now() -> None:
 )
 def test_milliseconds_go_before_seconds(headers: dict[str, str], seconds: float | None) -> None:
     assert wait_s(headers) == seconds
+
+
+@pytest.mark.parametrize(("header_s", "seconds"), [(None, 7.4), (3.0, 3.0)])
+def test_the_delay_in_an_errors_details_counts_where_no_header_has_one(header_s: float | None, seconds: float) -> None:
+    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7.4s"}
+    body = [{"error": {"code": 429, "message": "Quota", "details": [{"quota": "x"}, info]}}]
+    assert upstream_error(429, body, header_s).retry_after_s == seconds

@@ -154,38 +154,6 @@ def test_the_short_forms_for_plain_deltas_are_the_walk() -> None:
     assert [slot.channel for slot in slots if slot.text == "a b"] == [(odd, *channel[1:])]
 
 
-MEMBERS: dict[str, list[Any]] = {
-    "id": ["chatcmpl-1", "chatcmpl-9f", "data:text/plain,a", "", None, 4, "Jane 4539 1488 0343 6467"],
-    "model": ["m"],
-    "usage": [None, {}, {"prompt_tokens": 4539148803436467}],
-    "system_fingerprint": ["fp_1"],
-}
-CHOICE: dict[str, list[Any]] = {
-    "finish_reason": [None, "stop", "jane@example.org", 4],
-    "logprobs": [None, {"content": [{"token": "a"}]}],
-    "provider_specific_fields": [None, {"model": "Jane"}, {"ocr": {"lines": [{"text": "a line"}]}}],
-    "stop_reason": ["Some text"],
-}
-DELTA: dict[str, list[Any]] = {
-    "role": ["assistant", "As4", None],
-    "content": ["", "a b", None, ["a"]],
-    "refusal": ["No."],
-    "tool_calls": [[]],
-}
-
-
-def objects(members: dict[str, list[Any]]) -> st.SearchStrategy[dict[str, Any]]:
-    return st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in members.items()})
-
-
-@pytest.mark.slow
-@given(objects(MEMBERS), objects(CHOICE), objects(DELTA), st.integers(0, 1))
-def test_the_short_form_for_the_chunks_of_a_stream_is_the_walk(chunk: Any, choice: Any, delta: Any, index: int) -> None:
-    chunk["choices"] = [{"index": index, "delta": delta, **choice}]
-    naive = list(ChatDialect()._event_slots(chunk, chunk["choices"]))
-    assert alone(ChatDialect().event_slots(chunk)) == alone(naive)
-
-
 def test_a_large_body_is_walked_in_steps_and_members_are_left_out_at_the_root_alone() -> None:
     body = {"model": "Not scanned", **{f"k{number}": {"model": f"Model {number}"} for number in range(2_000)}}
     body["list"] = [f"Item {number}" for number in range(3_000)]

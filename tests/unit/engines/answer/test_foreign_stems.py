@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.engines.answer.text import MARK, WORD, fold, has_stem, query_stems, stem_of, text_stems
+from gateway.engines.answer.text import MARK, WORD, fold, query_stems, stem_of, text_stems
 
 
 @pytest.mark.parametrize(
@@ -24,11 +24,6 @@ def test_forms_of_a_word_share_a_stem(forms: str) -> None:
     assert len({stem_of(word) for word in WORD.findall(fold(forms))}) == 1
 
 
-@pytest.mark.parametrize("word", ["", "ein", "да", "a" * 41])
-def test_short_and_very_long_words_have_no_stem(word: str) -> None:
-    assert stem_of(word) == ""
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -46,12 +41,6 @@ def test_a_german_text_has_stems_and_a_russian_name_in_an_english_one_as_well() 
     german = text_stems(fold("Wie man die Pakete entfernt, die nicht mehr mit dem System kommen."))
     assert stem_of("paketen") in german and all(each.endswith(MARK) for each in german)
     assert text_stems(fold("The city of Москва is the capital.")) == [stem_of("москвы")]
-
-
-def test_has_stem_is_whether_a_word_has_that_stem() -> None:
-    words = set(WORD.findall(fold("Старые пакеты удаляются")))
-    assert has_stem(words, stem_of("пакетов"))
-    assert not has_stem(words, stem_of("пак" + "ость")) and not has_stem(words, stem_of("программа"))
 
 
 def test_of_a_query_words_in_other_letters_have_stems_and_latin_ones_that_may_be_foreign() -> None:

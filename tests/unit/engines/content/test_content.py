@@ -94,8 +94,7 @@ def test_models_trained_on_other_measures_are_refused() -> None:
 _SCRIPT = '<script>document.write("menu")</script>' * 40
 
 
-@pytest.mark.parametrize("depth", ["basic", "advanced"])
-def test_a_short_contents_page_between_menus_is_read_though_it_has_scripts(depth: str) -> None:
+def test_a_short_contents_page_between_menus_is_read_though_it_has_scripts() -> None:
     links = "".join(
         f'<li><a href="{name}.html">tool {name}</a></li>' for name in ["build", "check", "clean", "doc", "fetch", "fix"]
     )
@@ -103,7 +102,7 @@ def test_a_short_contents_page_between_menus_is_read_though_it_has_scripts(depth
         f"<html><head><title>Build commands - The Manual</title></head><body>{_SCRIPT}<h1>The Manual</h1><main>"
         f"<h1>Build commands</h1><ul>{links}</ul></main></body></html>"
     )
-    found = extract(markup.encode(), ExtractOptions("http://manual.test/commands/index.html", depth=depth))
+    found = extract(markup.encode(), ExtractOptions("http://manual.test/commands/index.html"))
     assert "tool check" in found["content"]
     assert "tool fix" in found["content"]
 
@@ -119,13 +118,12 @@ def test_an_empty_frame_that_scripts_fill_is_no_page() -> None:
     assert extract(markup.encode(), ExtractOptions("http://app.test/"))["content"] == ""
 
 
-@pytest.mark.parametrize("depth", ["basic", "advanced"])
-def test_what_an_object_shows_in_its_place_is_read_where_it_is_the_page(depth: str) -> None:
+def test_what_an_object_shows_in_its_place_is_read_where_it_is_the_page() -> None:
     text = "This film shows how bees dance to tell the others where flowers are."
     plain = f'<html><body><object data="bees.swf"><param name="x"><p>{text}</p></object></body></html>'
     beside = f'<html><body><h1>Village</h1>{paragraphs()}<object data="bees.swf"><p>{text}</p></object></body></html>'
-    assert text in extract(plain.encode(), ExtractOptions("http://bees.test/", depth=depth))["content"]
-    assert text not in extract(beside.encode(), ExtractOptions("http://bees.test/", depth=depth))["content"]
+    assert text in extract(plain.encode(), ExtractOptions("http://bees.test/"))["content"]
+    assert text not in extract(beside.encode(), ExtractOptions("http://bees.test/"))["content"]
 
 
 @pytest.mark.parametrize(

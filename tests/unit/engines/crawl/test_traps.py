@@ -6,7 +6,6 @@ import time
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,35 +104,6 @@ async def test_a_slow_drip_does_not_outlast_the_total_time(tmp_path: Path) -> No
     assert "gave up after 0.5 s" in await why(Site({"/": drip}), tmp_path, total_s=0.5)
 
 
-async def test_a_cancelled_extract_lets_go_of_its_connection_within_a_second(tmp_path: Path) -> None:
-    reached, gone = asyncio.Event(), asyncio.Event()
-
-    async def silent(request: web.Request) -> web.StreamResponse:
-        reached.set()
-        try:
-            await asyncio.sleep(30)
-        finally:
-            gone.set()
-        return web.Response()
-
-    site = Site({"/": silent})
-    async with made_for(site, tmp_path, total_s=20.0) as made:
-        for request in (
-            made.web.extract(ExtractRequest((site.url + "/",)), made.call()),
-            made.service.crawl(CrawlRequest(site.url + "/"), made.call()),
-        ):
-            reached.clear()
-            gone.clear()
-            task = asyncio.create_task(request)
-            async with asyncio.timeout(5):
-                await reached.wait()
-            task.cancel()
-            async with asyncio.timeout(1):
-                await gone.wait()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-
 @pytest.mark.parametrize("levels", [400, 1_900, 2_100, 4_000, 15_000])
 async def test_the_text_of_a_deeply_nested_page_is_read(tmp_path: Path, levels: int) -> None:
     deepest = f"<script>never shown</script><h2>Below</h2><p>{TEXT}</p>"
@@ -221,18 +191,6 @@ async def test_a_catastrophic_pattern_costs_linear_time(tmp_path: Path) -> None:
         async with asyncio.timeout(30):  # what backtracks has no end
             request = CrawlRequest(site.url + "/", select_paths=("^/(a+)+$", "(.*a){12}b"))
             await made.service.crawl(request, made.call())
-
-
-async def test_a_page_that_hangs_the_parser_is_given_up_and_the_pool_heals(tmp_path: Path) -> None:
-    site = Site({"/": page("Fine", TEXT)})
-    async with made_for(site, tmp_path) as made:
-        usual, hasty = made.pool._limits, replace(made.pool._limits, message_s=0.0, job_s=0.0)
-        made.pool._limits = hasty
-        slow = await made.web.extract(ExtractRequest((site.url + "/",)), made.call())
-        made.pool._limits = usual
-        fine = await made.web.extract(ExtractRequest((site.url + "/",)), made.call())
-    assert "to read" in slow["failed_results"][0]["error"]
-    assert len(fine["results"]) == 1
 
 
 async def test_closing_the_pool_ends_what_is_being_read(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from bench.growth import grows
 from gateway.domain import CrawlRequest, Json
 from gateway.engines.documents.feeds import MAX_ITEMS
 from gateway.engines.documents.page import extract
@@ -211,12 +210,3 @@ def _items(text: str, count: int) -> bytes:
 
 def test_items_are_bounded() -> None:
     assert read(_items("t", MAX_ITEMS + 50))["content"].count("## T") == MAX_ITEMS
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "text", ["<b>" * 20, "&lt;div&gt;" * 20, "<p>x</p>" * 20, "&amp;" * 50, "<![CDATA[<p>x]]>" * 10]
-)
-def test_time_grows_with_the_size(text: str) -> None:
-    read(_items(text, 3))  # tables are loaded at first use
-    assert grows(read, lambda times: _items(text * times, 3), (100, 200, 400)) is None

@@ -54,15 +54,6 @@ def test_output_is_shown_as_a_terminal_shows_it_and_pictures_are_left_out_with_a
     )
 
 
-def test_notebooks_of_the_third_format_are_read() -> None:
-    cells = [
-        {"cell_type": "heading", "level": 2, "source": "Part"},
-        {"cell_type": "code", "input": "1 + 1", "outputs": [{"output_type": "pyout", "text": "2"}]},
-    ]
-    body = json.dumps({"nbformat": 3, "metadata": {"name": "x"}, "worksheets": [{"cells": cells}]}).encode()
-    assert read("notebook", body, "", False) == ("Part", "## Part\n\n```\n1 + 1\n```\n\nOutput:\n\n```\n2\n```")
-
-
 @pytest.mark.parametrize("body", [b'{"nbformat": "4"}', b'{"nbformat": 4, "cells": 1}', b'{"a": "nbformat"}'])
 def test_json_that_is_no_notebook_stays_json(body: bytes) -> None:
     kind = kind_of("application/json", body)

@@ -85,18 +85,6 @@ async def test_slow_pages_of_one_key_do_not_keep_another_key_waiting() -> None:
         await pool.close()
 
 
-async def test_a_key_that_is_alone_has_every_process() -> None:
-    pool = ParsePool(2, share=0.01)
-    try:
-        tasks = [asyncio.create_task(pool.extract(PAGE, OPTIONS, "one")) for _ in range(8)]
-        await until(lambda: len(pool._busy) == 2, 20)
-        async with asyncio.timeout(30):
-            pages = await asyncio.gather(*tasks)
-        assert {page["kind"] for page in pages} == {"html"}
-    finally:
-        await pool.close()
-
-
 async def test_a_process_that_read_a_slow_page_gives_way_and_is_replaced() -> None:
     pool = ParsePool(1, job_limit_s=60)
     try:

@@ -4,14 +4,13 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 
 import pytest
 
 from gateway.engines.embedding.embedder import DIMENSIONS, EmbeddingProcess, LocalEmbedder, TextsFailed, is_installed
-from gateway.errors import EngineMissing, UpstreamUnavailable
-from tests.support.scripted_embedding import BROKEN, COMMAND, vector
-from tests.support.waiting import until
+from gateway.errors import EngineMissing
+from tests.support.scripted_embedding import COMMAND, vector
 
 WAIT_S = 30
 
@@ -81,14 +80,6 @@ async def test_a_process_that_dies_fails_its_texts_and_the_next_ones_have_a_new_
 
 
 @pytest.mark.slow
-async def test_a_process_that_hangs_is_ended() -> None:
-    async with running(job_limit_s=0.2) as process:
-        with pytest.raises(TextsFailed):
-            await embed(process, "hang")
-        assert await embed(process, "a") == [1]
-
-
-@pytest.mark.slow
 async def test_texts_on_which_the_model_fails_leave_the_process_running() -> None:
     async with running() as process:
         await embed(process, "a")
@@ -96,28 +87,6 @@ async def test_texts_on_which_the_model_fails_leave_the_process_running() -> Non
         with pytest.raises(TextsFailed, match="RuntimeError"):
             await embed(process, "fail")
         assert await embed(process, "a") == [1] and process.pid == first
-
-
-@pytest.mark.slow
-async def test_a_process_without_texts_is_ended_and_started_again_at_need() -> None:
-    async with running(idle_s=0.05) as process:
-        await embed(process, "a")
-        await until(lambda: process.pid is None, WAIT_S)
-        assert await embed(process, "bb") == [2]
-
-
-@pytest.mark.slow
-async def test_a_process_that_cannot_start_is_an_error_and_after_some_starts_at_once() -> None:
-    process = EmbeddingProcess(BROKEN)
-    async with AsyncExitStack() as stack:
-        stack.push_async_callback(process.close)
-        errors = []
-        for _ in range(6):
-            with pytest.raises(UpstreamUnavailable) as caught:
-                await embed(process, "a")
-            errors.append(caught.value.message)
-        assert "did not start" in errors[0]
-        assert "started again shortly" in errors[-1]
 
 
 @pytest.mark.slow
@@ -130,18 +99,6 @@ async def test_a_caller_that_leaves_does_not_let_more_work_in_than_the_process_c
         first = process.pid
         assert await embed(process, "bb") == [2], "served once the hanging process is replaced"
         assert process.pid != first
-
-
-@pytest.mark.slow
-async def test_closing_fails_what_still_runs() -> None:
-    process = EmbeddingProcess(COMMAND)
-    await embed(process, "a")
-    waiting = asyncio.ensure_future(embed(process, "hang"))
-    await until(lambda: process._child._active > 0, WAIT_S)
-    async with asyncio.timeout(WAIT_S):
-        await process.close()
-        with pytest.raises(UpstreamUnavailable):
-            await waiting
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What people cannot see is left out at both depths; what a control of the page reveals stays."""
+"""What people cannot see is left out; what a control of the page reveals stays."""
 
 from typing import Any
 
@@ -42,9 +42,9 @@ SHOWING_STYLES = [
 ]  # fmt: skip
 
 
-def read(body: str, depth: str = "basic", head: str = "") -> dict[str, Any]:
+def read(body: str, head: str = "") -> dict[str, Any]:
     markup = f"<html><head><title>The ferry</title>{head}</head><body>{body}</body></html>"
-    return extract(markup.encode(), ExtractOptions("http://x.test/ferry", depth=depth))
+    return extract(markup.encode(), ExtractOptions("http://x.test/ferry"))
 
 
 def stays(body: str, head: str = "") -> bool:
@@ -54,22 +54,21 @@ def stays(body: str, head: str = "") -> bool:
     return SECRET in text_of(root)
 
 
-def hides(body: str, depth: str = "basic", head: str = "") -> bool:
-    content = read(body, depth, head)["content"]
+def hides(body: str, head: str = "") -> bool:
+    content = read(body, head)["content"]
     assert "northern quay" in content
     return SECRET not in content
 
 
-@pytest.mark.parametrize("depth", ["basic", "advanced"])
 @pytest.mark.parametrize("attribute", HIDING_ATTRIBUTES)
-def test_an_element_hidden_by_an_attribute_is_left_out(attribute: str, depth: str) -> None:
-    assert hides(f"{_TEXT}<p {attribute}>{SECRET}</p>", depth)
+def test_an_element_hidden_by_an_attribute_is_left_out(attribute: str) -> None:
+    assert hides(f"{_TEXT}<p {attribute}>{SECRET}</p>")
 
 
 @pytest.mark.parametrize("style", HIDING_STYLES)
 def test_an_element_hidden_by_its_style_is_left_out(style: str) -> None:
     assert hides(f'{_TEXT}<p style="{style}">{SECRET}</p>')
-    assert hides(f'{_TEXT}<div style="{style}"><section><p>{SECRET}</p></section></div>', "advanced")
+    assert hides(f'{_TEXT}<div style="{style}"><section><p>{SECRET}</p></section></div>')
     assert hides(f'{_TEXT}<p>Dogs <span style="{style}">{SECRET}</span> travel free on every working day.</p>')
 
 

@@ -9,14 +9,13 @@ _APP = "<div id=root></div><script src=/a.js></script>"
 _TIMES = "<h1>Ferry times</h1><ul><li>Monday 9:00</li><li>Tuesday 10:00</li></ul>"
 
 
-def page_of(body: str, depth: str = "basic") -> dict[str, object]:
+def page_of(body: str) -> dict[str, object]:
     markup = f"<!doctype html><title>Ferry</title><body>{body}</body>"
-    return extract(markup.encode(), ExtractOptions("https://ferry.test/times", depth=depth))
+    return extract(markup.encode(), ExtractOptions("https://ferry.test/times"))
 
 
-@pytest.mark.parametrize("depth", ["basic", "advanced"])
-def test_a_short_text_for_browsers_without_scripts_is_the_content_where_nothing_else_is(depth: str) -> None:
-    page = page_of(f"{_APP}<noscript>{_TIMES}</noscript>", depth)
+def test_a_short_text_for_browsers_without_scripts_is_the_content_where_nothing_else_is() -> None:
+    page = page_of(f"{_APP}<noscript>{_TIMES}</noscript>")
     assert page["content"] == "# Ferry times\n\n- Monday 9:00\n- Tuesday 10:00"
     assert page["needs_browser"]
 

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from gateway.engines.index.candidates import Candidate, RankedPage
 from gateway.engines.index.query import IndexHit, IndexQuery
-from gateway.engines.index.ranking import FITTING_SCORE, fused, near_share
+from gateway.engines.index.ranking import FITTING_SCORE
 from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 
@@ -40,32 +39,6 @@ async def hits(
     return found
 
 
-def test_a_pages_further_passages_count_by_a_share() -> None:
-    several = RankedPage(1, [Candidate(1, 1, 0.5), Candidate(2, 1, 0.5), Candidate(3, 1, 0.5), Candidate(4, 1, 0.5)])
-    one = RankedPage(2, [Candidate(5, 2, 0.6)])
-    assert several.strength() > one.strength() == 0.6
-    assert several.strength() == RankedPage(3, several.passages[:3]).strength()
-
-
-def ranking(ranks: dict[int, float]) -> list[RankedPage]:
-    return [RankedPage(row, [Candidate(row, row, rank)], rank) for row, rank in ranks.items()]
-
-
-def test_a_page_far_above_the_others_in_one_ranking_stays_first() -> None:
-    by_words, by_vectors = {1: 10.0, 2: 2.0, 3: 1.9}, {2: 0.5, 3: 0.49, 1: 0.48}
-    assert [page.row for page in fused(ranking(by_words), ranking(by_vectors), 1.0)] == [1, 2, 3]
-    by_words, by_vectors = {1: 2.1, 2: 2.0}, {2: 0.6, 3: 0.4, 1: 0.3}
-    assert [page.row for page in fused(ranking(by_words), ranking(by_vectors), 1.0)] == [2, 1, 3]
-    assert fused([], [], 1.0) == []
-
-
-def test_a_page_that_waits_for_its_vectors_is_not_behind_those_that_have_them() -> None:
-    by_words, by_vectors = {1: 10.0, 2: 4.0}, {3: 0.5, 2: 0.3}
-    assert [page.row for page in fused(ranking(by_words), ranking(by_vectors), 3.0)] == [3, 1, 2]
-    assert [page.row for page in fused(ranking(by_words), ranking(by_vectors), 3.0, {1})] == [1, 3, 2]
-    assert [page.row for page in fused(ranking(by_words), ranking(by_vectors), 3.0, {2})] == [3, 2, 1]
-
-
 async def test_the_first_pages_of_a_crawl_that_have_vectors_do_not_hide_the_one_that_is_asked_for(
     tmp_path: Path,
 ) -> None:
@@ -78,19 +51,6 @@ async def test_the_first_pages_of_a_crawl_that_have_vectors_do_not_hide_the_one_
     query = "how do I make a clamp with the new toolkit"
     found = await hits(tmp_path, query, pages, cosines, "clamp")
     assert found[0].url.endswith("clamp")
-
-
-def test_of_near_passages_a_single_one_is_not_behind_for_those_that_are_not_among_them() -> None:
-    one = RankedPage(1, [Candidate(1, 1, 0.6)])
-    several = RankedPage(2, [Candidate(2, 2, 0.55), Candidate(3, 2, 0.45), Candidate(4, 2, 0.45)])
-    assert one.near_strength(0.42) > several.near_strength(0.42) > one.near_strength(0.1) > 0.6
-
-
-def test_vectors_count_the_more_the_less_of_the_query_the_words_found() -> None:
-    shares = [near_share(coverage, 1.0) for coverage in (0.0, 0.5, 0.7, 0.8, 0.95, 1.0)]
-    assert shares == sorted(shares, reverse=True) and shares[0] == shares[1] > 1 > shares[-1]
-    assert near_share(0.5, 0.0) == near_share(1.0, 0.0) == shares[-1]  # lists of words, messages of programs
-    assert shares[0] > near_share(0.5, 0.5) > 1
 
 
 async def test_of_pages_without_a_word_of_the_query_the_one_that_is_near_in_several_places_is_first(

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from gateway.engines.index.query import IndexHit, IndexQuery
-from gateway.engines.index.ranking import FITTING_SCORE, Evidence, absolute_score, in_order
+from gateway.engines.index.ranking import in_order
 from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 
@@ -18,34 +16,6 @@ async def found(database: Path, query: str, pages: dict[str, str]) -> list[Index
     hits = await index.search(IndexQuery(query, ("key1",)))
     await index.close()
     return hits
-
-
-@pytest.mark.parametrize(
-    ("less", "more"),
-    [
-        (Evidence(0.5, 0.2, 2.0), Evidence(0.9, 0.2, 2.0)),
-        (Evidence(1.0, 0.0, 2.0), Evidence(1.0, 0.6, 2.0)),
-        (Evidence(1.0, 0.2, 0.5), Evidence(1.0, 0.2, 3.0)),
-        (Evidence(0.3, 0.0, 2.0, 0.2), Evidence(0.3, 0.0, 2.0, 0.6)),
-    ],
-)
-def test_the_score_rises_with_every_kind_of_evidence(less: Evidence, more: Evidence) -> None:
-    assert 0 <= absolute_score(less) < absolute_score(more) <= 1
-
-
-def test_half_of_a_query_of_common_words_does_not_fit_and_a_heading_of_all_rare_ones_certainly_does() -> None:
-    assert absolute_score(Evidence(0.4, 0.0, 1.0)) < FITTING_SCORE
-    assert absolute_score(Evidence(1.0, 1.0, 3.0)) > 0.95
-
-
-def test_two_common_words_somewhere_in_a_page_make_a_middling_score() -> None:
-    assert FITTING_SCORE < absolute_score(Evidence(1.0, 0.0, 0.6)) < 0.6
-
-
-def test_most_of_a_question_in_common_words_fits_and_half_of_many_rare_words_does_not() -> None:
-    assert absolute_score(Evidence(0.56, 0.0, 1.9)) >= FITTING_SCORE
-    assert absolute_score(Evidence(0.33, 0.2, 5.0)) < FITTING_SCORE
-    assert absolute_score(Evidence(0.33, 0.2, 5.0, of_message=True)) > FITTING_SCORE
 
 
 def test_no_result_is_above_the_one_before_it_and_the_best_that_speaks_lifts_those_before() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.domain import SearchRequest, WebCall
-from gateway.engines.index.query import IndexQuery, is_known
+from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.rows import IndexedPage, SqliteReader
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.spelling import slips
@@ -89,26 +89,12 @@ async def test_of_words_as_frequent_the_one_that_is_in_use_and_of_the_likelier_s
     assert '"threads" instead of "threds"' in answer["note"]
 
 
-@pytest.mark.parametrize(
-    ("word", "known"),
-    [("naples", True), ("staffing", True), ("monitored", True), ("gluing", True), ("cachign", False), ("limts", False)],
-)
-def test_words_in_use_and_their_inflections_are_known_and_slips_are_not(word: str, known: bool) -> None:
-    assert is_known(word) is known
-
-
 async def test_words_of_pages_that_the_caller_may_not_see_are_never_proposed(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "i.db")
     await index.add([IndexedPage("https://a.test/own", "own", "apples and pears", "key2")])
     await index.close()
     found, note = await search(tmp_path, "apples cachign", "key2")
     assert found == ["own"] and "Searched for" not in note
-
-
-def test_a_slip_is_one_letter_left_out_added_changed_or_swapped_behind_the_first() -> None:
-    words = slips("cache")
-    assert {"cahce", "cach", "caache", "cacht", "caches"} <= set(words)
-    assert not {"cache", "ache", "bache", "acche"} & set(words) and len(words) == len(set(words)) < 280
 
 
 async def test_in_a_long_query_no_more_words_are_judged_than_are_looked_up(

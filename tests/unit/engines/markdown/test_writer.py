@@ -6,7 +6,7 @@ from lxml import etree
 from gateway.engines.answer.text import bigrams, stem, terms
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.parse_pool import ExtractOptions
-from gateway.engines.documents.simhash import exact, near, simhash
+from gateway.engines.documents.simhash import both, near
 from gateway.engines.html.tree import BLOCKS, parse
 from gateway.engines.markdown.writer import Writer, WriterOptions
 
@@ -106,9 +106,9 @@ def test_stems_and_bigrams() -> None:
 
 def test_near_duplicates_are_told_from_different_texts() -> None:
     base = " ".join(f"word{number} follows word{number * 7 % 91}" for number in range(150))
-    assert exact("A b,  C") == exact("a B c")
-    assert near(simhash(base), simhash(base + " today"))
-    assert not near(simhash(base), simhash(" ".join(f"other{number} text{number % 13}" for number in range(400))))
+    assert both("A b,  C")[0] == both("a B c")[0]
+    assert near(both(base)[1], both(base + " today")[1])
+    assert not near(both(base)[1], both(" ".join(f"other{number} text{number % 13}" for number in range(400)))[1])
 
 
 def test_a_page_tells_its_title_dates_icon_links_and_images() -> None:
@@ -117,7 +117,7 @@ def test_a_page_tells_its_title_dates_icon_links_and_images() -> None:
     <link rel=canonical href="http://A.test/docs/page.html?utm_source=x"></head><body>
     <nav><a href="/nav">nav</a></nav><main><p>Some text of the page. <a href="deep/">in</a> <a href="f.zip">zip</a></p>
     <img src="data:x" data-src="lazy.png" alt="lazy"><img src="dot.gif" width=1 height=1></main></body></html>"""
-    page = extract(html.encode(), ExtractOptions("http://a.test/docs/page.html", depth="none", links=True, images=True))
+    page = extract(html.encode(), ExtractOptions("http://a.test/docs/page.html", links=True, images=True))
     assert (page["title"], page["published"], page["canonical"]) == (
         "T & t", "2026-03-04", "http://a.test/docs/page.html",
     )  # fmt: skip

@@ -14,13 +14,10 @@ from gateway.engines.render.browser import (
     CommandFailed,
     Connection,
     NoAnswer,
-    NoBrowser,
-    find_chromium,
     is_renderer,
     private_bytes,
     victims,
 )
-from gateway.engines.render.namespaces import has_network
 from gateway.engines.render.tab import MAX_POSTED_BYTES, read_paused
 
 
@@ -149,12 +146,6 @@ def test_a_frame_that_is_too_large_is_not_sent() -> None:
         frames.pack({"x": "y" * frames.MAX_HEAD_BYTES})
     with pytest.raises(frames.BadFrame):
         frames.pack({}, bytes(frames.MAX_BODY_BYTES + 1))
-
-
-def test_this_machine_has_a_network_and_no_browser_of_that_name() -> None:
-    assert has_network()
-    with pytest.raises(NoBrowser, match="no-such-browser is not installed"):
-        find_chromium("no-such-browser")
 
 
 def test_the_memory_of_a_process_group_is_counted() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.sanitize.detectors.harmless import CARDS, IBANS
-from gateway.sanitize.policy import action, actions
+from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.text import GRADED, Finding, disjoint
 
@@ -159,13 +159,19 @@ def test_a_word_nearby_makes_a_finding_likely(entity: str, text: str) -> None:
 
 def test_answers_keep_what_is_only_likely_and_requests_do_not() -> None:
     for entity in GRADED:
-        assert action(Sanitize(), entity, True, "requests") == action(Sanitize(), entity, False, "requests") == "redact"
-        assert action(Sanitize(), entity, True, "responses") == "redact"
-        assert action(Sanitize(), entity, False, "responses") == "flag"
+        assert (
+            actions(Sanitize(), "requests").action(entity, True)
+            == actions(Sanitize(), "requests").action(entity, False)
+            == "redact"
+        )
+        assert actions(Sanitize(), "responses").action(entity, True) == "redact"
+        assert actions(Sanitize(), "responses").action(entity, False) == "flag"
         for certain in (True, False):
-            assert action(Sanitize(profile="strict"), entity, certain, "responses") == "redact"
+            assert actions(Sanitize(profile="strict"), "responses").action(entity, certain) == "redact"
     assert (
-        action(Sanitize(), "EMAIL", True, "responses") == action(Sanitize(), "INSTRUCTION", True, "requests") == "flag"
+        actions(Sanitize(), "responses").action("EMAIL", True)
+        == actions(Sanitize(), "requests").action("INSTRUCTION", True)
+        == "flag"
     )
 
 

@@ -94,3 +94,32 @@ def test_lines_that_json_quotes_once_or_twice_read_like_lines(text: str) -> None
 )
 def test_their_neighbours_hold_no_secret(text: str) -> None:
     assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("the admin password is currently Hazelnut!90 but will change", "Hazelnut!90"),
+        ("can you check if Thistle!Down4 works as password", "Thistle!Down4"),
+        ("we use the same password everywhere, Sunflower!3", "Sunflower!3"),
+        ("she told me the password, it's Knot7890x", "Knot7890x"),
+        ("Le mot de passe du wifi c'est pommeVerte77", "pommeVerte77"),
+        ("Das WLAN-Kennwort lautet Zimtstern.2024", "Zimtstern.2024"),
+        ("you can unlock it with the password lantern-2291", "lantern-2291"),
+    ],
+)
+def test_a_password_is_found_behind_adverbs_appositions_and_contractions(text: str, value: str) -> None:
+    assert [text[each.start : each.end] for each in Scanner().scan(text)] == [value]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password is always required, see Settings.Auth for more.",
+        "If the password is in Config2.py, move it.",
+        "The token changes every hour, Kubernetes renews it.",
+        "the password sha-256 names a method",
+    ],
+)
+def test_a_sentence_about_a_password_holds_none(text: str) -> None:
+    assert Scanner().scan(text) == []

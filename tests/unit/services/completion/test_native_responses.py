@@ -135,7 +135,7 @@ async def test_too_many_images_are_refused() -> None:
     ],
 )  # fmt: skip
 def test_images_are_found_wherever_an_upstream_would_fetch_them(item: Json, path: str) -> None:
-    [(where, part)] = image_parts([{"role": "user", "content": "x"}, item])
+    [(where, part, _)] = image_parts([{"role": "user", "content": "x"}, item])
     assert where == f"input[1].{path}.image_url" and part["image_url"] == "http://a"
     part["image_url"] = "data:,"
     assert "http://a" not in str(item)

@@ -10,7 +10,7 @@ from gateway.errors import InvalidRequest
 from gateway.resilience.circuit_breaker import CircuitBreaker
 from gateway.services.completion.attempts import RetryBudget, upstream_breaker, weighted_order
 from gateway.services.completion.service import MAX_IMAGES, data_urls, inline_images
-from gateway.wire.chat.request import UpstreamOptions, to_upstream
+from gateway.wire.chat.request import UpstreamOptions, image_parts, to_upstream
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
@@ -115,22 +115,15 @@ def asking(*urls: object) -> Json:
     return {"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "see"}, *parts]}]}
 
 
-async def test_images_by_url_are_put_in_and_the_callers_body_stays() -> None:
+async def test_images_by_url_are_put_in_whatever_their_form() -> None:
     source, body = Pictures(PNG), asking(None, "https://x.example/b")
-    inlined = await inline_images(body, source)
-    urls = [part["image_url"]["url"] for part in inlined["messages"][0]["content"][1:]]
-    assert all(url.startswith("data:image/png;base64,iVBOR") for url in urls)
-    assert sorted(source.asked) == ["https://x.example/a", "https://x.example/b"]
-    assert body == asking(None, "https://x.example/b")
-
-
-async def test_an_image_in_the_form_of_the_responses_route_is_put_in_too() -> None:
-    source = Pictures(PNG)
-    part = {"type": "input_image", "image_url": "https://x.example/a", "detail": "low"}
-    inlined = await inline_images({"model": "m", "messages": [{"role": "user", "content": [part]}]}, source)
-    [sent] = inlined["messages"][0]["content"]
-    assert sent["type"] == "image_url" and sent["image_url"]["url"].startswith("data:image/png")
-    assert source.asked == ["https://x.example/a"]
+    part = {"type": "input_image", "image_url": "https://x.example/c", "detail": "low"}
+    body["messages"].append({"role": "user", "content": [part]})
+    await inline_images(image_parts(body), source)
+    sent = to_upstream(body, UpstreamOptions("u"))["messages"]
+    images = [part["image_url"] for message in sent for part in message["content"] if part["type"] == "image_url"]
+    assert len(images) == 3 and all(image["url"].startswith("data:image/png;base64,iVBOR") for image in images)
+    assert images[2]["detail"] == "low" and sorted(source.asked)[2] == "https://x.example/c"
 
 
 @pytest.mark.parametrize(
@@ -146,25 +139,25 @@ async def test_an_image_in_the_form_of_the_responses_route_is_put_in_too() -> No
 async def test_no_other_address_reaches_an_upstream_that_would_fetch_it(part: Json) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": [part]}]}
     with pytest.raises(InvalidRequest, match="only images are fetched here") as refused:
-        await inline_images(body, Pictures(PNG))
+        await inline_images(image_parts(body), Pictures(PNG))
     assert refused.value.param is not None and refused.value.param.startswith("messages[0].content[0].")
     inside = {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AAAA"}}
     same = {"model": "m", "messages": [{"role": "user", "content": [inside]}]}
-    assert await inline_images(same, None) == same
+    assert image_parts(same) == []
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x.example/a", "//x.example/a", "javascript:1"])
 async def test_no_other_scheme_is_taken(url: str) -> None:
     with pytest.raises(InvalidRequest) as refusal:
-        await inline_images(asking("https://x.example/a", url), Pictures(PNG))
+        await inline_images(image_parts(asking("https://x.example/a", url)), Pictures(PNG))
     assert refusal.value.param == "messages[0].content[2].image_url.url"
 
 
 async def test_what_is_no_image_and_too_many_are_refused() -> None:
     with pytest.raises(InvalidRequest):
-        await inline_images(asking(None), Pictures(b"<html>"))
+        await inline_images(image_parts(asking(None)), Pictures(b"<html>"))
     with pytest.raises(InvalidRequest):
-        await inline_images(asking(*[None] * (MAX_IMAGES + 1)), Pictures(PNG))
+        await inline_images(image_parts(asking(*[None] * (MAX_IMAGES + 1))), Pictures(PNG))
 
 
 @pytest.mark.parametrize(

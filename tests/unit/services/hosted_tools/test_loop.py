@@ -7,7 +7,8 @@ import pytest
 from gateway.domain import Json
 from gateway.errors import UpstreamError, UpstreamUnavailable
 from gateway.services.hosted_tools.citations import Sources
-from gateway.services.hosted_tools.loop import ForcedSearch, LoopLimits, LoopRequest, Round, RoundReader
+from gateway.services.hosted_tools.forced_search import ForcedSearch
+from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest, Round, RoundReader
 from gateway.services.hosted_tools.web_search import SearchOptions
 from gateway.wire.hosted_answer import AnswerEnd, ClientCall, ReasoningPiece, TextPiece
 from tests.support.scripted_loop import LYON, PARIS, ScriptedModel, ScriptedWeb, call, calls_of, play, text_of

@@ -56,14 +56,6 @@ def test_what_is_spent_already_leaves_nothing(spent: int) -> None:
 
 @pytest.mark.slow
 @settings(deadline=None)
-@given(st.lists(st.integers(0, 5000), max_size=30), st.integers(0, 60_000))
-def test_a_fair_share_never_exceeds_the_budget(sizes: list[int], budget: int) -> None:
-    share = fair_share(sizes, budget)
-    assert sum(min(size, share) for size in sizes) <= budget
-
-
-@pytest.mark.slow
-@settings(deadline=None)
 @given(
     st.lists(st.one_of(st.integers(0, 60), st.integers(0, 5_000)), max_size=60),
     st.integers(500, 30_000),

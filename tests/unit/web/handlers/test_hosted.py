@@ -13,11 +13,17 @@ from gateway.mcp.tools import tool_table
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
-from gateway.services.hosted_tools.web_search import SearchOptions, SearchSettings
-from gateway.web.context import RequestContext
+from gateway.services.hosted_tools.web_search import SearchOptions
 from gateway.web.handlers.embeddings import EmbeddingsHandler
-from gateway.web.handlers.hosted_responses import HostedResponses
-from gateway.web.handlers.hosted_search import HostedMcp, HostedRequest, HostedSearch, HostedSettings, McpServerEntry
+from gateway.web.handlers.hosted import (
+    HostedMcp,
+    HostedRequest,
+    HostedResponses,
+    HostedSearch,
+    HostedSettings,
+    McpServerEntry,
+)
+from gateway.web.state import RequestContext
 from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.stream import ResponseStream
 from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, calls_of, text_of
@@ -52,7 +58,7 @@ class Desk:
     def __init__(self, *rounds: Any, allowed: frozenset[str] = frozenset(), needs_approval: bool = False) -> None:
         self.model, self.web, self.server = ScriptedModel(*rounds), ScriptedWeb(), Server()
         tools = tool_table(cast(Any, self.web))
-        settings = HostedSettings(tools, tools, LoopLimits(), SearchSettings({"low": 3, "medium": 5, "high": 10}))
+        settings = HostedSettings(tools, tools, LoopLimits(), {"low": 3, "medium": 5, "high": 10})
         self.search = HostedSearch(self.model.service, settings)
         entry = McpServerEntry(lambda: self.server, allowed, needs_approval, 1_000)
         self.responses = HostedResponses(self.search, HostedMcp({"words": entry}, tools))
@@ -112,6 +118,24 @@ async def test_the_operator_narrows_what_a_caller_may_do() -> None:
     assert kinds(done) == ["mcp_call", "message"] and done["output"][0]["output"] == "look found it"
     with pytest.raises(InvalidRequest, match="'words'"):
         await Desk().response(tools=[OWN], earlier=[QUESTION, *response["output"]], input=[approval])
+
+
+async def test_the_tools_of_a_deferred_server_are_offered_once_a_search_has_found_them() -> None:
+    tools = [{**WORDS, "defer_loading": True}, {"type": "tool_search"}]
+    desk = Desk([call("tool_search", query="look")], [call("words__look", "c2")], ["Found."])
+    response = await desk.response(tools=tools)
+    assert kinds(response) == [
+        "mcp_list_tools", "tool_search_call", "tool_search_output", "mcp_call", "message",
+    ]  # fmt: skip
+    offered = [[tool["function"]["name"] for tool in asked["tools"]] for asked in desk.model.asked]
+    assert offered == [["tool_search"], ["words__look", "tool_search"], ["words__look", "tool_search"]]
+    assert response["output"][2]["tools"] == [{"type": "mcp", "server_label": "words", "allowed_tools": ["look"]}]
+    again = Desk(["Known."])
+    await again.response(tools=tools, earlier=[QUESTION, *response["output"]])
+    assert [tool["function"]["name"] for tool in again.model.asked[0]["tools"]] == ["words__look", "tool_search"]
+    at_once = Desk(["Hello."])
+    await at_once.response(tools=tools[:1])
+    assert {tool["function"]["name"] for tool in at_once.model.asked[0]["tools"]} == {"words__look", "words__wipe"}
 
 
 async def test_the_gateways_own_tools_are_a_server_too() -> None:

@@ -103,6 +103,7 @@ VARIATIONS = {
         chunk({}, "stop", usage={"prompt_tokens": 1, "completion_tokens": 2}),
     ],
     "a chunk after the finish": [chunk({"content": "Hello"}), STOP, chunk({"content": ""}), chunk({})],
+    "a reason that is called null": [chunk({"content": "Hello"}, "null"), chunk({}, "stop")],
     "no index": [chunk({"content": "Hello"}, index=None), chunk({}, "stop", index=None)],
     "no id, no created": [
         {"choices": [{"delta": {"content": "Hello"}}]}, {"choices": [{"delta": {}, "finish_reason": "stop"}]},
@@ -274,3 +275,22 @@ def test_more_tool_calls_than_tools_can_be_offered_are_refused_in_a_whole_answer
     with pytest.raises(UpstreamError, match="too many tool calls; the limit is 128"):
         normalise_answer({"choices": [{"message": {"tool_calls": [call] * 129}}]}, context)
     assert normalise_answer({"choices": [{"message": {"tool_calls": [call] * 128}}]}, context)["choices"]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("told", "status"),
+    [
+        ({"error": {"code": 429, "message": "Worker limit reached"}, "finish_reason": "error"}, 429),
+        ({"native_finish_reason": "network_error", "finish_reason": "stop"}, 502),
+        ({"native_finish_reason": "MALFORMED_FUNCTION_CALL", "finish_reason": "stop"}, 502),
+    ],
+)
+def test_a_failure_beside_a_finish_reason_is_no_answer(told: dict[str, Any], status: int, stream: bool) -> None:
+    choice = {"index": 0, "delta" if stream else "message": {"content": ""}, **told}
+    with pytest.raises(UpstreamError) as failed:
+        if stream:
+            run({**BASE, "choices": [choice]})
+        else:
+            normalise_answer({"choices": [choice]}, AnswerContext("m", "p", "u", time.perf_counter()))
+    assert failed.value.status == status

@@ -6,11 +6,13 @@ import pytest
 
 from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest, Overloaded, RateLimited, UpstreamError, UpstreamRefused
+from gateway.wire.chat.request import UpstreamOptions, to_upstream
 from gateway.wire.hosted_answer import HostedEvents, ReasoningPiece, TextPiece
 from gateway.wire.messages.object import error_object
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import MessageStream
 from gateway.wire.messages.tools import block_id, forced_kind, left_out, long_names, named_block, open_calls, web_wish
+from gateway.wire.parameters import rules_of
 
 PIXEL: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 USE: Json = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}}
@@ -55,13 +57,31 @@ def test_an_image_in_a_result_follows_all_results_of_the_turn() -> None:
     assert shown["role"] == "user" and shown["content"][-1]["image_url"]["url"] == "data:image/png;base64,AAAA"
 
 
-def test_system_blocks_cache_marks_and_thinking_do_not_go_on() -> None:
-    system = [text("x-anthropic-billing-header: v"), text("Be brief", cache_control={"type": "ephemeral"})]
+@pytest.mark.parametrize("caches", [True, False])
+def test_cache_marks_reach_upstreams_that_take_them_and_no_other(caches: bool) -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    system, tool = [text("Be brief"), text("and kind", **mark)], {"name": "add", "input_schema": {}, **mark}
+    history = [user(text("a"), text("b", **mark)), assistant(text("I add"), USE), user(result("t1", **mark), text("c"))]
+    body = chat(*history, system=system, tools=[tool])
+    sent = to_upstream(body, UpstreamOptions("up", rules=rules_of({"preset": "openrouter" if caches else ""})))
+    contents = [message["content"] for message in sent["messages"]]
+    if caches:
+        assert contents == [
+            [text("Be brief\n\nand kind", **mark)], [text("a\n\nb", **mark)], "I add", [text("2", **mark)], "c",
+        ]  # fmt: skip
+        assert sent["tools"][0]["cache_control"] == mark["cache_control"]
+    else:
+        assert contents == ["Be brief\n\nand kind", "a\n\nb", "I add", "2", "c"]
+        assert "cache" not in str(sent)
+
+
+def test_system_blocks_of_billing_and_thinking_do_not_go_on() -> None:
+    system = [text("x-anthropic-billing-header: v"), text("Be brief")]
     thought = {"type": "thinking", "thinking": "secret", "signature": "s"}
     sent = chat(user(text("a")), assistant(thought, text("b")), user(text("c")), system=system, stop_sequences=["x"],
                 thinking={"type": "enabled"}, metadata={"user_id": "u"}, top_k=3, temperature=0.5)  # fmt: skip
     assert sent["messages"][0] == {"role": "system", "content": "Be brief"} and sent["stop"] == ["x"]
-    assert "secret" not in str(sent) and "cache_control" not in str(sent) and sent["temperature"] == 0.5
+    assert "secret" not in str(sent) and sent["temperature"] == 0.5
 
 
 def test_documents_and_search_results_become_text() -> None:
