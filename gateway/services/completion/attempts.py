@@ -91,33 +91,25 @@ def upstream_breaker(clock: Callable[[], float] = time.monotonic) -> CircuitBrea
 
 
 class RetryBudget:
-    """A token bucket for one upstream: `share` of a token for each request, and `per_second` tokens a second.
+    """A token bucket for one upstream: _RETRY_SHARE of a token for each request, and _RETRIES_PER_S tokens a second.
 
-    Time fills the bucket up to `per_second` tokens, requests up to `_MAX_SAVED_S` times as many. A retry costs one.
+    Time fills the bucket up to _RETRIES_PER_S tokens, requests up to `_MAX_SAVED_S` times as many. A retry costs one.
     """
 
-    def __init__(
-        self,
-        clock: Callable[[], float] = time.monotonic,
-        *,
-        share: float = _RETRY_SHARE,
-        per_second: float = _RETRIES_PER_S,
-    ) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._share = share
-        self._per_second = per_second
-        self._tokens = per_second
+        self._tokens = _RETRIES_PER_S
         self._filled_s = clock()
 
     def request(self) -> None:
         """Count a request, retries included."""
-        self._tokens = min(self._tokens + self._share, _MAX_SAVED_S * self._per_second)
+        self._tokens = min(self._tokens + _RETRY_SHARE, _MAX_SAVED_S * _RETRIES_PER_S)
 
     def take(self) -> bool:
         """Whether a retry may be made now; if so, it is paid for."""
         now_s = self._clock()
-        if self._tokens < self._per_second:
-            self._tokens = min(self._per_second, self._tokens + (now_s - self._filled_s) * self._per_second)
+        if self._tokens < _RETRIES_PER_S:
+            self._tokens = min(_RETRIES_PER_S, self._tokens + (now_s - self._filled_s) * _RETRIES_PER_S)
         self._filled_s = now_s
         if self._tokens < 1:
             return False

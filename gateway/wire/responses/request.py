@@ -5,9 +5,9 @@ Sources: OpenAI API reference (Responses, Chat Completions) and the Open Respons
 arguments.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
@@ -56,32 +56,46 @@ def text_of(content: Any, where: str, warn: Warn) -> str:
     """
     if content is None or isinstance(content, str):
         return content or ""
-    texts = [_text_or_note(part, f"{where}[{index}]", warn) for index, part in enumerate(content)]
-    return "\n".join(texts)
+    return "\n".join(part["text"] for part in _chat_parts(content, where, warn, "text"))
 
 
 def user_content(content: Any, where: str, warn: Warn) -> str | list[Json]:
     """A user message's content: a string where it is only text, else chat parts. Raises InvalidRequest."""
     if content is None or isinstance(content, str):
         return content or ""
-    if not any(part["type"] in (*IMAGE_PARTS, "input_audio") for part in content):
-        return text_of(content, where, warn)
-    return [_user_part(part, f"{where}[{index}]", warn) for index, part in enumerate(content)]
+    parts = list(_chat_parts(content, where, warn, "user"))
+    return parts if any(part["type"] != "text" for part in parts) else "\n".join(part["text"] for part in parts)
 
 
 def output_content(parts: list[Any], where: str, warn: Warn) -> tuple[str, list[Json]]:
     """A tool output's text, and its images as chat parts: chat takes images from the user alone."""
-    texts, images = [], []
-    for index, part in enumerate(parts):
-        place = f"{where}[{index}]"
-        image = _image(part) if part["type"] in IMAGE_PARTS else None
+    made = list(_chat_parts(parts, where, warn, "output"))
+    text = "\n".join(part["text"] for part in made if part["type"] == "text")
+    return text, [part for part in made if part["type"] != "text"]
+
+
+def _chat_parts(content: list[Any], where: str, warn: Warn, place: Literal["text", "user", "output"]) -> Iterator[Json]:
+    """Parts in chat's form. A `text` has no images; a `user` may send sound; an `output` may hold anything. Raises
+    InvalidRequest."""
+    for index, part in enumerate(content):
+        kind, at = part["type"], f"{where}[{index}]"
+        image = _image(part) if kind in IMAGE_PARTS and place != "text" else None
         if image is not None:
-            images.append(image)
-        elif part["type"] in TEXT_PARTS or part["type"] in _NOTED or part["type"] == "refusal":
-            texts.append(_text_or_note(part, place, warn))
+            yield image
+        elif kind in IMAGE_PARTS and place == "user":
+            raise _no_image(part, at)
+        elif kind == "input_audio" and place == "user":
+            yield part  # chat has it in the same form
+        elif kind in TEXT_PARTS or kind == "refusal":
+            yield {"type": "text", "text": str(part.get("refusal" if kind == "refusal" else "text") or "")}
+        elif kind in _NOTED or place == "output":
+            yield {"type": "text", "text": _note(part, at, warn)}
         else:
-            texts.append(_note(part, place, warn))
-    return "\n".join(texts), images
+            raise InvalidRequest(
+                f"a part of type '{str(kind)[:_NAME_CHARS]}' is not supported here; allowed: "
+                f"{', '.join(TEXT_PARTS[:2])}, input_image, input_file",
+                param=at,
+            )
 
 
 def parts_in_text(value: Any) -> list[Json] | None:
@@ -102,21 +116,6 @@ def parts_in_text(value: Any) -> list[Json] | None:
     return parts if any(_image(part) is not None for part in parts) else None
 
 
-def _text_or_note(part: Json, where: str, warn: Warn) -> str:
-    kind = part["type"]
-    if kind in TEXT_PARTS:
-        return str(part.get("text") or "")
-    if kind == "refusal":
-        return str(part.get("refusal") or "")
-    if kind in _NOTED:
-        return _note(part, where, warn)
-    raise InvalidRequest(
-        f"a part of type '{str(kind)[:_NAME_CHARS]}' is not supported here; allowed: {', '.join(TEXT_PARTS[:2])}, "
-        "input_image, input_file",
-        param=where,
-    )
-
-
 def _note(part: Json, where: str, warn: Warn) -> str:
     kind = str(part["type"])[:_NAME_CHARS]
     warn(f"{where}: a part of type '{kind}' cannot be sent to this model here; it was told so by a note")
@@ -124,20 +123,12 @@ def _note(part: Json, where: str, warn: Warn) -> str:
     return f"[{kind}{' ' + name if name else ''}: left out, this model cannot read it here]"
 
 
-def _user_part(part: Json, where: str, warn: Warn) -> Json:
-    if part["type"] in IMAGE_PARTS:
-        image = _image(part)
-        if image is None:
-            if part.get("file_id"):
-                raise InvalidRequest(
-                    "stored files are not supported; send the image as a data URL in image_url",
-                    param=f"{where}.file_id",
-                )
-            raise InvalidRequest("image_url must be a URL or a data URL", param=f"{where}.image_url")
-        return image
-    if part["type"] == "input_audio":
-        return part  # chat has it in the same form
-    return {"type": "text", "text": _text_or_note(part, where, warn)}
+def _no_image(part: Json, where: str) -> InvalidRequest:
+    if part.get("file_id"):
+        return InvalidRequest(
+            "stored files are not supported; send the image as a data URL in image_url", param=f"{where}.file_id"
+        )
+    return InvalidRequest("image_url must be a URL or a data URL", param=f"{where}.image_url")
 
 
 def _image(part: Json) -> Json | None:
