@@ -358,7 +358,9 @@ def aligned_share(rects: Sequence[Rect], beside: Sequence[Rect]) -> float:
     """The share of the rectangles of the side with fewer that have one of the other at their middle's height."""
     fewer, more = sorted((rects, beside), key=len)
     middles = sorted(rect.center_y for rect in more)
-    step = median(below - above for above, below in pairwise(middles)) if len(middles) > 1 else float("inf")
+    least = SAME_ROW * median(rect.height for rect in more) if more else 0.0
+    steps = [below - above for above, below in pairwise(middles) if below - above > least]
+    step = median(steps) if steps else float("inf")
 
     def is_near(rect: Rect) -> bool:
         reach = min(SAME_ROW * rect.height, max(ROW_SHARE * step, MIN_REACH_PX))

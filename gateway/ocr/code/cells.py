@@ -302,6 +302,8 @@ MAX_OFF_GRID, ON_GRID_SHARE, OFF_ROW = 0.18, 0.85, 0.35
 STROKE_PX = 2
 # Rows whose middle is so near, in distances of rows, to that of a line of no row share its ink.
 FOREIGN = 0.8
+# A row's cells lie so much, of its distance, below its line's box, which misses underscores.
+LOWER = 0.03
 # Rows are moved by at most this share of their distance.
 MAX_DOWN = 0.25
 # Share of the rows' distance that a row's letters reach up and down from its middle.
@@ -366,7 +368,7 @@ def cell_grid(gray: Any, lines: list[Line], pitch: float, foreign: Sequence[Rect
     if not 0 < count <= MAX_COLUMNS:
         return None
     height, width = max(MIN_CELL_PX, round(step)), max(MIN_CELL_PX, round(pitch))
-    ys = numpy.rint(numpy.array(middles) - height / 2).astype(int)[:, None] + numpy.arange(height)
+    ys = numpy.rint(numpy.array(middles) - height / 2 + LOWER * step).astype(int)[:, None] + numpy.arange(height)
     xs = numpy.rint(origin + pitch * numpy.arange(count)).astype(int)[:, None] + numpy.arange(width)
     ink, inked = ink_of(_cut(gray, ys, xs))
     off = _off_base(ink, inked, step)

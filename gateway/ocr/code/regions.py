@@ -179,7 +179,13 @@ def number_column(run: Sequence[Line], lines: Sequence[Line], pitch: float) -> l
     beside = sum(
         distance <= NUMBER_ON_ROW * step for distance in _distances([line.rect.center_y for line in best], middles)
     )
-    return best if min(len(best) / rows, beside / len(middles)) >= MIN_FILLED else []
+    edge = min(line.rect.x1 for line in best)
+    names = sorted(line.rect.center_y for line in lines if line.rect.x2 <= edge and not is_wide(line))
+    named = (
+        sum(away <= ON_ROW * step for away in _distances(names, [line.rect.center_y for line in best])) if names else 0
+    )
+    is_listing = named >= COLUMN_SHARE * len(best)  # sizes behind names
+    return best if min(len(best) / rows, beside / len(middles)) >= MIN_FILLED and not is_listing else []
 
 
 def _most_at_one_end(lines: list[Line], reach: float) -> list[Line]:

@@ -15,7 +15,7 @@ from gateway.ocr.code.cells import CellGrid
 from gateway.ocr.extras import vision
 
 # Likeness (cosine of their ink, best of small shifts) from which two cells have one shape.
-SAME_SHAPE = 0.975
+SAME_SHAPE = 0.985
 # Shifts, in pixels down and right, by which cells are compared, to both sides: letters stand on whole pixels, the
 # grid does not.
 SHIFTS = ((0, 1), (1, 0))
@@ -65,7 +65,8 @@ def shapes_of(grid: CellGrid) -> Shapes | None:
     if len(order) > MAX_DRAWINGS:
         return None
     order, rest = order[:MAX_SHAPES], order[MAX_SHAPES:]
-    likeness = _likeness(ink[firsts[order]])
+    soft = _softened(ink[firsts])
+    likeness = _likeness(soft[order])
     shape_of = numpy.full(len(order), -1)
     leaders: list[int] = []
     for number in range(len(order)):
@@ -79,7 +80,7 @@ def shapes_of(grid: CellGrid) -> Shapes | None:
     shape_of_drawing[order] = shape_of
     is_sure = numpy.ones(len(counts), bool)
     if len(rest):
-        shape_of_drawing[rest], is_sure[rest] = _nearest(ink[firsts[rest]], ink[firsts[order[leaders]]])
+        shape_of_drawing[rest], is_sure[rest] = _nearest(soft[rest], soft[order[leaders]])
     of_cell = numpy.full(grid.inked.shape, -1)
     of_cell[places[:, 0], places[:, 1]] = shape_of_drawing[inverse]
     unsure = numpy.zeros(grid.inked.shape, bool)
@@ -94,6 +95,12 @@ def shapes_of(grid: CellGrid) -> Shapes | None:
         likeness[leaders][:, leaders],
         unsure,
     )
+
+
+def _softened(ink: Any) -> Any:
+    """Cells a little blurred: without what compression with loss leaves, and letters at fractions of a pixel alike."""
+    cv2, numpy = vision()
+    return numpy.stack([cv2.GaussianBlur(cell, (3, 3), 0) for cell in ink])
 
 
 def _nearest(ink: Any, leaders: Any) -> tuple[Any, Any]:
