@@ -5,7 +5,7 @@ Knows no HTTP, no configuration and no wire format. Times are seconds, sizes byt
 
 import re
 from collections.abc import AsyncGenerator, Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -36,23 +36,31 @@ WEB_TOOLS = ("websearch-search", "websearch-extract", "websearch-crawl", "websea
 """Names of the web tools."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The holder of a key: its public id, name and scopes, and its own limits (0 = none, None = the default).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLimits:
+    """The limits that a key has of its own, named as in `[limits]`: 0 = none, None = the configured one.
+    `spend_per_month` is in the currency of `[[prices]]`."""
 
-    `spend_per_month` is in the currency of `[[prices]]`. `identity`: what rotating a key keeps; empty for the id.
-    `has_budgets`: whether one of the four before it is its own.
-    """
-
-    key_id: str
-    name: str
-    scopes: frozenset[str]
     per_minute: int | None = None
     concurrent: int | None = None
     tokens_per_minute: int | None = None
     tokens_per_day: int | None = None
     tool_calls_per_day: int | None = None
     spend_per_month: float | None = None
+
+
+KEY_LIMITS = tuple(each.name for each in fields(KeyLimits))
+"""Their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller(KeyLimits):
+    """The holder of a key: its public id, name and scopes. `identity`: what rotating a key keeps; empty for the id.
+    `has_budgets`: whether one of its limits but the first two is its own."""
+
+    key_id: str
+    name: str
+    scopes: frozenset[str]
     identity: str = ""
     has_budgets: bool = field(init=False)
 
@@ -60,17 +68,6 @@ class Caller:
         object.__setattr__(self, "identity", self.identity or self.key_id)
         own = (self.tokens_per_minute, self.tokens_per_day, self.tool_calls_per_day, self.spend_per_month)
         object.__setattr__(self, "has_budgets", any(limit is not None for limit in own))  # every request asks
-
-
-KEY_LIMITS = (
-    "per_minute",
-    "concurrent",
-    "tokens_per_minute",
-    "tokens_per_day",
-    "tool_calls_per_day",
-    "spend_per_month",
-)
-"""The limits that a key may have of its own, as they are named in key records, in `Caller` and in `[limits]`."""
 
 
 class Event:

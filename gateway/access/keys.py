@@ -27,7 +27,7 @@ import orjson
 
 from gateway import logs, schemas
 from gateway.access.private_files import locked, naming, own_like_folder, write_private
-from gateway.domain import KEY_LIMITS, SCOPES, Caller, Json, is_scope
+from gateway.domain import KEY_LIMITS, SCOPES, Caller, Json, KeyLimits, is_scope
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
 
 _LEEWAY_S = 60
@@ -149,10 +149,9 @@ documentation promises five seconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRecord:
-    """One key, as in the file. `created` and `expires` are unix seconds, `expires` None means never; limits that are
-    None mean the configured ones. `identity`: the id of the first key of those that were rotated to this one; None for
-    its own."""
+class KeyRecord(KeyLimits):
+    """One key, as in the file. `created` and `expires` are unix seconds, `expires` None means never. `identity`: the id
+    of the first key of those that were rotated to this one; None for its own."""
 
     id: str
     name: str
@@ -160,12 +159,6 @@ class KeyRecord:
     scopes: tuple[str, ...]
     created: int
     expires: int | None = None
-    per_minute: int | None = None
-    concurrent: int | None = None
-    tokens_per_minute: int | None = None
-    tokens_per_day: int | None = None
-    tool_calls_per_day: int | None = None
-    spend_per_month: float | None = None
     identity: str | None = None
 
     def entry(self) -> tuple[bytes, Caller, int | None]:
@@ -176,19 +169,12 @@ class KeyRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRequest:
-    """Properties of a key to be made. `expires_s` is its lifetime in seconds; None means without end. Limits as in
-    `KeyRecord`."""
+class KeyRequest(KeyLimits):
+    """Properties of a key to be made. `expires_s` is its lifetime in seconds; None means without end."""
 
     name: str
     scopes: tuple[str, ...]
     expires_s: int | None = None
-    per_minute: int | None = None
-    concurrent: int | None = None
-    tokens_per_minute: int | None = None
-    tokens_per_day: int | None = None
-    tool_calls_per_day: int | None = None
-    spend_per_month: float | None = None
 
 
 def records_in(document: Any, source: object) -> "list[KeyRecord]":
@@ -327,7 +313,9 @@ class KeyFile(KeyRegistry):
 
 def record_to_json(record: KeyRecord) -> Json:
     """A record as in schemas/keys.json."""
-    return {name: value for name, value in asdict(record).items() if value is not None}
+    fields = asdict(record)
+    limits = {name: fields.pop(name) for name in KEY_LIMITS}  # they stand last
+    return {name: value for name, value in (fields | limits).items() if value is not None}
 
 
 class KeyStore(Keys):

@@ -13,15 +13,16 @@ shows it, when standard error is a terminal.
 
 `gateway chat`: asks a running gateway's model and prints its answer as it comes, with the sources it cites.
 
-A client of OpenAI's chat route (API reference, Chat, streaming, read 2026-11-22). Knows not how the server works.
+A client of OpenAI's chat route (API reference, Chat, streaming, read 2026-11-22).
 """
 
 import argparse
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import TextIO
 
 import aiohttp
 import orjson
@@ -83,8 +84,8 @@ def with_scheme(url: str) -> str:
     return (url if "://" in url else f"http://{url}").rstrip("/")
 
 
-_TIMEOUT_S = 180
-"""For a whole call."""
+_SILENCE_S = 300
+"""Longest wait for the next piece of an answer."""
 _MAX_LINE_BYTES = 1 << 26
 """Longest line of an event stream, which holds a whole result."""
 _EXCERPT_CHARS = 300
@@ -92,18 +93,31 @@ _EXCERPT_CHARS = 300
 _FOREIGN = "not that of a gateway; give its address with --url"
 
 
-class CallFailed(Exception):
-    """The server could not be reached, refused the call, or did not answer as a gateway does."""
+@asynccontextmanager
+async def _posted(gateway: Connection, path: str, body: Json, **headers: str) -> AsyncIterator[aiohttp.ClientResponse]:
+    """The answer to a POST. Raises UpstreamError where the gateway cannot be reached or does not answer as one."""
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=_SILENCE_S)
+    headers = {"Authorization": f"Bearer {gateway.key}", **headers}
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout, read_bufsize=_MAX_LINE_BYTES) as session,
+            session.post(gateway.url + path, json=body, headers=headers) as reply,
+        ):
+            yield reply
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise UpstreamError(f"no answer from {gateway.url} ({type(error).__name__}); {NO_ANSWER}") from None
+    except (ValueError, LookupError, TypeError):  # not JSON, not of that form, or a line beyond _MAX_LINE_BYTES
+        raise UpstreamError(f"the answer is {_FOREIGN}") from None
 
 
 def arguments_from(pairs: list[str]) -> Json:
     """`key=value` pairs as tool arguments. A value that is JSON is decoded, any other is a string. Raises
-    CallFailed."""
+    InvalidRequest."""
     arguments: Json = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:
-            raise CallFailed(f"'{pair}' is not an argument; write key=value")
+            raise InvalidRequest(f"'{pair}' is not an argument; write key=value")
         try:
             arguments[name] = orjson.loads(text)
         except orjson.JSONDecodeError:
@@ -112,7 +126,7 @@ def arguments_from(pairs: list[str]) -> Json:
 
 
 async def call_tool(gateway: Connection, tool: str, arguments: Json, watch: TextIO | None) -> Json:
-    """The result of the tool: `{content: [{type, text}], isError, structuredContent?}`. Raises CallFailed.
+    """What the tool answers: `{success, data}`. Raises UpstreamError, also for an error of the tool.
 
     `tool`: the name with or without `websearch-`; `status` is short for `search_status`. `watch`: where progress is
     shown; None asks for none.
@@ -123,54 +137,40 @@ async def call_tool(gateway: Connection, tool: str, arguments: Json, watch: Text
     if watch is not None:
         params["_meta"] = {"progressToken": 1}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    headers = {
-        "Authorization": f"Bearer {gateway.key}",
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": "2025-06-18",
-    }
-    timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S, sock_connect=5)
-    try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout, read_bufsize=_MAX_LINE_BYTES) as session,
-            session.post(f"{gateway.url}/tools/websearch/mcp", json=body, headers=headers) as reply,
-        ):
-            return await _read_result(reply, watch)
-    except (aiohttp.ClientError, TimeoutError) as error:
-        raise CallFailed(f"no answer from {gateway.url} ({type(error).__name__}); {NO_ANSWER}") from None
-    except ValueError:  # a line beyond _MAX_LINE_BYTES
-        raise CallFailed(f"the answer is {_FOREIGN}") from None
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    async with _posted(gateway, "/tools/websearch/mcp", body, **headers) as reply:
+        message = await _result_message(reply, watch)
+        if "error" in message:
+            raise UpstreamError(str(table_in(message, "error").get("message", "refused")))
+        result = message["result"]
+        document: Json = orjson.loads(result["content"][0]["text"])
+        if result.get("isError"):
+            raise UpstreamError(str(document["data"]["error"]["message"]))
+        return document
 
 
-async def _read_result(reply: aiohttp.ClientResponse, watch: TextIO | None) -> Json:
+async def _result_message(reply: aiohttp.ClientResponse, watch: TextIO | None) -> Json:
     if reply.content_type != "text/event-stream":
-        return _result(_message(await reply.read()))
+        return _table(await reply.read())
     async for line in reply.content:
         if not line.startswith(b"data:"):
             continue
-        message = _message(line[5:])
+        message = _table(line[5:])
         if message.get("method") == "notifications/progress" and watch is not None:
             _show_progress(message["params"], watch)
         elif "id" in message:
             if watch is not None:
                 watch.write("\r\x1b[K")
-            return _result(message)
-    raise CallFailed("the answer ended before its result; try again")
+            return message
+    raise UpstreamError("the answer ended before its result; try again")
 
 
-def _message(raw: bytes) -> Json:
-    try:
-        message = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        message = None
-    if not isinstance(message, dict):
-        raise CallFailed(f"the answer is {_FOREIGN}")
-    return message
-
-
-def _result(message: Json) -> Json:
-    if "error" in message:
-        raise CallFailed(str(table_in(message, "error").get("message", "refused")))
-    return table_in(message, "result")
+def _table(raw: bytes) -> Json:
+    """A JSON object. Raises ValueError for anything else."""
+    value = orjson.loads(raw)
+    if not isinstance(value, dict):
+        raise ValueError
+    return value
 
 
 def _show_progress(params: Json, watch: TextIO) -> None:
@@ -227,30 +227,13 @@ _FORMATS: dict[str, Callable[[Json, Paint], str]] = {
 }
 
 
-def run(gateway: Connection, tool: str, pairs: list[str], paint: Paint, *, raw: bool) -> int:
-    """Call the tool and print its result; `raw` prints the JSON. The exit code: 0, or 1 for any failure. `paint` is for
-    standard output."""
-    watch = sys.stderr if sys.stderr.isatty() else None
-    try:
-        result: Any = asyncio.run(call_tool(gateway, tool, arguments_from(pairs), watch))
-    except CallFailed as error:
-        sys.stderr.write(f"gateway call: {error}\n")
-        return 1
-    try:
-        document = orjson.loads(result["content"][0]["text"])
-        data = document["data"]
-    except (LookupError, TypeError, ValueError):
-        sys.stderr.write(f"gateway call: the answer is {_FOREIGN}\n")
-        return 1
-    if result.get("isError"):
-        sys.stderr.write(f"gateway call: {data['error']['message']}\n")
-        return 1
-    sys.stdout.write((_format_json(document, paint) if raw else readable(tool, data, paint)) + "\n")
+def _run(arguments: argparse.Namespace, environment: Environment, tool: str, pairs: list[str]) -> int:
+    """Call the tool and print its result, or with `--json` the whole answer. Raises UpstreamError, InvalidRequest."""
+    watch, paint = sys.stderr if sys.stderr.isatty() else None, Paint(sys.stdout, environment)
+    document = asyncio.run(call_tool(connection(arguments, environment), tool, arguments_from(pairs), watch))
+    text = _format_json(document, paint) if arguments.json else readable(tool, document["data"], paint)
+    sys.stdout.write(text + "\n")
     return 0
-
-
-_SILENCE_S = 300
-"""Longest wait for the next piece of an answer."""
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -284,14 +267,12 @@ def add_commands(parsers: Parsers) -> None:
 
 
 def _call(arguments: argparse.Namespace, environment: Environment) -> int:
-    gateway = connection(arguments, environment)
-    return run(gateway, arguments.tool, arguments.pairs, Paint(sys.stdout, environment), raw=arguments.json)
+    return _run(arguments, environment, arguments.tool, arguments.pairs)
 
 
 def _search(arguments: argparse.Namespace, environment: Environment) -> int:
     pairs = [f"query={' '.join(arguments.words)}", f"max_results={arguments.max_results}"]
-    paint = Paint(sys.stdout, environment)
-    return run(connection(arguments, environment), "search", pairs, paint, raw=arguments.json)
+    return _run(arguments, environment, "search", pairs)
 
 
 def _chat(arguments: argparse.Namespace, environment: Environment) -> int:
@@ -322,30 +303,13 @@ def _question(words: list[str], standard_input: TextIO) -> str:
 
 async def _ask(gateway: Connection, body: Json, out: TextIO, paint: Paint) -> None:
     """Raises UpstreamError with the gateway's own words for a refusal, or saying that it cannot be reached."""
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=_SILENCE_S)
-    headers = {"Authorization": f"Bearer {gateway.key}"}
-    try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout, read_bufsize=_MAX_LINE_BYTES) as session,
-            session.post(f"{gateway.url}/v1/chat/completions", json=body, headers=headers) as reply,
-        ):
-            if reply.status >= 400:
-                raise UpstreamError(_refusal(await reply.read(), reply.status))
-            if body.get("stream"):
-                await _print_stream(reply, out, paint)
-            else:
-                out.write(orjson.dumps(orjson.loads(await reply.read()), option=orjson.OPT_INDENT_2).decode() + "\n")
-    except (aiohttp.ClientError, TimeoutError) as error:
-        raise UpstreamError(f"no answer from {gateway.url} ({type(error).__name__}); {NO_ANSWER}") from None
-    except ValueError:  # what is not JSON, or a line beyond _MAX_LINE_BYTES
-        raise UpstreamError(f"the answer is {_FOREIGN}") from None
-
-
-def _refusal(raw: bytes, status: int) -> str:
-    try:
-        return str(orjson.loads(raw)["error"]["message"])
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        return f"the answer, with status {status}, is {_FOREIGN}"
+    async with _posted(gateway, "/v1/chat/completions", body) as reply:
+        if reply.status >= 400:
+            raise UpstreamError(str(_table(await reply.read())["error"]["message"]))
+        if body.get("stream"):
+            await _print_stream(reply, out, paint)
+        else:
+            out.write(_format_json(_table(await reply.read()), paint) + "\n")
 
 
 async def _print_stream(reply: aiohttp.ClientResponse, out: TextIO, paint: Paint) -> None:
@@ -358,7 +322,7 @@ async def _print_stream(reply: aiohttp.ClientResponse, out: TextIO, paint: Paint
         if text == b"[DONE]":
             has_ended = True
             break
-        event = orjson.loads(text)
+        event = _table(text)
         if error := table_in(event, "error"):
             out.write("\n")
             raise UpstreamError(str(error.get("message", "refused")))

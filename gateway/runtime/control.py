@@ -2,8 +2,7 @@
 
 **Control socket.** `gateway reload` and `gateway upgrade` ask the running supervisor and learn how it went. A Unix
 socket in `$RUNTIME_DIRECTORY`, which only root and the service's own user can reach. Format, ours: the client sends the
-name of a command and a line feed; the answer is one line, `ok TEXT` or `failed TEXT`, and the end. Commands are done
-one after the other.
+name of a command and a line feed; the answer is one line, `ok TEXT` or `failed TEXT`, and the end.
 
 **Handover.** One supervisor replaces another one while both serve: an upgrade of the program without a pause. The old
 supervisor starts the program anew, by the name it was itself started by, so that a link to another release is followed.
@@ -57,7 +56,6 @@ class ControlSocket:
 
     def __init__(self, path: Path, actions: Actions) -> None:
         self._path, self._actions = path, actions
-        self._turn = asyncio.Lock()
         self._server: asyncio.Server | None = None
         self._answering: set[asyncio.Task[object]] = set()
         self._inode = 0
@@ -107,11 +105,10 @@ class ControlSocket:
         action = self._actions.get(command)
         if action is None:
             return f"failed unknown command; known: {', '.join(self._actions)}"
-        async with self._turn:
-            try:
-                return f"ok {await action()}"
-            except GatewayError as error:
-                return f"failed {error.message}"
+        try:
+            return f"ok {await action()}"
+        except GatewayError as error:
+            return f"failed {error.message}"
 
 
 def ask(path: Path, command: str, timeout_s: float) -> str:
@@ -233,9 +230,8 @@ def _program() -> list[str]:
     return [sys.executable, "-m", "gateway", *sys.argv[1:]]
 
 
-_SEND_TIMEOUT_S = 0.5
-"""How long a notification that is sent once may wait for room in systemd's queue; then it is kept for `send_unsent`.
-Repeated ones are dropped instead."""
+_SEND_TIMEOUT_S = 2.0
+"""How long a notification that is sent once may wait for room in systemd's queue. Repeated ones are dropped."""
 
 
 class Notifier:
@@ -243,7 +239,6 @@ class Notifier:
 
     def __init__(self, address: str) -> None:
         self._address = "\0" + address[1:] if address.startswith("@") else address
-        self._unsent: list[str] = []
 
     def ready(self, status: str) -> None:
         """The service serves; `status` is one line for `systemctl status`."""
@@ -261,32 +256,12 @@ class Notifier:
         """Restart systemd's watchdog (WatchdogSec)."""
         self._send("WATCHDOG=1")
 
-    def send_unsent(self, timeout_s: float = 0.0) -> None:
-        """Send, in order, what must arrive and found no room so far. Call it every so often."""
-        while self._unsent and self._has_sent(self._unsent[0], timeout_s):
-            del self._unsent[0]
-
-    def close(self) -> None:
-        """The last call: nobody sends later what still waits."""
-        self.send_unsent(_SEND_TIMEOUT_S)
-
     def _send(self, text: str, timeout_s: float = 0.0) -> None:
-        """`timeout_s` above 0: the text must arrive."""
-        self.send_unsent()
-        if (self._unsent or not self._has_sent(text, timeout_s)) and timeout_s:
-            self._unsent.append(text)
-
-    def _has_sent(self, text: str, timeout_s: float) -> bool:
-        """False when there was no room in time. What cannot be sent at all (nobody listens) counts as sent."""
         if not self._address:
-            return True
+            return
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
             sock.settimeout(timeout_s)
-            try:
-                sock.sendto(text.encode(), self._address)
-            except (BlockingIOError, TimeoutError):
-                return False
-        return True
+            sock.sendto(text.encode(), self._address)
 
 
 def _one_line(text: str) -> str:

@@ -192,7 +192,6 @@ class Supervisor:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            self._notifier.close()
 
     async def _start(self, service: Service) -> bool:
         """Start the service. Returns False when a signal to stop came first; then it is only partly started."""
@@ -267,7 +266,6 @@ class Supervisor:
     async def _beat(self, service: Service) -> None:
         """Feed systemd's watchdog from the event loop, so that a blocked loop, here or in a worker, gets a restart."""
         while True:
-            self._notifier.send_unsent()
             if service.is_fresh() and self._is_main:
                 self._notifier.alive()
             await asyncio.sleep(self._beat_s)

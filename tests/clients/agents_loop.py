@@ -1,4 +1,4 @@
-"""openai-agents with a function tool. In: `{url, key, route, stream}`; out: `{output, calls}`."""
+"""openai-agents with a function tool. In: a list of `{url, key, route, stream}`; out: of `{output, calls}`."""
 
 import asyncio
 import json
@@ -17,9 +17,8 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-async def main() -> None:
-    plan = json.load(sys.stdin)
-    set_tracing_disabled(True)
+async def run(plan: dict) -> dict:
+    CALLS.clear()
     client = AsyncOpenAI(base_url=plan["url"], api_key=plan["key"], max_retries=0)
     kind = OpenAIResponsesModel if plan["route"] == "responses" else OpenAIChatCompletionsModel
     agent = Agent(name="adder", instructions="Add.", tools=[add], model=kind(model="SvcLLM", openai_client=client))
@@ -30,7 +29,12 @@ async def main() -> None:
         output = streamed.final_output
     else:
         output = (await Runner.run(agent, "What is 2 and 3?")).final_output
-    print(json.dumps({"output": output, "calls": CALLS}))
+    return {"output": output, "calls": list(CALLS)}
+
+
+async def main() -> None:
+    set_tracing_disabled(True)
+    print(json.dumps([await run(plan) for plan in json.load(sys.stdin)]))
 
 
 asyncio.run(main())

@@ -1,4 +1,5 @@
-"""openai-agents with a hosted MCP tool. In: `{url, key, stream, approval}`; out: `{output, asked}`."""
+"""openai-agents with a hosted MCP tool. In: a list of `{url, key, stream, approval}`; out: of
+`{output, asked}`."""
 
 import asyncio
 import json
@@ -15,9 +16,8 @@ def approve(request):
     return {"approve": True}
 
 
-async def main() -> None:
-    plan = json.load(sys.stdin)
-    set_tracing_disabled(True)
+async def run(plan: dict) -> dict:
+    ASKED.clear()
     client = AsyncOpenAI(base_url=plan["url"], api_key=plan["key"], max_retries=0)
     config = {"type": "mcp", "server_label": "words", "require_approval": plan["approval"]}
     tool = HostedMCPTool(tool_config=config, on_approval_request=approve)
@@ -28,7 +28,12 @@ async def main() -> None:
             pass
     else:
         result = await Runner.run(agent, "What does sea mean?")
-    print(json.dumps({"output": result.final_output, "asked": ASKED}))
+    return {"output": result.final_output, "asked": list(ASKED)}
+
+
+async def main() -> None:
+    set_tracing_disabled(True)
+    print(json.dumps([await run(plan) for plan in json.load(sys.stdin)]))
 
 
 asyncio.run(main())

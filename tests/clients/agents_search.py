@@ -1,4 +1,5 @@
-"""openai-agents with its own WebSearchTool. In: `{url, key, stream}`; out: `{output, kinds, cited}`."""
+"""openai-agents with its own WebSearchTool. In: a list of `{url, key, stream}`; out: of
+`{output, kinds, cited}`."""
 
 import asyncio
 import json
@@ -8,9 +9,7 @@ from agents import Agent, OpenAIResponsesModel, Runner, WebSearchTool, set_traci
 from openai import AsyncOpenAI
 
 
-async def main() -> None:
-    plan = json.load(sys.stdin)
-    set_tracing_disabled(True)
+async def run(plan: dict) -> dict:
     client = AsyncOpenAI(base_url=plan["url"], api_key=plan["key"], max_retries=0)
     model = OpenAIResponsesModel(model="SvcLLM", openai_client=client)
     agent = Agent(
@@ -25,7 +24,12 @@ async def main() -> None:
     items = [item for response in result.raw_responses for item in response.output]
     parts = [part for item in items if item.type == "message" for part in item.content]
     cited = [[part.text[note.start_index : note.end_index], note.url] for part in parts for note in part.annotations]
-    print(json.dumps({"output": result.final_output, "kinds": [item.type for item in items], "cited": cited}))
+    return {"output": result.final_output, "kinds": [item.type for item in items], "cited": cited}
+
+
+async def main() -> None:
+    set_tracing_disabled(True)
+    print(json.dumps([await run(plan) for plan in json.load(sys.stdin)]))
 
 
 asyncio.run(main())

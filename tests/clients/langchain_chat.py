@@ -1,4 +1,4 @@
-"""langchain-openai with a tool. In: `{url, key, route, stream}`; out: `{output, calls}`."""
+"""langchain-openai with a tool. In: a list of `{url, key, route, stream}`; out: of `{output, calls}`."""
 
 import json
 import sys
@@ -14,8 +14,7 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-def main() -> None:
-    plan = json.load(sys.stdin)
+def run(plan: dict) -> dict:
     model = ChatOpenAI(
         base_url=plan["url"],
         api_key=plan["key"],
@@ -41,7 +40,7 @@ def main() -> None:
         messages.append(ToolMessage(str(add.invoke(call["args"])), tool_call_id=call["id"]))
     final = ask(messages)
     text = final.text if isinstance(final.text, str) else final.text()
-    print(json.dumps({"output": text, "calls": calls, "total": final.usage_metadata["total_tokens"]}))
+    return {"output": text, "calls": calls, "total": final.usage_metadata["total_tokens"]}
 
 
-main()
+print(json.dumps([run(plan) for plan in json.load(sys.stdin)]))

@@ -1,4 +1,4 @@
-"""The openai SDK of the 1.x line. In: `{url, key, route, stream}`; out: `{output, calls}`."""
+"""The openai SDK of the 1.x line. In: a list of `{url, key, route, stream}`; out: of `{output, calls}`."""
 
 import json
 import sys
@@ -42,11 +42,10 @@ def responses(client: OpenAI, stream: bool) -> tuple[str, list[object]]:
     return final.output_text, [json.loads(call.arguments) for call in calls]
 
 
-def main() -> None:
-    plan = json.load(sys.stdin)
+def run(plan: dict[str, object]) -> dict[str, object]:
     client = OpenAI(base_url=plan["url"], api_key=plan["key"], max_retries=0)
     output, calls = (responses if plan["route"] == "responses" else chat)(client, plan["stream"])
-    print(json.dumps({"output": output, "calls": calls}))
+    return {"output": output, "calls": calls}
 
 
-main()
+print(json.dumps([run(plan) for plan in json.load(sys.stdin)]))

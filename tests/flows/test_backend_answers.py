@@ -1,16 +1,14 @@
 """What backends answer, brought into each route's own form: ends, errors, waits, usage, extras, labels, ids, faults."""
 
-import asyncio
 import gzip
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import orjson
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import OFF, ask, toml
+from tests.support.asking import OFF, ask, send, toml
 from tests.support.backends import call
 from tests.support.gateways import StartGateway
 from tests.support.talks import Talk
@@ -174,11 +172,8 @@ async def test_a_compressed_body_is_read_and_one_that_is_too_long_is_not(
     server = await start_gateway(toml(upstream))
     upstream.will(up.answer())
     body = orjson.dumps({"model": "SvcLLM", "input": "hi"})
-    headers = {**server.headers, "Content-Type": "application/json", "Content-Encoding": "gzip"}
-    async with asyncio.timeout(20), aiohttp.ClientSession(headers=headers) as session:
-        for raw, status in ((gzip.compress(body), 200), (gzip.compress(bytes(80_000_000)), 413), (b"{}", 400)):
-            async with session.post(server.url + "/v1/responses", data=raw) as answer:
-                assert answer.status == status, await answer.text()
+    for raw, status in ((gzip.compress(body), 200), (gzip.compress(bytes(80_000_000)), 413), (b"{}", 400)):
+        assert (await send(server, "/v1/responses", raw, Content_Encoding="gzip"))[0] == status
 
 
 async def test_a_fault_of_an_upstream_is_told_to_the_operator_without_its_address(
@@ -196,21 +191,17 @@ async def test_a_fault_of_an_upstream_is_told_to_the_operator_without_its_addres
         ("upstream_failed", "warning"), ("upstream_rests", "warning"),
     ]  # fmt: skip
     assert told[0]["cause"] == "refused" and "127.0.0.1" not in str(told)
-    async with asyncio.timeout(5), aiohttp.ClientSession() as session, session.get(server.ops_url + "/readyz") as ready:
-        assert "upstream-1 of SvcLLM keeps failing" in str((await ready.json())["notes"])
+    _, ready, _ = await send(server, server.ops_url + "/readyz", method="GET")
+    assert "upstream-1 of SvcLLM keeps failing" in str(ready["notes"])
 
 
 async def test_a_list_of_models_is_in_the_form_of_its_reader(start_gateway: StartGateway, upstream: Upstream) -> None:
     server = await start_gateway(toml(upstream))
-    path = server.url + "/v1/models"
-    claude = {"anthropic-version": "2023-06-01"}
-    async with asyncio.timeout(5), aiohttp.ClientSession(headers=server.headers) as session:
-        async with session.get(path, params={"client_version": "0.1"}) as answer:
-            assert [model["slug"] for model in (await answer.json())["models"]] == ["SvcLLM"]
-        async with session.get(path, params={"limit": "1"}, headers=claude) as answer:
-            page = await answer.json()
-        async with session.get(path, params={"after_id": page["last_id"]}, headers=claude) as answer:
-            rest = await answer.json()
+    claude = {"anthropic_version": "2023-06-01"}
+    _, codex, _ = await send(server, "/v1/models?client_version=0.1", method="GET")
+    assert [model["slug"] for model in codex["models"]] == ["SvcLLM"]
+    _, page, _ = await send(server, "/v1/models?limit=1", method="GET", **claude)
+    _, rest, _ = await send(server, f"/v1/models?after_id={page['last_id']}", method="GET", **claude)
     assert [model["id"] for model in page["data"] + rest["data"]] == ["SvcLLM", "assistant"]
     assert (page["has_more"], rest["has_more"]) == (True, False)
 
@@ -220,14 +211,9 @@ async def test_pages_of_this_machine_are_refused_at_the_preflight_with_a_hint_or
     start_gateway: StartGateway, allowed: bool
 ) -> None:
     server = await start_gateway(f"[server]\nbase_path = ''\nlocal_origins = {str(allowed).lower()}\n" + OFF)
-    origin = {"Origin": "http://localhost:6274", "Access-Control-Request-Method": "POST"}
-    async with (
-        asyncio.timeout(10),
-        aiohttp.ClientSession() as session,
-        session.options(server.url + "/v1/responses", headers=origin) as answer,
-    ):
-        told = await answer.text()
+    asked = {"Origin": "http://localhost:6274", "Access_Control_Request_Method": "POST"}
+    status, told, headers = await send(server, "/v1/responses", method="OPTIONS", **asked)
     if allowed:
-        assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (204, "http://localhost:6274")
+        assert (status, headers["Access-Control-Allow-Origin"]) == (204, "http://localhost:6274")
     else:
-        assert answer.status == 403 and "server.local_origins" in told
+        assert status == 403 and "server.local_origins" in str(told)

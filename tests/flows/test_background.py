@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import openai
 import pytest
 
 from gateway.access.keys import KeyFile
 from tests.support import upstream as up
-from tests.support.asking import ask, official, toml
+from tests.support.asking import ask, official, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway, start_in_process
 from tests.support.upstream import Exchange, Script, Upstream
 
@@ -144,16 +143,9 @@ async def test_another_keys_run_is_not_there(server: InProcessGateway, client: A
     upstream.will(gate.script())
     queued = await client.responses.create(model="SvcLLM", input="hello", background=True, stream=True)
     first = await anext(aiter(queued))
-    path = f"{server.url}/v1/responses/{first.response.id}"
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {other}"}) as session:
-        for asking in (
-            session.get(path),
-            session.get(path + "?stream=true"),
-            session.post(path + "/cancel"),
-            session.delete(path),
-        ):
-            async with asking as answer:
-                assert answer.status == 404
+    path = f"/v1/responses/{first.response.id}"
+    for method, end in (("GET", ""), ("GET", "?stream=true"), ("POST", "/cancel"), ("DELETE", "")):
+        assert (await send(server, path + end, method=method, key=other))[0] == 404
     gate.open.set()
     await queued.close()
 
@@ -229,12 +221,8 @@ async def test_a_stopped_server_has_failed_its_runs(tmp_path: Path, upstream: Up
         _, queued, _ = await ask(server, "/v1/responses", input="hello", background=True)
         async with asyncio.timeout(LIMIT_S):
             await upstream.arrived.wait()
-    async with (
-        start_in_process(tmp_path, toml(upstream)) as again,
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.get(f"{again.url}/v1/responses/{queued['id']}") as answer,
-    ):
-        failed = await answer.json()
+    async with start_in_process(tmp_path, toml(upstream)) as again:
+        _, failed, _ = await send(again, f"/v1/responses/{queued['id']}", method="GET", key=server.key)
     assert failed["status"] == "failed" and failed["error"]["code"] == "server_stopped"
 
 

@@ -3,12 +3,11 @@
 import asyncio
 import gzip
 
-import aiohttp
 import orjson
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ASK, ask, ask_stream, said, toml
+from tests.support.asking import ASK, CHAT, ask, ask_stream, said, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
@@ -102,13 +101,8 @@ async def test_a_compression_bomb_is_refused(server: InProcessGateway, upstream:
 
 
 async def test_a_text_model_needs_the_chat_scope_though_ocr_opens_the_route(server: InProcessGateway) -> None:
-    key = server.make_key("ocr")
-    url = server.url + "/v1/chat/completions"
-    async with (
-        aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session,
-        session.post(url, json=ASK) as answer,
-    ):
-        assert answer.status == 403 and "'chat'" in (await answer.json())["error"]["message"]
+    status, answer, _ = await send(server, CHAT, ASK, key=server.make_key("ocr"))
+    assert status == 403 and "'chat'" in answer["error"]["message"]
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
@@ -118,15 +112,9 @@ async def test_a_stream_tells_in_its_headers_what_its_first_event_took(
     upstream.will(up.stream(*up.text_stream()))
     body = {"model": "SvcLLM", "stream": True, "messages": [{"role": "user", "content": "x"}], "input": "x"}
     del body["input" if "chat" in path else "messages"]
-    async with (
-        asyncio.timeout(8),
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(server.url + path, json=body) as answer,
-    ):
-        assert answer.status == 200 and answer.headers["x-request-id"]
-        assert float(answer.headers["x-gateway-overhead-ms"]) >= 0
-        assert answer.headers["openai-processing-ms"].isdigit()
-        await answer.read()
+    status, _, headers = await send(server, path, body)
+    assert status == 200 and headers["x-request-id"] and headers["openai-processing-ms"].isdigit()
+    assert float(headers["x-gateway-overhead-ms"]) >= 0
 
 
 async def test_streams_one_after_another_use_one_connection(server: InProcessGateway, upstream: Upstream) -> None:

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ASK, ask, ask_stream, said, toml
+from tests.support.asking import ASK, ask, ask_stream, said, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
 from tests.support.upstream import Exchange, Upstream, scripted_upstream
 
@@ -66,8 +66,8 @@ async def test_tokens_are_counted_once_though_an_attempt_failed(
     upstream.will(up.reset(), good)
     status, _, _ = await ask(server) if not streamed else (*await ask_stream(server), None)
     assert status == 200 and len(upstream.seen) == 2
-    async with aiohttp.ClientSession() as session, session.get(server.ops_url + "/metrics") as metrics:
-        counted = re.findall(r'gateway_tokens_total\{kind="(\w+)",model="SvcLLM"\} (\S+)', await metrics.text())
+    _, metrics, _ = await send(server, server.ops_url + "/metrics", method="GET")
+    counted = re.findall(r'gateway_tokens_total\{kind="(\w+)",model="SvcLLM"\} (\S+)', metrics)
     assert dict(counted) == {"input": "3.0", "output": "2.0"}
 
 

@@ -5,12 +5,11 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import openai
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ask, official, toml
+from tests.support.asking import ask, official, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Exchange, Script, Upstream
 
@@ -112,13 +111,11 @@ async def test_a_changed_a_foreign_and_another_keys_item_are_refused_with_what_t
         error = refused["error"]
         assert (status, error["code"], error["param"]) == (400, "invalid_encrypted_content", "input[1]")
         assert "send the conversation's own items" in error["message"]
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {other}"}) as session:
-        for path in ("/v1/responses", "/v1/responses/compact", "/v1/responses/input_tokens"):
-            body = {"model": "SvcLLM", "input": [item]}
-            async with session.post(server.url + path, json=body) as answer:
-                assert answer.status == 400 and (await answer.json())["error"]["code"] == "invalid_encrypted_content"
-        async with session.post(server.url + "/v1/conversations", json={"items": [item]}) as answer:
-            assert answer.status == 400 and (await answer.json())["error"]["param"] == "items[0]"
+    for path in ("/v1/responses", "/v1/responses/compact", "/v1/responses/input_tokens"):
+        status, refused, _ = await send(server, path, {"model": "SvcLLM", "input": [item]}, key=other)
+        assert (status, refused["error"]["code"]) == (400, "invalid_encrypted_content")
+    status, refused, _ = await send(server, "/v1/conversations", {"items": [item]}, key=other)
+    assert (status, refused["error"]["param"]) == (400, "items[0]")
     assert not upstream.seen
 
 
@@ -250,9 +247,5 @@ async def test_input_tokens_are_counted_without_asking_the_model(
 
 
 async def test_a_compaction_without_a_model_is_refused(server: InProcessGateway, upstream: Upstream) -> None:
-    url = server.url + "/v1/responses/compact"
-    async with (
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(url, json={"input": TALK}) as answer,
-    ):
-        assert answer.status == 400 and (await answer.json())["error"]["param"] == "model"
+    status, refused, _ = await send(server, "/v1/responses/compact", {"input": TALK})
+    assert (status, refused["error"]["param"]) == (400, "model")

@@ -8,10 +8,10 @@ import os
 import shutil
 from typing import Any
 
-import aiohttp
 import pytest
 
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
+from tests.support.asking import send
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.model_clients import console_command
 from tests.support.ocr_running import SAMPLE
@@ -116,78 +116,66 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
 async def test_the_routes_below_api_ask_for_a_key_and_its_scope(start_gateway: StartGateway) -> None:
     server = await start_gateway("")
     outsider = server.make_key("chat")
-    async with aiohttp.ClientSession() as session:
 
-        async def status(path: str, key: str = "", **more: Any) -> int:
-            headers = {"Authorization": f"Bearer {key}"} if key else {}
-            async with session.request(
-                "POST" if more else "GET", server.ops_url + path, headers=headers, **more
-            ) as reply:
-                return reply.status
+    async def status(path: str, key: str = "", body: Any = None) -> int:
+        more: dict[str, Any] = {} if key else {"Authorization": None}
+        method = "GET" if body is None else "POST"
+        return (await send(server, server.ops_url + path, body, method=method, key=key, **more))[0]
 
-        for path in ("/api/admin/usage", "/api/admin/requests", "/api/admin/history?range=1h", "/api/admin/keys"):
-            assert [await status(path), await status(path, outsider), await status(path, server.key)] == [401, 403, 200]
-        preview: dict[str, Any] = {"json": {"text": "x"}}
-        assert await status("/api/admin/sanitize", **preview) == 401
-        assert await status("/api/admin/sanitize", server.key, **preview) == 200
-        assert await status("/api/admin/sanitize", server.key, json={"text": "x" * 70_000}) == 413
-        assert await status("/api/v1/chat/completions", **preview) == 401
-        assert await status("/api/tools/websearch/mcp", outsider, **preview) == 403
-        assert await status("/api/v1/models") == 401 and await status("/api/v1/models", outsider) == 200
+    for path in ("/api/admin/usage", "/api/admin/requests", "/api/admin/history?range=1h", "/api/admin/keys"):
+        assert [await status(path), await status(path, outsider), await status(path, server.key)] == [401, 403, 200]
+    preview: dict[str, Any] = {"body": {"text": "x"}}
+    assert await status("/api/admin/sanitize", **preview) == 401
+    assert await status("/api/admin/sanitize", server.key, **preview) == 200
+    assert await status("/api/admin/sanitize", server.key, body={"text": "x" * 70_000}) == 413
+    assert await status("/api/v1/chat/completions", **preview) == 401
+    assert await status("/api/tools/websearch/mcp", outsider, **preview) == 403
+    assert await status("/api/v1/models") == 401 and await status("/api/v1/models", outsider) == 200
 
 
 async def test_the_product_listener_has_no_console_and_no_admin_data(start_gateway: StartGateway) -> None:
     server = await start_gateway("")
-    async with aiohttp.ClientSession(headers=server.headers) as session:
-        for path in ("/", "/console/console.js", "/admin/usage", "/api/admin/usage", "/api/v1/models"):
-            async with session.get(server.url + path) as reply:
-                assert reply.status == 404, path
+    for path in ("/", "/console/console.js", "/admin/usage", "/api/admin/usage", "/api/v1/models"):
+        assert (await send(server, path, method="GET"))[0] == 404, path
 
 
 async def test_a_page_of_another_origin_reaches_nothing_below_api(start_gateway: StartGateway) -> None:
     server = await start_gateway("[server]\nallowed_origins = ['https://app.example']\n")
     own = server.ops_url
-    async with aiohttp.ClientSession(headers=server.headers) as session:
-        for origin, status in ((own, 200), ("https://app.example", 403), ("http://127.0.0.1:1", 403), ("null", 403)):
-            async with session.get(own + "/api/v1/models", headers={"Origin": origin}) as reply:
-                assert reply.status == status, origin
+    for origin, status in ((own, 200), ("https://app.example", 403), ("http://127.0.0.1:1", 403), ("null", 403)):
+        assert (await send(server, own + "/api/v1/models", method="GET", Origin=origin))[0] == status, origin
 
 
 async def test_the_requests_of_the_product_listener_are_told_and_the_console_s_own_are_not(
     start_gateway: StartGateway,
 ) -> None:
     server = await start_gateway("")
-    async with aiohttp.ClientSession(headers=server.headers) as session:
-        async with session.get(server.url + "/v1/models") as reply:
-            wanted = reply.headers["X-Request-Id"]
-        for _ in range(2):
-            async with session.get(server.ops_url + "/api/admin/requests") as reply:
-                records = (await reply.json())["requests"]
+    _, _, headers = await send(server, "/v1/models", method="GET")
+    wanted = headers["X-Request-Id"]
+    for _ in range(2):
+        _, told, _ = await send(server, server.ops_url + "/api/admin/requests", method="GET")
+    records = told["requests"]
     assert [record["request_id"] for record in records] == [wanted]
     assert records[0]["endpoint"] == "models" and records[0]["status"] == 200
 
 
 async def test_an_admin_makes_rotates_and_revokes_keys_but_not_the_one_in_use(start_gateway: StartGateway) -> None:
     server = await start_gateway("")
-    url = f"{server.ops_url}/api/admin/keys"
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {server.key}"}) as session:
 
-        async def ask(method: str, path: str = "", **more: Any) -> tuple[int, dict[str, Any]]:
-            async with session.request(method, url + path, **more) as reply:
-                return reply.status, await reply.json()
+    async def ask(method: str, path: str = "", body: Any = None) -> tuple[int, Any]:
+        return (await send(server, f"{server.ops_url}/api/admin/keys{path}", body, method=method))[:2]
 
-        status, made = await ask("POST", json={"name": "agent", "scopes": ["chat"], "per_minute": 5, "expires_days": 2})
-        assert status == 200 and made["record"]["per_minute"] == 5 and "sha256" not in made["record"]
-        async with session.get(
-            f"{server.ops_url}/api/v1/models", headers={"Authorization": f"Bearer {made['key']}"}
-        ) as reply:
-            assert reply.status == 200
-        status, fresh = await ask("POST", f"/{made['record']['id']}/rotate")
-        assert status == 200 and fresh["record"]["scopes"] == ["chat"] and fresh["key"] != made["key"]
-        assert (await ask("DELETE", f"/{made['record']['id']}"))[0] == 200
-        status, listed = await ask("GET")
-        assert fresh["record"]["id"] in {each["id"] for each in listed["keys"]} - {made["record"]["id"]}
-        assert (await ask("DELETE", f"/{listed['own']}"))[0] == 400
-        assert (await ask("DELETE", "/nosuchid"))[0] == 404
-        status, refusal = await ask("POST", json={"name": "x", "scopes": ["everything"]})
-        assert status == 400 and "web-search" in refusal["error"]["message"]
+    wish = {"name": "agent", "scopes": ["chat"], "per_minute": 5, "expires_days": 2}
+    status, made = await ask("POST", body=wish)
+    assert status == 200 and made["record"]["per_minute"] == 5 and "sha256" not in made["record"]
+    url = f"{server.ops_url}/api/v1/models"
+    assert (await send(server, url, method="GET", key=made["key"]))[0] == 200
+    status, fresh = await ask("POST", f"/{made['record']['id']}/rotate")
+    assert status == 200 and fresh["record"]["scopes"] == ["chat"] and fresh["key"] != made["key"]
+    assert (await ask("DELETE", f"/{made['record']['id']}"))[0] == 200
+    status, listed = await ask("GET")
+    assert fresh["record"]["id"] in {each["id"] for each in listed["keys"]} - {made["record"]["id"]}
+    assert (await ask("DELETE", f"/{listed['own']}"))[0] == 400
+    assert (await ask("DELETE", "/nosuchid"))[0] == 404
+    status, refusal = await ask("POST", body={"name": "x", "scopes": ["everything"]})
+    assert status == 400 and "web-search" in refusal["error"]["message"]

@@ -5,12 +5,11 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import openai
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import official, toml
+from tests.support.asking import official, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
@@ -119,17 +118,14 @@ async def test_another_keys_conversation_is_not_there(
     made = await client.conversations.create(items=[said(0)])
     item = (await client.conversations.items.list(made.id)).data[0]
     path = f"/v1/conversations/{made.id}"
-    async with aiohttp.ClientSession(server.url, headers={"Authorization": f"Bearer {key}"}) as session:
-        for method, end, body in (
-            ("GET", "", None), ("POST", "", {"metadata": {}}), ("DELETE", "", None), ("GET", "/items", None),
-            ("POST", "/items", {"items": [said(1)]}), ("GET", f"/items/{item.id}", None),
-            ("DELETE", f"/items/{item.id}", None),
-        ):  # fmt: skip
-            async with session.request(method, path + end, json=body) as answer:
-                assert answer.status == 404, (method, end)
-        asked = {"model": "SvcLLM", "input": "hi", "conversation": made.id}
-        async with session.post("/v1/responses", json=asked) as answer:
-            assert answer.status == 404
+    for method, end, body in (
+        ("GET", "", None), ("POST", "", {"metadata": {}}), ("DELETE", "", None), ("GET", "/items", None),
+        ("POST", "/items", {"items": [said(1)]}), ("GET", f"/items/{item.id}", None),
+        ("DELETE", f"/items/{item.id}", None),
+    ):  # fmt: skip
+        assert (await send(server, path + end, body, method=method, key=key))[0] == 404, (method, end)
+    asked = {"model": "SvcLLM", "input": "hi", "conversation": made.id}
+    assert (await send(server, "/v1/responses", asked, key=key))[0] == 404
     assert not upstream.seen
 
 

@@ -6,13 +6,14 @@ import shutil
 import subprocess
 from typing import Any
 
-import aiohttp
 import pytest
 
+from tests.support.asking import send
 from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
 from tests.support.paths import ROOT
 from tests.support.promql import WrongQuery, check, samples
 from tests.support.upstream import Upstream, answer, chunk, scripted_upstream, stream, text_stream
+from tests.support.web_tools import tool_call
 
 GRAFANA = ROOT / "docs" / "grafana"
 CHAT = {"model": "SvcLLM", "messages": [{"role": "user", "content": "mail jane.doe@example.org"}]}
@@ -29,13 +30,8 @@ def panel_queries() -> dict[str, str]:
     return {f"{p['title']} {t['refId']}": t["expr"] for p in dashboard["panels"] for t in p["targets"]}
 
 
-async def post(gateway: InProcessGateway, path: str, body: Any, **headers: str) -> int:
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(gateway.url + path, json=body, headers={**gateway.headers, **headers}) as reply,
-    ):
-        await reply.read()
-        return reply.status
+async def post(gateway: InProcessGateway, path: str, body: Any, **headers: Any) -> int:
+    return (await send(gateway, path, body, **headers))[0]
 
 
 async def used_gateway(start_gateway: StartGateway, upstream: Upstream) -> str:
@@ -49,11 +45,8 @@ async def used_gateway(start_gateway: StartGateway, upstream: Upstream) -> str:
     assert await post(gateway, "/v1/chat/completions", {**CHAT, "stream": True}) == 200
     assert await post(gateway, "/v1/chat/completions", {**CHAT, "stream": True}) == 200  # cut
     assert await post(gateway, "/v1/chat/completions", CHAT, Authorization="Bearer wrong") == 401
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": "websearch-search_status", "arguments": {}}}  # fmt: skip
-    assert await post(gateway, "/tools/websearch/mcp", call, Accept="application/json") == 200
-    async with aiohttp.ClientSession() as session, session.get(gateway.ops_url + "/metrics") as reply:
-        return await reply.text()
+    assert await post(gateway, "/tools/websearch/mcp", tool_call("search_status")) == 200
+    return str((await send(gateway, gateway.ops_url + "/metrics", method="GET"))[1])
 
 
 @pytest.fixture

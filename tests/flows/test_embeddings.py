@@ -1,23 +1,19 @@
 """`POST /v1/embeddings` over upstreams of kind `embedding`, read by the official client."""
 
-import asyncio
 import base64
 import struct
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import openai
-import orjson
 import pytest
 
 from gateway.engines.embedding.embedder import is_installed
 from tests.support import upstream as up
-from tests.support.asking import OFF
+from tests.support.asking import OFF, send
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream, scripted_upstream
 
-LIMIT_S = 10
 CARD = "4539 1488 0343 6467"
 
 
@@ -51,12 +47,8 @@ def packed(*numbers: float) -> str:
 
 
 async def posted(server: InProcessGateway, **body: Any) -> tuple[int, Any]:
-    async with (
-        asyncio.timeout(LIMIT_S),
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(f"{server.url}/v1/embeddings", json={"model": "Vectors", "input": "x", **body}) as answer,
-    ):
-        return answer.status, orjson.loads(await answer.read())
+    status, answer, _ = await send(server, "/v1/embeddings", {"model": "Vectors", "input": "x", **body})
+    return status, answer
 
 
 async def test_the_client_reads_numbers_that_came_as_base64(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
@@ -167,21 +159,14 @@ async def test_refusals_name_what_is_wrong(gateway: InProcessGateway, upstream: 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
 async def test_no_other_route_takes_a_model_of_this_kind(gateway: InProcessGateway, path: str) -> None:
     body = {"model": "Vectors", "max_tokens": 9, "input": "x", "messages": [{"role": "user", "content": "x"}]}
-    async with (
-        aiohttp.ClientSession(headers=gateway.headers) as session,
-        session.post(gateway.url + path, json=body) as answer,
-    ):
-        told = await answer.json()
-    assert answer.status == 400 and "/v1/embeddings" in told["error"]["message"]
+    status, told, _ = await send(gateway, path, body)
+    assert status == 400 and "/v1/embeddings" in told["error"]["message"]
 
 
 async def test_a_key_needs_the_scope(gateway: InProcessGateway) -> None:
-    headers = {"Authorization": f"Bearer {gateway.make_key('chat')}"}
-    async with (
-        aiohttp.ClientSession(headers=headers) as session,
-        session.post(f"{gateway.url}/v1/embeddings", json={"model": "Vectors", "input": "x"}) as answer,
-    ):
-        assert answer.status == 403 and "embeddings" in (await answer.json())["error"]["message"]
+    body = {"model": "Vectors", "input": "x"}
+    status, told, _ = await send(gateway, "/v1/embeddings", body, key=gateway.make_key("chat"))
+    assert status == 403 and "embeddings" in told["error"]["message"]
 
 
 async def test_inputs_are_masked_and_the_answer_says_so(start_gateway: StartGateway, upstream: Upstream) -> None:
@@ -194,11 +179,8 @@ async def test_inputs_are_masked_and_the_answer_says_so(start_gateway: StartGate
 
 
 async def test_the_context_length_is_shown_where_it_is_known(gateway: InProcessGateway) -> None:
-    async with (
-        aiohttp.ClientSession(headers=gateway.headers) as session,
-        session.get(f"{gateway.url}/v1/models") as answer,
-    ):
-        shown = {model["id"]: (model["kind"], model.get("context_length")) for model in (await answer.json())["data"]}
+    _, listed, _ = await send(gateway, "/v1/models", method="GET")
+    shown = {model["id"]: (model["kind"], model.get("context_length")) for model in listed["data"]}
     assert shown == {"Vectors": ("embedding", 512), "Text": ("text", None)}
 
 

@@ -263,12 +263,16 @@ def is_listening(port: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("approval", ["never", "always"])
-async def test_the_agents_sdk_uses_its_hosted_mcp_tool(stage: Stage, approval: str, streamed: bool) -> None:
-    rounds = [round_of(call("words__lookup", word="sea"), is_stream=streamed)]
-    stage.scene.model.will(*rounds, round_of("Water.", is_stream=streamed))
-    plan = {"url": f"{stage.scene.server.url}/v1", "key": stage.key, "stream": streamed, "approval": approval}
-    report = await run_client([python_of("clients"), str(CLIENTS / "agents_mcp.py")], plan)
-    assert report == {"output": "Water.", "asked": ["lookup"] if approval == "always" else []}
-    assert stage.server.calls == [{"name": "lookup", "arguments": {"word": "sea"}}]
+async def test_the_agents_sdk_uses_its_hosted_mcp_tool(stage: Stage) -> None:
+    rounds, plans, asked = [], [], []
+    for streamed in (False, True):
+        for approval in ("never", "always"):
+            rounds += [round_of(call("words__lookup", word="sea"), is_stream=streamed)]
+            rounds += [round_of("Water.", is_stream=streamed)]
+            plan = {"url": f"{stage.scene.server.url}/v1", "key": stage.key, "stream": streamed, "approval": approval}
+            plans.append(plan)
+            asked.append(["lookup"] if approval == "always" else [])
+    stage.scene.model.will(*rounds)
+    reports = await run_client([python_of("clients"), str(CLIENTS / "agents_mcp.py")], plans)
+    assert reports == [{"output": "Water.", "asked": each} for each in asked]
+    assert stage.server.calls == [{"name": "lookup", "arguments": {"word": "sea"}}] * 4

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import aiohttp
 import pytest
 
+from tests.support.asking import send
 from tests.support.gateways import StartGateway
 from tests.support.hosted_checks import check_events, kinds_of, plain
 from tests.support.hosted_search import (
@@ -142,7 +142,7 @@ async def test_positions_are_right_when_the_answer_itself_is_masked(
         part = message_of(response)
         assert CARD not in part["text"] and "[REDACTED:CREDIT_CARD]" in part["text"]
         assert visible(part) == [("[1]", PARIS), (f"([a]({PARIS}))", PARIS)]
-        stored = await _get(stage, f"/v1/responses/{response['id']}")
+        _, stored, _ = await send(stage.server, f"/v1/responses/{response['id']}", method="GET")
         assert visible(message_of(stored)) == visible(part) and message_of(stored)["text"] == part["text"]
         stage.model.will(*[round_of(*parts, is_stream=is_stream) for parts in rounds])
         message = await chat(stage, stream=is_stream)
@@ -162,12 +162,6 @@ async def test_a_masked_answer_is_the_same_streamed_and_whole(start_gateway: Sta
             response["provider_specific_fields"].pop("sanitization", None)
             made.append(plain(response))
         assert made[0] == made[1]
-
-
-async def _get(stage: Scene, path: str) -> Any:
-    url = stage.server.url + path
-    async with aiohttp.ClientSession() as session, session.get(url, headers=stage.server.headers) as answer:
-        return await answer.json()
 
 
 @pytest.mark.slow

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import aiohttp
 import pytest
 
+from tests.support.asking import send
 from tests.support.gateways import StartGateway
 from tests.support.hosted_checks import check_events, kinds_of, plain
 from tests.support.hosted_search import (
@@ -37,10 +37,8 @@ async def test_a_stored_answer_has_its_items_and_citations(stage: Scene) -> None
     for is_stream in (True, False):
         stage.model.will(round_of(search(), is_stream=is_stream), round_of("Paris [1].", is_stream=is_stream))
         response = await respond(stage, stream=is_stream, include=WITH_RESULTS)
-        async with aiohttp.ClientSession() as session:
-            url = f"{stage.server.url}/v1/responses/{response['id']}"
-            async with session.get(url, headers=stage.server.headers) as answer:
-                assert plain(await answer.json()) == plain(response)
+        _, stored, _ = await send(stage.server, f"/v1/responses/{response['id']}", method="GET")
+        assert plain(stored) == plain(response)
 
 
 @pytest.mark.parametrize("is_stream", [True, False])

@@ -9,6 +9,7 @@ import aiohttp
 import orjson
 import pytest
 
+from tests.support.asking import OFF
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.official import client_command, run_client
 from tests.support.web_tools import bounded, tool_call
@@ -29,11 +30,11 @@ async def outcomes(server: InProcessGateway, *calls: tuple[str, dict[str, Any]])
 
 
 async def test_an_agent_maps_crawls_reads_and_searches_a_site(start_gateway: StartGateway) -> None:
-    server = await start_gateway("")
+    server = await start_gateway(OFF)
     docs = server.ops_url + "/docs/"
     mapped, crawled, found, status = await outcomes(
         server,
-        ("map", {"url": docs}),
+        ("map", {"url": docs, "limit": 8}),
         ("crawl", {"url": docs, "limit": "5", "allow_external": "false"}),
         ("search", {"query": "sanitization", "max_results": 3, "include_favicon": True, "exact_match": False}),
         ("search_status", {}),
@@ -48,7 +49,7 @@ async def test_an_agent_maps_crawls_reads_and_searches_a_site(start_gateway: Sta
 
 
 async def test_an_agent_reads_pages_and_is_told_which_could_not_be_read(start_gateway: StartGateway) -> None:
-    server = await start_gateway("")
+    server = await start_gateway(OFF)
     page, missing = server.ops_url + "/docs/web-tools", server.ops_url + "/docs/nowhere"
     (read,) = await outcomes(server, ("extract", {"urls": [page, missing, "http://10.0.0.1/", "ftp://x/"]}))
     assert [each["url"] for each in read["data"]["results"]] == [page]
@@ -56,7 +57,7 @@ async def test_an_agent_reads_pages_and_is_told_which_could_not_be_read(start_ga
 
 
 async def test_what_cannot_be_done_is_an_outcome_that_says_so(start_gateway: StartGateway) -> None:
-    server = await start_gateway("")
+    server = await start_gateway(OFF)
     scheme, pattern, blank, private = await outcomes(
         server,
         ("map", {"url": "ftp://example.com/"}),
@@ -72,8 +73,8 @@ async def test_what_cannot_be_done_is_an_outcome_that_says_so(start_gateway: Sta
 
 
 async def test_a_crawl_reports_its_progress_to_those_who_ask(start_gateway: StartGateway) -> None:
-    server = await start_gateway("")
-    crawl = {"name": "websearch-crawl", "arguments": {"url": server.ops_url + "/docs/"}, "progress": True}
+    server = await start_gateway(OFF)
+    crawl = {"name": "websearch-crawl", "arguments": {"url": server.ops_url + "/docs/", "limit": 8}, "progress": True}
     plan = {"url": server.url + PATH, "key": server.key, "mode": "legacy", "calls": [crawl]}
     (answer,) = (await run_client(client_command("python2"), plan))["answers"]
     pages = len(answer["structured"]["data"]["results"])

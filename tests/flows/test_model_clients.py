@@ -42,17 +42,17 @@ def plan(server: InProcessGateway, route: str, streamed: bool) -> dict[str, Any]
     return {"url": server.url + "/v1", "key": server.key, "route": route, "stream": streamed}
 
 
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("route", ["chat", "responses"])
 @pytest.mark.parametrize(
     ("venv", "program"), [("clients", "agents_loop"), ("clients", "langchain_chat"), ("openai1", "openai1")]
 )
 async def test_a_python_client_calls_its_tool_and_reads_the_answer(
-    server: InProcessGateway, upstream: Upstream, venv: str, program: str, route: str, streamed: bool
+    server: InProcessGateway, upstream: Upstream, venv: str, program: str
 ) -> None:
+    """On both routes, whole and streamed, in one process: its imports take seconds."""
     upstream.will(adding)
-    report = await run_client([python_of(venv), str(CLIENTS / f"{program}.py")], plan(server, route, streamed))
-    assert report["calls"] == [{"a": 2, "b": 3}] and report["output"] == "It is 5."
+    plans = [plan(server, route, streamed) for route in ("chat", "responses") for streamed in (False, True)]
+    for report in await run_client([python_of(venv), str(CLIENTS / f"{program}.py")], plans):
+        assert report["calls"] == [{"a": 2, "b": 3}] and report["output"] == "It is 5."
 
 
 async def test_an_image_from_a_langchain_tool_reaches_the_model_and_stays_in_the_history(

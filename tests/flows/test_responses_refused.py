@@ -2,13 +2,12 @@
 
 import asyncio
 
-import aiohttp
 import openai
 import pydantic
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ask
+from tests.support.asking import ask, send
 from tests.support.gateways import InProcessGateway
 from tests.support.upstream import Upstream
 
@@ -36,12 +35,8 @@ async def test_a_wrong_question_about_a_kept_response_is_named(
 ) -> None:
     upstream.will(up.answer())
     _, made, _ = await ask(server, "/v1/responses", input="hello")
-    async with (
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.get(f"{server.url}/v1/responses/{made['id']}{query}") as answer,
-    ):
-        error = (await answer.json())["error"]
-        assert (answer.status, error["param"]) == (400, param) and error["message"].startswith(f"{param}: ")
+    status, told, _ = await send(server, f"/v1/responses/{made['id']}{query}", method="GET")
+    assert (status, told["error"]["param"]) == (400, param) and told["error"]["message"].startswith(f"{param}: ")
 
 
 class Sum(pydantic.BaseModel):

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import openai
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ask, toml
+from tests.support.asking import ask, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
@@ -221,23 +220,17 @@ async def test_several_answers_are_refused_on_every_upstream(
 async def test_an_endpoint_is_no_id_of_a_response(
     server: InProcessGateway, path: str, status: int, method: str
 ) -> None:
-    async with (
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.request(method, f"{server.url}/v1/responses{path}", json={}) as answer,
-    ):
-        assert answer.status == status
+    assert (await send(server, f"/v1/responses{path}", {}, method=method))[0] == status
 
 
-@pytest.mark.parametrize("key", ["wrong", ""])
-async def test_a_wrong_key_is_told_in_the_words_that_clients_look_for(server: InProcessGateway, key: str) -> None:
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    async with (
-        aiohttp.ClientSession(headers=headers) as session,
-        session.post(f"{server.url}/v1/responses", json={"model": "SvcLLM", "input": "x"}) as answer,
-    ):
-        error = (await answer.json())["error"]
-        assert answer.status == 401 and error["message"].startswith("Incorrect API key provided: ")
-        assert error["code"] == "invalid_api_key"
+@pytest.mark.parametrize("authorization", ["Bearer wrong", None])
+async def test_a_wrong_key_is_told_in_the_words_that_clients_look_for(
+    server: InProcessGateway, authorization: str | None
+) -> None:
+    body = {"model": "SvcLLM", "input": "x"}
+    status, told, _ = await send(server, "/v1/responses", body, Authorization=authorization)
+    assert (status, told["error"]["code"]) == (401, "invalid_api_key")
+    assert told["error"]["message"].startswith("Incorrect API key provided: ")
 
 
 VLLM = "'max_tokens' or 'max_completion_tokens' is too large: 9999. This model's maximum context length is 4096 tokens"

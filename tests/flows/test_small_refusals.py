@@ -13,7 +13,7 @@ from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetcher
 from gateway.web.listen_socket import bind
 from tests.support import upstream as up
-from tests.support.asking import ask, ask_stream, toml
+from tests.support.asking import ask, ask_stream, call_tool, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway, start_process
 from tests.support.upstream import Exchange, Script, Upstream
 
@@ -79,8 +79,7 @@ async def test_two_authorization_headers_are_refused(server: InProcessGateway, s
 
 async def test_an_unknown_path_is_told_the_paths_there_are(start_gateway: StartGateway) -> None:
     server = await start_gateway("[server]\nbase_path = '/ai'\n")
-    async with aiohttp.ClientSession() as session, session.get(server.url + "/v1/chat") as answer:
-        message = (await answer.json())["error"]["message"]
+    message = (await send(server, "/v1/chat", method="GET"))[1]["error"]["message"]
     for path in ("/ai/v1/chat/completions", "/ai/v1/responses", "/ai/v1/models", "/ai/tools/websearch/mcp"):
         assert path in message
 
@@ -120,11 +119,8 @@ async def test_the_status_names_the_gateways_own_chat_route_and_public_model(
     start_gateway: StartGateway, upstream: Upstream
 ) -> None:
     server = await start_gateway(toml(upstream) + "[guardrail]\nmodel = 'assistant'\n")
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "websearch-search_status"}}
-    url = server.url + "/tools/websearch/mcp"
-    async with aiohttp.ClientSession(headers=server.headers) as session, session.post(url, json=call) as answer:
-        text = (await answer.json())["result"]["content"][0]["text"]
-    guardrail = json.loads(text)["data"]["guardrail"]
+    _, status = await call_tool(server, "search_status")
+    guardrail, text = status["guardrail"], str(status)
     assert guardrail["endpoint"].endswith("/v1/chat/completions") and guardrail["model"] == "SvcLLM"
     assert upstream.url.split("/")[2] not in text and "up-model" not in text
 
@@ -135,8 +131,8 @@ async def test_the_words_of_an_upstreams_refusals_make_no_new_time_series(
     for number in range(20):
         upstream.will(up.answer({"error": {"message": "no", "code": f"odd_{number}"}}, status=400))
         assert (await ask(server))[1]["error"]["code"] == f"odd_{number}"
-    async with aiohttp.ClientSession() as session, session.get(server.ops_url + "/metrics") as answer:
-        lines = [line for line in (await answer.text()).splitlines() if line.startswith("gateway_rejected_total")]
+    _, metrics, _ = await send(server, server.ops_url + "/metrics", method="GET")
+    lines = [line for line in metrics.splitlines() if line.startswith("gateway_rejected_total")]
     assert len(lines) == 1 and 'code="upstream_refused"' in lines[0] and lines[0].endswith(" 20.0")
 
 

@@ -4,10 +4,10 @@ import json
 import re
 from typing import Any
 
-import aiohttp
 import pytest
 
 from gateway import trace
+from tests.support.asking import send
 from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
 from tests.support.upstream import answer, scripted_upstream, stream, text_stream
 
@@ -18,11 +18,9 @@ SEARCH = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
           "params": {"name": "websearch-search", "arguments": {"query": "anything"}}}  # fmt: skip
 
 
-async def post(session: aiohttp.ClientSession, gateway: InProcessGateway, path: str, body: Any, **headers: str) -> None:
-    wanted = {**gateway.headers, "Accept": "application/json", **headers}
-    async with session.post(gateway.url + path, json=body, headers=wanted) as reply:
-        assert reply.status == 200, await reply.text()
-        await reply.read()
+async def post(gateway: InProcessGateway, path: str, body: Any, **headers: Any) -> None:
+    status, answer, _ = await send(gateway, path, body, **headers)
+    assert status == 200, answer
 
 
 def is_child_of_trace(sent: str | None) -> bool:
@@ -31,12 +29,12 @@ def is_child_of_trace(sent: str | None) -> bool:
 
 
 async def test_a_trace_reaches_the_upstream_and_the_log_and_ends_with_its_request(start_gateway: StartGateway) -> None:
-    async with scripted_upstream() as upstream, aiohttp.ClientSession() as session:
+    async with scripted_upstream() as upstream:
         upstream.will(answer(), stream(*text_stream()), answer())
         gateway = await start_gateway('[guardrail]\nenabled = "off"\n' + upstream_toml(upstream.url))
-        await post(session, gateway, "/v1/chat/completions", CHAT, traceparent=PARENT)
-        await post(session, gateway, "/v1/chat/completions", {**CHAT, "stream": True}, traceparent=PARENT)
-        await post(session, gateway, "/v1/chat/completions", CHAT)  # on the same connection
+        await post(gateway, "/v1/chat/completions", CHAT, traceparent=PARENT)
+        await post(gateway, "/v1/chat/completions", {**CHAT, "stream": True}, traceparent=PARENT)
+        await post(gateway, "/v1/chat/completions", CHAT)
         sent = [seen.headers.get("traceparent") for seen in upstream.seen]
         assert [is_child_of_trace(each) for each in sent] == [True, True, False] and sent[2] is None
         assert sent[0] != sent[1]
@@ -45,14 +43,14 @@ async def test_a_trace_reaches_the_upstream_and_the_log_and_ends_with_its_reques
 
 
 async def test_a_trace_of_a_tool_call_reaches_the_search_provider(start_gateway: StartGateway) -> None:
-    async with scripted_upstream() as upstream, aiohttp.ClientSession() as session:
+    async with scripted_upstream() as upstream:
         upstream.will(answer({"results": []}))
         toml = f'[search]\nprovider = "searxng"\nbase_url = "{upstream.url}"\ncache_ttl_s = 0\n'
         gateway = await start_gateway(toml)
         params = {**SEARCH["params"], "_meta": {"traceparent": PARENT}}  # type: ignore[dict-item]
-        await post(session, gateway, "/tools/websearch/mcp", {**SEARCH, "params": params})
-        await post(session, gateway, "/tools/websearch/mcp", SEARCH, traceparent=PARENT)
-        await post(session, gateway, "/tools/websearch/mcp", SEARCH)
+        await post(gateway, "/tools/websearch/mcp", {**SEARCH, "params": params})
+        await post(gateway, "/tools/websearch/mcp", SEARCH, traceparent=PARENT)
+        await post(gateway, "/tools/websearch/mcp", SEARCH)
         sent = [seen.headers.get("traceparent") for seen in upstream.seen]
         assert [is_child_of_trace(each) for each in sent] == [True, True, False]
 

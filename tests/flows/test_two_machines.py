@@ -17,6 +17,7 @@ from gateway.access.keys import KeyRequest
 from gateway.access.redis_keys import RedisKeys
 from gateway.embedded.child_server import free_port
 from tests.support import shared_checks as checks
+from tests.support.asking import MCP
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
 from tests.support.redis_server import RedisServer, running_redis
@@ -138,7 +139,7 @@ class Machines:
 async def until_accepted(machines: Machines, key: str) -> None:
     """A ping is not counted in any limit."""
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    await eventually(lambda: holds(machines.direct.statuses(2, "POST", checks.MCP, key, ping), {200}), 5)
+    await eventually(lambda: holds(machines.direct.statuses(2, "POST", MCP, key, ping), {200}), 5)
 
 
 @pytest.fixture

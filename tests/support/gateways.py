@@ -70,7 +70,7 @@ class InProcessGateway:
 
     def make_key(self, *scopes: str, per_minute: int | None = None, concurrent: int | None = None) -> str:
         """A new key; the server reads the file again within a second, so make it before the first request or wait."""
-        wish = KeyRequest("test", scopes, None, per_minute, concurrent)
+        wish = KeyRequest("test", scopes, per_minute=per_minute, concurrent=concurrent)
         return KeyFile(self.config.state_dir / self.config.access.keys_file).create(wish)[0]
 
     def log_text(self) -> str:

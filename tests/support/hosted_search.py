@@ -11,17 +11,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import aiohttp
 import orjson
 from aiohttp import web
 
 from tests.support import upstream as up
-from tests.support.asking import toml
+from tests.support.asking import send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Script, Upstream, scripted_upstream
 from tests.support.websites import Site, serving
 
-LIMIT_S = 10
 RESULTS = [
     {"title": "Paris", "url": "https://a.example.com/paris", "content": "Paris is the capital of France."},
     {"title": "Lyon 里昂", "url": "https://b.example.org/lyon", "content": "Lyon is a city."},
@@ -141,21 +139,8 @@ def _call_chunks(made: dict[str, Any]) -> list[bytes]:
 
 
 async def post(scene: Scene, path: str, body: dict[str, Any], key: str = "") -> tuple[int, Any]:
-    headers = {"Authorization": f"Bearer {key or scene.server.key}"}
-    async with (
-        asyncio.timeout(LIMIT_S),
-        aiohttp.ClientSession(scene.server.url, headers=headers) as session,
-        session.post(path, json=body) as answer,
-    ):
-        raw = await answer.read()
-        is_stream = answer.content_type == "text/event-stream"
-        return answer.status, events_of(raw) if is_stream else orjson.loads(raw)
-
-
-def events_of(raw: bytes) -> list[Any]:
-    """The decoded data of a stream's events, without `[DONE]`."""
-    lines = [line for line in raw.split(b"\n") if line.startswith(b"data: ") and line != b"data: [DONE]"]
-    return [orjson.loads(line[6:]) for line in lines]
+    status, answer, _ = await send(scene.server, path, body, key=key)
+    return status, answer
 
 
 async def respond(scene: Scene, *, stream: bool = True, **body: Any) -> Any:

@@ -19,14 +19,19 @@ def python_of(name: str) -> str:
     return make_venv(ROOT / f".venv-{name}", CLIENTS / f"requirements-{name}.txt")
 
 
+def _beside_modules(program: Path, what: str) -> list[str]:
+    """Node with a program and the packages of its folder's lock; `what` is named when the test is skipped."""
+    npm, node, folder = shutil.which("npm"), shutil.which("node"), program.parent
+    if npm is None or node is None:
+        pytest.skip(f"npm or node is not installed: {what}")
+    with fetching():
+        fetch_modules(npm, folder, folder / "package-lock.json")
+    return [node, str(program)]
+
+
 def ai_sdk_command(program: str = "ai.mjs") -> list[str]:
     """Node with a program of `tests/clients/ai` and the Vercel AI SDK beside it."""
-    npm, node, lock = shutil.which("npm"), shutil.which("node"), AI / "package-lock.json"
-    if npm is None or node is None:
-        pytest.skip("npm or node is not installed: the Vercel AI SDK is not run")
-    with fetching():
-        fetch_modules(npm, AI, lock)
-    return [node, str(AI / program)]
+    return _beside_modules(AI / program, "the Vercel AI SDK is not run")
 
 
 def agent(package: str, binary: str) -> str:
@@ -44,31 +49,17 @@ def agent(package: str, binary: str) -> str:
 
 def console_command() -> list[str]:
     """Node with the program that drives the console in a browser, its driver and an accessibility checker beside it."""
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        pytest.skip("npm or node is not installed: the console is not tried in a browser")
-    with fetching():
-        fetch_modules(npm, CONSOLE, CONSOLE / "package-lock.json")
-    return [node, str(CONSOLE / "console.mjs")]
+    return _beside_modules(CONSOLE / "console.mjs", "the console is not tried in a browser")
 
 
 def openapi_command() -> list[str]:
     """Node with the program that makes a client of the gateway's OpenAPI document, and the generator beside it."""
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        pytest.skip("npm or node is not installed: no client is made of the OpenAPI document")
-    with fetching():
-        fetch_modules(npm, OPENAPI, OPENAPI / "package-lock.json")
-    return [node, str(OPENAPI / "make.mjs")]
+    return _beside_modules(OPENAPI / "make.mjs", "no client is made of the OpenAPI document")
 
 
 def openai_js_command(program: Path) -> list[str]:
     """Node with a program that uses OpenAI's SDK for JavaScript; the program is copied beside the SDK."""
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        pytest.skip("npm or node is not installed: OpenAI's SDK for JavaScript is not run")
-    with fetching():
-        fetch_modules(npm, OPENAI, OPENAI / "package-lock.json")
-        copy = OPENAI / "node_modules" / program.name
-        shutil.copy(program, copy)
+    node, _ = _beside_modules(OPENAI / "package.json", "OpenAI's SDK for JavaScript is not run")
+    copy = OPENAI / "node_modules" / program.name
+    shutil.copy(program, copy)
     return [node, str(copy)]

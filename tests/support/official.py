@@ -60,11 +60,11 @@ def client_command(name: str) -> list[str]:
     return [python_1x() if name == "python1" else sys.executable, str(CLIENTS / f"{name}.py")]
 
 
-async def run_client(command: list[str], plan: dict[str, Any]) -> dict[str, Any]:
+async def run_client(command: list[str], plan: Any) -> Any:
+    """What the program reports of a plan, or of each plan of a list."""
     code, out, err = await run(command, json.dumps(plan).encode())
     assert code == 0, err[-3000:]
-    report: dict[str, Any] = json.loads(out)
-    return report
+    return json.loads(out)
 
 
 async def run(command: list[str], given: bytes = b"", limit_s: float = 90) -> tuple[int, str, str]:

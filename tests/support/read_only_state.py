@@ -11,11 +11,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import aiohttp
-
+from tests.support.asking import call_tool, send
 from tests.support.gateway_process import run_command
-from tests.support.gateways import start_in_process
-from tests.support.web_tools import tool_call
+from tests.support.gateways import InProcessGateway, start_in_process
 from tests.support.websites import Site, page, serving
 
 NOT_PERMITTED = 77
@@ -41,12 +39,9 @@ def make_read_only(folder: Path) -> bool:
     return bool(LIBC.mount(None, name, None, _REMOUNT | _BIND | _RDONLY, None) == 0)
 
 
-async def data_of(session: aiohttp.ClientSession, url: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    async with session.post(url + "/tools/websearch/mcp", json=tool_call(tool, arguments)) as answer:
-        result = (await answer.json())["result"]
-    found: dict[str, Any] = json.loads(result["content"][0]["text"])
-    assert found["success"], found
-    data: dict[str, Any] = found["data"]
+async def data_of(gateway: InProcessGateway, tool: str, arguments: Any = None) -> Any:
+    is_error, data = await call_tool(gateway, tool, arguments)
+    assert not is_error, data
     return data
 
 
@@ -55,18 +50,16 @@ async def check(folder: Path) -> int:
     state.mkdir()
     async with serving(Site({"/": page("Walnuts", TEXT)})) as site:
         toml = f"{WITHOUT_EMBEDDED}[web]\nallow_private = ['{site.address}']\n"
-        async with start_in_process(state, toml) as gateway, aiohttp.ClientSession(headers=gateway.headers) as session:
+        async with start_in_process(state, toml) as gateway:
             if not make_read_only(state):
                 return NOT_PERMITTED
             for _ in range(2):
-                data = await data_of(session, gateway.url, "extract", {"urls": [site.url + "/"]})
+                data = await data_of(gateway, "extract", {"urls": [site.url + "/"]})
                 assert "walnuts" in data["results"][0]["raw_content"], data
-            status = await data_of(session, gateway.url, "search_status", {})
+            status = await data_of(gateway, "search_status")
             assert "the index file cannot be" in json.dumps(status), status
-            async with session.get(gateway.url + "/v1/models") as answer:
-                assert answer.status == 200
-            async with session.get(gateway.ops_url + "/readyz") as answer:
-                assert answer.status == 200
+            for url in ("/v1/models", gateway.ops_url + "/readyz"):
+                assert (await send(gateway, url, method="GET"))[0] == 200
     made = run_command("keys", "create", "--name", "x", "--scope", "chat", "--state-dir", str(state))
     assert made.returncode == 1 and "Traceback" not in made.stderr, made
     fresh = folder / "fresh"

@@ -15,8 +15,10 @@ import aiohttp
 from gateway.access.usage import SharedUsage, UsageReader, read_usage
 from gateway.shared_state.redis_state import RedisConnection
 from gateway.shared_state.sqlite_state import STATE_FILE
+from tests.support.asking import MCP
 from tests.support.upstream import Exchange, Upstream, answer
 from tests.support.waiting import until
+from tests.support.web_tools import tool_call
 
 LIMIT_S = 30
 CHAT: dict[str, Any] = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 6}
@@ -127,19 +129,11 @@ async def a_user_has_one_hash(site: Site, key: str) -> None:
     assert len(hashes) == 1 and "jane" not in hashes
 
 
-def call_of(tool: str, arguments: dict[str, Any], call_id: int = 1) -> dict[str, Any]:
-    params = {"name": f"websearch-{tool}", "arguments": arguments}
-    return {"jsonrpc": "2.0", "id": call_id, "method": "tools/call", "params": params}
-
-
-MCP = "/tools/websearch/mcp"
-
-
 async def a_search_is_asked_once(site: Site, searches: Upstream, key: str) -> None:
     searches.will(answer({"results": [{"url": "https://example.org/", "title": "Found", "content": "text"}]}))
     before = len(searches.seen)
     for number in range(6):
-        status, reply = await site.send("POST", MCP, key, call_of("search", {"query": "the same"}), number)
+        status, reply = await site.send("POST", MCP, key, tool_call("search", {"query": "the same"}), number)
         assert status == 200 and "Found" in reply["result"]["content"][0]["text"]
     asked = [seen.path for seen in searches.seen[before:]]
     assert asked and len(set(asked)) == len(asked), "the provider was asked again"
@@ -152,7 +146,7 @@ async def a_call_is_cancelled_wherever_it_runs(site: Site, searches: Upstream, k
     searches.will(hang)
     for number in range(4):
         seen = len(searches.seen)
-        body = call_of("search", {"query": f"slow {number}"}, 100 + number)
+        body = tool_call("search", {"query": f"slow {number}"}, call_id=100 + number)
         call = asyncio.create_task(site.send("POST", MCP, key, body, number))
         await until(lambda: len(searches.seen) > seen, LIMIT_S)  # noqa: B023 - awaited at once
         note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 100 + number}}
@@ -166,7 +160,7 @@ async def a_machine_goes_on_by_itself(alone: Site, searches: Upstream, key: str,
     await requests_at_once_are_counted_together(alone, limited, at_once)
     await a_user_has_one_hash(alone, key)
     searches.will(answer({"results": [{"url": "https://example.org/", "title": "Found", "content": "text"}]}))
-    status, reply = await alone.send("POST", MCP, key, call_of("search", {"query": "alone"}))
+    status, reply = await alone.send("POST", MCP, key, tool_call("search", {"query": "alone"}))
     assert status == 200 and "Found" in reply["result"]["content"][0]["text"]
     await a_call_is_cancelled_wherever_it_runs(alone, searches, key)
 

@@ -166,7 +166,7 @@ def find_ip_addresses(view: View, budget: WorkBudget) -> Iterator[Finding]:
         for start, end in spans(_FIND_V6, text):
             raw = text[start:end]
             budget.spend(9)
-            if _is_bounded(text, start, end):
+            if not text[start - 1 : start].isalnum() and not text[end : end + 1].isalnum():
                 is_public = is_public_by_text.get(raw)
                 if is_public is None:
                     budget.spend(5)
@@ -202,16 +202,6 @@ def _is_numbering(lower: bytes, start: int, end: int) -> bool:
     if _HEADING.match(line):
         return True
     return _SMALL.fullmatch(lower, start, end) is not None and _ADDRESS_WORD.search(line) is None
-
-
-def _is_bounded(text: bytes, start: int, end: int) -> bool:
-    """Whether [start, end) is not part of a longer word or number."""
-    before, after = text[max(0, start - 2) : start], text[end : end + 2]
-    if before[-1:].isalnum() or after[:1].isalnum() or before[-1:] in (b"_", b":") or after[:1] == b"_":
-        return False
-    return not (before[-1:] == b"." and before[:1].isdigit()) and not (
-        after[:1] in (b".", b"-") and after[1:].isdigit()
-    )
 
 
 def _is_public(raw: bytes, budget: WorkBudget) -> bool:

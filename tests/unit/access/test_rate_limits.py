@@ -17,7 +17,7 @@ class Clock:
 
 
 def caller(per_minute: int | None = None, concurrent: int | None = None, key_id: str = "k") -> Caller:
-    return Caller(key_id, "name", frozenset({"chat"}), per_minute, concurrent)
+    return Caller(key_id, "name", frozenset({"chat"}), per_minute=per_minute, concurrent=concurrent)
 
 
 async def test_the_call_after_the_last_allowed_one_waits_for_the_oldest_to_leave_the_minute() -> None:

@@ -22,7 +22,7 @@ CALM = RedisTimes(command_s=2, down_s=0.2)
 
 
 def caller(per_minute: int | None = None, concurrent: int | None = None) -> Caller:
-    return Caller("k", "name", frozenset({"chat"}), per_minute, concurrent)
+    return Caller("k", "name", frozenset({"chat"}), per_minute=per_minute, concurrent=concurrent)
 
 
 class Machine(Limiter):
@@ -67,7 +67,7 @@ async def machines(server: RedisServer) -> AsyncIterator[Machines]:
 async def until_shared(limiter: Machine) -> None:
     async with asyncio.timeout(10):
         while not limiter.is_shared:
-            await limiter.charge(Caller("other", "name", frozenset(), 1_000_000))
+            await limiter.charge(Caller("other", "name", frozenset(), per_minute=1_000_000))
             await asyncio.sleep(0.02)
 
 

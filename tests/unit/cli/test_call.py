@@ -7,10 +7,11 @@ import json
 import pytest
 from aiohttp import web
 
-from gateway.cli.call import CallFailed, Connection, arguments_from, call_tool, readable
+from gateway.cli.call import Connection, arguments_from, call_tool, readable
 from gateway.cli.options import Paint, count, duration_s, port
 from gateway.config.environment import Environment
 from gateway.domain import Json
+from gateway.errors import InvalidRequest, UpstreamError
 
 PLAIN = Paint(io.StringIO(), Environment())
 
@@ -24,7 +25,7 @@ def test_a_value_is_json_where_it_can_be_and_text_elsewhere() -> None:
 
 @pytest.mark.parametrize("pair", ["query", "=value", ""])
 def test_what_is_no_pair_is_refused_with_the_form_that_is_wanted(pair: str) -> None:
-    with pytest.raises(CallFailed, match=f"^'{pair}' is not an argument; write key=value$"):
+    with pytest.raises(InvalidRequest, match=f"^'{pair}' is not an argument; write key=value$"):
         arguments_from([pair])
 
 
@@ -106,11 +107,11 @@ async def test_progress_is_shown_until_the_result_comes() -> None:
     url = await gateway.start()
     try:
         answer = await call_tool(Connection(url, "key"), "status", {}, watch)
-        assert json.loads(answer["content"][0]["text"]) == FOUND
+        assert answer == FOUND
         assert "3 of 10 reading" in watch.getvalue()
         assert gateway.asked[0]["params"]["name"] == "websearch-search_status"
         gateway.text = events(step)
-        with pytest.raises(CallFailed, match="ended before its result"):
+        with pytest.raises(UpstreamError, match="ended before its result"):
             await call_tool(Connection(url, "key"), "map", {}, watch)
     finally:
         await gateway.runner.cleanup()

@@ -105,8 +105,8 @@ async def test_tools_are_called_by_their_short_names(
     assert await run(gateway, "call", "status") == 0
     assert '"server_version"' in capsys.readouterr().out
     assert await run(gateway, "call", "extract", "urls=file:///etc/passwd") == 1
-    assert "gateway call: " in capsys.readouterr().err
-    assert await run(gateway, "call", "nothing") == 1 and "gateway call: " in capsys.readouterr().err
+    assert "gateway: " in capsys.readouterr().err
+    assert await run(gateway, "call", "nothing") == 1 and "gateway: " in capsys.readouterr().err
 
 
 async def test_a_client_is_tried_step_by_step(

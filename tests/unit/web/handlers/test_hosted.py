@@ -65,7 +65,7 @@ class Desk:
 
     def context(self, body: Json, *scopes: str) -> RequestContext:
         sanitizer = SimpleNamespace(requests=False, responses=False, routes=())
-        owner = Caller("key1", "name", frozenset(scopes or ("responses", "web-search", "mcp:words")), 100)
+        owner = Caller("key1", "name", frozenset(scopes or ("responses", "web-search", "mcp:words")), per_minute=100)
         made = SimpleNamespace(
             body={"model": "m", "input": [QUESTION], **body}, caller=owner, stats=RequestStats(), request_id="req_1",
             charge=self.web.charge, server=SimpleNamespace(sanitizer=sanitizer), work=SimpleNamespace(is_large=False),
