@@ -148,10 +148,10 @@ async def events_of(chunks: EventStream) -> HostedEvents:
     yield [reader.end()]
 
 
-async def events_of_whole(answer: Json) -> HostedEvents:
+def events_of_whole(answer: Json) -> list[HostedEvent]:
     """The events of a whole, normal `chat.completion`, of which the first choice is used."""
     reader = _ChunkReader()
-    yield [*reader.take({**answer, "choices": answer["choices"][:1]}), reader.end()]
+    return [*reader.take({**answer, "choices": answer["choices"][:1]}), reader.end()]
 
 
 class _ChunkReader:

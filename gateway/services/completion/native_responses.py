@@ -39,7 +39,7 @@ class NativeResponses:
             chat = self._chat_fallback(error, body, earlier)
         stats.warnings += chat.warnings
         answer = await self._completions.complete(chat.body, stats)
-        return await ResponseStream(body, lambda response: None, chat.names).whole(events_of_whole(answer))
+        return ResponseStream(body, lambda response: None, chat.names).made_of(events_of_whole(answer))
 
     async def stream(self, body: Json, earlier: list[Json], stats: RequestStats, state: NativeStream) -> EventStream:
         """Responses events made by `state`, ended by `[DONE]`. Raises GatewayError, also after the first events."""

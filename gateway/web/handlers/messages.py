@@ -59,7 +59,7 @@ class MessagesHandler:
         stream = MessageStream(body, token_estimate(chat), carrier)
         if body.get("stream"):
             return _streamed(context, entry, stream, stream.run(events_of(self._completions.stream(chat, stats))))
-        return whole(context, await stream.whole(events_of_whole(await self._completions.complete(chat, stats))))
+        return whole(context, stream.made_of(events_of_whole(await self._completions.complete(chat, stats))))
 
     async def _search(self, context: RequestContext, entry: ModelEntry, wish: WebWish) -> web.StreamResponse:
         """The reply to a request with hosted web tools. As `create`, and Forbidden."""

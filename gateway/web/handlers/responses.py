@@ -271,7 +271,7 @@ class ResponsesHandler:
                 finish = KeptLinks(text_holders(response["output"])).placed
             elif turn.chat is not None:
                 answer = await self._completions.complete(turn.chat.body, stats)
-                response = await turn.out.whole(events_of_whole(answer))
+                response = turn.out.made_of(events_of_whole(answer))
             else:
                 response = await self._native.complete(body, turn.continued.earlier, stats)
                 turn.storing.put(response)

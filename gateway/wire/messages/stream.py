@@ -7,8 +7,8 @@ event is `error`; there is no `message_stop` then.
 """
 
 import re
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing
 from types import MappingProxyType
 from typing import TypeAlias
@@ -251,10 +251,15 @@ class MessageStream:
     async def whole(self, events: HostedEvents) -> Json:
         """The message of the same answer, not streamed. Raises what `events` raises, and UpstreamError for a call whose
         arguments are no JSON object, unless the answer was cut."""
+        async with aclosing(events):
+            return self.made_of([each async for batch in events for each in batch])
+
+    def made_of(self, events: Iterable[HostedEvent]) -> Json:
+        """The message of all events of an answer. Raises UpstreamError as `whole`."""
         self.blocks.is_whole = True
-        async with aclosing(self.run(events)) as batches:
-            async for _ in batches:
-                pass
+        for event in events:
+            deque(self._events_for(event), maxlen=0)
+        deque(self.ending(), maxlen=0)
         if self.blocks.broken_call and self._end.finish_reason != "length":
             raise UpstreamError("the model called a tool with arguments that are not a JSON object")
         self.message["content"] = self.blocks.content

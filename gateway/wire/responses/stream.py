@@ -26,6 +26,7 @@ is stored as the model wrote it, they are those of the unmasked text.
 """
 
 import itertools
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from functools import partial
@@ -201,10 +202,15 @@ class ResponseStream:
 
     async def whole(self, events: HostedEvents) -> Json:
         """The response object of the same answer, not streamed. Raises what `events` raises."""
+        async with aclosing(events):
+            return self.made_of([each async for batch in events for each in batch])
+
+    def made_of(self, events: Iterable[HostedEvent]) -> Json:
+        """The response object of all events of an answer."""
         self._is_whole = True
-        async with aclosing(self.run(events)) as batches:
-            async for _ in batches:
-                pass
+        for event in events:
+            deque(self._events_for(event), maxlen=0)
+        deque(self._ending(), maxlen=0)
         return self.response
 
     def opening(self) -> list[Event]:
@@ -278,7 +284,8 @@ class ResponseStream:
     def _opening(self, identity: Json) -> Iterator[Event]:
         self._is_open = True
         self._identify(identity)
-        for kind in ("response.in_progress",) if self._is_created else ("response.created", "response.in_progress"):
+        kinds = ["response.created", "response.in_progress"][self._is_created :]
+        for kind in kinds if not self._is_whole else ():
             yield self._event(kind, {"response": {**self.response, "output": []}})
         for item in self._before:
             self.response["output"].append(item)

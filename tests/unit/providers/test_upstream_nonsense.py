@@ -1,6 +1,5 @@
 """Whatever shapes an upstream answers in: the caller gets an answer that is JSON, or is told that it failed."""
 
-import asyncio
 import copy
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -117,7 +116,7 @@ def shown(events: EventBatch, slots_of: Callable[[Json], Any]) -> None:
 
 def whole_chat(spoiler: Spoiler) -> None:
     answer = normalise_answer(spoiler.spoil(CHAT), spoiler.marks())
-    orjson.dumps([answer, asyncio.run(ResponseStream(ASKED, lambda _: None).whole(events_of_whole(answer)))])
+    orjson.dumps([answer, ResponseStream(ASKED, lambda _: None).made_of(events_of_whole(answer))])
 
 
 def streamed_chat(spoiler: Spoiler) -> None:

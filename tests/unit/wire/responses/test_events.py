@@ -61,7 +61,7 @@ async def test_a_refusal_is_a_part_of_its_own_and_no_text(text: str) -> None:
         "content_part.done", "output_item.done",
     ]  # fmt: skip
     whole = {"role": "assistant", "content": text or None, "refusal": "I cannot."}
-    response = await ResponseStream(BODY, ended.append).whole(
+    response = ResponseStream(BODY, ended.append).made_of(
         events_of_whole({"choices": [{"message": whole, "finish_reason": "stop"}]})
     )
     assert [part for item in response["output"] for part in item["content"]] == parts
