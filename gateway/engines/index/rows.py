@@ -15,7 +15,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -74,11 +74,6 @@ STEPS: tuple[tuple[str, ...], ...] = (
           BEGIN DELETE FROM vectors WHERE passage = old.id; END""",
         "CREATE TABLE vector_model (version TEXT NOT NULL)",
     ),
-    # 5: FTS5 merges its segments itself again, as it does by default; version 0.3 had switched that off
-    (
-        "INSERT INTO passage_search (passage_search, rank) VALUES ('automerge', 4)",
-        "INSERT INTO passage_search (passage_search, rank) VALUES ('crisismerge', 16)",
-    ),
 )
 VERSION = len(STEPS)
 _INCREMENTAL = 2
@@ -111,6 +106,7 @@ def open_database(path: Path) -> sqlite3.Connection:
         connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
         connection.execute("PRAGMA mmap_size=0")
         upgrade(connection)
+        _merge_by_itself(connection)
     except DamagedIndex:
         connection.close()
         raise
@@ -120,6 +116,15 @@ def open_database(path: Path) -> sqlite3.Connection:
             raise DamagedIndex("was damaged") from error
         raise
     return connection
+
+
+def _merge_by_itself(connection: sqlite3.Connection) -> None:
+    """FTS5 merges its segments by its own defaults, which version 0.3 switched off in its files. This is no step: 0.3
+    still opens the file. A full disk keeps the setting."""
+    if connection.execute("SELECT v FROM passage_search_config WHERE k = 'automerge'").fetchone() == (0,):
+        with suppress(sqlite3.OperationalError), transaction(connection):
+            for name, value in (("automerge", 4), ("crisismerge", 16)):
+                connection.execute("INSERT INTO passage_search (passage_search, rank) VALUES (?, ?)", (name, value))
 
 
 def upgrade(connection: sqlite3.Connection, steps: Sequence[Sequence[str]] = STEPS) -> None:
