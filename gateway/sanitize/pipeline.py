@@ -30,7 +30,7 @@ from gateway.sanitize.text import Finding, SharedAllowance
 from gateway.texts import TextSlot, TextUnit
 
 _TURN_S = 0.004
-"""Work after which other requests get a turn. Chosen: with the text at hand, which is not interrupted, about 5 ms; at
+"""Work after which other requests get a turn. With the text at hand, which is not interrupted, about 5 ms; at
 half twice as many turns, at double everybody else waits for twice as long."""
 _VALUES_A_UNIT, _STEP_UNITS = 2, 3_000
 """Values that are decoded, checked and encoded again for one unit (0.3 µs), and units of one step of the walk over a
@@ -40,7 +40,7 @@ _CUE_CHARS, _CUE_REACH_CHARS = 65_536, 32
 
 _SCANS_AT_ONCE, _SPARE_SCANS = 2, 1
 """Threads that scan long texts at once, dealt out by key, and one more for a key that has none while others have both.
-Chosen: they hold Python's lock most of the time, so more of them finish no more texts and slow everything else down. At
+They hold Python's lock most of the time, so more of them finish no more texts and slow everything else down. At
 half, two keys' texts wait for each other; at double, the event loop gets the lock half as often."""
 
 _CUES = re.compile(

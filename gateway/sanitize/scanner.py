@@ -59,7 +59,7 @@ from gateway.sanitize.text import (
 #
 # Stores keyed digests, never a text; the key lives as long as the process. Knows no detector.
 _MAX_DIGESTS = 20_000
-"""Chosen: a few MB of memory. Half would forget the turns of some thousand chats between two requests of each; double
+"""A few MB of memory. Half would forget the turns of some thousand chats between two requests of each; double
 would hold twice the memory for texts that come again ever less often."""
 
 
@@ -121,7 +121,7 @@ _HAS_NOT_PLAIN = searcher(re2.compile(_NOT_PLAIN))
 _HAS_UNUSUAL_OR_NOT_PLAIN = searcher(re2.compile(_NOT_PLAIN + b"|" + _UNUSUAL))
 """Both questions at once: for a short text a search costs as much as its call, whatever the pattern."""
 _LONG_VALUE = re.compile(rb"[^\s]{12,64}")
-"""A word that is long enough to be a certain value if it mixes letters (`value_forms.MIN_CERTAIN_CHARS`). Chosen: 64
+"""A word that is long enough to be a certain value if it mixes letters (`value_forms.MIN_CERTAIN_CHARS`). 64
 bounds the match; the rest of a longer word is matched as the next word, at half or double as well."""
 _LINE_FEED = 0x0A
 _LINKS = frozenset(link.decode() for link in ADDRESS_LINKS)
@@ -228,14 +228,13 @@ def _are_numbers_small(classes: str, plain: bytes) -> bool:
 # much
 # work budget one dense part can spend. A chunk ends where a stream's holdback would begin, so that no value is split.
 CHUNK_CHARS = 32_768
-"""Chosen: a whole chunk may spend about 10 ms (one budget unit of 0.3 µs a character). At half the context around the
-chunks costs twice as much; at double the event loop waits twice as long for a chunk scanned on its thread."""
+"""A whole chunk may spend about 10 ms (one budget unit of 0.3 µs a character)."""
 _LEFT_CONTEXT_CHARS, _RIGHT_CONTEXT_CHARS = 256, 96
 """Characters beside a chunk that are scanned with it. Left: more than the reach of any word that names a number (64).
-Right: the extension or word behind a telephone number. Chosen: at half some reaches are lost, at double scans cost
+Right: the extension or word behind a telephone number. At half some reaches are lost, at double scans cost
 more."""
 _TAIL_CHARS = 512
-"""Characters at a chunk's end that are searched for the cut first; only if it is not among them, 16 KB are. Chosen: as
+"""Characters at a chunk's end that are searched for the cut first; only if it is not among them, 16 KB are. As
 a chain is at most 96 long, it lies nearly always in them; at double the first search costs more."""
 
 _KEY = "-----BEGIN"
@@ -309,7 +308,7 @@ def _holdback_start(text: str, low: int, high: int) -> int:
 
 
 _MAX_DEPTH = 2
-"""Chosen: nested encodings that are undone (base64 of base64). At 1 a value encoded twice passes; at 4 hostile texts
+"""Nested encodings that are undone (base64 of base64). At 1 a value encoded twice passes; at 4 hostile texts
 reach the budget's end sooner, for encodings that no honest text has."""
 _LONG_RUN_CHARS = 20
 """Longer runs of digits are charged by length: no single number is longer, so a run may hold several."""
@@ -319,8 +318,8 @@ _IGNORED_IN_PATHS = frozenset(("CREDIT_CARD", "IBAN", "EMAIL"))
 """Ignored anywhere in a web address; ignored but in its query."""
 _AUTHORITY = re.compile(rb"://[^/?#]*\Z")
 _PATTERN_HOLDBACK_CHARS = 160
-"""Chosen: with the operator's own patterns, how much of a stream is always held back, so that a match of several words
-is seen whole. At half longer matches pass in streams; at double readers wait for twice as much text."""
+"""With the operator's own patterns, how much of a stream is always held back, so that a match of several words
+is seen whole."""
 
 
 class _NumberDetectors:

@@ -440,13 +440,13 @@ class View:
 # rows).
 _MIN_UNITS = 26_000
 """Budget of short texts, about 8 ms. Some checks are limited in number, not by length (12 parsed telephone numbers at
-480 units are 5,760, 200 id checks at 12 or more 2,400). Chosen: at half a short text of several such checks
+480 units are 5,760, 200 id checks at 12 or more 2,400). At half a short text of several such checks
 falls back; at double many small texts may take twice as long."""
 
 
 _SHARED_UNITS = 32 * _MIN_UNITS
 """What one request may spend beyond one unit a character of its texts, about 250 ms: its decoding, checking and walking
-(`sanitize.pipeline.RequestWork`), and what short texts cost beyond their length. Chosen: a
+(`sanitize.pipeline.RequestWork`), and what short texts cost beyond their length. A
 short text of numbers spends 0 to 60 units more than its length and one of escapes a thousand, so eight hundred texts of
 the densest kind are scanned in full; at half four hundred are, before the fallback masks the rest; at double one
 request of thousands of them takes a quarter of a second more."""
@@ -519,38 +519,36 @@ def as_text(decoded: bytes) -> tuple[str, ...]:
 # Naive form: hold the whole text back until it ends.
 # Works on folded bytes. Used for streams (`masking.stream_masker`) and for long texts (`scan.chunked`).
 MAX_HOLDBACK_CHARS = 8192
-"""Chosen: longer than the PEM text of an 8192-bit RSA key (about 6.4 KB). A longer holdback is decided as it is, and an
-unfinished value in it is masked as far as REST_OF_VALUE or REST_OF_KEY matches. At half such keys end by that guess; at
-double a stream may keep twice as much text from its reader."""
+"""Longer than the PEM text of an 8192-bit RSA key (about 6.4 KB). A longer holdback is decided as it is, and an
+unfinished value in it is masked as far as REST_OF_VALUE or REST_OF_KEY matches."""
 REST_OF_VALUE = re.compile(r"[A-Za-z0-9_+/=.%~-]*")
 """What continues a value of one word that was too long to hold back."""
 REST_OF_KEY = re.compile(r"[A-Za-z0-9+/=\s\\-]*")
 """What continues a private key that was too long to hold back."""
 
 _MAX_CHAIN_CHARS = 96
-"""Chosen: how far a chain may reach to the left of the last word. The longest chains of groups (an IBAN of 33
+"""How far a chain may reach to the left of the last word. The longest chains of groups (an IBAN of 33
 characters in groups of four is 41 long, a card spelt digit by digit 37, an address spelt out mostly below 80) fit; at
 half some are cut, at double rows of numbers hold twice as much back."""
 _MAX_GROUP_LETTERS = 4
 """The longest group of letters in a chain of groups: the bank code of an IBAN (`WEST` in `GB82 WEST …`)."""
 _MAX_LETTER_GROUPS = 2
-"""Chosen: neighbouring groups of two to four letters in one chain. No number has more; each one more would hold back
+"""Neighbouring groups of two to four letters in one chain. No number has more; each one more would hold back
 one more short word of ordinary prose."""
 _MAX_BLANKS = 3
 """Blanks and tabs between two words of one chain: detectors allow at most two joints, and one is tolerance."""
 _MAX_SPELT_CHARS = 480
-"""Chosen: how far a row of single characters with white space between them reaches to the left. A key of 160 characters
+"""How far a row of single characters with white space between them reaches to the left. A key of 160 characters
 with two blanks or line ends between them fits; at half it is cut, at double columns of digits hold twice as much back.
 """
 _MAX_PLAIN_CHARS = 4
-"""Chosen: so many characters of a value may leave before it is seen to be one. At half every number of three digits at
-an item's end delays what follows; at double half a card's number leaves."""
+"""So many characters of a value may leave before it is seen to be one."""
 _MAX_PLAIN_WORD = 20
-"""Chosen: longer words of small letters are held as well: a key that comes in pieces can begin with a few letters, not
-with so many. At half long English words delay what follows; at double nothing more is found."""
+"""Longer words of small letters are held as well: a key that comes in pieces can begin with a few letters, not
+with so many."""
 _MIN_KEY_CHARS, _KEY_HEAD_CHARS = 8, 64
-"""Chosen: letters and digits from which on a text with a digit counts as a long number or key, and where they must
-stand. At half every year is one; at double the numbers of most cards leave before they are."""
+"""Letters and digits from which on a text with a digit counts as a long number or key, and where they must
+stand."""
 _PUNCTUATION_HOLDBACK = ".,;:!?\"'()[]{}<>*_`~\u2014\u2013\u2018\u2019\u201c\u201d\u2026"
 _SPELT_BACKWARDS = re.compile(rb"[ \t\r\n]{0,3}+(?:[A-Za-z0-9@.+_-](?:[ \t\r\n]{1,3}+|\Z))++")
 _SPACES = b" \t\n\r\x0b\x0c"

@@ -15,29 +15,29 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1307,
+    "access": 1297,
     "app": 973,
     "bench": 6333,
     "child": 429,
-    "cli": 2255,
+    "cli": 2225,
     "config": 726,
     "console": 0,
     "embedded": 347,
-    "engines": 16250,
+    "engines": 16185,
     "geometry": 986,
     "mcp": 1136,
     "ocr": 4718,
     "providers": 1871,
     "resilience": 431,
-    "runtime": 1387,
-    "sanitize": 5469,
+    "runtime": 1368,
+    "sanitize": 5398,
     "schemas": 240,
-    "services": 4247,
+    "services": 4234,
     "shared_state": 1174,
-    "tests": 45422,
-    "top": 724,
+    "tests": 45166,
+    "top": 719,
     "web": 4280,
-    "wire": 6425,
+    "wire": 6414,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

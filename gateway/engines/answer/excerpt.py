@@ -95,7 +95,7 @@ def _last_breaks(head: str) -> tuple[int, int]:
 
 def _ends_in_prose(text: str, block: int, line: int, room: int) -> list[int]:
     """The same outside a fence: a paragraph's end in the second half of `room`, else a line's end in the last two
-    thirds, else a word's end. Chosen: earlier ends would give up more text than a clean end is worth."""
+    thirds, else a word's end."""
     blank = text.rfind(" ", 0, room)
     word = blank if blank > room // 2 else room
     by_worth = [block] * (block >= room // 2) + [line] * (line >= room // 3)
@@ -127,11 +127,9 @@ _HEADING, _LAST_HEADING = 0.5, 1.0
 weight. Measured as above: at half of both .04 fewer answers are kept; at double, headings count more than what they
 head."""
 _CODE_SHARE = 0.5
-"""Code up to this share of what may be returned stays whole. Chosen: at half it is cut in usual pages; at double one
-listing may be the whole answer."""
+"""Code up to this share of what may be returned stays whole."""
 _JOINED_CHARS = 4 * _PASSAGE_CHARS
-"""Length up to which a piece that ends in a term is joined to the next. Chosen: longer runs of terms are lists of
-names; at half signatures in several forms are torn off, at double such a list is a piece that takes 2 ms to search."""
+"""Length up to which a piece that ends in a term is joined to the next."""
 _LINES_A_STEP = 128
 """Lines read for fences in one step: a quarter of a millisecond. Chosen as that of `passages`."""
 _SINGLE_CUTS = 40

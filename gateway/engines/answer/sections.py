@@ -126,12 +126,10 @@ _TERM_CHARS = 200
 """Longest line that may be the term of a definition. Signatures of functions with many parameters reach 150."""
 
 _HEADING_CHARS = 300
-"""Beginning of a heading that is carried by the passages below it. Chosen: each of them repeats it, so a heading as
-long as its page would cost the square of that; at half the headings of some papers lose words."""
+"""Beginning of a heading that is carried by the passages below it."""
 
 _LINES_A_STEP = 128
-"""Lines read in one step: a third of a millisecond for headings. Chosen: at half ordinary pages take twice as many
-steps, at double a step of the worst page takes a millisecond."""
+"""Lines read in one step: a third of a millisecond for headings."""
 
 _MARKS = re.compile(
     r"!?\[([^\[\]\n]{0,1000})\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,500})?\)|[*_`#|>~\\]+|-{3,}"
@@ -350,16 +348,15 @@ def _cut_place(content: str, low: int, most_chars: int) -> int:
 
 
 _KEY_CHARS = 80
-"""Letters and digits of a heading that are compared. Chosen: longer ones differ earlier; signatures may be cut."""
+"""Letters and digits of a heading that are compared."""
 _NAME_CHARS = 120
-"""Longest name in a list of sections. Chosen: a long heading; names share the answer with the page's text."""
+"""Longest name in a list of sections."""
 _CHARS = re.compile(r"char=(\d{1,9}),(\d{1,9})", re.ASCII)
 _SECTIONS_HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*)")
 _WORTH_LISTING = 40
-"""Text before the first part of a section that is listed by itself. Chosen: less is a line that says nothing."""
+"""Text before the first part of a section that is listed by itself."""
 _FULL_LIST = 0.5
-"""Sections are listed more finely until the list has this share of what it may have. Chosen: at half, a page of two
-long chapters is listed as two; double would split every list as far as it goes."""
+"""Sections are listed more finely until the list has this share of what it may have."""
 
 LAST_HEADING_LEVEL = 6
 """A term's level is this plus the number of lists around it: below every heading."""

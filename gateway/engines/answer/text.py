@@ -32,8 +32,7 @@ _TOKENS_ENDINGS = ("ingly", "edly", "ing", "ies", "ed", "es", "ly", "s")
 """Endings that `stem` removes, longest first where one ends with another."""
 _MIN_WORD_CHARS = 4
 _MIN_STEM_CHARS = 3
-"""Shortest word that is stemmed and shortest stem that remains. Chosen: with one character less, unlike short words get
-one stem; with one more, short words keep their plural and so differ from the singular."""
+"""Shortest word that is stemmed and shortest stem that remains."""
 _CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _PHRASES = {0xFDFA: " ", 0xFDFB: " "}
@@ -123,8 +122,7 @@ def stem(word: str) -> str:
 _LEAST_CHARS = 3
 _LONG_WORDS, _MIXED_WORDS = 2, 3
 """A query is in a language when it has two of its telling words of three letters or more, or one such and two shorter
-ones. Chosen: short ones alone are codes and names in English queries (`de`, `en`, `la`); with one more of each, short
-questions are not recognised."""
+ones."""
 
 _TELLING = {
     "de": "der das und ist ich nicht ein eine einen einem einer eines wie wird werden kann mit von zum zur auf bei fur "
@@ -174,10 +172,9 @@ MARK = "\ue000"
 SQLite's tokenizer, as all of the private use area is."""
 _LEAST_STEM_CHARS, _LEAST_LATIN_CHARS = 4, 5
 """Shortest stem that is left, and that of a word in Latin letters, since the endings of its language are not told from
-those of the others. Chosen: with one letter less unlike words meet, with one more short words keep their ending."""
+those of the others."""
 _LEAST_WORD_CHARS, _MOST_WORD_CHARS = 4, 40
-"""Shortest and longest word that has a stem. Chosen: German compounds have up to 35 letters; a long word may be cut
-letter by letter."""
+"""Shortest and longest word that has a stem."""
 _FOREIGN_STEMS_ENDINGS = {
     "cyrillic": "ениями ениях ением ения ение ению ений остями остях ости остью ость иями иях ием иям ями ами ях ах ям "
     "ам его ого ему ому ыми ими ией ей ой ий ый ев ов их ых ем ом им ым ая яя ою ею ую юю ое ее ые ие ия ию ии ья ью "
@@ -193,15 +190,11 @@ _CYRILLIC = re.compile(r"[\u0400-\u052f]")
 _GREEK = re.compile(r"[\u0370-\u03ff]")
 _OTHER_LETTERS = re.compile(r"[\u0370-\u03ff\u0400-\u052f]")
 _TOLD_CHARS = 600
-"""How many characters of a text `text_stems` reads to tell its language. Chosen: about ninety words. At half, it does
-not recognise a passage that begins with a table or code; double costs more time for every English passage."""
+"""How many characters of a text `text_stems` reads to tell its language."""
 _LEAST_STOPS = 3
-"""How many different stop words of a language a text must have. Chosen: with two, English texts with names count as
-French; with four, short passages are not recognised."""
+"""How many different stop words of a language a text must have."""
 _TIMES_ENGLISH = 2
-"""A foreign text must have more than so many times as many of them as English stop words. Chosen: at half, English
-texts with foreign names and abbreviations (`des`, `mit`, `de la`) count as foreign; at double, foreign texts with
-English terms are not recognised."""
+"""A foreign text must have more than so many times as many of them as English stop words."""
 
 
 def stem_of(word: str) -> str:
@@ -257,8 +250,7 @@ _K1 = 1.2
 _B = 0.75
 """BM25's saturation and length normalisation: the usual defaults (Lucene, SQLite FTS5), not tuned here."""
 _HEADING_WEIGHT = 0.5
-"""Share of a term's weight that a heading adds. Chosen: at 0 a text below the heading that names the subject loses to
-a passing mention; at 1 a heading alone counts as much as an answer."""
+"""Share of a term's weight that a heading adds."""
 
 
 def rarity(bags: list[Counter[str]], wanted: Iterable[str]) -> dict[str, float]:
@@ -341,8 +333,7 @@ _EMOJI = re.compile(
     "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
 )
 _STEP_CHARS, _STEP_RUNS = 1 << 16, 512
-"""Characters without an invisible one, or runs of them, that are read in one step. Chosen: about a millisecond; at half
-twice as many steps, at double a step keeps others waiting for twice as long."""
+"""Characters without an invisible one, or runs of them, that are read in one step."""
 _FLAG = "\U0001f3f4"
 _FLAGS = frozenset(
     "".join(chr(0xE0000 + ord(letter)) for letter in name) + "\U000e007f" for name in ("gbeng", "gbsct", "gbwls")

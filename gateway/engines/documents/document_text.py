@@ -11,8 +11,7 @@ from urllib.parse import quote
 MAX_CHARS = 2_000_000
 """As much as a page may hold (engines.documents.page); a reader stops there."""
 TITLE_WITHIN_CHARS = 600
-"""How far from its beginning a document's first heading may be to name it. Chosen: a logo, a date and an address may
-stand above it; at double the heading of a first section names a letter."""
+"""How far from its beginning a document's first heading may be to name it."""
 MAX_LEVEL = 6
 """Markdown (CommonMark) has six heading levels."""
 MAX_MISSING = 20
@@ -21,9 +20,8 @@ _WEB = re.compile(r"\s{0,64}+(?:https?://|mailto:)[^\s]", re.IGNORECASE)
 _UNSAFE = re.compile(r"[\s<>()\\]")
 _BRACKETS = re.compile(r"[\[\]]")
 _EDGE_PARTS = 2
-"""Parts at the top and at the bottom of a page that are compared. Chosen: a title and a number, a name and a date."""
+"""Parts at the top and at the bottom of a page that are compared."""
 _LEAST_PAGES = 3
-"""Chosen: two pages may begin alike by chance; at double, short chapters keep their names on every page."""
 _MOST_CHARS = 200
 """Longest repeated line: a title, an author and a date in one."""
 _MOST_DIGITS = 5

@@ -24,8 +24,7 @@ from gateway.engines.html.tree import as_html, first_elements, holdable, is_xml,
 from gateway.engines.markdown.writer import Writer, WriterOptions
 
 _MAX_IDS = 20_000
-"""Ids read of one page. Chosen: ten times those of the longest reference pages; half cuts some of these, double costs
-memory that no page needs."""
+"""Ids read of one page."""
 
 _MARK = "data-gateway-ids"
 _PERMALINKS = "#¶§ "
@@ -138,15 +137,13 @@ def part_of(content: str, wish: PartWish, anchors: Callable[[], Sequence[Anchor]
 
 
 MAX_TEXT_CHARS = 2_000_000
-"""Content of a page. Chosen: half cuts long books and specifications; double doubles the memory of a crawl's pages."""
+"""Content of a page."""
 _NO_WORDS = 8
-"""A page that shows fewer words is read from the data of its scripts, if this has so many words. Chosen: a name and a
-slogan. At half, such a page hides its data; at double, data replaces short notices."""
+"""A page that shows fewer words is read from the data of its scripts, if this has so many words."""
 _THIN_CHARS = 200  # a text below this is next to nothing: a cookie notice, a slogan
 _SCRIPTED_CHARS = 300
 """A page with scripts and less content than this is reported as one that needs JavaScript."""
 _DESCRIPTION_CHARS = 500
-"""Chosen: search engines show less than half of that."""
 
 
 def extract(body: bytes, options: ExtractOptions) -> Json:

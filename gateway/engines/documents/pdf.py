@@ -1,21 +1,508 @@
 """The text layer of a PDF as Markdown: headings, columns in reading order, tables, links, contents lists, page marks.
 
-`pdf_page` gives the lines of a page with their places; they go through the same layout as those of pictures
-(`gateway.geometry`). Pages without text are named, so that OCR can read them. Sources: pypdfium2 5, read 2026-11-22.
+PDFium gives letters, links, values of fields and drawn rules of a page; its lines, turned upright, go through the
+same layout as those of pictures (`gateway.geometry`). Letters whose rendering mode is "invisible" are left out, but
+for those over a picture, which are the text layer of a scan. Pages without text are named, so that OCR can read them.
+Coordinates are points from the top left of the turned page. Sources: pypdfium2 5 and PDFium's fpdf_text.h,
+fpdf_edit.h, fpdf_annot.h, fpdf_doc.h, fpdf_flatten.h; PDF 1.7; read 2026-11-22.
 """
 
+import ctypes
+import math
 import re
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from gateway.engines.documents.document_text import DocumentText
-from gateway.engines.documents.pdf_page import LINK_START, SAME_LINE, PdfPage, link_number, read_page
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.geometry.blocks import body_of, build_blocks, is_bold, paragraph
 from gateway.geometry.boxes import Line, PageBlock, Rect, Region, Table, Word, hull, no_such_pages
 from gateway.geometry.tables import Grid, aligned_tables, build_table, column_table
+
+CELL_GAP = 0.8
+"""A gap on a line, in its height, from which it lies between cells or columns; justified text has half of it."""
+SAME_LINE = 0.4
+"""The share of its height that a letter has in common with the one before on a line: raised and lowered ones have half.
+"""
+MIN_SPACES, EQUAL_SPACES, MAX_SPACE = 2, 1.1, 1.6
+"""A line whose so many spaces differ by no greater factor is justified; its spaces may be so many heights wide."""
+BLACK = 1000
+"""The greatest weight of a type (CSS and PDF), for a line's blackness of 0 to 1."""
+LINE_END_HYPHENS = "\x02\xad\ufffe"
+"""What PDFium gives for the hyphen of a word that goes on in the next line."""
+MAX_CHARS_PER_PAGE = 60_000
+MAX_LINKS, MAX_ANNOTATIONS = 1_000, 2_000
+MAX_OBJECTS, MAX_SEGMENTS, MAX_FORM_DEPTH = 5_000, 400, 4
+"""Drawn objects of a page, segments of one path, and forms inside forms that are looked at."""
+MIN_RULE, RULE_WIDTH, SAME_RULE = 8.0, 3.0, 3.0
+"""Least length of a rule and its greatest width, in points; rules no further apart are one."""
+MAX_RULES, MAX_CELLS = 1_000, 4_000
+LINK_START, _FIRST_LINK = "\U00100000", 0x100001
+"""Before each word of a link, and the character behind it, which says of which link: private use characters."""
+_FIELD_HEIGHT = 12.0
+"""Height of a line in a field of a form, in points."""
+_SKEW = math.radians(5)
+"""Text turned by so much less or more than a quarter is turned by its own angle."""
+
+
+def link_end(number: int) -> str:
+    """The character behind each word of a link."""
+    return chr(_FIRST_LINK + number)
+
+
+def link_number(end: str) -> int:
+    """The number of the link that a character ends."""
+    return ord(end) - _FIRST_LINK
+
+
+@dataclass(slots=True)
+class PdfPage:
+    """`lines`: the text in its main direction, cut at wide gaps; `turned`: the lines of each other direction; `links`:
+    addresses by their numbers; `grids`: the rules of tables."""
+
+    lines: list[Line] = field(default_factory=list)
+    turned: list[list[Line]] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    grids: list[Grid] = field(default_factory=list)
+
+
+class _Letter(NamedTuple):
+    """A character: its box, as high as a line of its type, its angle, whether a space comes before it, the weight of
+    its type (400 is regular, 700 bold; 0 unknown), its link or -1."""
+
+    character: str
+    rect: Rect
+    angle: float = 0.0
+    begins_word: bool = False
+    weight: int = 0
+    link: int = -1
+
+
+def read_page(pdfium: Any, document: Any, index: int, leave_out: Callable[[str], None]) -> PdfPage:
+    """Page `index`, from 0. `leave_out` is told text that the page holds and does not draw."""
+    raw = pdfium.raw
+    page = document[index]
+    try:
+        height = page.get_height()
+        links = _links(raw, document, page, height)
+        fields = _fields(raw, document, page, height)
+        page = _flattened(raw, document, page, index)
+        drawn = _Drawn(raw, page, height)
+        text = page.get_textpage()
+        try:
+            letters = _letters(raw, text, page, drawn, leave_out)
+        finally:
+            text.close()
+        size = Rect(0, 0, page.get_width(), height)
+    finally:
+        page.close()
+    covered = [each.rect for each in fields]
+    letters = [each for each in letters if not any(_holds(rect, each.rect) for rect in covered)]
+    letters = [each._replace(link=_link_at(each.rect, links)) for each in letters] if links else letters
+    return _arranged(letters, fields, size, [url for _, url in links], drawn.rules)
+
+
+def _arranged(letters: list[_Letter], fields: list[Word], size: Rect, links: list[str], rules: list[Rect]) -> PdfPage:
+    """The page with each direction of its text turned upright."""
+    directions: dict[float, list[_Letter]] = {}
+    for letter in letters:
+        directions.setdefault(_direction(letter.angle), []).append(letter)
+    if not directions:
+        return PdfPage(_field_lines(fields), links=links)
+    main = max(directions, key=lambda angle: len(directions[angle]))
+    found = PdfPage(links=links)
+    for angle, members in directions.items():
+        turned = [each._replace(rect=_turned(each.rect, angle, size)) for each in members]
+        lines = _lines(turned)
+        if angle == main:
+            values = [Word(each.text, _turned(each.rect, angle, size)) for each in fields]
+            found.lines = lines + _field_lines(values)
+        else:
+            found.turned.append(lines)
+    found.grids = _grids([_turned(rule, main, size) for rule in rules]) if main % (math.pi / 2) < _SKEW else []
+    return found
+
+
+def _direction(angle: float) -> float:
+    """An angle in steps: whole quarters where it is near one, else twelfths of a half turn."""
+    quarter = round(angle / (math.pi / 2)) * (math.pi / 2)
+    step = quarter if abs(angle - quarter) <= _SKEW else round(angle / (math.pi / 12)) * (math.pi / 12)
+    return step % (2 * math.pi)
+
+
+def _turned(rect: Rect, angle: float, size: Rect) -> Rect:
+    """A box of the page once text of this angle (counter-clockwise) has been turned upright."""
+    quarter = round(angle / (math.pi / 2))
+    if abs(angle - quarter * (math.pi / 2)) > 1e-6:
+        return _tilted(rect, angle)
+    if quarter % 4 == 1:
+        return Rect(size.y2 - rect.y2, rect.x1, size.y2 - rect.y1, rect.x2)
+    if quarter % 4 == 2:
+        return Rect(size.x2 - rect.x2, size.y2 - rect.y2, size.x2 - rect.x1, size.y2 - rect.y1)
+    if quarter % 4 == 3:
+        return Rect(rect.y1, size.x2 - rect.x2, rect.y2, size.x2 - rect.x1)
+    return rect
+
+
+def _tilted(rect: Rect, angle: float) -> Rect:
+    """The box of an upright letter in the place of one whose slanting box is this large."""
+    cosine, sine = math.cos(angle), math.sin(angle)
+    height = rect.width / (abs(cosine) / 2 + abs(sine))
+    x = rect.center_x * cosine - rect.center_y * sine
+    y = rect.center_x * sine + rect.center_y * cosine
+    return Rect(x - height / 4, y - height / 2, x + height / 4, y + height / 2)
+
+
+def _holds(rect: Rect, other: Rect) -> bool:
+    return rect.x1 <= other.center_x <= rect.x2 and rect.y1 <= other.center_y <= rect.y2
+
+
+def _link_at(rect: Rect, links: list[tuple[Rect, str]]) -> int:
+    return next((number for number, (place, _) in enumerate(links) if _holds(place, rect)), -1)
+
+
+def _letters(raw: Any, text: Any, page: Any, drawn: "_Drawn", leave_out: Callable[[str], None]) -> list[_Letter]:
+    """The letters that stand on the page, not beside it, and are drawn."""
+    letters, unseen, height = [], [], page.get_height()
+    x1, x2 = sorted(page.get_bbox()[::2])
+    y1, y2 = sorted(page.get_bbox()[1::2])
+    box, after_space = raw.FS_RECTF(), True
+    for index in range(min(text.count_chars(), MAX_CHARS_PER_PAGE)):
+        character = chr(raw.FPDFText_GetUnicode(text, index) or 0x20)
+        if character in LINE_END_HYPHENS:
+            character = "-"
+        if not character.strip():
+            after_space = True
+        elif raw.FPDFText_GetLooseCharBox(text, index, box):
+            if box.right < x1 or box.left > x2 or box.top < y1 or box.bottom > y2:
+                continue
+            rect = Rect(box.left, height - box.top, box.right, height - box.bottom)
+            if drawn.hides(text, index, rect):
+                unseen.append(character)
+                continue
+            weight = raw.FPDFText_GetFontWeight(text, index) if after_space else 0
+            angle = (2 * math.pi - raw.FPDFText_GetCharAngle(text, index)) % (2 * math.pi)
+            letters.append(_Letter(_plain(character), rect, angle, after_space, max(0, weight)))
+            after_space = False
+    leave_out("".join(unseen))
+    return letters
+
+
+def _plain(text: str) -> str:
+    """A character; ligatures and other presentation forms as the letters they stand for."""
+    is_form = "\ufb00" <= text <= "\ufb06" or "\ufe70" <= text <= "\ufefc"
+    return unicodedata.normalize("NFKC", text) if is_form else text
+
+
+def _lines(letters: list[_Letter]) -> list[Line]:
+    lines: list[Line] = []
+    run: list[_Letter] = []
+    for letter in letters:
+        if run and not _goes_on(run[-1], letter):
+            lines.append(_line_of(run))
+            run = []
+        run.append(letter)
+    return _with_wide_spaces([*lines, _line_of(run)] if run else lines)
+
+
+def _goes_on(last: _Letter, letter: _Letter) -> bool:
+    """Whether a letter follows the last one on the same line, without a wide gap."""
+    before, rect, size = last.rect, letter.rect, max(last.rect.height, letter.rect.height)
+    shared = min(before.y2, rect.y2) - max(before.y1, rect.y1)
+    return shared > SAME_LINE * min(before.height, rect.height) and -size < rect.x1 - before.x2 < CELL_GAP * size
+
+
+def _line_of(run: list[_Letter]) -> Line:
+    words: list[tuple[str, Rect, int]] = []
+    for letter in run:
+        if letter.begins_word or not words or words[-1][2] != letter.link:
+            is_inside = not letter.begins_word and bool(words)
+            words.append(("\0" * is_inside + letter.character, letter.rect, letter.link))
+        else:
+            text, rect, link = words[-1]
+            words[-1] = (text + letter.character, rect.union(letter.rect), link)
+    marked = tuple(Word(_linked(text.lstrip("\0"), link), rect) for text, rect, link in words)
+    text = "".join(
+        ("" if at == 0 or plain.startswith("\0") else " ") + word.text
+        for at, (word, (plain, _, _)) in enumerate(zip(marked, words, strict=True))
+    )
+    sizes = sorted(letter.rect.height for letter in run)
+    weights = [letter.weight for letter in run if letter.weight]
+    size, weight = sizes[len(sizes) // 2], min(weights, default=0) / BLACK
+    return Line(hull([word.rect for word in marked]), text=text, words=marked, size=size, weight=weight)
+
+
+def _linked(text: str, link: int) -> str:
+    return text if link < 0 else f"{LINK_START}{text}{link_end(link)}"
+
+
+def _with_wide_spaces(lines: list[Line]) -> list[Line]:
+    """The lines, those parts joined that a justified line's wide spaces parted: the spaces of a line are equal."""
+    rows: list[list[Line]] = []
+    for line in lines:
+        if rows and _is_beside(rows[-1][-1], line):
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [line for row in rows for line in ([_whole(row)] if _is_justified(row) else row)]
+
+
+def _is_beside(last: Line, line: Line) -> bool:
+    """Whether a line goes on where another ends, after no more than a wide space."""
+    height = max(line.rect.height, last.rect.height)
+    shared = min(line.rect.y2, last.rect.y2) - max(line.rect.y1, last.rect.y1)
+    return shared > (1 - SAME_LINE) * height and 0 < line.rect.x1 - last.rect.x2 < MAX_SPACE * height
+
+
+def _is_justified(row: list[Line]) -> bool:
+    words = [word for line in row for word in line.words]
+    spaces = [right.rect.x1 - left.rect.x2 for left, right in pairwise(words)]
+    return len(row) > 1 and len(spaces) >= MIN_SPACES and max(spaces) <= EQUAL_SPACES * min(spaces)
+
+
+def _whole(row: list[Line]) -> Line:
+    words = tuple(word for line in row for word in line.words)
+    rect = hull([line.rect for line in row])
+    return replace(row[0], rect=rect, text=" ".join(line.text for line in row), words=words)
+
+
+def _flattened(raw: Any, document: Any, page: Any, index: int) -> Any:
+    """A page on which what its annotations show, such as notes, is part of the page: PDFium's text has no
+    annotations."""
+    if raw.FPDFPage_GetAnnotCount(page) and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == raw.FLATTEN_SUCCESS:
+        page.close()
+        page = document[index]  # read anew, as fpdf_flatten.h asks
+    return page
+
+
+def _links(raw: Any, document: Any, page: Any, height: float) -> list[tuple[Rect, str]]:
+    """The places of link annotations to addresses, in the order of the page's annotations."""
+    found: list[tuple[Rect, str]] = []
+    position, link = ctypes.c_int(0), raw.FPDF_LINK()
+    while len(found) < MAX_LINKS and raw.FPDFLink_Enumerate(page, position, link):
+        action = raw.FPDFLink_GetAction(link)
+        size = raw.FPDFAction_GetURIPath(document, action, None, 0) if action else 0
+        box = raw.FS_RECTF()
+        if size <= 1 or not raw.FPDFLink_GetAnnotRect(link, box):
+            continue
+        buffer = ctypes.create_string_buffer(size)
+        raw.FPDFAction_GetURIPath(document, action, buffer, size)
+        found.append((_upright(box, height), buffer.value.decode("utf-8", "replace")))
+    return found
+
+
+def _upright(box: Any, height: float) -> Rect:
+    x1, x2 = sorted((box.left, box.right))
+    y1, y2 = sorted((height - box.top, height - box.bottom))
+    return Rect(x1, y1, x2, y2)
+
+
+def _fields(raw: Any, document: Any, page: Any, height: float) -> list[Word]:
+    """The values of a page's filled-in fields in their places; a box that can be ticked is `☒` or `☐`."""
+    if document.formenv is None and document.get_formtype() in (raw.FORMTYPE_NONE,):
+        return []
+    if document.formenv is None:
+        document.init_forms()
+    form, found = document.formenv, []
+    for number in range(min(raw.FPDFPage_GetAnnotCount(page), MAX_ANNOTATIONS) if form is not None else 0):
+        annotation = raw.FPDFPage_GetAnnot(page, number)
+        if not annotation:
+            continue
+        box = raw.FS_RECTF()
+        if raw.FPDFAnnot_GetSubtype(annotation) == raw.FPDF_ANNOT_WIDGET and raw.FPDFAnnot_GetRect(annotation, box):
+            value = _value(raw, form, annotation)
+            if value.strip():
+                found.append(Word(value, _upright(box, height)))
+        raw.FPDFPage_CloseAnnot(annotation)
+    return found
+
+
+def _value(raw: Any, form: Any, annotation: Any) -> str:
+    kind = raw.FPDFAnnot_GetFormFieldType(form, annotation)
+    if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
+        return "☒" if raw.FPDFAnnot_IsChecked(form, annotation) else "☐"
+    if kind not in (raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX):
+        return ""
+    size = raw.FPDFAnnot_GetFormFieldValue(form, annotation, None, 0)
+    buffer = ctypes.create_string_buffer(max(2, size))
+    raw.FPDFAnnot_GetFormFieldValue(form, annotation, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
+    return buffer.raw[: max(0, size - 2)].decode("utf-16-le", "replace")
+
+
+def _field_lines(fields: list[Word]) -> list[Line]:
+    """The values as lines in their places, one below the other where a value has several."""
+    lines = []
+    for value in fields:
+        texts = [each for each in value.text.splitlines() if each.strip()]
+        height = min(_FIELD_HEIGHT, value.rect.height / max(1, len(texts)))
+        top = value.rect.center_y - height * len(texts) / 2
+        for number, text in enumerate(texts):
+            width = min(value.rect.width, len(text) * height / 2)
+            y = top + number * height
+            rect = Rect(value.rect.x1, y, value.rect.x1 + width, y + height)
+            lines.append(Line(rect, text=text, words=(Word(text, rect),), size=height))
+    return lines
+
+
+class _Drawn:
+    """What is drawn on a page beside text: `rules` are thin boxes. Collected once."""
+
+    def __init__(self, raw: Any, page: Any, height: float) -> None:
+        self._raw = raw
+        self._height = height
+        self._invisible: dict[int, bool] = {}
+        self._pictures: list[Rect] = []
+        self.rules: list[Rect] = []
+        self._left = MAX_OBJECTS
+        count = raw.FPDFPage_CountObjects(page)
+        self._collect((raw.FPDFPage_GetObject(page, number) for number in range(count)), (1, 0, 0, 1, 0, 0), 0)
+
+    def hides(self, text: Any, index: int, rect: Rect) -> bool:
+        """Whether a letter is not drawn, and there is no picture where it stands."""
+        owner = self._raw.FPDFText_GetTextObject(text, index)
+        if not owner:
+            return False
+        address = ctypes.addressof(owner.contents)
+        if address not in self._invisible:
+            mode = self._raw.FPDFTextObj_GetTextRenderMode(owner)
+            self._invisible[address] = mode == self._raw.FPDF_TEXTRENDERMODE_INVISIBLE
+        return self._invisible[address] and not any(_holds(picture, rect) for picture in self._pictures)
+
+    def _collect(self, objects: Iterable[Any], matrix: tuple[float, ...], depth: int) -> None:
+        raw = self._raw
+        for drawn in objects:
+            self._left -= 1
+            if self._left < 0:
+                return
+            kind = raw.FPDFPageObj_GetType(drawn)
+            if kind == raw.FPDF_PAGEOBJ_IMAGE:
+                self._pictures.append(self._rect([*_corners(1, 1)], _joined(_matrix_of(raw, drawn), matrix)))
+            elif kind == raw.FPDF_PAGEOBJ_PATH and len(self.rules) < MAX_RULES:
+                self.rules += self._rules_of(drawn, _joined(_matrix_of(raw, drawn), matrix))
+            elif kind == raw.FPDF_PAGEOBJ_FORM and depth < MAX_FORM_DEPTH:
+                inside = (raw.FPDFFormObj_GetObject(drawn, at) for at in range(raw.FPDFFormObj_CountObjects(drawn)))
+                self._collect(inside, _joined(_matrix_of(raw, drawn), matrix), depth + 1)
+
+    def _rules_of(self, path: Any, matrix: tuple[float, ...]) -> Iterator[Rect]:
+        """The upright and level sides of a path that is stroked; all of a thin one that is filled."""
+        raw = self._raw
+        fill, is_stroked = ctypes.c_int(), ctypes.c_int()
+        if not raw.FPDFPath_GetDrawMode(path, fill, is_stroked) or not (fill.value or is_stroked.value):
+            return
+        points = [each for run in self._runs(path, matrix) for each in run]
+        if not points:
+            return
+        whole = self._rect(points, (1, 0, 0, 1, 0, 0))
+        if min(whole.width, whole.height) <= RULE_WIDTH:
+            if max(whole.width, whole.height) >= MIN_RULE:
+                yield whole
+        elif is_stroked.value:
+            for run in self._runs(path, matrix):
+                for (x1, y1), (x2, y2) in pairwise(run):
+                    side = self._rect([(x1, y1), (x2, y2)], (1, 0, 0, 1, 0, 0))
+                    if min(side.width, side.height) <= 1 and max(side.width, side.height) >= MIN_RULE:
+                        yield side
+
+    def _runs(self, path: Any, matrix: tuple[float, ...]) -> list[list[tuple[float, float]]]:
+        """The points of each closed or open part of a path; none of one that has curves or very many."""
+        raw = self._raw
+        runs: list[list[tuple[float, float]]] = []
+        count = raw.FPDFPath_CountSegments(path)
+        x, y = ctypes.c_float(), ctypes.c_float()
+        for number in range(count if count <= MAX_SEGMENTS else 0):
+            segment = raw.FPDFPath_GetPathSegment(path, number)
+            kind = raw.FPDFPathSegment_GetType(segment)
+            if kind == raw.FPDF_SEGMENT_BEZIERTO or not raw.FPDFPathSegment_GetPoint(segment, x, y):
+                return []
+            point = _moved((x.value, y.value), matrix)
+            if kind == raw.FPDF_SEGMENT_MOVETO or not runs:
+                runs.append([point])
+            else:
+                runs[-1].append(point)
+            if raw.FPDFPathSegment_GetClose(segment):
+                runs[-1].append(runs[-1][0])
+        return runs
+
+    def _rect(self, points: list[tuple[float, float]], matrix: tuple[float, ...]) -> Rect:
+        moved = [_moved(point, matrix) for point in points]
+        xs, ys = [x for x, _ in moved], [self._height - y for _, y in moved]
+        return Rect(min(xs), min(ys), max(xs), max(ys))
+
+
+def _corners(width: float, height: float) -> list[tuple[float, float]]:
+    return [(0, 0), (width, 0), (0, height), (width, height)]
+
+
+def _matrix_of(raw: Any, drawn: Any) -> tuple[float, ...]:
+    matrix = raw.FS_MATRIX()
+    if not raw.FPDFPageObj_GetMatrix(drawn, matrix):
+        return (1, 0, 0, 1, 0, 0)
+    return (matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f)
+
+
+def _moved(point: tuple[float, float], matrix: tuple[float, ...]) -> tuple[float, float]:
+    a, b, c, d, e, f = matrix
+    return a * point[0] + c * point[1] + e, b * point[0] + d * point[1] + f
+
+
+def _joined(inner: tuple[float, ...], outer: tuple[float, ...]) -> tuple[float, ...]:
+    """The matrix that applies `inner` and then `outer`."""
+    e, f = _moved((inner[4], inner[5]), outer)
+    a, b = outer[0] * inner[0] + outer[2] * inner[1], outer[1] * inner[0] + outer[3] * inner[1]
+    c, d = outer[0] * inner[2] + outer[2] * inner[3], outer[1] * inner[2] + outer[3] * inner[3]
+    return (a, b, c, d, e, f)
+
+
+def _grids(rules: list[Rect]) -> list[Grid]:
+    """The grids that rules draw which touch one another."""
+    groups: list[list[Rect]] = []
+    for rule in rules:
+        near = Rect(rule.x1 - SAME_RULE, rule.y1 - SAME_RULE, rule.x2 + SAME_RULE, rule.y2 + SAME_RULE)
+        touching = [group for group in groups if any(_meet(near, other) for other in group)]
+        groups = [group for group in groups if group not in touching]
+        groups.append([each for group in touching for each in group] + [rule])
+    return [grid for group in groups if (grid := _grid(group)) is not None]
+
+
+def _meet(rect: Rect, other: Rect) -> bool:
+    return rect.x1 <= other.x2 and other.x1 <= rect.x2 and rect.y1 <= other.y2 and other.y1 <= rect.y2
+
+
+def _grid(rules: list[Rect]) -> Grid | None:
+    """The grid of rules; None where they make no two rows and two columns."""
+    level = [rule for rule in rules if rule.width >= rule.height]
+    upright = [rule for rule in rules if rule.width < rule.height]
+    if not level or not upright:
+        return None
+    around = hull(rules)
+    xs = _places([rule.center_x for rule in upright] + [around.x1, around.x2])
+    ys = _places([rule.center_y for rule in level] + [around.y1, around.y2])
+    if len(xs) < 3 or len(ys) < 3 or len(xs) * len(ys) > MAX_CELLS:
+        return None
+    middles_x, middles_y = ([(one + two) / 2 for one, two in pairwise(each)] for each in (xs, ys))
+    walls_right = tuple(tuple(_is_wall(upright, x, y, is_upright=True) for x in xs[1:-1]) for y in middles_y)
+    walls_below = tuple(tuple(_is_wall(level, x, y, is_upright=False) for x in middles_x) for y in ys[1:-1])
+    return Grid(tuple(xs), tuple(ys), walls_right, walls_below)
+
+
+def _places(values: list[float]) -> list[float]:
+    """The values in order, those close together as one."""
+    found: list[float] = []
+    for value in sorted(values):
+        if not found or value - found[-1] > SAME_RULE:
+            found.append(value)
+    return found
+
+
+def _is_wall(rules: list[Rect], x: float, y: float, *, is_upright: bool) -> bool:
+    """Whether one of the rules passes a point."""
+    across, along = (SAME_RULE, 0.0) if is_upright else (0.0, SAME_RULE)
+    return any(rule.x1 - across <= x <= rule.x2 + across and rule.y1 - along <= y <= rule.y2 + along for rule in rules)
+
 
 MAX_PAGES = 300
 """Pages read in one call."""
@@ -29,7 +516,6 @@ MAX_HEADED_LINES = 1_000
 IN_GRID = 0.5
 """Share of a line inside the rules of a table from which it is part of it."""
 _LEADER = re.compile(r" ?(?:[.·…‥] ?+){8,}+")
-"""Chosen: people write up to six dots for a pause; the shortest rows in contents lists have some ten."""
 _PAGE_NUMBER = re.compile(r"(?:[0-9]{1,5}|[ivxlcIVXLC]{1,8})(?=\s|$)")
 _SECTION_NUMBER = re.compile(r"(?:[0-9A-Z]{1,3}\.){0,7}[0-9A-Z]{1,3}\.?(?=\s)")
 

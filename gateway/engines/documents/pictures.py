@@ -1,7 +1,7 @@
 """Pages of documents as pictures, and what OCR reads of pages that hold no text.
 
 A parsing process draws them (`page_picture`), a model reads them, and the document is then read again with their texts
-in place. Knows no network and no model.
+in place.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Reads pages that are not HTML: plain text, Markdown, JSON, XML, mails, notebooks. Runs in the parsing processes.
 
 It also decides of which kind a body is, from its Content-Type and, where that says too little, from its beginning;
-PDF and Office documents are read by `engines.documents`. Knows no network.
+PDF and Office documents are read by `engines.documents`.
 """
 
 import json

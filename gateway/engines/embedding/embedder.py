@@ -1,6 +1,6 @@
 """Embeddings by the embedded model, for callers that want the vectors themselves: `/v1/embeddings`.
 
-Texts are sent to the embedding process a few at a time, so that keys take turns between. Knows no wire format.
+Texts are sent to the embedding process a few at a time, so that keys take turns between.
 """
 
 import asyncio
@@ -125,8 +125,7 @@ class EmbeddingProcess:
 
 
 _TEXTS_AT_ONCE = 8
-"""Texts in one turn. Chosen: a third of a second for long ones, which is what another key's search may wait; at half,
-twice the turns of the same work; at double, searches of others become noticeably slower."""
+"""Texts in one turn."""
 _CHARS_PER_TOKEN = 32
 """Beginning of a text that is sent, for each token that counts: as much as the tokenizer reads."""
 _ROW = struct.Struct(f"<{DIMENSIONS}f")

@@ -28,13 +28,10 @@ _UNKNOWN, _FIRST, _LAST = "[UNK]", "[CLS]", "[SEP]"
 _MAX_WORD_CHARS = 100
 """Longest word that is cut into pieces; a longer one is unknown. From BERT's tokenizer."""
 _CHARS_PER_TOKEN = 32
-"""Beginning of a text that is read, for each token that it may have. Chosen: five times what English and code have, so
-only runs of blanks and marks that stand for nothing are cut off; at half, tables drawn with blanks lose words; at
-double, a hostile text costs twice as much."""
+"""Beginning of a text that is read, for each token that it may have."""
 _REMEMBERED_WORDS = 16_384
 _REMEMBERED_CHARS = 4_096
-"""Words and characters whose pieces are kept. Chosen: the words of a manual; at half, common ones are cut again; at
-double, it is memory for words that do not come back."""
+"""Words and characters whose pieces are kept."""
 _CJK = (
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F), (0x2B820, 0x2CEAF),
     (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),

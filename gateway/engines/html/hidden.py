@@ -326,9 +326,7 @@ class _Grounds:
         )
         schemes = [meta.get("content") or "" for meta in root.iter("meta") if meta.get("name") == "color-scheme"]
         is_dark = any("dark" in scheme for scheme in schemes) or any("color-scheme" in sheet for sheet in sheets)
-        paints_beside = any(
-            re.search(r":(?:before|after)[^{}]{0,200}\{[^{}]{0,2000}background", sheet) for sheet in sheets
-        )
+        paints_beside = any(_PAINTS_BESIDE.search(sheet) for sheet in sheets)
         self._has_canvas = not (self.is_linked or is_dark or paints_beside)
         self._is_scripted = next(root.iter("script"), None) is not None
         self._known: dict[Any, tuple[Colour | None, bool]] = {}

@@ -114,13 +114,6 @@ def first_elements(root: Any) -> list[Any]:
     return list(itertools.islice(root.iter(), _MAX_HELD))
 
 
-def markup_of(root: Any) -> str:
-    """The document as HTML."""
-    from lxml import etree  # noqa: PLC0415 - an optional extra
-
-    return str(etree.tostring(root, encoding="unicode", method="html"))
-
-
 def remove_all(elements: Iterable[Any]) -> None:
     """Removes elements from their parents; the texts that follow them stay. They come in document order.
 

@@ -1,6 +1,6 @@
 """The candidate passages of a query, by BM25, and how the work of finding them is bounded in a large index.
 
-Runs in a reader thread. Knows no pages beyond their rows, no absolute scores and no database (`reader`).
+Runs in a reader thread.
 """
 
 from collections.abc import Iterable, Sequence
@@ -104,8 +104,7 @@ class StoredPages:
 
 
 _MAX_CANDIDATES = 300
-"""Passages that are ranked. Chosen: a page of a manual has up to 100 passages with a common word, and ten pages are
-wanted; at half, long pages push others out; at double, finding their pages costs as much as the search."""
+"""Passages that are ranked."""
 
 _MAX_RECOUNTED = _MAX_GROUPED = 4
 """Words counted once more within the caller's pages, and words that groups

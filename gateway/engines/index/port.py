@@ -1,4 +1,4 @@
-"""The search index as the web engine, the local search and the commands see it. Knows no database.
+"""The search index as the web engine, the local search and the commands see it.
 
 | implementation                      | where the pages are                                  |
 |-------------------------------------|------------------------------------------------------|
@@ -57,8 +57,7 @@ class Index(Protocol):
 
 _MAX_PAGES = 50
 _MAX_CHARS = 2_000_000
-"""Pages and characters that wait to be stored. Chosen: half makes twice the transactions, each of which waits for the
-disk; double takes twice the memory and loses twice the pages when the process dies."""
+"""Pages and characters that wait to be stored."""
 
 
 class IndexBatch:
@@ -107,8 +106,7 @@ class WriteTurns:
 
 
 _AT_ONCE = 20
-"""Pages read at once. Chosen: a few megabytes at most of real pages; at half twice the reads, at double twice the
-memory."""
+"""Pages read at once."""
 
 
 async def copy_pages(source: Index, target: Index, progress: Progress) -> int:

@@ -10,7 +10,7 @@ reads either store, and the event loop never waits. Theory of operation:
 | down  | calls fail at once; one task asks every `retry_s`                | the database answers: up                 |
 
 A call that is cancelled or too long has its socket shut, which ends its thread's wait, and the server its statement.
-Knows no table. Source: psycopg.org/psycopg3/docs, postgresql.org/docs/15 (runtime-config-client), read 2026-11-22.
+Source: psycopg.org/psycopg3/docs, postgresql.org/docs/15 (runtime-config-client), read 2026-11-22.
 """
 
 import asyncio
@@ -33,11 +33,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Database: TypeAlias = "Connection[tuple[Any, ...]]"
 _THREADS = 4
-"""Connections of each process. Chosen: two searches and two writes at once, as many as the SQLite index works on and
-one more; at half a search waits for a long page, at double ten workers need eighty connections of the usual hundred."""
+"""Connections of each process."""
 _MOST_WAITING = 64
-"""Calls that wait for a connection. Chosen: at 20 ms each the last one waits a third of a second; at half a burst is
-refused, at double a caller whose database is slow waits for nothing."""
+"""Calls that wait for a connection."""
 _SETTINGS = (
     "SET statement_timeout = '5s'",
     "SET lock_timeout = '3s'",
@@ -46,8 +44,7 @@ _SETTINGS = (
     "SET jit = off",  # compiling takes longer than any of these statements
     "SET enable_seqscan = off",  # its estimates of words are poor, and reading all passages is always the slowest way
 )
-"""The server's own bounds: chosen so that it gives up before the gateway does; at half a search on a busy disk fails,
-at double what nobody waits for holds locks for longer."""
+"""The server's own bounds: chosen so that it gives up before the gateway does."""
 _WORDING = {"53": "has no room left", "42501": "does not let the gateway use its tables", "57014": "took too long"}
 """What SQLSTATEs (or their class) mean, as the end of "the index's database …"."""
 

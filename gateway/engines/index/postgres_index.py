@@ -48,8 +48,7 @@ LABELS = {"title": "A", "path": "B", "body": "D", "url": "C", "cjk": "D"}
 """The label (of PostgreSQL's four) that tells a column in a vector. CJK pairs are told apart by their prefix."""
 _CJK = "cjk:"
 _MOST_TOKEN_CHARS = 200
-"""Beginning of a word that is kept. Chosen: PostgreSQL takes 2,046 bytes, and no word of any language is so long; at
-half names of generated code are confused, at double only noise is told apart."""
+"""Beginning of a word that is kept."""
 _COLUMN_GAP = 2
 """Between the last place of a column and the first of the next: no phrase reaches from one to the other."""
 
@@ -219,9 +218,8 @@ _ROW_BUDGET = 2_000
 """Passages that are ranked of an index of more: PostgreSQL reads each from its table. Measured on 80 questions: MRR@10
 .780, as by SQLite; with 1,500 .769."""
 _KEPT_S = 30.0
-"""Chosen: half counts twice as often in an index that others fill, double ranks with counts a minute old."""
 _MOST_WORDS = 20_000
-"""Words whose counts are kept, some 3 MB. Chosen: a minute of a hundred searches a second asks for fewer."""
+"""Words whose counts are kept, some 3 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,11 +321,9 @@ _SWEPT_AT_ONCE = 1_000
 """Most pages deleted by one sweep: twice as many as come between two sweeps (`store`), so that an index above its limit
 shrinks."""
 _DROPPED_AT_ONCE = 20
-"""Pages deleted in one transaction. Chosen: some milliseconds, for which nobody else's page is held; at half twice the
-transactions, at double a page that is being stored anew waits for longer."""
+"""Pages deleted in one transaction."""
 _CUT_AT_ONCE = 32
-"""Passages whose words are cut together. Chosen: below it the fixed cost of the table in memory shows, at double a long
-page takes twice the memory."""
+"""Passages whose words are cut together."""
 
 
 def store_page(connection: Database, page: IndexedPage, tokenizer: Tokenizer) -> None:

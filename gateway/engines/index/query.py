@@ -1,6 +1,6 @@
 """A query of the local index, and its form in FTS5's query language.
 
-FTS5's syntax never sees a caller's text: each word is quoted. Knows no ranking.
+FTS5's syntax never sees a caller's text: each word is quoted.
 """
 
 import re
@@ -23,12 +23,11 @@ from gateway.engines.answer.text import (
 )
 
 _MOST_WORDS = 32
-"""Words of a query that are looked up. Chosen: questions have up to 20; at half, long ones lose words, and each further
-word costs a look-up of its own."""
+"""Words of a query that are looked up."""
 
 _ORDINARY_CHARS = 5
 """Letters from which a word that no English text has is taken for one of another language, unless its form is that of a
-name (`getItem`, `x86`). Chosen: shorter ones are mostly names of programs (`git`, `exim`)."""
+name (`getItem`, `x86`)."""
 _NAME = re.compile(r"\w+(?:['’]\w+)?")
 _ELIDED = re.compile(r"^(?:[a-z]|qu|dell?|nell?|all?|sull?|un)'(?=\w{3})")
 """An article or pronoun of French or Italian before the word that is meant (`l'eau`, `qu'elle`, `dell'acqua`)."""
@@ -208,8 +207,7 @@ def _suffixes(domains: tuple[str, ...]) -> list[str]:
 _ENDINGS = ("ing", "ers", "ed", "es", "er", "ly", "s", "d")
 """Endings of words whose base alone may be in the vocabulary (`staffing`, `rebooted`)."""
 _LEAST_BASE_CHARS = 4
-"""Shortest base, its silent e included (`gluing`). Chosen: of shorter ones the vocabulary has every group of letters,
-so any slip would be a word."""
+"""Shortest base, its silent e included (`gluing`)."""
 
 
 @cache

@@ -1,18 +1,17 @@
 """Ranking in the local index: passages by BM25, pages by their best passages, and an absolute score.
 
-What a message has of its own is left out (`messages`); misspelt words are replaced (`spelling`), unless the query
-finds a good page as it is written. Then:
+What a program's message has of its own (times, numbers of processes) is left out; misspelt words are replaced
+(`spelling`). Then:
 
 1. `candidates`: the best passages of the caller's pages; in a large index by the words that tell passages apart.
-2. A page's rank is the score of its best passage and a share of the next two (`fusion.RankedPage`), lowered for
-   listings, source listings and release notes (`page_priors`), raised where that passage holds all of a query that is
-   no sentence (`coverage`), lowered for long pages where the query is a program's message (`messages`), raised for
-   pages that define the name that is the query (`definitions`), and raised for a sentence by what the whole page holds
-   of it (`page_words`).
-3. `fusion`: where the query comes with passages near to it by their vectors, both rankings are joined.
-4. The score shown is absolute (`score`): how likely a page answers, from what it holds of the query.
+2. A page's rank is the score of its best passage and a share of the next two (`RankedPage.strength`), changed by the
+   `signals`: lowered for listings, source listings and release notes (`page_prior`), raised where the passage holds all
+   of a query that is no sentence (`by_coverage`), for pages that define the name that is the query (`by_definition`),
+   and for a sentence by what the whole page holds of it (`by_page_words`).
+3. `fused`: where the query comes with passages near to it by their vectors, both rankings are joined.
+4. `absolute_score`: how likely a page answers, from what it holds of the query.
 
-Runs in a reader thread; what it reads, a store reads for it (`reader`), SQLite and PostgreSQL alike.
+Runs in a reader thread; what it reads, a store reads for it (`candidates.IndexReader`), SQLite and PostgreSQL alike.
 """
 
 import math
@@ -65,8 +64,7 @@ of words and messages of programs have .2 as well: with .3 messages of the first
 _UNSURE_COVERAGE .7 or .9 it changes by at most .005."""
 
 _PRIOR_SHARE = 0.3
-"""How much of what lowers listings, source and release notes counts here. Chosen: cosines of one query differ by
-a tenth where BM25 scores differ by half; at 0 and at double MRR@10 changes by at most .01."""
+"""How much of what lowers listings, source and release notes counts here."""
 
 
 def near_passages(reader: IndexReader, query: IndexQuery) -> list[Candidate]:
@@ -212,14 +210,13 @@ def in_order(scores: Sequence[float], speaks: Sequence[bool]) -> list[float]:
 _MAX_OTHERS = 5
 """Further addresses of one page that a result names."""
 _MAX_NAMED_PAGES = 100
-"""Pages whose address and title are read. Chosen: results are at most 20, from the best pages whose rank is lowered by
-at most a third; at half, many copies of one page under other owners could use them up."""
+"""Pages whose address and title are read."""
 
 _JUDGED_PAGES = 3
 """The best pages that speak for the whole answer: it is among them for four questions in five."""
 _SCORED_PAGES = 10
 """Pages that are scored, however few are wanted: a lower page may lift the score of the first, which must not depend on
-the number of results. Chosen: as many as the ranking compares by their whole texts, so all are read anyway."""
+the number of results."""
 
 
 class _Asked(NamedTuple):

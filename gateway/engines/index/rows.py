@@ -31,11 +31,9 @@ from gateway.engines.index.signals import WEIGHTS
 SHARED = ""
 """The owner of pages that every key may find."""
 MAX_DAMAGED_FILES = 3
-"""Damaged files that are kept for the operator. Chosen: one may be of use, several fill the disk; a newer gateway's
-files are never deleted."""
+"""Damaged files that are kept for the operator."""
 _BUSY_TIMEOUT_S = 10
-"""Wait for another process's write. Chosen: `gateway index add` writes batches of a second or two; half fails beside a
-slow disk, double blocks the writer's thread longer than a caller waits."""
+"""Wait for another process's write."""
 SEARCH_COLUMNS = "title, path, body, url, cjk, owner, tokenize = 'porter unicode61 remove_diacritics 2'"
 """Columns and tokenizer of `passage_search`; what is cut otherwise needs a new step."""
 STEPS: tuple[tuple[str, ...], ...] = (
@@ -88,8 +86,7 @@ _INCREMENTAL = 2
 _LOG_BYTES = 16_777_216
 _CACHE_KIB = 8_000
 """Size to which the write-ahead log is cut after a checkpoint, and page cache of one connection, of which there are
-three. Chosen: a long page's passages fit into either; half writes the log anew more often, double only costs disk and
-memory."""
+three."""
 
 
 class DamagedIndex(Exception):
@@ -205,8 +202,7 @@ def _is_intact(path: Path) -> bool:
 
 
 MOST_PAGE_CHARS = 1_000_000
-"""How much of a page is searchable. Chosen: the longest page of 3,399 real ones has 700,000 characters; a page of this
-size has 600 passages and takes half a second to write, in steps; at double a hostile one takes a second."""
+"""How much of a page is searchable."""
 
 _PASSAGES_A_STEP = 4
 """Passages written or deleted in one transaction. Measured: 0.4 ms each with their words, and 0.2 ms the transaction;
@@ -214,8 +210,7 @@ at half a long page costs a quarter more, at double a step holds the one writer 
 
 GONE = -1
 _ABANDONED_S = 600.0
-"""Age of passages without a page whose writer is taken for dead. Chosen: no page takes a minute; at double a crash
-costs its space for longer."""
+"""Age of passages without a page whose writer is taken for dead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,14 +397,12 @@ def _content(connection: sqlite3.Connection, page: int) -> str:
 _ZLIB_LEVEL = 6
 """zlib's own default."""
 _PACKED_CHARS = 32_768
-"""Characters compressed in one step: 3.6 ms (measured); at half twice as many steps of long pages, at double such
-a step holds the writer for 7 ms."""
+"""Characters compressed in one step: 3.6 ms (measured)."""
 _SWEPT_AT_ONCE = 1_000
 """Most pages deleted by one sweep: twice as many as come between two sweeps (`store`), so that an index above its limit
 shrinks, in a tenth of a second of short turns."""
 _DROPPED_AT_ONCE = 10
-"""Pages deleted in one transaction. Chosen: the log of a transaction that fails stays on a nearly full disk, so it must
-be small; half makes more transactions of the same work."""
+"""Pages deleted in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""The local search provider: finds pages that this gateway fetched before. Implements ports.SearchProvider.
-
-Knows no ranking (engines.index.query) and no network.
-"""
+"""The local search provider: finds pages that this gateway fetched before. Implements ports.SearchProvider."""
 
 import re
 import sqlite3
@@ -36,8 +33,7 @@ result."""
 _READ_CHARS = _PASSAGES * MOST_CHARS + 2_000
 """Text of a page from which an excerpt is cut: its ten passages and the headings above them. 10 ms of CPU for ordinary
 text, in slices of the event loop: in the parse processes the same would wait for pages that are read, and for a process
-to start (.22 s of CPU up to its first answer, measured 2026-11-22). At half passages are lost, at double headings made
-to be long cost twice as much."""
+to start (.22 s of CPU up to its first answer, measured 2026-11-22)."""
 
 _NOTHING_FITS = (
     "nothing found fits the query well: the results share few of its words. The local index knows only pages that were "

@@ -2,7 +2,7 @@
 
 score = sum over the terms of idf * f * (K1 + 1) / (f + K1 * (1 - B + B * length / mean length)), where f adds up the
 weights of the columns in which the term occurs, once for each occurrence, and lengths are all of a passage's tokens.
-Source: sqlite.org/fts5.html, "The bm25() function", and its source fts5_aux.c, read 2026-11-22. Knows no database.
+Source: sqlite.org/fts5.html, "The bm25() function", and its source fts5_aux.c, read 2026-11-22.
 """
 
 import math
@@ -253,14 +253,12 @@ _DEFINITIONS_SHARE = 1.0
 the right page told by the anchor of the definition (`bench.search_quality`): MRR@10 .927 instead of .766, plain FTS5
 bm25 .722; with .25 .857, with .5 .894. 128 headings of one or two words, as queries: .669 instead of .631."""
 _DEFINITIONS_PAGES, _PASSAGES = 20, 5
-"""The best pages that are compared, as in `coverage`, and how many of their best passages are read. Chosen: at half,
-guides that repeat a name hide its reference; double costs 15 ms of CPU and finds little."""
+"""The best pages that are compared, as in `coverage`, and how many of their best passages are read."""
 
 _NAME = re.compile(r"([^\W\d][\w.:-]{2,80}+)(?:\(\)|=)?")
 _LIST_ITEM = re.compile(r"(?:[-+]|\d{1,9}[.)])\s")
 _HEADING_REST_CHARS = 12
-"""What may follow a name in its heading, as "directive" does. Chosen: at half such words are lost, at double sentences
-in headings define names."""
+"""What may follow a name in its heading, as "directive" does."""
 _TERM_CHARS = 200
 _DESCRIPTION_CHARS = 400
 """Longest line that may be a term, as in `passages`, and beginning of its description in which a sentence ends."""
@@ -345,11 +343,10 @@ _PAGE_WORDS_PAGES = 10
 """The best pages that are compared, all read for the answer anyway. With 20 the result is the same."""
 
 _MEAN_CHARS = 20_000
-"""Length of a page that neither gains nor loses by it, as pages of manuals have. Chosen: the mean of the compared pages
-instead gives .01 less."""
+"""Length of a page that neither gains nor loses by it, as pages of manuals have."""
 _MOST_CHARS, _MOST_TERMS, _LEAST_TERM_CHARS = 100_000, 8, 3
 """Beginning of a page that is counted, the heaviest words of the query, and their least length, since stems are counted
-wherever they stand. Chosen: together at most 8 ms of CPU, 1 ms for ordinary pages."""
+wherever they stand."""
 
 
 def by_page_words(

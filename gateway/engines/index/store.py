@@ -51,8 +51,7 @@ from gateway.shared_state.sqlite_state import file_problem
 Steps: TypeAlias = Callable[[sqlite3.Connection], Iterator[None]]
 """Work of the writer in steps of a millisecond or two, between which it may do other work."""
 _TURN_S = 0.002
-"""How long one turn of the writer takes steps. Chosen: with the last step about 4 ms (8 ms were a small call's whole
-time before); at half, long pages change threads twice as often, at double everybody else waits twice as long."""
+"""How long one turn of the writer takes steps."""
 
 
 def take_turn(steps: Iterator[None]) -> bool:
@@ -101,7 +100,7 @@ def bytes_on_disk(path: Path) -> int:
 
 
 _VACUUMED_PAGES = 64
-"""Free pages of the file returned to the disk in one step. Chosen: about a millisecond; at half twice as many steps."""
+"""Free pages of the file returned to the disk in one step."""
 
 
 def upkeep_steps(connection: sqlite3.Connection) -> Iterator[None]:
@@ -128,10 +127,9 @@ def _vacuum_steps(connection: sqlite3.Connection) -> Iterator[None]:
 
 T = TypeVar("T")
 _SWEEP_EVERY = 500
-"""Pages added between two sweeps. Chosen: a sweep counts all pages; at double the index is longer above its limit."""
+"""Pages added between two sweeps."""
 _OLD_PAGES_WAIT_S = 2.0
-"""How long the first search waits for pages of an older version of the file. Chosen: a thousand pages are cut
-meanwhile; at double a caller takes the pause for a fault."""
+"""How long the first search waits for pages of an older version of the file."""
 
 
 class PageIndex:

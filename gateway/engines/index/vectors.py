@@ -11,7 +11,7 @@ processes that use the index only the one that has claimed them does; the others
 | pausing | waits _PAUSE_S                                                     | always: working, with half as many    |
 
 A passage on which the model fails alone is stored without a vector. Searches never wait for vectors that are not there:
-a fault, a slow start or a missing extra leaves the ranking by words. Knows no ranking.
+a fault, a slow start or a missing extra leaves the ranking by words.
 """
 
 import asyncio
@@ -29,16 +29,13 @@ from gateway.engines.index.rows import MAX_TOKENS, PassageText
 from gateway.errors import GatewayError
 
 _PASSAGES_AT_ONCE = 16
-"""Passages in one job and one write. Chosen: 0.4 s of the background lane, and a write of 2 ms, which is what a page
-may wait; at half, twice the jobs; at double, stopping loses twice the work."""
+"""Passages in one job and one write."""
 _POLL_S = 5.0
-"""How often a resting task looks for pages of other processes. Chosen: the question takes microseconds; at half, twice
-as often for nothing; at double, pages of `gateway index add` have their vectors later."""
+"""How often a resting task looks for pages of other processes."""
 _PAUSE_S = 30.0
 """After a fault: as long as the longest pause of RestartPolicy, so that the process may be started again."""
 _SEARCH_WAIT_S = 2.0
-"""How long a search waits for the nearest passages. Chosen: ten times what it takes; the model's start takes half a
-second. At half, a busy machine loses them; at double, a caller takes the pause for a fault."""
+"""How long a search waits for the nearest passages."""
 NEAREST = 200
 """Passages that vectors propose for one query."""
 

@@ -47,9 +47,9 @@ _MIN_DIGITS = 6
 """The digits of the shortest telephone number that is detected behind a word."""
 _MARGIN_CHARS = 160
 """Characters beside a run that are searched for words: more than the farthest reach (64 in `identities`, and 60 and a
-run's length in `cards`). At half words are missed; at double more text is searched."""
+run's length in `cards`)."""
 _MAX_SEPARATE_RUNS = 32
-"""Chosen: with more runs the whole text is searched for words at once, as their surroundings soon cover most of it. At
+"""With more runs the whole text is searched for words at once, as their surroundings soon cover most of it. At
 half short texts are searched whole too early; at double the bookkeeping of ranges costs more than it saves."""
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _GROUP = re.compile(rb"\d+")
@@ -263,8 +263,7 @@ _COLUMN_GAP = re.compile(rb"\t|  ")
 _MIN_DUMP_CHARS = 14
 """The shortest row of groups that may be a part of a dump: fewer characters have no separators."""
 _REACH_CHARS = 60
-"""Chosen: how far before a number a word for cards counts, about one line of text. At half a label and a name between
-are too far; at double unrelated numbers of the next lines count."""
+"""How far before a number a word for cards counts, about one line of text."""
 MIN_DIGITS = 12
 """The digits of the shortest cards (Maestro; ISO/IEC 7812 allows up to 19)."""
 
@@ -385,7 +384,7 @@ _FIND = searcher(_CANDIDATE)
 _SEPARATORS = b" .-"
 _DIGITS = b"0123456789"
 _MIN_DIGITS_IBAN = 10
-"""Chosen: with fewer digits the letters must be all capitals or all small. Most banks give accounts in digits alone; at
+"""With fewer digits the letters must be all capitals or all small. Most banks give accounts in digits alone; at
 half base64 passes for an IBAN once in a hundred candidates, at double capitals and small letters are never mixed."""
 _LETTER_VALUES = {ord(char): str(int(char, 36)) for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 

@@ -14,8 +14,7 @@ from gateway.sanitize.detectors.value_forms import Naming
 from gateway.sanitize.text import Finding, View, WorkBudget
 
 _MAX_CHARS = 4096
-"""Chosen: how far a block reaches from its first word. At half secrets of several certificates are cut; at double many
-beginnings in one text cost more."""
+"""How far a block reaches from its first word."""
 BEGINNINGS = (
     rb"kind[\"']?:[ \t]{0,3}[\"']?Secret\b|\"kty\"|Private-Lines: |\$ANSIBLE_VAULT;"
     rb"|(?i:mnemonic|(?:seed|recovery|backup|secret) phrase|wiederherstellungsphrase|phrase de recuperation"
@@ -61,8 +60,7 @@ _KEY_END = re.compile(rb"-----END (?:(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOC
 _WHOLE_ROW = re.compile(rb"[A-Za-z0-9+/]{32,76}={0,2}[ \t\r]{0,4}")
 _KEY_ROW = re.compile(rb"[A-Za-z0-9+/=]{16}")
 _MAX_KEY_CHARS = 16_384
-"""Chosen: twice the longest key that a stream holds back. At half an 8192-bit RSA key with long headers may not end in
-it; at double texts of BEGIN lines cost more."""
+"""Twice the longest key that a stream holds back."""
 _NOT_SEARCHED = -2
 
 

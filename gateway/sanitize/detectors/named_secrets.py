@@ -366,8 +366,8 @@ _GROUPS = re.compile(rb"[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}(?![A-Za-z0-9])")
 """A key in base32 as authenticator programs show it (RFC 4648; groups of four for reading)."""
 _TEMPLATE = re.compile(rb"[$%][{(][A-Za-z]|%\(\w|\{\d{1,3},")
 _MAX_LINE_CHARS = 512
-"""Chosen: how much of a line belongs to a syntax. Longer headers and records hold more than one credential only in
-lists of cookies, which have a bound of their own. At half long commands are cut; at double dense texts cost more."""
+"""How much of a line belongs to a syntax. Longer headers and records hold more than one credential only in
+lists of cookies, which have a bound of their own."""
 _REST = re.compile(rb"[A-Za-z0-9+/=_.%~-]{1,2048}")
 
 
@@ -438,7 +438,7 @@ _NEXT_WORDS = re.compile(
 )
 """What leads from a password to another one in its sentence: `… and the new one is`, `, prod`, `to`."""
 _MAX_IN_SENTENCE = 4
-"""Chosen: further passwords of one sentence. At half a list of four servers is cut, at double nothing more is found."""
+"""Further passwords of one sentence."""
 _PAIRED_NAMED_SECRETS = Naming(strong=True, proves=True, link="paired", quote=b"")
 _CHANGED_CHARS = 6
 """Length of the arrow, with its quotation marks, between the old and the new value in plans of Terraform and Pulumi."""
@@ -665,5 +665,4 @@ def _find_in_urls(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
 
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _MIN_URL_CHARS = 6
-"""Chosen: shorter passwords in a web address are mostly examples (`user:pw@`), and only likely. At half `pw1` counts as
-certain; at double true passwords of ten characters are only flagged in answers."""
+"""Shorter passwords in a web address are mostly examples (`user:pw@`), and only likely."""

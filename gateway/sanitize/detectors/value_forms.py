@@ -53,11 +53,9 @@ _NOT_ALTERNATING = bytes(code for code in range(256) if code not in (1 ^ 2, 1 ^ 
 """All values of the exclusive or of two _KIND bytes but those of two different kinds among digit, capital and small
 letter."""
 _MIN_RANDOM_CHARS = 16
-"""Chosen: shorter values can look random by chance. At half product and model names do; at double 128-bit keys in
-base64 (22 characters) are lost."""
+"""Shorter values can look random by chance."""
 _MIN_PAIRS = 12
-"""Chosen: neighbouring letters and digits that a value must have before its share of changes says anything. At half
-mixed-case names pass; at double short keys are lost."""
+"""Neighbouring letters and digits that a value must have before its share of changes says anything."""
 _FOLLOWERS = (
     b"abcdfgiklmnprstuvwxy baceijlorsuy cacehiklorstu dabcdefilmorstu eabcdefgilmnopqrstuvwxy facefilorstu gaeghilnorsu"
     b" haeiort iabcdefglmnoprstvxz je kaeis lacdefilopstuy mabeilmopstuy nacdefgiklnoprstuvy oabcdfgiklmnoprstuvw"
@@ -68,15 +66,13 @@ _FOLLOWERS = (
 39,000 words of 3,399 pages of documentation. They are 95 of 100 pairs there, and 44 of 100 in random letters."""
 _USUAL_PAIRS = frozenset(pair for row in _FOLLOWERS.split() for pair in product((row[0],), row[1:]))
 _MIN_LETTER_PAIRS = 9
-"""Chosen: pairs of letters before their share says anything. At half one odd abbreviation is a share; at double
-passwords of fourteen letters are taken for names."""
+"""Pairs of letters before their share says anything."""
 _SAME_SIGNS = re.compile(rb"(\w)\1{5}")
 """Six equal characters in a row fill up an example. Of random keys of 40 hexadecimal digits one in 30,000 has them."""
 MIN_CERTAIN_CHARS = 12
 """Shorter values behind a name are only likely secrets: the words of a language and a digit fill them too easily."""
 _MIN_CERTAIN_DIFFERENT = 8
-"""Chosen: different characters of a value of high entropy (12 random letters and digits have 11 on average). At half
-`aaaa1111AAAA` counts; at double nothing short does."""
+"""Different characters of a value of high entropy (12 random letters and digits have 11 on average)."""
 
 
 def is_identifier(value: bytes) -> bool:
@@ -242,7 +238,7 @@ class Naming(NamedTuple):
 
 
 MAX_VALUE_CHARS = 160
-"""Chosen: what is judged of a longer value. Keys of 1,024 bits in hexadecimal are longer; the rest tells no more."""
+"""What is judged of a longer value. Keys of 1,024 bits in hexadecimal are longer; the rest tells no more."""
 _VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
 _AMPERSAND = rb"&(?![A-Za-z_][\w.%\[\]-]{0,40}=|[A-Za-z]{2,8};|#[0-9xX])"
 _WORD_PART = rb"[^\s\"'`<>,;&|]{1,160}"
@@ -300,11 +296,9 @@ _PUBLIC_HEADS = (b"MII", b"AAAA", b"iVBOR", b"R0lGO", b"UklGR", b"PHN2Z", b"d09G
 _MIN_CHARS = 4
 """The shortest value that can be a secret: a PIN. Shorter values are flags and units."""
 _MIN_PAIRS_WITH_SIGNS = 4
-"""Chosen: as `alternates_kinds` wants 12 neighbours, where a value has signs of code, whose parts alone count. At half
-two characters decide; at double short keys in queries are lost."""
+"""As `alternates_kinds` wants 12 neighbours, where a value has signs of code, whose parts alone count."""
 _MIN_UNOWNED_CHARS = 16
-"""Chosen: a key's fewest characters where its name is only near. At half product names count; at double keys of 128
-bits in hexadecimal alone are left."""
+"""A key's fewest characters where its name is only near."""
 _WORD_NUMBER_SIGN = re.compile(rb"[A-Za-z]?[A-Z][a-z]{3,16}[_.-]?\d{2,6}[!#$%&*?@]")
 """A password as people make them (`Falcon48?`)."""
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")

@@ -51,10 +51,9 @@ _WORD_CHARS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 _CLASS = bytes(0x74 if code in _WORD_CHARS else 0x20 for code in range(256))
 _DIGIT_OR_UNDERSCORE = re.compile(rb"[0-9_]")
 _MAX_TOKEN_CHARS = 4096
-"""Chosen: characters matched from a prefix on; longer tokens are not mark. At half long JSON web tokens are lost; at
-double a text of prefixes costs more than is charged for it."""
+"""Characters matched from a prefix on; longer tokens are not mark."""
 _BEFORE_MARK_CHARS, _BEHIND_MARK_CHARS = 128, 384
-"""Chosen: characters beside an inner mark that are searched. Azure storage has 76 before its mark, so at half it is
+"""Characters beside an inner mark that are searched. Azure storage has 76 before its mark, so at half it is
 lost; at double each mark costs twice as much."""
 _BEGINNINGS = frozenset(begins.encode() for form in FORMS for begins in form.begins)
 _FIND_BEGINNING = searcher(
@@ -74,8 +73,7 @@ _FILLER = re.compile(rb"x{5}|X{5}|(?<![A-Za-z])(?:your|Your|YOUR)|(?i:placeholde
 """A placeholder for a token in documentation, with the maker's prefix. Shorter rows and letters of both cases come in
 random tokens (one in 1,000)."""
 _MIN_DIFFERENT = 8
-"""Chosen: 24 random hexadecimal characters have 12.5 different ones on average, rarely fewer than eight. At half
-`aaaabbbbcccc` is certain; at double hexadecimal tokens never are."""
+"""24 random hexadecimal characters have 12.5 different ones on average, rarely fewer than eight."""
 
 
 def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:

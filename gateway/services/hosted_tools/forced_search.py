@@ -45,33 +45,30 @@ _EXAMPLE = (
 _NOTHING = "A web search for this question found nothing."
 
 
-class ForcedSearch:
-    """Answers one request. `search` is the hosted tool, `sources` the pages that it shows."""
-
-    def __init__(
-        self, completions: CompletionService, search: WebSearchTool, sources: Sources, limits: LoopLimits
-    ) -> None:
-        self._completions = completions
-        self._search = search
-        self._sources = sources
-        self._limits = limits
-
-    async def run(self, request: LoopRequest, stats: RequestStats) -> AsyncGenerator[list[HostedEvent], None]:
-        """As `HostedLoop.run`. Without a question in words there is no search; the model sees when it failed."""
-        body, question = request.body, _question(request.body["messages"])
-        if question:
-            name = self._search.functions(())[0]["function"]["name"]
-            call = self._search.start(name, orjson.dumps({"query": question[:_MAX_QUERY_CHARS]}).decode())
-            async with aclosing(run_all([(self._search, call)], self._limits.total_s)) as phases:
-                async for batch in phases:
-                    yield batch
-            body = {**body, "messages": await _with_results(body["messages"], call, self._search.size)}
-        made = Round(lambda _: False)
-        reader = RoundReader(made, self._sources if is_prose(body) else None)
-        async with aclosing(ask(self._completions, body, stats, reader)) as batches:
-            async for batch in batches:
+async def search_once(
+    completions: CompletionService,
+    search: WebSearchTool,
+    sources: Sources,
+    limits: LoopLimits,
+    request: LoopRequest,
+    stats: RequestStats,
+) -> AsyncGenerator[list[HostedEvent], None]:
+    """As `HostedLoop.run`; `sources` are the pages that `search` shows. Without a question in words there is no search;
+    the model sees when it failed."""
+    body, question = request.body, _question(request.body["messages"])
+    if question:
+        name = search.functions(())[0]["function"]["name"]
+        call = search.start(name, orjson.dumps({"query": question[:_MAX_QUERY_CHARS]}).decode())
+        async with aclosing(run_all([(search, call)], limits.total_s)) as phases:
+            async for batch in phases:
                 yield batch
-        yield [AnswerEnd(made.finish_reason, made.usage, made.backend, made.identity)]
+        body = {**body, "messages": await _with_results(body["messages"], call, search.size)}
+    made = Round(lambda _: False)
+    reader = RoundReader(made, sources if is_prose(body) else None)
+    async with aclosing(ask(completions, body, stats, reader)) as batches:
+        async for batch in batches:
+            yield batch
+    yield [AnswerEnd(made.finish_reason, made.usage, made.backend, made.identity)]
 
 
 def _question(messages: Sequence[Json]) -> str:

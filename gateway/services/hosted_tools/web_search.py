@@ -45,16 +45,6 @@ def checked_domain(text: str) -> str | None:
     return host + path
 
 
-def hosts(domains: Iterable[str]) -> tuple[str, ...]:
-    """The hosts of checked domains, each once."""
-    return tuple(dict.fromkeys(each.partition("/")[0] for each in domains))
-
-
-def whole_hosts(domains: Iterable[str]) -> tuple[str, ...]:
-    """Those of checked domains that have no path."""
-    return tuple(each for each in domains if "/" not in each)
-
-
 def is_within(url: str, domains: Iterable[str]) -> bool:
     """Whether a page is on one of the checked domains, below its path where it has one."""
     for each in domains:
@@ -550,9 +540,9 @@ class WebSearchTool(HostedTool):
         options = self._options
         arguments: Json = {"query": call.action["query"], "max_results": self._results[options.size]}
         if options.domains:
-            arguments["include_domains"] = list(hosts(options.domains))
-        if excluded := whole_hosts(options.excluded):
-            arguments["exclude_domains"] = list(excluded)
+            arguments["include_domains"] = list(dict.fromkeys(each.partition("/")[0] for each in options.domains))
+        if excluded := [each for each in options.excluded if "/" not in each]:
+            arguments["exclude_domains"] = excluded
         if options.country:
             arguments["country"] = options.country
         data = await self._calls.call("websearch-search", arguments)

@@ -16,7 +16,7 @@ from gateway.ports import ToolServer
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.citations import Sources
-from gateway.services.hosted_tools.forced_search import ForcedSearch
+from gateway.services.hosted_tools.forced_search import search_once
 from gateway.services.hosted_tools.loop import (
     HostedLoop,
     HostedTool,
@@ -112,7 +112,7 @@ class HostedSearch:
         limits = self._settings.limits
         if search is not None and search.searches and not entry.has_tools and not request.others:
             stats.warnings.append(_SEARCHED_ONCE)
-            events = ForcedSearch(self._completions, search, sources, limits).run(request.loop, stats)
+            events = search_once(self._completions, search, sources, limits, request.loop, stats)
         else:
             tools = [*([search] if search is not None else []), *request.others]
             events = HostedLoop(self._completions, tools, sources, limits).run(request.loop, stats)

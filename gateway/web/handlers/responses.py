@@ -174,11 +174,13 @@ class ResponsesHandler:
         if context.body.get("store") is not False:
             keepers.append(lambda response: kept.store.put(owner, response, continued.kept))
         if (lock := continued.lock) is not None:
-            keepers.append(
-                lambda response: kept.conversations.append(
-                    owner, lock.conversation_id, [*continued.added, *response["output"]]
-                )
-            )
+
+            async def add(response: Json) -> None:
+                items = [*continued.added, *response["output"]]
+                await kept.conversations.append(owner, lock.conversation_id, items)
+                await lock.release()  # before the end is told: who has seen it may ask at once
+
+            keepers.append(add)
         if memory is not None:
             keepers.append(lambda response: memory.put(response, continued.kept))
         return Storing(keepers)

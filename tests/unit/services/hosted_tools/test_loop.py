@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from gateway.domain import Json
+from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError, UpstreamUnavailable
 from gateway.services.hosted_tools.citations import Sources
-from gateway.services.hosted_tools.forced_search import ForcedSearch
+from gateway.services.hosted_tools.forced_search import search_once
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest, Round, RoundReader
 from gateway.services.hosted_tools.web_search import SearchOptions
 from gateway.wire.hosted_answer import AnswerEnd, ClientCall, ReasoningPiece, TextPiece
@@ -119,14 +119,15 @@ async def test_a_search_that_fails_is_told_to_the_model_and_an_error_of_the_mode
 async def test_a_model_without_tools_gets_results_in_its_prompt() -> None:
     web, sources = ScriptedWeb(), Sources()
     model = ScriptedModel(["It is Paris [1]."])
-    forced = ForcedSearch(model.service, web.tool(sources), sources, LoopLimits())
-    events = [event async for batch in forced.run(request_of(), None) for event in batch]  # type: ignore[arg-type]
+    asked = search_once(model.service, web.tool(sources), sources, LoopLimits(), request_of(), RequestStats())
+    events = [event async for batch in asked for event in batch]
     assert len(calls_of(events)) == 1 and text_of(events) == "It is Paris [1]."
     told = model.asked[0]["messages"]
     assert "tools" not in model.asked[0] and "Paris is the capital. [1]" in told[-1]["content"]
     web.results = []
-    forced = ForcedSearch(ScriptedModel(["No."]).service, web.tool(sources), sources, LoopLimits())
-    events = [event async for batch in forced.run(request_of(), None) for event in batch]  # type: ignore[arg-type]
+    model = ScriptedModel(["No."])
+    asked = search_once(model.service, web.tool(sources), sources, LoopLimits(), request_of(), RequestStats())
+    events = [event async for batch in asked for event in batch]
     assert calls_of(events)[0].results == []
 
 

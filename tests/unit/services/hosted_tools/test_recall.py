@@ -74,8 +74,6 @@ def test_a_domain_is_a_host_with_or_without_a_path(text: str, domain: str | None
 )  # fmt: skip
 def test_a_page_is_within_a_domain_below_its_path(url: str, is_within: bool) -> None:
     assert web_search.is_within(url, ["example.org/blog"]) is is_within
-    assert web_search.hosts(["a.org/x", "a.org"]) == ("a.org",)
-    assert web_search.whole_hosts(["a.org/x", "b.org"]) == ("b.org",)
 
 
 def test_options_are_read_on_each_route() -> None:
