@@ -31,7 +31,7 @@ from gateway.web.handlers.model_routes import by_schema, require_kind, streamed,
 from gateway.web.handlers.response_input import Continued, Memory, ResponseInput, holder_of
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.state import CONTEXT, RequestContext
-from gateway.wire.hosted_answer import KeptLinks, events_of, events_of_whole, text_holders
+from gateway.wire.hosted_answer import KeptLinks, events_of, text_holders
 from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.mcp import approved_calls, refuse_unserved
 from gateway.wire.responses.native import NativeStream
@@ -271,7 +271,7 @@ class ResponsesHandler:
                 finish = KeptLinks(text_holders(response["output"])).placed
             elif turn.chat is not None:
                 answer = await self._completions.complete(turn.chat.body, stats)
-                response = turn.out.made_of(events_of_whole(answer))
+                response = turn.out.from_chat(answer)
             else:
                 response = await self._native.complete(body, turn.continued.earlier, stats)
                 turn.storing.put(response)

@@ -49,6 +49,7 @@ from gateway.wire.hosted_answer import (
     ReasoningPiece,
     Source,
     TextPiece,
+    events_of_whole,
 )
 from gateway.wire.openai_error import failure_code, responses_error_object
 from gateway.wire.responses import object as objects
@@ -204,6 +205,24 @@ class ResponseStream:
         """The response object of the same answer, not streamed. Raises what `events` raises."""
         async with aclosing(events):
             return self.made_of([each async for batch in events for each in batch])
+
+    def from_chat(self, answer: Json) -> Json:
+        """The response object of a whole, normal `chat.completion`.
+
+        Naive form: `made_of(events_of_whole(answer))`, which takes five times as long for a text alone.
+        """
+        choice, wanted = answer["choices"][0], list_in(self._body, "include")
+        message = choice["message"]
+        if self._before or wanted or any(message.get(name) for name in ("reasoning_content", "refusal", "tool_calls")):
+            return self.made_of(events_of_whole(answer))
+        self._identify(answer)
+        parts = [objects.text_part(message.get("content") or "")]
+        self.response["output"].append(objects.message_item(objects.new_id("msg"), "completed", parts))
+        objects.finish(
+            self.response, choice.get("finish_reason"), answer.get("usage"), choice.get("provider_specific_fields")
+        )
+        self._on_end(self.response)
+        return self.response
 
     def made_of(self, events: Iterable[HostedEvent]) -> Json:
         """The response object of all events of an answer."""

@@ -230,3 +230,15 @@ def test_a_whole_answer_of_an_upstream_is_repaired() -> None:
     for wrong in broken:
         with pytest.raises(UpstreamError):
             repair_response(wrong, BODY, "m", {})
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_the_short_form_for_a_text_alone_gives_what_the_events_give(finish: str) -> None:
+    choice = {"message": {"content": "It is"}, "finish_reason": finish, "provider_specific_fields": {"a": 1}}
+    answer = {"model": "up", "choices": [choice], "usage": USAGE, "system_fingerprint": "f"}
+    short, long = (ResponseStream(BODY, lambda _: None) for _ in range(2))
+    made = [short.from_chat(answer), long.made_of(events_of_whole(answer))]
+    for response in made:
+        response["id"] = response["output"][0]["id"] = response["created"] = response["created_at"] = ""
+        response["completed_at"] = bool(response["completed_at"])
+    assert made[0] == made[1]
