@@ -15,29 +15,29 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1307,
-    "app": 962,
+    "access": 1311,
+    "app": 960,
     "bench": 6333,
     "child": 429,
     "cli": 2251,
-    "config": 724,
+    "config": 726,
     "console": 0,
     "embedded": 347,
     "engines": 16440,
     "geometry": 1096,
-    "mcp": 1141,
+    "mcp": 1136,
     "ocr": 4854,
     "providers": 1871,
     "resilience": 431,
     "runtime": 1382,
     "sanitize": 5560,
     "schemas": 240,
-    "services": 4212,
+    "services": 4293,
     "shared_state": 1154,
-    "tests": 45851,
-    "top": 723,
-    "web": 4344,
-    "wire": 6363,
+    "tests": 46081,
+    "top": 724,
+    "web": 4298,
+    "wire": 6488,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
