@@ -2,36 +2,35 @@
 
 Each class carries the HTTP status, and the type and code that OpenAI's clients expect (OpenAI API reference, read
 2026-11-21); the interface's dialect decides the shape of the body. A message begins in lower case, has no full stop,
-says what is wrong and what to do, and never holds a key or a prompt. Knows no HTTP library and no wire format.
+says what is wrong and what to do, and never holds a key or a prompt.
 
-    GatewayError
-    ├── InvalidRequest            400  the caller must change it; `param` names the field
-    │   ├── ContentBlocked        400  the sanitizer refused it
-    │   ├── BodyTimeout           408
-    │   ├── PayloadTooLarge       413
-    │   └── UnsupportedMediaType  415
-    ├── Unauthenticated           401
-    ├── Forbidden                 403
-    │   └── NoPrice               403  a spend limit, and no price to count by
-    ├── NotFound                  404
-    │   └── ModelNotFound         404
-    ├── MethodNotAllowed          405
-    ├── NotAcceptable             406
-    ├── UpgradeRequired           426  WebSocket is turned off
-    ├── RateLimited               429  a limit of the key is reached
-    │   └── BudgetSpent           429  its tokens, tool calls or spend are used up
-    ├── StateUnavailable          503  the store that the machines share is away
-    ├── Overloaded                503  the whole gateway is busy or shutting down
-    ├── EngineMissing             503  an extra or a setting is missing; the operator must act
-    ├── SanitizerFailed           503  detectors or guardrail failed and the policy is to refuse
-    ├── UpstreamError             502  an upstream failed
-    │   ├── UpstreamUnavailable   503
-    │   ├── UpstreamTimeout       504
-    │   └── UpstreamRefused       its own 4xx, passed on with a scrubbed message
-    ├── UnsupportedCoding         501
-    ├── UnsupportedProtocol       505
-    └── InternalError             500
-"""
+GatewayError
+├── InvalidRequest            400  the caller must change it; `param` names the field
+│   ├── ContentBlocked        400  the sanitizer refused it
+│   ├── BodyTimeout           408
+│   ├── PayloadTooLarge       413
+│   └── UnsupportedMediaType  415
+├── Unauthenticated           401
+├── Forbidden                 403
+│   └── NoPrice               403  a spend limit, and no price to count by
+├── NotFound                  404
+│   └── ModelNotFound         404
+├── MethodNotAllowed          405
+├── NotAcceptable             406
+├── UpgradeRequired           426  WebSocket is turned off
+├── RateLimited               429  a limit of the key is reached
+│   └── BudgetSpent           429  its tokens, tool calls or spend are used up
+├── StateUnavailable          503  the store that the machines share is away
+├── Overloaded                503  the whole gateway is busy or shutting down
+├── EngineMissing             503  an extra or a setting is missing; the operator must act
+├── SanitizerFailed           503  detectors or guardrail failed and the policy is to refuse
+├── UpstreamError             502  an upstream failed
+│   ├── UpstreamUnavailable   503
+│   ├── UpstreamTimeout       504
+│   └── UpstreamRefused       its own 4xx, passed on with a scrubbed message
+├── UnsupportedCoding         501
+├── UnsupportedProtocol       505
+└── InternalError             500"""
 
 from typing import Any, ClassVar
 

@@ -43,7 +43,7 @@ def add_commands(parsers: Parsers) -> None:
     read.add_argument("urls", metavar="URL", nargs="+")
     add_depth_option(read)
     read.add_argument("--format", default="markdown", choices=("markdown", "text"), help="default: %(default)s")
-    read.add_argument("--out", type=Path, metavar="DIR", help="write a Markdown file a page there instead")
+    read.add_argument("--out", type=Path, metavar="DIR", help="write one Markdown file for each page there instead")
     read.add_argument("--json", action="store_true", help="print the raw result")
     read.add_argument("--screenshot", type=Path, metavar="FILE.png", help="a picture of the page; of one URL only")
     add_state_options(read)
@@ -88,7 +88,7 @@ async def _read(config: Config, request: ExtractRequest, screenshot: Path | None
 
 
 def _write(data: Json, folder: Path) -> None:
-    """A file a page, with its address and title at its head. Raises OSError."""
+    """One file for each page, with its address and title at its head. Raises OSError."""
     for page in data["results"]:
         path = folder / file_name(page["url"])
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ def _add_crawl(parsers: Parsers) -> None:
     """Add `crawl`."""
     parser = parsers.add_parser(
         "crawl",
-        help="write a site into a folder: a Markdown file a page; again: only what has changed",
+        help="write a site into a folder, one Markdown file for each page; a second run fetches what has changed",
     )
     parser.add_argument("url", metavar="URL")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")

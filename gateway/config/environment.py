@@ -1,8 +1,6 @@
 """The environment variables of the process. The only module that reads them.
 
-Knows the variables of systemd's protocols, but speaks none of them. Sources: sd_notify(3) and sd_listen_fds(3), read
-2026-11-21.
-"""
+Sources: sd_notify(3) and sd_listen_fds(3), read 2026-11-21."""
 
 import os
 from collections.abc import Iterable, Mapping

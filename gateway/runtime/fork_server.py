@@ -149,7 +149,7 @@ _FORK_S = 2.0
 
 _END_S = 1.0
 """How long an exit code, and the end of the server after its channel was closed, may take to arrive. Both come within
-milliseconds; at half or double, nothing changes but the patience with a server that hangs."""
+milliseconds."""
 
 
 class ForkServer:

@@ -113,10 +113,8 @@ class WatchdogSettings:
     `relief_s`, time in which it waited for a processor not counted, a spare is started if no other worker answers. It
     is checked every `check_s`.
 
-    A start takes seconds: at half of 60 s, a loaded machine fails to start; at double, a hanging start is noticed late.
     New connections shall wait for half a second at most (issue 17): `relief_s`, a check, and 50 ms for the start of the
-    spare. A check costs microseconds; it also bounds how late a worker learns of ready servers.
-    """
+    spare. A check costs microseconds; it also bounds how late a worker learns of ready servers."""
 
     start_s: float = 60.0
     relief_s: float = 0.25

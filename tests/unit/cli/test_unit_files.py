@@ -1,52 +1,25 @@
-"""Reading unit files, and what `check-config` concludes from them."""
+"""Reading unit files, and the environment of the service that they describe."""
 
 from pathlib import Path
 
 import pytest
 
-from gateway.cli.check import check_service
 from gateway.cli.unit_files import read_unit, service_environment, service_unit
 from gateway.config.environment import Environment
-from gateway.config.loader import ConfigError
-
-MODEL = """
-[local_llm]
-enabled = false
-[local_ocr]
-enabled = false
-[[models]]
-name = "SvcLLM"
-[[models.upstreams]]
-base_url = "http://127.0.0.1:9/v1"
-model = "m"
-api_key = { credential = "llm" }
-"""
 
 
 class Etc:
-    """A folder of units and a configuration."""
+    """A folder with a unit, the configuration that it names, and a credential."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.file = folder / "gateway.toml"
-        self.secret = folder / "llm"
-        self.secret.write_text("not-a-real-key\n")
-        self.configure()
+        self.folder, self.file = folder, folder / "gateway.toml"
+        self.file.touch()
+        (folder / "llm").write_text("not-a-real-key\n")
         self.unit()
 
-    def configure(self, server: str = "") -> None:
-        self.file.write_text(f"{MODEL}[server]\n{server}")
-
-    def unit(self, more: str = "TimeoutStopSec=150\n", listen: str = "127.0.0.1:8080") -> None:
-        start = f"ExecStart=/opt/gateway serve --config {self.file}\nLoadCredential=llm:{self.secret}\n"
+    def unit(self, more: str = "") -> None:
+        start = f"ExecStart=/opt/gateway serve --config {self.file}\nLoadCredential=llm:{self.folder / 'llm'}\n"
         (self.folder / "gateway.service").write_text(f"[Service]\n{start}{more}")
-        (self.folder / "gateway.socket").write_text(f"[Socket]\nListenStream={listen}\n")
-
-    def check(self) -> list[str]:
-        """Warnings. Raises ConfigError."""
-        unit = service_unit(self.file, [self.folder])
-        assert unit is not None
-        return list(check_service(self.file, unit, Environment({})).warnings)
 
 
 @pytest.fixture
@@ -87,24 +60,6 @@ def test_time_spans_are_read_as_systemd_reads_them(tmp_path: Path, text: str, se
     assert unit.seconds("TimeoutStopSec") == seconds
 
 
-def test_a_file_is_checked_with_the_credentials_that_its_unit_loads(etc: Etc) -> None:
-    assert etc.check() == []
-
-
-def test_a_credential_whose_file_is_missing_is_named(etc: Etc) -> None:
-    etc.secret.unlink()
-    with pytest.raises(ConfigError, match=r"credential 'llm': there is no "):
-        etc.check()
-
-
-def test_a_sealed_credential_is_not_checked_and_that_is_said(etc: Etc) -> None:
-    text = (etc.folder / "gateway.service").read_text().replace("LoadCredential=", "LoadCredentialEncrypted=")
-    (etc.folder / "gateway.service").write_text(text)
-    unit = service_unit(etc.file, [etc.folder])
-    assert unit is not None
-    assert check_service(etc.file, unit, Environment({})).unchecked == ["llm"]
-
-
 def test_commands_about_the_service_have_its_credentials_and_its_state(etc: Etc) -> None:
     etc.unit("StateDirectory=gateway\nLoadCredential=gone:/nowhere/gone\n")
     unit = service_unit(etc.file, [etc.folder])
@@ -117,15 +72,6 @@ def test_commands_about_the_service_have_its_credentials_and_its_state(etc: Etc)
     own = service_environment(unit, Environment({"STATE_DIRECTORY": "/own", "CREDENTIALS_DIRECTORY": "/run/own"}))
     assert str(own.environment.state_dir) == "/own"
     assert own.environment.credential("llm") is None
-
-
-@pytest.mark.parametrize("drain_s", [136, 300])
-def test_a_drain_that_the_unit_would_cut_is_refused(etc: Etc, drain_s: int) -> None:
-    etc.configure(f"drain_s = {drain_s}\n")
-    with pytest.raises(ConfigError, match="allows at most 135"):
-        etc.check()
-    etc.configure("drain_s = 135\n")
-    assert etc.check() == []
 
 
 def test_a_file_that_no_unit_names_is_nobodys(etc: Etc) -> None:
