@@ -10,6 +10,7 @@ pages of an older version) takes its turns between.
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import shutil
 import sqlite3
@@ -76,7 +77,7 @@ def need_room(connection: sqlite3.Connection, folder: Path, reserve_bytes: int) 
     if not _has_room(connection, folder, reserve_bytes):
         truncate_log(connection)
         if not _has_room(connection, folder, reserve_bytes):
-            raise OSError("disk full")
+            raise OSError(errno.ENOSPC, "the reserve of free room is reached")
 
 
 def _has_room(connection: sqlite3.Connection, folder: Path, reserve_bytes: int) -> bool:
