@@ -565,6 +565,8 @@ ADDRESS_LINKS = frozenset(
     for length in range(len(word) + 1)
 )
 """Words between the parts of an address that is spelt out (`at`, `[dot]`), and every beginning of them."""
+_GLUED_LINK = re.compile(rb"[\[({<](?:at|dot|@)[\])}>]")
+"""A link without white space beside it, as in `jane (at)example.org`."""
 
 
 def holdback_start(text: bytes, least: int) -> int:
@@ -582,11 +584,11 @@ def holdback_start(text: bytes, least: int) -> int:
             break
         previous = lower.rfind(b" ", 0, end) + 1
         word = lower[previous:end]
-        if end - previous > _MAX_GROUP_LETTERS and following not in ADDRESS_LINKS and word.isalpha():
+        if end - previous > _MAX_GROUP_LETTERS and not _is_link(following) and word.isalpha():
             break
         if word in ADDRESS_LINKS or not word.isalpha() or len(word) > _MAX_GROUP_LETTERS:
             letter_groups = 0
-            if not (following in ADDRESS_LINKS or _may_continue(word)):
+            if not (_is_link(following) or _may_continue(word)):
                 break
         elif len(word) > 1:
             letter_groups += 1
@@ -637,10 +639,16 @@ def _previous_word_end(text: bytes, begin: int) -> int:
     return 0 if text[end - 1] in _SPACES else end
 
 
+def _is_link(word: bytes) -> bool:
+    return word in ADDRESS_LINKS or (word[:1] in b"[({<" and _GLUED_LINK.match(word) is not None)
+
+
 def _may_continue(word: bytes) -> bool:
     """Whether the word before may be of the same value: a single character, a link, with a digit, or without
     letters."""
-    return len(word) == 1 or word in ADDRESS_LINKS or _DIGIT.search(word) is not None or _LETTER.search(word) is None
+    if len(word) == 1 or word in ADDRESS_LINKS or _DIGIT.search(word) is not None or _LETTER.search(word) is None:
+        return True
+    return _GLUED_LINK.search(word) is not None
 
 
 def _spelt_start(text: bytes, begin: int) -> int:
