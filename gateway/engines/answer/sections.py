@@ -97,7 +97,7 @@ class FenceReader:
         before = _NO_MARK.sub(" ", found[1])
         self.opening, self._run = line, found[2]
         self.closing = f"\n{before}{found[2]}"
-        self._quotes = re.compile(rf"(?: *>){{{before.count('>')}}}")
+        self._quotes = re.compile(rf"\A(?: *>){{{before.count('>')}}}")
         self._item_width = max((mark.end() for mark in _MARK.finditer(found[1])), default=self._item_width)
         self._width = min(self._item_width, len(before))
         self._inner = max(self._width, len(found[1].rstrip(" ")) + 1 if found[1].strip(" ") else 0)
