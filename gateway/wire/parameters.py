@@ -2,7 +2,7 @@
 
 The one place where a field of a request is renamed, dropped or set for an upstream; whatever no rule names is sent as
 the caller wrote it. `reasoning_effort` is the wish of all routes: `none` means that the model must not think. Sources:
-each maker's reference as named beside its preset, read 2026-11-28. Knows no HTTP.
+each maker's reference as named beside its preset, read 2026-11-28.
 
     rules = rules_of({"preset": "deepseek", "drop": ["seed"]})
     rules.applied({"messages": [...], "max_completion_tokens": 9, "seed": 1})  # {"messages": [...], "max_tokens": 9}

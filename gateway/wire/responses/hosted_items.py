@@ -11,7 +11,7 @@ from gateway.wire.hosted_answer import HostedCall
 from gateway.wire.responses.object import new_id
 
 Events = list[tuple[str, Json]]
-"""Of each event its type, and its fields beside the item's position."""
+"""The type of each event, and its fields beside the item's position."""
 
 
 @dataclass(frozen=True, slots=True)

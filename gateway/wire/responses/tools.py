@@ -30,8 +30,7 @@ MAX_NAME_CHARS = 64
 """Longest name of a function on the chat route, from OpenAI's API reference."""
 
 _DIGEST_CHARS = 8
-"""Hexadecimal digits at the end of a shortened name. Chosen: two of 256 tools share 32 bits once in 130,000 requests,
-and then one of them gets a number too; at half that is common, at double less of the name can be read."""
+"""Hexadecimal digits at the end of a shortened name: two of 256 tools share 32 bits once in 130,000 requests."""
 
 _NOT_TAKEN = re.compile(r"[^A-Za-z0-9_-]")
 """Characters that names of functions may not have, from the same reference."""
