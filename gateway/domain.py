@@ -1,6 +1,6 @@
 """The gateway's vocabulary: plain values that the layers hand to each other.
 
-Knows no HTTP, no configuration and no wire format. Times are seconds, sizes bytes, unless a name says otherwise.
+Times are seconds, sizes bytes, unless a name says otherwise.
 """
 
 import re

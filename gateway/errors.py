@@ -2,7 +2,7 @@
 
 Each class carries the HTTP status, and the type and code that OpenAI's clients expect (OpenAI API reference, read
 2026-11-21); the interface's dialect decides the shape of the body. A message begins in lower case, has no full stop,
-says what is wrong and what to do, and never holds a key or a prompt. Knows no HTTP library and no wire format.
+says what is wrong and what to do, and never holds a key or a prompt.
 
     GatewayError
     ├── InvalidRequest            400  the caller must change it; `param` names the field

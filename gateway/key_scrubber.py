@@ -1,7 +1,7 @@
 """Hides what looks like an API key in texts that leave the gateway: log lines, and what an upstream said of a failure.
 
-The second line of defence: no message is made from a key on purpose. The sanitizer's detectors know many more forms of
-secrets and cost more; this module knows nothing of them. Runs in time linear in the text.
+The second line of defence: no message is made from a key on purpose. The sanitizer's detectors know many more forms
+of secrets and cost more. Runs in time linear in the text.
 """
 
 import re
@@ -13,8 +13,7 @@ HIDDEN = "[hidden]"
 """Takes the place of a key."""
 
 MIN_SENT_CHARS = 8
-"""Chosen: a shorter sent value (`Bearer`, `1`) is no key, and hiding it would blank common words. At half, words like
-`json` in a header are blanked; at double, keys of 8 to 15 characters are shown."""
+"""Fewest characters of a sent value that is hidden; a shorter one (`Bearer`, `1`) is no key."""
 
 _MAY_HOLD_A_KEY = re2.compile(rb"(?i)bearer|gw_|hf_|(?:sk|tvly|pk|key)[-_]")
 """Matches wherever `_KEYS` does, in about a fortieth of its time on log lines, which are the hot path."""
@@ -27,9 +26,8 @@ _KEYS = re.compile(
     r"|(?:(?<![a-z0-9])|(?<=\\[bfnrt])|(?<=\\u[0-9a-f]{4})|(?<=%[0-9a-f]{2}))"
     r"(?:(gw_|(?:sk|tvly)[-_])[a-z0-9._~+/=-]{6,}|(hf_|(?:pk|key)[-_])[a-z0-9_-]{8,})"
 )
-"""`gw-` and `hf-` begin no keys but names of hosts and models, which log lines show. Least lengths are chosen: only
-keys begin with `sk-`, `gw_` or `tvly-`, so 6 characters after them are enough; identifiers begin with `key_` too, so 8
-are needed. At half, `key_name` is hidden; at double, short keys are shown."""
+"""`gw-` and `hf-` begin names of hosts and models, not keys. Only keys begin with `sk-`, `gw_` or `tvly-`, so
+6 characters after them are enough; identifiers begin with `key_` too, so 8 are needed."""
 
 
 def scrub_keys(text: str, sent: Iterable[str] = ()) -> str:

@@ -4,8 +4,8 @@ Lines below warning are buffered for a moment and written together, because a wr
 its time. They are written at once where no event loop runs, and `flush` writes the rest before the process ends.
 
 A line holds names, figures and ids of the gateway, never a key, a header, a query string, a prompt or an answer. What
-other libraries log goes through the same formatter, without tracebacks, which may quote a request. Knows no request:
-the caller chooses the fields.
+other libraries log goes through the same formatter, without tracebacks, which may quote a request. The caller chooses
+the fields.
 """
 
 import asyncio
@@ -23,12 +23,10 @@ from gateway.key_scrubber import scrub_keys
 
 _MAX_FIELD_CHARS = 1024
 _MAX_CHARS = 8192
-"""Longest field and line. Chosen: journald splits lines above 48 KiB, a field of 1,024 characters holds any error text
-of ours. At half, long configuration errors are cut; at double, a library that logs a body fills the journal faster."""
+"""Most characters of a field and of a line; journald splits lines above 48 KiB."""
 _BUFFER_S = 0.05
 _MAX_BUFFERED = 256
-"""How long lines wait, in seconds, and how many may. Chosen: 50 ms is below what a person who follows the log notices,
-and a crash loses no more than that. At half, a busy server writes twice as often; at double, more lines are lost."""
+"""Seconds that lines wait, and how many may wait; a crash loses no more than these."""
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _LEVEL_NAMES = {number: name for name, number in _LEVELS.items()}
 

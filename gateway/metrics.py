@@ -1,10 +1,11 @@
 """Counters and histograms for Prometheus, on a registry of their own.
 
-Labels: the interface's name or "unmatched", the status class (`2xx`), a configured model's name, the kind of token, an
-entity of the sanitizer, an error code (that of the upstream where it refused a request). Never a key, an address, or a
-name that a caller chose; a web tool, an upstream's configured name, a store (`redis`, `file`). With several workers,
-prometheus-client shares values through the folder that `config.environment.worker_environment` names. Knows no request;
-the only module that uses private parts of prometheus-client 0.26 (`Histogram._upper_bounds`, `._sum`, `._buckets`).
+Labels: the interface's name or "unmatched", the status class (`2xx`), a configured model's name, the kind of token,
+an entity of the sanitizer, an error code (that of the upstream where it refused a request). Never a key, an address,
+or a name that a caller chose; a web tool, an upstream's configured name, a store (`redis`, `file`). With several
+workers, prometheus-client shares values through the folder that `config.environment.worker_environment` names. This
+is the only module that uses private parts of prometheus-client 0.26 (`Histogram._upper_bounds`, `._sum`,
+`._buckets`).
 """
 
 from bisect import bisect_left
@@ -17,9 +18,7 @@ from typing import Literal
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900)
-"""Upper bounds of the buckets, in seconds. Chosen: from a cached search (about 1 ms) to `total_timeout_s` (900 s), most
-of them a factor of 2 to 2.5 apart. With half as many, a p99 read from them is off by a factor of 4 or more; with twice
-as many, every endpoint has twice the series."""
+"""Upper bounds of the buckets, in seconds: from a cached search (about 1 ms) to `total_timeout_s` (900 s)."""
 
 
 class BulkHistogram(Histogram):

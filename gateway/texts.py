@@ -1,6 +1,6 @@
 """The texts of decoded data: places that may be read and replaced, and the units in which they are judged.
 
-Dialects make them, the sanitizer reads and replaces them. Knows no wire format and no detector.
+Dialects make them, the sanitizer reads and replaces them.
 """
 
 from collections import deque

@@ -1,7 +1,7 @@
 """The trace that a request belongs to, handed on to what it calls: the header `traceparent`. Makes no spans of its own.
 
 A request without the header belongs to no trace, and nothing is sent on. Source: W3C Trace Context (Recommendation),
-read 2026-11-22; modelcontextprotocol.io, `_meta.traceparent`. Knows no HTTP library.
+read 2026-11-22; modelcontextprotocol.io, `_meta.traceparent`.
 """
 
 import re

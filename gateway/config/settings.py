@@ -1,8 +1,8 @@
 """The configuration as frozen dataclasses, which `loader` fills from a TOML file.
 
-What each key means is in docs/configuration.md, what it may be in schemas/config.json; a test holds that all three have
-the same keys and defaults. The docstrings say why the defaults have their values. Every default is chosen unless a
-source is named. Names end in their unit: `_s` seconds, `_bytes`, `_chars`, `_days`.
+What each key means is in docs/configuration.md, what it may be in schemas/config.json; a test holds that all three
+have the same keys and defaults. The docstrings say what the defaults are for, and name a source or a measurement
+where there is one. Names end in their unit: `_s` seconds, `_bytes`, `_chars`, `_days`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,17 +40,16 @@ class Tls:
 class Server:
     """The product listener.
 
-    `max_body_bytes`: eight images of 3 MB in base64 fit; at double, as many requests need twice the memory.
-    `max_text_bytes`: of JSON beside files in base64: a million tokens of a conversation have 4 MB; at double, one body
-    holds everybody else up for twice as long.
-    `max_json_values`: decoding takes 25 ms and 40 MB for as many empty lists, and long chats have 20,000 values; at
-    double, one body holds everybody else up for twice as long, at half, large tables as arguments are refused.
-    `header_timeout_s`, `body_timeout_s`: slow mobile clients finish, a slowloris does not hold a connection for long.
+    `max_body_bytes`: eight images of 3 MB in base64 fit.
+    `max_text_bytes`: JSON beside files in base64; a million tokens of a conversation have 4 MB.
+    `max_json_values`: decoding takes 25 ms and 40 MB for as many empty lists; long chats have 20,000 values.
+    `header_timeout_s`, `body_timeout_s`: seconds that a client has to send a request's header and its body.
     `keep_alive_s`: longer than the 60 s of common proxies, so that the proxy closes first and no request meets a
-    closing connection. `drain_s`: long answers of a model end; at half, some are cut, at double, a restart waits for
-    one that hangs. `stuck_s`: a blocked event loop; at half, a swapping machine loses sound workers, at double, callers
-    of a stuck one wait 20 s. `backlog`: a burst waits instead of being refused; at double, only more clients wait for a
-    busy server. `max_in_flight`: bounds memory; at half, a machine of many streams refuses early.
+    closing connection.
+    `drain_s`: seconds that answers have to end when the gateway stops.
+    `stuck_s`: seconds without a sign of life after which a worker is killed.
+    `backlog`: connections that wait to be accepted.
+    `max_in_flight`: requests at the same time; bounds memory.
     `trusted_proxies`: none, since anybody can send the header that they are believed for.
     """
 
@@ -107,11 +106,9 @@ class Access:
 class Limits:
     """Limits of keys that have none of their own; 0 = no limit, since an operator who sets none expects none.
 
-    Shares bind only while other keys want the same. `share_of_parse`, `in_flight_share`: at half as much, a key leaves
-    more than another key needs; at double, a key that came first has everything until it ends.
-    `reserve_tokens`: a usual answer; at half, parallel calls exceed a budget further, at double they are refused early.
-    `response_store_bytes_per_key`: a quarter of the store, about 64 conversations of 256 KiB; at half, an agent's long
-    session loses its beginning while others store; at double, only two keys are sure of what they have stored.
+    `share_of_parse`, `in_flight_share`: a key's part of the whole; binds only while other keys want the same.
+    `reserve_tokens`: tokens set aside for a call until its usage is known, a usual answer.
+    `response_store_bytes_per_key`: a quarter of the store, about 64 conversations of 256 KiB.
     """
 
     per_minute: int = 0
@@ -130,11 +127,9 @@ class Limits:
 class Shared:
     """State that several workers and machines share; without Redis each machine counts alone.
 
-    `redis_timeout_s`: a command takes under 1 ms in a data centre, and keyed requests wait for two; at half, a pause
-    for a snapshot counts as an outage, at double each failure costs a request 0.1 s. `outage_cache_s`: a restart of
-    Redis passes unnoticed; at double, a revoked key may live on for ten minutes. `response_ttl_s`: a pause in a
-    conversation; at half, a user who comes back from lunch gets `previous_response_not_found`, double only fills the
-    store sooner.
+    `redis_timeout_s`: a command takes under 1 ms in a data centre, and keyed requests wait for two.
+    `outage_cache_s`: a restart of Redis passes unnoticed; a revoked key may live on for that long.
+    `response_ttl_s`: seconds that a response can be continued.
     """
 
     redis_url: Secret | None = None
@@ -215,12 +210,12 @@ class Parameters:
 class Upstream:
     """One upstream of a model. `name` is what callers see of it; without one, `upstream-1` and so on in order.
 
-    `connect_timeout_s`: an upstream that is away is passed over quickly; at half, distant ones fail under packet loss.
+    `connect_timeout_s`: an upstream that is away is passed over quickly.
     `first_event_wait_s`: below the 10 s after which some clients give up on a silent answer.
-    `first_byte_timeout_s`, `idle_timeout_s`: long prompts are read in that time by a busy server; at half they fail, at
-    double a dead upstream holds its callers longer. `total_timeout_s`: 15 minutes, the longest answers of reasoning
-    models. `max_answer_bytes`: far above any text that a model writes, and enough for log probabilities. `concurrent`
-    0 = all calls are sent at once, since most servers batch more than anybody asks.
+    `first_byte_timeout_s`, `idle_timeout_s`: a busy server reads long prompts in that time.
+    `total_timeout_s`: 15 minutes, the longest answers of reasoning models.
+    `max_answer_bytes`: far above any text that a model writes, and enough for log probabilities.
+    `concurrent`: 0 = all calls are sent at once, since most servers batch more than anybody asks.
     """
 
     base_url: str
@@ -305,7 +300,7 @@ class LocalEmbedding:
 class Search:
     """The search provider. `timeout_s`: twice and more what providers take; the fallbacks need time of their own.
     `semantic`: "auto" searches the local index by meaning as well where the extra 'semantic' is installed.
-    `cache_ttl_s`: agents repeat a search within minutes; at double, news is that much older."""
+    `cache_ttl_s`: agents repeat a search within minutes."""
 
     provider: str = "local"
     base_url: str = ""
@@ -340,7 +335,7 @@ class WebHost:
 class Web:
     """The embedded web engine and its index.
 
-    `max_page_bytes`: articles with much script fit; at double, a hostile page costs twice the memory and parse time.
+    `max_page_bytes`: articles with much script fit.
     `per_host_concurrency`: what browsers open to one host. `crawl_budget_s`: MCP clients commonly give up after 60 s.
     `result_budget_chars`: about 20,000 tokens, a share of a model's context. `index_max_pages`, `index_ttl_days`: bound
     the disk and the age of what is found; a search over 100,000 pages takes 109 ms at p95 (`python -m bench.index`).
@@ -365,10 +360,10 @@ class Web:
 @dataclass(frozen=True, slots=True)
 class Render:
     """Pages that need a browser. `mode`: "auto" renders what seems to need it, where extract_depth is advanced.
-    `max_pages`: what one core renders at once; at double, the browser takes half as much memory more. `page_timeout_s`:
-    most pages rest within two; at half slow interfaces are missed, at double a hostile page holds its turn for longer.
-    `idle_s`: agents read page after page; at half, more first pages pay for a start (1.5 s), at double 350 MB are held
-    for nothing. `memory_max`: two large applications fit; bytes, and without effect where systemd starts the process.
+    `max_pages`: what one core renders at once.
+    `page_timeout_s`: most pages rest within two seconds.
+    `idle_s`: seconds until an unused browser ends; a start takes 1.5 s, an idle browser 350 MB.
+    `memory_max`: bytes; two large applications fit. It has no effect where systemd starts the process.
     """
 
     mode: str = "auto"
@@ -392,10 +387,10 @@ class SearchResults:
 
 @dataclass(frozen=True, slots=True)
 class HostedSearch:
-    """Web search that the gateway runs for a model. `max_calls`: questions of several parts need three to six; at half
-    these end early, at double a model that goes in circles costs twice as much. `total_s`: two slow searches and a few
-    pages; with the model's own time an answer stays below the 120 s after which proxies cut. `native`: what upstreams
-    that speak /responses search themselves is neither sanitized nor counted here, so it must be chosen."""
+    """Web search that the gateway runs for a model. `max_calls`: questions of several parts need three to six.
+    `total_s`: two slow searches and a few pages; with the model's own time an answer stays below the 120 s after
+    which proxies cut. `native`: searches that upstreams run themselves on /responses are neither sanitized nor
+    counted here, so the operator must choose them."""
 
     max_calls: int = 10
     total_s: float = 60
@@ -408,8 +403,8 @@ class McpServer:
     """An MCP server whose tools the gateway runs for models. `headers` are sent with every request to it.
 
     `allowed_tools` empty = all. `require_approval`: `always` or `never`; a caller may ask for more approvals, not for
-    fewer. `timeout_s` for one request: MCP clients commonly give up after 60 s; at half, slow tools fail. A result is
-    cut at `max_result_chars`, about 20,000 tokens, as those of the web tools are.
+    fewer. `timeout_s` for one request: MCP clients commonly give up after 60 s. A result is cut at
+    `max_result_chars`, about 20,000 tokens, as those of the web tools are.
     """
 
     label: str

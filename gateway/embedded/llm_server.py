@@ -34,11 +34,10 @@ SLOTS = 4
 """Requests that the model answers at the same time."""
 
 SPARE_SLOTS = 1
-"""Slots beyond these, which the gateway gives to a key that has none while another key holds all of SLOTS. At none it
-does; at double, memory for a context more."""
+"""Slots beside SLOTS, which the gateway gives to a key that has none while another key holds all of SLOTS."""
 
 CONTEXT_TOKENS = 4096
-"""For each slot."""
+"""Tokens of context for each slot."""
 
 _STOP_S = 3
 """Seconds that llama.cpp may take to stop before SIGALRM ends the process."""

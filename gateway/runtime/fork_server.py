@@ -148,8 +148,7 @@ _FORK_S = 2.0
 """How long one that has done so may take to fork."""
 
 _END_S = 1.0
-"""How long an exit code, and the end of the server after its channel was closed, may take to arrive. Both come within
-milliseconds; at half or double, nothing changes but the patience with a server that hangs."""
+"""Seconds that an exit code, and the end of the server after its channel was closed, may take to arrive."""
 
 
 class ForkServer:

@@ -58,7 +58,7 @@ from gateway.runtime.service import END, MAX_OLD, READY, REPLACED, Assignment, S
 
 
 class Silence:
-    """For how long nothing was heard, in time in which this process could have heard it.
+    """Seconds in which nothing was heard, of those in which this process could have heard it.
 
     Call `tick` regularly, about every `interval_s`. A tick that comes late (this process was stopped, or the machine
     slept or swapped) counts as one interval: what was sent meanwhile has not been read yet.
@@ -81,7 +81,7 @@ class Silence:
 
 
 def cpu_wait_s(pid: int) -> float:
-    """For how long, in its life, the first thread of a process was ready to run while no processor was free.
+    """Seconds of its life in which the first thread of a process was ready to run while no processor was free.
 
     0 where the kernel does not tell (`/proc/PID/schedstat`, proc(5); read 2026-11-22), or the process has ended.
     """
@@ -113,9 +113,8 @@ class WatchdogSettings:
     `relief_s`, time in which it waited for a processor not counted, a spare is started if no other worker answers. It
     is checked every `check_s`.
 
-    A start takes seconds: at half of 60 s, a loaded machine fails to start; at double, a hanging start is noticed late.
-    New connections shall wait for half a second at most (issue 17): `relief_s`, a check, and 50 ms for the start of the
-    spare. A check costs microseconds; it also bounds how late a worker learns of ready servers.
+    All are in seconds. A new connection waits for half a second at most (issue 17): `relief_s`, a check, and 50 ms
+    for the start of the spare. `check_s` also bounds how late a worker learns of ready servers.
     """
 
     start_s: float = 60.0

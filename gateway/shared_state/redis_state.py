@@ -49,8 +49,7 @@ _EPOCH = "gateway:epoch"
 class RedisTimes:
     """`command_s`: timeout of a command; `down_s`: how long Redis is not used after a failure.
 
-    A command takes under 1 ms in a data centre and every keyed request waits for two: at half of 50 ms, a pause of
-    Redis for a snapshot counts as a failure; at double, each failure costs a request 0.1 s.
+    Both are in seconds. A command takes under 1 ms in a data centre, and every keyed request waits for two.
     """
 
     command_s: float = 0.05

@@ -96,8 +96,7 @@ _AFTER_END_S = 86_400.0
 counted."""
 
 _MAX_WINDOW_ROWS = 500_000
-"""Members of all windows. An attacker with more addresses than that is forgotten early; at double, wrong keys may take
-twice the disk (60 MB)."""
+"""Most members of all windows; beyond it those that end first are forgotten (30 MB of disk)."""
 
 _CACHE_KIB = 512
 """Pages of the file that are kept in memory."""

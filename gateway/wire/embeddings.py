@@ -91,7 +91,7 @@ def embeddings_object(data: list[Json], model: str, answer: Json, estimate: int)
 
 
 def _dimensions(embedding: Any) -> int:
-    """How many numbers an embedding has; 0 for what is none."""
+    """How many numbers an embedding has; 0 if it is no embedding."""
     if isinstance(embedding, list):
         return len(embedding) if set(map(type, embedding)) <= {float, int} else 0
     if not isinstance(embedding, str) or len(embedding) % 4 or _BASE64.fullmatch(embedding) is None:

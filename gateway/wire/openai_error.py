@@ -112,7 +112,7 @@ def failure_code(error: GatewayError) -> str:
 
 
 def error_in_answer(body: Any, sent: Iterable[str] = ()) -> UpstreamError | None:
-    """The error that an answer with status 200, or an event, is; None for one that is none.
+    """The error in an answer with status 200 or in an event; None if it is no error.
 
     It may be an object `{"error": …}`, a list of such, or `{"object": "error", "message"}`. Its code, a number or a
     word, its type or its status' name tell the status that it would have had.

@@ -23,7 +23,7 @@ _NEVER_DROPPED = frozenset({
     "response_format", "text", "n", "max_tool_calls", "max_output_tokens", "safety_identifier", "safety_settings",
     "moderation", "guardrails", "dimensions", *_LIMITS,
 })  # fmt: skip
-"""Without these an answer would be another one than was asked, dearer, or unsafe: their refusal is the caller's."""
+"""An answer without these would differ from what was asked, cost more or be unsafe: the caller gets the refusal."""
 _UNSUPPORTED = re.compile(
     r"(?i)\bun(?:supported|recogni[sz]ed|known|expected)(?:\b|_)"
     r"|\bnot (?:supported|permitted|recogni[sz]ed|available)\b"

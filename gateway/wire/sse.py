@@ -52,7 +52,7 @@ MAX_EVENT_BYTES = 6 * 1024 * 1024
 """Most bytes of one event; the last one of a /responses stream, with log probabilities, may have 4.5 MB."""
 _BOM = b"\xef\xbb\xbf"
 _CR, _LF = 0x0D, 0x0A
-"""As numbers: finding a number in bytes takes a tenth of the time of finding a byte string."""
+"""CR and LF as numbers: finding a number in bytes takes a tenth of the time of finding a byte string."""
 
 
 class Parser:

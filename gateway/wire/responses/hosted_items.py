@@ -27,7 +27,7 @@ class HostedItems:
 
 
 def hosted_items(include: object) -> Mapping[str, HostedItems]:
-    """By the kind of a call. `include`: the request's, which asks for the sources and results of searches."""
+    """The items of each kind of call. `include`: the request's; asks for sources and results of searches."""
     wanted = include if isinstance(include, list) else ()
 
     def searched(call: HostedCall) -> Json:

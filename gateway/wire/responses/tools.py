@@ -161,7 +161,7 @@ CALL_KINDS: Mapping[str, CallKind] = {
         _SEARCH, {}, {"execution": "client"}),
     "computer": CallKind("computer_call", "computer_call_output", "action", "cu"),
 }  # fmt: skip
-"""By the tool's type. `computer` is only known in histories: to offer it, a model must be trained for it."""
+"""{type of the tool: its calls}. `computer` is read in histories only: a model must be trained for it."""
 
 KIND_OF_CALL: Mapping[str, str] = {kind.call: name for name, kind in CALL_KINDS.items()} | {"tool_call": "function"}
 KIND_OF_OUTPUT: Mapping[str, str] = {kind.output: name for name, kind in CALL_KINDS.items()} | {
