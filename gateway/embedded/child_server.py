@@ -12,8 +12,8 @@ Theory of operation. One task, `_supervise`, owns the process; everything runs i
 | pausing  | no process                            | the pause of `RestartPolicy` is over: starting           |
 | closed   | after `close`: no task, no process    | never                                                    |
 
-The child leads a process group, so that stopping it stops what it started. Of its standard error only lines that begin
-with "gateway:" reach the log, when it ends: engines print prompts.
+The child leads a process group, so that stopping it stops what it started. Engines print prompts, so only lines of
+its standard error that begin with "gateway:" reach the log, when it ends.
 """
 
 import asyncio

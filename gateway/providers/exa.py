@@ -12,11 +12,9 @@ from gateway.wire.untrusted_json import texts_in
 
 _TYPES = {"basic": "auto", "advanced": "deep", "fast": "fast", "ultra-fast": "instant"}
 _WIDE_COUNT = 30
-"""Results requested when the service will filter them by a phrase. Chosen: at half few are left of ten, at double a
-search costs more, as Exa charges by the page."""
+"""Results requested when the service will filter them by a phrase; Exa charges by the page."""
 _EXCERPT_CHARS = 2_000
-"""Of a result's highlights. Chosen: four pieces of 500 characters, as other providers send; at half answers are cut, at
-double ten results take twice the tokens."""
+"""Most characters of a result's highlights: four pieces of 500, as other providers send."""
 
 
 class Exa(SearchAdapter):

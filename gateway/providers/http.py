@@ -1,7 +1,7 @@
 """HTTP client for upstreams: pooled connections, limits on time and size, failures as errors of the domain.
 
-One pool for each upstream, so that a slow upstream does not take the connections of another. No redirects; compression
-is not requested, and bounded where an upstream sends it. Every wait here has its own limit. Knows no wire format.
+One pool for each upstream, so that a slow upstream does not take the connections of another. No redirects;
+compression is not requested, and bounded where an upstream sends it. Every wait here has its own limit.
 """
 
 import asyncio
@@ -90,11 +90,11 @@ def egress_of(settings: EgressSettings) -> Egress:
 
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
-"""Of a whole answer, decompressed, where no setting says another, and of one piece of a stream."""
+"""Most bytes of a whole answer, decompressed, where no setting says another, and of one piece of a stream."""
 MAX_ANSWER_VALUES = 2_000_000
 """JSON values in an answer, counted as `wire.json_body.value_count`: 16 MiB of log probabilities have as many."""
 _PIECE_BYTES = 1 << 15
-"""Of a stream that is read at once: bringing 300 small events into another format takes 20 ms (measured)."""
+"""Most bytes of a stream that are read at once: converting 300 small events takes 20 ms (measured)."""
 UNREACHABLE = "upstream_unreachable"
 DISCONNECTED = "upstream_disconnected"
 """Error codes of failures before any byte of an answer, after which the same request may be sent again."""
@@ -104,12 +104,11 @@ _LARGE_HEADERS = (
     "the operator must shorten them"
 )
 _POOL_IDLE_S = 15.0
-"""Seconds that an idle connection is kept. Chosen: at double, more requests meet one that the server is closing."""
+"""Seconds that an idle connection is kept."""
 _WHOLE_BYTES = 1 << 18
 """A longer body is written in pieces of this size: written at once, 26 MB hold the event loop for 30 ms."""
 _LINGER_S = 0.5
-"""Seconds to wait for the end of a body after its last event. Chosen: the end usually follows at once; at double, a
-server that never ends its body holds the connection twice as long; at half, slow ones lose a reusable connection."""
+"""Seconds to wait for the end of a body after its last event."""
 
 
 @dataclass(frozen=True, slots=True)

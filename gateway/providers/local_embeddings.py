@@ -1,7 +1,7 @@
 """The embedded embedding model as an upstream of the model table, which answers the route `embeddings` alone.
 
-Implements ports.CompletionUpstream. Source of the shapes: OpenAI API reference (Embeddings), read 2026-11-22. Knows
-neither the model's process nor HTTP: `Embedder` is what `engines.embedding` offers.
+Implements ports.CompletionUpstream. Source of the shapes: OpenAI API reference (Embeddings), read 2026-11-22.
+`Embedder` is what `engines.embedding` offers.
 """
 
 import asyncio
@@ -15,8 +15,7 @@ from gateway.domain import Json, RequestStats
 from gateway.errors import InvalidRequest, UpstreamError, UpstreamTimeout
 
 _WAIT_S = 120.0
-"""Chosen: 2,048 short texts take a minute on two cores (22 ms for 128 tokens). At half those fail; at double a process
-that hangs holds its callers longer."""
+"""Seconds to wait for an answer; 2,048 short texts take a minute on two cores (22 ms for 128 tokens)."""
 
 
 class Embedded(Protocol):

@@ -35,16 +35,13 @@ _CLIENT: Json = {"name": "gateway", "version": __version__}
 _METHOD_NOT_FOUND = -32601
 _MAX_LIST_PAGES = 10
 _MAX_TOOLS = 256
-"""Pages and tools of one list. Chosen: a chat request may have 256 tools; servers with more than a hundred are rare,
-and at half some of them lose tools, while at double no model could be given them."""
+"""Most pages, and most tools, of one list; a chat request may have 256 tools."""
 _MAX_VALUES = 100_000
-"""JSON values in one answer. Chosen: 256 tools of 100 properties each, with a type and a description, have 80,000. At
-half such lists fail, at double an answer of empty lists takes twice the memory of this one (10 MB)."""
+"""Most JSON values in one answer; 256 tools of 100 properties each, with a type and a description, have 80,000."""
 _SESSION_ID_CHARS = 512
-"""Longest session id that is sent back. Chosen: ids are 32 to 64 characters, signed ones a few hundred."""
+"""Most characters of a session id that is sent back."""
 _LAST_WORDS_S = 2.0
-"""Seconds for telling a server that a call was cancelled or a session ended. Chosen: a courtesy, for which nobody
-waits; at half distant servers miss it, at double a dead one holds a connection for longer."""
+"""Seconds for telling a server that a call was cancelled or a session ended; no caller waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ class McpClient:
         self._last_words: set[asyncio.Task[None]] = set()
 
     def session(self) -> "McpSession":
-        """For one answer of a model."""
+        """A session for one answer of a model."""
         return McpSession(self)
 
     def tell_later(self, task: asyncio.Task[None]) -> None:

@@ -1,8 +1,7 @@
 """An upstream that speaks OpenAI's HTTP API: vLLM, llama.cpp, Ollama, a hosted service, our own embedded servers.
 
-Implements ports.CompletionUpstream. Every failure becomes an error of the domain; of an upstream's body only the
-message of a refusal is quoted, without keys and addresses. Does not know what bodies mean. Source: OpenAI API
-reference, read 2026-11-21.
+Implements ports.CompletionUpstream. Every failure becomes an error of the domain. Only the message of a refusal is
+quoted from an upstream's body, without keys and addresses. Source: OpenAI API reference, read 2026-11-21.
 """
 
 import time
@@ -21,15 +20,13 @@ from gateway.wire.openai_error import error_in_answer, upstream_error
 from gateway.wire.parameters import refused_parameter
 
 _MAX_ERROR_BYTES = 64 * 1024
-"""An error body is read no further. Chosen: its message is cut to 500 characters; a larger body only costs time."""
+"""Bytes of an error body that are read; its message is cut to 500 characters."""
 _PAGES = ("text/html", "text/xml", "application/xml")
 _MAX_REPAIRS = 3
 """Parameters of one request that may be left out one after the other."""
 _MAX_REFUSED, _REFUSED_S = 256, 3600.0
 _WHOLE_ANSWER_FACTOR = 5
-"""The headers of a whole answer come when it has been generated, so its limit is this many times that of a stream's.
-Chosen: 60 s for a stream's first event become 300 s; at half long answers fail, at double a hung upstream is noticed
-after ten minutes."""
+"""A whole answer may take this many times a stream's first event: its headers come once it has been generated."""
 
 
 class OpenAICompatUpstream:
@@ -40,7 +37,7 @@ class OpenAICompatUpstream:
         address, mark, query = config.base_url.partition("?")
         self._url = address.rstrip("/").replace("{", "{{").replace("}", "}}") + "/{}" + mark + query
         self._refused: BoundedCache[tuple[str, str], str] = BoundedCache(_MAX_REFUSED, ttl_s=_REFUSED_S)
-        """By model and name the other name of a parameter that was refused, empty for none."""
+        """{(model, name of a refused parameter): its other name, empty for none}."""
         self._headers = {"Content-Type": "application/json"}
         self._max_answer_bytes = config.max_answer_bytes
         self._secrets = () if config.api_key is None else (config.api_key.reveal(),)

@@ -1,6 +1,6 @@
 """PromptedToolsUpstream: gives tool calls to an upstream whose model has none.
 
-Knows no HTTP. `wire.chat.prompted_tools` makes the prompt and reads the answer.
+`wire.chat.prompted_tools` makes the prompt and reads the answer.
 """
 
 from collections.abc import AsyncGenerator
@@ -16,8 +16,7 @@ from gateway.wire.chat.prompted_tools import BEGINNING_CHARS, NO_CALL, PromptedT
 from gateway.wire.untrusted_json import mended_json, table_in, tables_in
 
 _MAX_HELD_CHARS = 1 << 18
-"""Characters of an answer that are held back until it is clear whether they are a call. Chosen: the longest answers of
-models are a third of it; at double, an upstream that never ends costs twice the memory."""
+"""Most characters of an answer that are held back until it is clear whether they are a call."""
 
 
 class PromptedToolsUpstream(Wrapper):

@@ -36,12 +36,11 @@ def alpha2(name: str | None) -> str | None:
 # What a remote search provider found, in the one form that the web tools promise, whatever the provider sent.
 #
 # Adapters take fields as they are; here a field of another type becomes empty, an address that is no web address goes,
-# and a result without one goes with it. Pure; knows no provider.
+# and a result without one goes with it.
 
 _WEB = re.compile(r"https?://[^\s/?#\\@\x00-\x1f\x7f]++([/?#][^\s\\\x00-\x1f\x7f]*+)?", re.IGNORECASE)
 _MAX_TITLE_CHARS = 1_000
-"""Of a title, and of an image's description. Chosen: the budget of a result counts only texts; titles have at most a
-few hundred characters. At half none is lost, at double twenty results have 40,000 characters beside their texts."""
+"""Most characters of a title, and of an image's description; the budget of a result counts only texts."""
 
 
 def in_shape(data: Json) -> Json:
@@ -132,22 +131,17 @@ def _score(value: object, rank: int) -> float:
 
 
 MAX_ANSWER_BYTES = 16_777_216
-"""Of an answer, decompressed. Chosen: twenty results with raw content are a few MB; at half long pages could exceed it,
-at double a broken provider can take twice the memory."""
+"""Most bytes of an answer, decompressed; twenty results with raw content are a few MB."""
 MAX_RETRY_AFTER_S = 5.0
-"""The longest pause before the repeat; a provider that asks for more gets none. Chosen: agents wait some 30 s for a
-search; at double two attempts could take longer, at half ordinary rate limits would not be waited for."""
+"""Longest pause before the repeat, in seconds; a provider that asks for a longer one gets no repeat."""
 _RETRY_PAUSE_S = 0.5
-"""The pause where the provider names none. Chosen: enough for a restart behind a load balancer; at double every failed
-search takes half a second longer."""
+"""Seconds of the pause where the provider names none."""
 _MAX_ERROR_BYTES = 65_536
 """An error body is decoded no further; its message is cut to _MAX_DETAIL_CHARS."""
 _MAX_DETAIL_CHARS = 300
-"""Chosen: two or three sentences of a provider; at double more of a repeated query is shown."""
+"""Most characters of a provider's message that are shown."""
 _MAX_VALUES = 50_000
-"""JSON values of an answer. Chosen: twenty results with all their fields are a few hundred, the pages of SearXNG with
-many engines some thousands. At half, lists of all images of large pages come near it; at double, an answer of nothing
-but small values holds the loop for 50 ms where it is read."""
+"""Most JSON values of an answer; the pages of SearXNG with many engines have some thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +159,7 @@ class ProviderRequest:
 
 PROBE_TIMEOUT_S = 5
 _PROBE_LIMIT_S = 10
-"""Of one request of a probe, and of a probe with its repeat: status is shown to people, who wait."""
+"""Seconds of one request of a probe, and of a probe with its repeat: people wait for the status."""
 COMMON = frozenset({"max_results", "topic", "time_range", "include_images", "include_image_descriptions"})
 """Fields of a search that every provider honours."""
 
@@ -186,7 +180,7 @@ class SearchAdapter:
     key_header: ClassVar[str] = "Authorization"
     key_prefix: ClassVar[str] = ""
     hints: ClassVar[Mapping[int, str]] = MappingProxyType({})
-    """By status the end of a sentence, `what is wrong; what the operator must do`."""
+    """{status: end of a sentence, `what is wrong; what the operator must do`}."""
     probe_request: ClassVar[ProviderRequest]
     """The cheapest request that needs the key."""
 

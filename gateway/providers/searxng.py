@@ -20,15 +20,13 @@ from gateway.providers.search import (
 from gateway.wire.untrusted_json import tables_in, words_of
 
 _MAX_PAGES = 3
-"""Result pages requested for one search. Chosen: each takes as long as a search; at double a filtered search is slow,
-at half it often has too few results."""
+"""Most result pages requested for one search; each takes as long as a search."""
 _WIDENING = 3
-"""How many times the wanted results are collected when the service will filter them. Chosen: as _MAX_PAGES."""
+"""This many times the wanted results are collected when the service will filter them."""
 _MAX_SITE_OPERATORS = 8
-"""Domains put into the query. Chosen: search engines refuse or ignore long queries; the service filters anyway."""
+"""Most domains put into the query; search engines refuse or ignore long queries, and the service filters anyway."""
 _PROBE_TIMEOUT_S = 8
-"""Seconds. Chosen: an instance waits for the search engines behind it, usually 3 s at most; at half it looks down while
-one of them is, at double status waits."""
+"""Seconds; an instance waits for the search engines behind it, usually 3 s at most."""
 
 
 class Searxng(SearchAdapter):

@@ -28,8 +28,7 @@ from gateway.wire.untrusted_json import tables_in
 MAX_QUERY_WORDS = 32
 """Google's own limit: it ignores the words after it."""
 _WIDE_COUNT = 20
-"""Results requested when the service will filter them. Chosen: two pages of Google's; at half few are left, at double a
-search costs more credits."""
+"""Results requested when the service will filter them: two pages of Google's."""
 _RANGES = {"day": "qdr:d", "week": "qdr:w", "month": "qdr:m", "year": "qdr:y"}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DATE = re.compile(r"([A-Za-z]{3})[a-z]{0,6}\.? (\d{1,2}), (\d{4})")
@@ -73,7 +72,7 @@ class Serper(SearchAdapter):
             raise spent from error
 
     def _body(self, request: SearchRequest) -> Json:
-        """Of POST /search and /news. Optional fields are left out unless the caller set them."""
+        """The body of POST /search and /news. Optional fields are left out unless the caller set them."""
         body: Json = {"q": _query(request), "num": _WIDE_COUNT if will_filter(request) else request.max_results}
         if code := self._country(request):
             body["gl"] = code

@@ -23,8 +23,7 @@ from gateway.wire.untrusted_json import tables_in
 
 _EXTRACT_TIMEOUT_S = 60
 _CRAWL_TIMEOUT_S = 150
-"""Limits in seconds. Chosen: Tavily reads the pages during the request, and a crawl reads many. At half, large crawls
-fail although they would succeed; at double, a hung provider is noticed later than callers wait."""
+"""Seconds that an extraction, and a crawl, may take: Tavily reads the pages during the request."""
 
 
 class Tavily(SearchAdapter):

@@ -1,7 +1,7 @@
 """Upstreams around an upstream: a queue before it, one that is woken for a call, one that asks for several answers.
 
-Each implements ports.CompletionUpstream and knows no HTTP. llama.cpp gives at most as many answers as it has slots and
-counts the tokens of one of them (tried 2026-11-21), so `FanOutUpstream` sends a request for each answer.
+Each implements ports.CompletionUpstream. llama.cpp gives at most as many answers as it has slots and counts the
+tokens of one of them (tried 2026-11-21), so `FanOutUpstream` sends a request for each answer.
 """
 
 import asyncio
@@ -23,12 +23,9 @@ from gateway.wire.untrusted_json import mended_json
 
 _CHAT = "chat/completions"
 _SPARE_PART = 4
-"""One call in so many is sent beyond the configured number, for keys that have none. Chosen: enough for the short calls
-of a second key; at double the part, a server is given half more calls than it was said to serve; at half, two short
-calls at once wait for the first key's long ones."""
+"""One call in so many is sent beyond the configured number, for keys that have none."""
 _BUSY_RETRY_AFTER_S = 5.0
-"""Suggested to callers who are refused. Chosen: about one short answer of the embedded model; at half clients are
-refused more often, at double places stay free longer."""
+"""Seconds after which refused callers are told to try again, about one short answer of the embedded model."""
 
 
 class Wrapper:
@@ -137,16 +134,14 @@ class OnDemandUpstream(Wrapper):
 
 
 _WAITING_BATCHES = 16
-"""Batches of all streams together that wait for a slow reader. Chosen: any bound makes the upstreams wait for the
-client; at double twice the memory, at half the streams wait for each other more often."""
+"""Batches of all streams together that wait for a slow reader; then the upstreams wait for the client."""
 _CLOSE_S = 5
-"""Seconds that cancelled requests have to close their connections. Chosen: they need milliseconds; a bound only keeps a
-broken one from holding the answer's end."""
+"""Seconds that cancelled requests have to close their connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """From the stream of answer `index`: a batch, an error, or, with neither, its end."""
+    """A batch or an error of the stream of answer `index`; with neither, the stream has ended."""
 
     index: int
     batch: list[bytes] | None = None

@@ -7,8 +7,8 @@ _SEND_BUFFER_BYTES = 128 * 1024
 
 _UNREAD_MS = 60_000
 """How long the kernel keeps what a client does not acknowledge or has no room for, then it ends the connection
-(TCP_USER_TIMEOUT, tcp(7)). As `runner.STALLED_S`, for answers that fit into the buffers, which nobody waits for:
-without it they stay as long as a silent client wants. Linux alone has it."""
+(TCP_USER_TIMEOUT, tcp(7)). It does for answers that fit into the buffers what `runner.STALLED_S` does for longer
+ones: without it they stay as long as a silent client wants. Only Linux has it."""
 
 BACKLOG = 1024
 """The default of `server.backlog`, whose docstring says why."""

@@ -2,7 +2,7 @@
 
 A handler returns data (`JsonReply.data`) or events (`EventReply.events`); middlewares on the way out may change them;
 the deliver middleware makes the bytes. So no layer parses what another has just written, and an upstream that fails
-before its first event still gets an error status. Neither class knows an interface's wire format.
+before its first event still gets an error status.
 """
 
 from collections.abc import Callable, Mapping
@@ -176,9 +176,9 @@ class EventReply(EventSourceResponse):
     def stop_streaming(self) -> None:
         """End the pings; called once, when the stream is over.
 
-        Their task is let go: it keeps the error that ended it, whose traceback leads back here. So are the endings,
-        which lead to the request. Left in such circles, every ended stream would wait for the garbage collector with
-        its request and all that the request holds.
+        Their task is let go: it keeps the error that ended it, whose traceback leads back here. The endings are
+        let go too, since they lead to the request. In such circles every ended stream would wait for the garbage
+        collector with its request and all that the request holds.
         """
         super().stop_streaming()
         self._ping_task = self.failure_events = self.cancelled_events = self.refusal_events = self.late_headers = None

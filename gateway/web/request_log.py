@@ -143,7 +143,7 @@ class _Ring:
 _FINE, _COARSE = _Ring(5, 120, 0), _Ring(60, 1440, 120)
 _SIZE: Final = (_FINE.count + _COARSE.count) * _BUCKET.size
 RANGES: Final = {"5m": (_FINE, 60, 1), "1h": (_COARSE, 60, 1), "24h": (_COARSE, 1440, 15)}
-"""By name: the ring, how many of its buckets, and how many of them make one point."""
+"""{name: (the ring, how many of its buckets, how many of them make one point)}."""
 
 
 def cause_of(status: int, outcome: str) -> str:

@@ -22,8 +22,7 @@ from gateway.wire.untrusted_json import count_in, list_in, table_in, utf8_size
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _FLOAT_BYTES = 4
 _BYTES_PER_TOKEN = 4
-"""For estimates where an upstream sends no counts: OpenAI's rule of thumb for English text, on UTF-8 bytes. At half or
-double, the estimate is off by that factor; it is marked as such."""
+"""UTF-8 bytes in a token, for estimates where an upstream sends no counts: OpenAI's rule of thumb for English."""
 
 
 def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None) -> Json:
@@ -92,7 +91,7 @@ def embeddings_object(data: list[Json], model: str, answer: Json, estimate: int)
 
 
 def _dimensions(embedding: Any) -> int:
-    """How many numbers an embedding has; 0 for what is none."""
+    """How many numbers an embedding has; 0 if it is no embedding."""
     if isinstance(embedding, list):
         return len(embedding) if set(map(type, embedding)) <= {float, int} else 0
     if not isinstance(embedding, str) or len(embedding) % 4 or _BASE64.fullmatch(embedding) is None:

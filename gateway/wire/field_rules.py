@@ -10,7 +10,7 @@ Every string that no rule here names is free text and masked in place, so a fiel
 | numbers below nine digits, and times  | `NUMBERS_KEPT`  | no value of a detector is shorter; times are none     |
 
 Sources: OpenAI API reference (chat, responses), Anthropic's messages, OpenRouter's `reasoning_details`, Gemini's
-`thought_signature`, read 2026-11-21. Knows no detector.
+`thought_signature`, read 2026-11-21.
 """
 
 import re
@@ -39,17 +39,14 @@ ENCODED = frozenset(("data", "file_data", "b64_json", "partial_image_b64", "resu
 NUMBERS_KEPT = frozenset(("seed", "created", "created_at", "completed_at", "expires_at", "started_at", "index"))
 """Fields with a time in seconds, or with a number that upstreams want as a number."""
 MIN_NUMBER = 100_000_000
-"""Chosen: smaller integers are not scanned, as in JSON documents (`masking.slot_masker`): counts and years would cost
-a scan each. Two digits fewer: the same numbers are found at that cost; two more: social security numbers pass."""
+"""Smallest integer scanned, as in JSON documents (`masking.slot_masker`); no value of a detector is shorter."""
 
 ALONE = FLOWING | {"instructions", "input", "output", "arguments", "reasoning_content", "reasoning", "description"}
 """Fields whose strings are scanned alone, whatever their length: running text, which the guardrail reads too."""
 MAX_GROUPED_CHARS = 128
-"""Chosen: longer strings are scanned alone. At half, most descriptions of enumerations cost a scan each; at double a
-finding in a group sends more text through a second scan."""
+"""Most characters of a string that is scanned together with others; longer ones are scanned alone."""
 GROUP_CHARS = 4_096
-"""Chosen: characters of strings that are scanned together. A scan's fixed cost (40 µs) is then a small part. At half
-large bodies cost half as much again; at double one changed string makes twice the text unknown to the clean cache."""
+"""Most characters of strings that are scanned together; the fixed cost of a scan is 40 µs."""
 
 OPAQUE: Mapping[str, frozenset[str] | None] = {
     "encrypted_content": None,
@@ -60,8 +57,7 @@ OPAQUE: Mapping[str, frozenset[str] | None] = {
 """{field: the `type` of the object that holds it, None for any}: tokens made by a model service, to be sent
 back as they are. They must look like one, too (`is_opaque`)."""
 MAX_OPAQUE_CHARS = 1_048_576
-"""Chosen: the encrypted reasoning of the longest answers is some 100 KB. Longer ones are scanned as names. At half,
-services with longer context come near it; at double, more can pass unseen under such a name."""
+"""Most characters of an opaque token (the longest are some 100 KB); a longer one is scanned as names are."""
 
 USUAL_NAMES = frozenset((
     "role", "content", "type", "text", "id", "object", "created", "model", "choices", "index", "message", "delta",

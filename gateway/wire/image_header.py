@@ -83,8 +83,7 @@ def _describe(data: bytes) -> str:
 
 
 _MAX_PARTS = 10_000
-"""Chunks, segments and markers that are looked at before the one that is sought. Chosen: photographs have some hundred;
-at half, one with a text for each of its places might fail, at double a file of empty ones takes 6 ms, not 3."""
+"""Most chunks, segments and markers that are read before the one that is sought; a file of empty ones takes 3 ms."""
 _NO_FILL = re.compile(rb"[^\xff]")
 
 

@@ -1,7 +1,7 @@
 """The OCR dialect inside chat messages: mode prompts, blocks with boxes, special tokens.
 
-Knows no HTTP, no engine and no image. Source: DeepSeek-OCR's README ("Prompts examples") and its
-run_dpsk_ocr_image.py, read 2026-11-21: labels in `<|ref|>`, boxes in `<|det|>`, integers 0..999 from the top left.
+Source: DeepSeek-OCR's README ("Prompts examples") and its run_dpsk_ocr_image.py, read 2026-11-21: labels in
+`<|ref|>`, boxes in `<|det|>`, integers 0..999 from the top left.
 """
 
 import re
@@ -208,14 +208,11 @@ def _boxes(text: str) -> Iterable[Box]:
 # cut.
 
 MAX_PERIOD_CHARS = 200
-"""Longest repeated piece that is looked for. Chosen: a long table row has about this length; at half such rows are
-missed; at double the search at the end of each streamed piece takes twice as long."""
+"""Most characters of a repeated piece that is looked for, about a long table row."""
 SUSPECTED = (8, 600)
-"""Copies and characters from which a repeating tail is suspected. Chosen: ruled tables and forms repeat a cell or a
-dotted line a few times; at half they would be cut, at double a loop near the token limit would be returned."""
+"""Copies, and characters, from which a repeating tail is suspected; forms repeat a cell or line a few times."""
 CERTAIN = (20, 2000)
-"""The same for a loop that ends the answer while the model still writes. Chosen: at half, long columns of equal figures
-would be cut; at double, each loop costs twice the model's time."""
+"""Copies, and characters, from which a repeating tail ends the answer while the model still writes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ _WRONG_KEY = "Incorrect API key provided"
 """OpenAI's words for a 401, with its capital letter. LiteLLM tells errors apart by words, not by status: it takes other
 texts for a wrong request."""
 _MAX_CHARS = 500
-"""Length of an upstream's message in ours. Chosen: a few sentences fit; at double, an upstream that repeats the prompt
-in its message shows more of it; at half, long validation messages lose their end."""
+"""Most characters of an upstream's message in ours."""
 _OF_RESPONSES = {"messages": "input", "max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
 """Fields of a chat request, and their names in the responses route."""
 _ANSWER_LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
@@ -75,8 +74,7 @@ _INPUTS = {"image": "images", "audio": "sound", "video": "videos"}
 _REFUSED_INPUT = re.compile(rf"\b({'|'.join(_INPUTS)}) input is not supported")
 """llama.cpp's words for an input that its model does not take; for sound and videos they come with status 500."""
 _READ_CHARS = 4_000
-"""Beginning of a message that is scrubbed. Chosen: eight times what is shown, since addresses and keys become
-shorter."""
+"""Characters of a message that are scrubbed: more than are shown, as scrubbing makes addresses and keys shorter."""
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PARAM = re.compile(r"[A-Za-z0-9_.\[\]-]{1,128}")
 """Codes and names of fields as APIs have them. Anything else of an upstream's is not passed on."""
@@ -114,7 +112,7 @@ def failure_code(error: GatewayError) -> str:
 
 
 def error_in_answer(body: Any, sent: Iterable[str] = ()) -> UpstreamError | None:
-    """The error that an answer with status 200, or an event, is; None for one that is none.
+    """The error in an answer with status 200 or in an event; None if it is no error.
 
     It may be an object `{"error": …}`, a list of such, or `{"object": "error", "message"}`. Its code, a number or a
     word, its type or its status' name tell the status that it would have had.

@@ -2,7 +2,7 @@
 
 The one place where a field of a request is renamed, dropped or set for an upstream; whatever no rule names is sent as
 the caller wrote it. `reasoning_effort` is the wish of all routes: `none` means that the model must not think. Sources:
-each maker's reference as named beside its preset, read 2026-11-28. Knows no HTTP.
+each maker's reference as named beside its preset, read 2026-11-28.
 
     rules = rules_of({"preset": "deepseek", "drop": ["seed"]})
     rules.applied({"messages": [...], "max_completion_tokens": 9, "seed": 1})  # {"messages": [...], "max_tokens": 9}
@@ -23,7 +23,7 @@ _NEVER_DROPPED = frozenset({
     "response_format", "text", "n", "max_tool_calls", "max_output_tokens", "safety_identifier", "safety_settings",
     "moderation", "guardrails", "dimensions", *_LIMITS,
 })  # fmt: skip
-"""Without these an answer would be another one than was asked, dearer, or unsafe: their refusal is the caller's."""
+"""An answer without these would differ from what was asked, cost more or be unsafe: the caller gets the refusal."""
 _UNSUPPORTED = re.compile(
     r"(?i)\bun(?:supported|recogni[sz]ed|known|expected)(?:\b|_)"
     r"|\bnot (?:supported|permitted|recogni[sz]ed|available)\b"

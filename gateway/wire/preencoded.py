@@ -1,5 +1,4 @@
-"""JSON that is remembered: in no more memory than its length; and objects whose lists are encoded once and written as
-they are. Knows no field."""
+"""JSON that is remembered in no more memory than its length, and objects whose lists are encoded once."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """Server-sent events as bytes: makes outgoing frames and cuts incoming streams into events.
 
-Source: WHATWG HTML, "Server-sent events", read 2026-11-21. Does not know what the data means. Incoming streams are cut
-on blank lines as bytes, so that a character split over two network reads stays whole; lines end in LF, CR or CRLF.
+Source: WHATWG HTML, "Server-sent events", read 2026-11-21. Incoming streams are cut on blank lines as bytes, so that
+a character split over two network reads stays whole; lines end in LF, CR or CRLF.
 """
 
 import orjson
@@ -49,12 +49,10 @@ def decode(event: Event) -> Json | None:
 
 
 MAX_EVENT_BYTES = 6 * 1024 * 1024
-"""Chosen: some upstreams send a whole answer as one event, and the last one of a /responses stream, with log
-probabilities, may have 4.5 MB. At half, such streams fail; at double, each stream of a broken upstream can hold twice
-the memory."""
+"""Most bytes of one event; the last one of a /responses stream, with log probabilities, may have 4.5 MB."""
 _BOM = b"\xef\xbb\xbf"
 _CR, _LF = 0x0D, 0x0A
-"""As numbers: finding a number in bytes takes a tenth of the time of finding a byte string."""
+"""CR and LF as numbers: finding a number in bytes takes a tenth of the time of finding a byte string."""
 
 
 class Parser:

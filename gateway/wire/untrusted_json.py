@@ -12,12 +12,10 @@ import orjson
 from gateway.domain import Json
 
 MAX_COUNT = 10**9
-"""The most tokens that an answer may say it has. Chosen: a thousand times the largest context; budgets are settled by
-these numbers, so a larger or a negative one is none."""
+"""The most tokens that an answer may say it has; a larger or a negative number counts as none."""
 
 MOST_RESULTS = 1_000
-"""Results of a provider that are read, and images. Chosen: fifty times what a caller may ask for; the rest is left
-out before it costs anything. At half the pages of many engines together come near it, at double filters take 8 ms."""
+"""Most results, and most images, of a provider that are read."""
 
 
 def is_count(value: Any) -> TypeGuard[int]:
@@ -79,11 +77,10 @@ _SURROGATES = re.compile(
 """A pair of escaped surrogates, or half of one, with the escaped backslashes before it."""
 _REPAIRED_BYTES, _MAX_TO_CUT = 1 << 15, 1 << 12
 _BETWEEN_ESCAPES = re.compile(rb"[^\\0-9a-zA-Z]")
-"""A text is repaired in pieces of the first size and at most the second more, cut where no escape can be. Chosen: a
-piece of nothing but surrogates takes 3 ms; at half twice as many steps, at double twice the block."""
+"""A text is repaired in pieces of _REPAIRED_BYTES and at most _MAX_TO_CUT more, cut where no escape can be.
+A piece of nothing but surrogates takes 3 ms."""
 MAX_BYTES = 1 << 17
-"""Longest text that is repaired at once. Chosen: events have up to some kilobytes; at half long answers fail, at double
-the loop is held for twice the 12 ms of one of nothing but surrogates."""
+"""Most bytes of a text that is repaired at once; one of nothing but surrogates takes 12 ms."""
 
 
 def mended_json(data: bytes) -> Any:

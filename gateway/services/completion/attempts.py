@@ -1,7 +1,5 @@
 """The attempts of one request: which upstream is next, and whether an error leads to another attempt.
 
-Knows no HTTP and no wire format.
-
 Theory of operation. `Plan` holds one request's candidates: the model's own upstreams in weighted random order, then
 those of its fallback models. The service loops over `async with plan.attempt(stats)`: the block returns to end the
 loop; an error that may be retried is swallowed, so the loop goes on; any other error leaves the block.
@@ -13,8 +11,8 @@ loop; an error that may be retried is swallowed, so the loop goes on; any other 
 | begun   | the first event was passed on   | never retried, since the caller has seen a part of the answer        |
 | failed  | UpstreamError before `begin()`  | the next waiting attempt; else one repeat of the same; else raised   |
 
-What is reported to the health of the attempt's upstream (`upstream_health` has the rules of its breakers). An attempt
-that fails after `begin()` reports both:
+Each outcome is reported to the health of the attempt's upstream (`UpstreamHealth` has the rules of its breakers). An
+attempt that fails after `begin()` reports two:
 
 | outcome                                                       | health           |
 |---------------------------------------------------------------|------------------|
@@ -61,26 +59,19 @@ UPSTREAM_BREAKER = BreakerPolicy(
     longest_rest_s=30.0,
     probe_limit_s=30.0,
 )
-"""Five consecutive failures are Envoy's default for ejecting a host (`consecutive_5xx`), and 30 s its base ejection
-time. The other figures are chosen. At half of the share rule (10 calls, 5 s), a short burst of timeouts closes off an
-upstream that serves half of its calls; at double, a busy server waits 20 s before it stops calling one that fails half
-of them. At half the first rest, callers of a restarting upstream see twice as many failed probes; at double, they are
-refused for 10 s after a hiccup."""
+"""Five failures in a row (`consecutive_5xx`) and the longest rest of 30 s are Envoy's defaults for ejection."""
 
 _RETRY_SHARE = 0.1
 _RETRIES_PER_S = 3.0
-"""Google SRE: retries of a client stay below a tenth of its requests, so that an overloaded upstream receives at most
-1.1 times its load (double: 1.2 times). Envoy: `min_retry_concurrency` 3, here a rate, so that a quiet gateway may
-retry at all."""
+"""Retries stay below a tenth of the requests (Google SRE): an overloaded upstream gets at most 1.1 times its load.
+Envoy's `min_retry_concurrency` is 3; here it is a rate in a second, so that a quiet gateway may retry at all."""
 
 _MAX_SAVED_S = 10
-"""Seconds of `_RETRIES_PER_S` that a busy time may save up (30 retries). Chosen: at half, a failure after a busy time
-leaves its last callers without a retry; at double, 60 retries come at once when an upstream breaks down."""
+"""Seconds of `_RETRIES_PER_S` that a busy time may save up (30 retries)."""
 
 _FIRST_BACKOFF_S = 0.1
 _MAX_BACKOFF_S = 2.0
-"""Chosen: the caller waits while this runs, and an attempt is repeated at most once. At half, a retry often meets the
-same restart; at double, callers notice the pause before the error does them any good."""
+"""Seconds of the first and the longest pause before a retry; the caller waits while it runs."""
 
 T = TypeVar("T")
 
@@ -133,19 +124,16 @@ def backoff_s(attempt: int) -> float:
 
 
 MOST_OF_ONE = 4
-"""Faults of one caller that count within the breaker's window. Chosen: one less than the row that opens it, so that it
-takes a second caller. At half, an outage is noticed after the faults of three callers; double would let one caller
-alone open the breaker."""
+"""Faults of one caller that count within the breaker's window: one less than the row that opens it, so that one
+caller alone does not open it."""
 
 _MAX_CALLERS = 1000
 _CALLER_TTL_S = 120.0
-"""Callers whose own breakers are remembered, and for how long after the breaker was made. Chosen: four of the longest
-rests. At half or double only the memory changes (1 KB each): a forgotten caller makes five more bad calls."""
+"""Most callers whose own breakers are remembered, and for how many seconds after the breaker was made."""
 
 
 _MAX_COUNTED = 1000
-"""Faults remembered with their callers. Chosen: as many as the breaker remembers; at half or double, only beyond 50
-faults a second a caller may count more often than MOST_OF_ONE times."""
+"""Most faults that are remembered with their callers, as many as the breaker remembers."""
 
 
 class UpstreamHealth:
@@ -167,7 +155,7 @@ class UpstreamHealth:
     only when it never answers: a refusal would help nobody there. A bad answer is an answer: it ends a row of silent
     calls.
 
-    A caller for whom `take` was called reports exactly one outcome. Knows no HTTP. Time is monotonic seconds.
+    A caller for whom `take` was called reports exactly one outcome. Time is monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -278,11 +266,9 @@ class _WeighedBreaker:
 
 _TELL_EVERY_S, _MOST_CAUSES = 10.0, 32
 _MAX_ATTEMPTS = 3
-"""Upstream calls for one request. Chosen: at two, one dead upstream and one busy one fail a request that a third could
-answer; at six, an outage multiplies the load on what is left and the caller's wait by up to six."""
+"""Most upstream calls for one request."""
 _MAX_RETRY_AFTER_S = 2.0
-"""Seconds that a request waits before its one repeat; an upstream that asks for more gets no repeat. Chosen: at double,
-callers wait longer than most of them pause themselves; at half, ordinary pauses of 1 to 2 s would not be used."""
+"""Longest wait of a request before its one repeat, in seconds; an upstream that asks for more gets no repeat."""
 _UNREACHABLE = "upstream_unreachable"
 _REPLAYABLE = (_UNREACHABLE, "upstream_disconnected", "upstream_unavailable", "rate_limit_exceeded")
 """Error codes of failures before any byte of an answer: no answer is paid for twice."""
@@ -379,7 +365,7 @@ class Plan:
         return _Calling(self, stats)
 
     def enter(self, stats: RequestStats) -> Attempt:
-        """For `attempt`: the next one, counted."""
+        """Begin and count the next attempt; called by `attempt`."""
         attempt = self._next_attempt(stats.key_id)
         target = attempt.target
         target.budget.request()
@@ -389,7 +375,7 @@ class Plan:
         return attempt
 
     async def leave(self, attempt: Attempt, error: BaseException | None) -> bool:
-        """For `attempt`: its block has ended. Returns whether the error is swallowed."""
+        """End an attempt whose block has ended; called by `attempt`. Returns whether the error is swallowed."""
         health = attempt.target.health
         was_open = health.is_open
         if error is None:

@@ -1,6 +1,6 @@
 """Embeddings: calls the upstreams of a model of kind `embedding` until one answers, and checks the answer.
 
-Model table, retries, fallbacks, queues and health are those of completions. Knows no HTTP.
+Model table, retries, fallbacks, queues and health are those of completions.
 """
 
 from gateway.domain import Json, RequestStats

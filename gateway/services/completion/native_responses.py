@@ -1,7 +1,7 @@
 """Responses from upstreams that speak /responses themselves, with the same attempts, breakers and budgets as chat.
 
-A fallback model that does not speak /responses is called through chat, after all others failed. Knows no HTTP; `wire`
-rewrites requests and repairs answers.
+A fallback model that does not speak /responses is called through chat, after all others failed. `wire` rewrites
+requests and repairs answers.
 """
 
 import time

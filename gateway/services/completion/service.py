@@ -1,7 +1,7 @@
 """Chat completions: finds the model, calls its upstreams until one answers, and normalises the answer.
 
-Images that messages name by URL are fetched and sent as data URLs. Deliberately knows no HTTP: upstreams are
-`ports.CompletionUpstream`, `attempts` decides on retries, `wire` normalises.
+Images that messages name by URL are fetched and sent as data URLs. Upstreams are `ports.CompletionUpstream`,
+`attempts` decides on retries, `wire` normalises.
 """
 
 import asyncio
@@ -28,15 +28,12 @@ from gateway.wire.image_header import media_type
 from gateway.wire.untrusted_json import count_in, table_in
 
 # Replaces image URLs in messages by the images themselves, so that no upstream fetches an address of a caller.
-#
-# Knows no HTTP: `ports.ImageSource` fetches.
+# `ports.ImageSource` fetches them.
 
 MAX_IMAGES = 8
-"""Images in one request. Chosen: eight of MAX_IMAGE_BYTES are 160 MiB in memory; at double twice that, at half a
-document of more than four pages needs several requests. The OCR route's messages and documentation name it."""
+"""Most images in one request, 160 MiB at most. The OCR route's messages and documentation name it."""
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
-"""Size of one image file. Chosen: as base64 it fits into the default `server.max_body_bytes` of 32 MiB. At double
-it would not; at half large photographs as PNG are refused."""
+"""Most bytes of one image file; as base64 it fits into the default `server.max_body_bytes` of 32 MiB."""
 
 
 async def inline_images(images: Sequence[ImagePlace], source: ImageSource | None, param: str = "messages") -> None:
@@ -101,8 +98,7 @@ _ROUTE = "messages/count_tokens"
 _FIELDS = ("messages", "system", "tools")
 """What is counted; nothing else of the request goes to the upstream."""
 _WAIT_S = 3.0
-"""Chosen: counting takes milliseconds, so a slower upstream is busy answering. At half, one under load is not waited
-for; at double, agents that count before every request wait longer for an estimate."""
+"""Seconds to wait for the upstream's count; then the tokens are estimated."""
 
 
 class TokenCounter:
@@ -153,13 +149,11 @@ def _blocks(holder: Json) -> list[Json]:
 
 
 _AFTER_FINISH_S = 5.0
-"""Seconds to wait for usage and `[DONE]` after the finish reason. Chosen: both usually come in the same read; at half,
-more usage is replaced by estimates; at double, clients wait longer for an end that is not coming."""
+"""Seconds to wait for usage and `[DONE]` after the finish reason."""
 _SHOWN_CHARS = 80
-"""A model's name in an error text is cut here. Chosen: names are shorter; at half some would be cut, at double a
-caller's text in the wrong field fills the message."""
+"""Most characters of a model's name in an error text."""
 _MOST_AFTER_FINISH = 64
-"""Events accepted after the finish reason. Chosen: usage is one; any bound stops an upstream that never ends."""
+"""Most events accepted after the finish reason."""
 
 
 class CompletionService:

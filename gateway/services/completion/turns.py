@@ -1,7 +1,7 @@
 """Remembers what upstreams must get back of their messages, for clients that hand back documented fields alone.
 
 In memory, bounded in entries, bytes and age; where clients carry the state themselves (`wire.chat.kept`), nothing is
-lost with it. Entries belong to the API key. Knows no HTTP and no field.
+lost with it. Entries belong to the API key.
 """
 
 import time
@@ -21,7 +21,7 @@ _MAX_BYTES = 32 * 1024 * 1024
 _BYTES_PER_KEY = 8 * 1024 * 1024
 _TTL_S = 3600.0
 _AMBIGUOUS = b""
-"""In place of a state: calls that are alike have different ones."""
+"""Replaces the state of calls that are alike but have different states."""
 _PURPOSE, _MAX_CARRIED_BYTES = "thinking", 512 * 1024
 _PLAIN = frozenset(("role", "content"))
 

@@ -263,8 +263,8 @@ _CUT = ("length", "content_filter")
 
 @dataclass(frozen=True, slots=True)
 class LoopLimits:
-    """Of one answer: `max_calls` of hosted tools, and `total_s` seconds that they may take together, what they do
-    before the first round included."""
+    """Limits of one answer: `max_calls` of hosted tools, and `total_s` seconds that they may take together,
+    with what they do before the first round."""
 
     max_calls: int = 10
     total_s: float = 60
@@ -446,5 +446,5 @@ def is_prose(body: Json) -> bool:
 
 
 def _reason(made: Round, client_calls: int) -> str | None:
-    """Chat's finish reason of the answer: hosted calls are none of the caller's."""
+    """Chat's finish reason of the answer; hosted calls do not count as the caller's calls."""
     return "stop" if made.finish_reason == "tool_calls" and not client_calls else made.finish_reason

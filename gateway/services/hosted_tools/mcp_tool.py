@@ -63,8 +63,7 @@ class OwnTools:
 
 _MAX_DESCRIPTION_CHARS = 4_000
 _MAX_SCHEMA_BYTES = 32_768
-"""Of one tool. Descriptions are a few hundred characters and schemas a few KB. A tool with a larger schema is left
-out."""
+"""Most bytes of one tool's schema; a tool with a larger one is left out."""
 _MAX_NAME_CHARS = 128
 """From the MCP specification of 2025-11-25; a tool with a longer name is left out."""
 _MAX_TITLE_CHARS = 200

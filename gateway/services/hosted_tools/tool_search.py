@@ -20,7 +20,7 @@ from gateway.wire.responses.tools import DeferredTool
 
 _MOST_FOUND = 8
 _LISTED_CHARS = 8_000
-"""Of the tools' names and the beginnings of their descriptions."""
+"""Most characters of the tools' names and the beginnings of their descriptions."""
 _DESCRIBED_CHARS = 120
 _WORD = re.compile(r"[^\W_]+")
 

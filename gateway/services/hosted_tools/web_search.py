@@ -38,7 +38,7 @@ _HOST = re.compile(r"[\w-]++(?:\.[\w-]++)*+")
 
 
 def checked_domain(text: str) -> str | None:
-    """`docs.example.org` or `example.org/blog` of a domain as people write it; None for what is none."""
+    """`docs.example.org` or `example.org/blog` of a domain as people write it; None if it is no domain."""
     host, path = domain_of(text), _path(text)
     if not _HOST.fullmatch(host) or any(each in path for each in "?#*\\ "):
         return None
@@ -86,7 +86,7 @@ SEARCH, OPEN, FIND = "web_search", "open_page", "find_in_page"
 FUNCTIONS = (SEARCH, OPEN, FIND)
 """What a model can be offered."""
 _CHARS_PER_TOKEN = 4
-"""Of `max_content_tokens`: the rule of thumb for English text, as in estimates of usage."""
+"""Characters of a token in `max_content_tokens`: the rule of thumb for English text, as in estimates of usage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,9 +279,8 @@ _MAX_ENTRIES = 2_000
 _MAX_BYTES = 32 * 1024 * 1024
 _BYTES_PER_KEY = 8 * 1024 * 1024
 _TTL_S = 3600.0
-"""Half of what stored responses have, chosen together with them: results are 6 to 24 KB, so 1,300 to 5,000 calls. At
-half, a busy agent fleet outlives its own turns; at double each worker holds as much as all stored responses. The age is
-that of stored responses, whose items lead here."""
+"""Limits of the stored texts: entries, bytes, bytes of a key, and seconds. Results are 6 to 24 KB. The age is that of
+stored responses, whose items lead here."""
 
 
 class CallMemory:
@@ -375,8 +374,8 @@ _NO_FORM = ResultForm(structured=False, extra={})
 
 @dataclass(frozen=True, slots=True)
 class ToolCaller:
-    """For whom tools are called. `owner`: the key's id. `charge(tool)` takes one call from the key's calls a minute
-    and from its budgets, and raises RateLimited. `clean`: see there."""
+    """The caller for whom tools are called. `owner`: the key's id. `charge(tool)` takes one call from the key's calls
+    a minute and from its budgets, and raises RateLimited. `clean`: see there."""
 
     owner: str
     request_id: str

@@ -1,8 +1,8 @@
 """Reads an OCR request: the prompt, and its images and files as pictures that an engine takes.
 
 A request is one user message with text, image and file parts (chat's format). Images are data URLs or addresses, and
-are turned upright and scaled; of a PDF or TIFF each page is drawn when it is asked for, so that a document never lies
-in memory as pictures. Knows no model.
+are turned upright and scaled; each page of a PDF or TIFF is drawn when it is asked for, so that a document never lies
+in memory as pictures.
 """
 
 import asyncio
@@ -27,8 +27,7 @@ from gateway.wire.untrusted_json import table_in
 # Long texts are coded in slices, so that other requests on the event loop need not wait.
 
 SLICE_CHARS = 1 << 19
-"""base64 characters coded without a pause; a multiple of four, so that each slice decodes by itself. A slice takes
-about a millisecond; at double other requests wait twice as long, at half the loop is entered twice as often."""
+"""base64 characters coded without a pause (1 ms); a multiple of four, so that each slice decodes by itself."""
 
 
 def too_large(most_bytes: int) -> InvalidRequest:
@@ -233,11 +232,9 @@ def _file(part: Json, where: str) -> Source:
 
 
 MAX_PIXELS = 50_000_000
-"""Chosen: an A4 page scanned at 600 dpi has 35 million. At half such scans are refused; at double one decoded image
-takes 300 MB of memory instead of 150 MB."""
+"""Most pixels of an image: an A4 page scanned at 600 dpi has 35 million. One decoded image takes 150 MB of memory."""
 MAX_CONCURRENT_FETCHES = 4
-"""Images of one request that are loaded at the same time. Chosen: each may take 20 MiB and as much again as base64; at
-double a request holds twice the memory, at half eight images take twice the time."""
+"""Images of one request that are loaded at the same time; each may take 20 MiB and as much again as base64."""
 
 
 class PixelWork(Protocol):

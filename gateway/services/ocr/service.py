@@ -1,8 +1,7 @@
 """OCR through chat completions: one upstream call for each image or page, in order, and one answer made of theirs.
 
-The completion service does the calls (upstreams, retries, normal forms), an ImageLoader the images, Documents the pages
-of files. Images are loaded and files opened before the first call. Answers are joined whole, or as one stream. Knows no
-HTTP and no engine.
+The completion service does the calls (upstreams, retries, normal forms), an ImageLoader the images, Documents the
+pages of files. Images are loaded and files opened before the first call. Answers are joined whole, or as one stream.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Sequence

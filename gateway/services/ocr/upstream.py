@@ -2,8 +2,8 @@
 
 Requests: the `<image>` placeholder is removed or set, `max_tokens` is limited to the context. Answers, whole or
 streamed: special tokens and invisible characters are removed, repetition loops are cut and reported as `length`. An
-upstream that needs none of this is not harmed by it. Knows no HTTP. Sources: vLLM recipes and DeepSeek-OCR's README,
-read 2026-11-21.
+upstream that needs none of this is not harmed by it. Sources: vLLM recipes and DeepSeek-OCR's README, read
+2026-11-21.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -24,8 +24,7 @@ CONTEXT_TOKENS = 8192
 VISION_TOKENS = 1156
 """The most tokens that an image takes: nine crops of 100 and a base view of 256 ("Gundam" mode in the README)."""
 MARGIN_TOKENS = 64
-"""Room for the chat template's own tokens. Chosen: at half a long template could be refused; double costs nothing but
-that many tokens of the longest answers."""
+"""Tokens kept free for the chat template's own."""
 _MIN_ANSWER_TOKENS = 16
 """The limit is not set lower: a prompt that is too long gets the upstream's own refusal. Any small number would do."""
 DONE = b"[DONE]"

@@ -45,7 +45,7 @@ from gateway.shared_state.port import Entries, Entry, StateDown, Windows
 from gateway.wire import sse
 
 MOST_BYTES = (64 * 1024 * 1024, 16 * 1024 * 1024)
-"""Of the kept events of one machine, and of one key."""
+"""Most bytes of the kept events of one machine, and of one key."""
 UNFINISHED = ("queued", "in_progress")
 
 _LEASE_S = 15.0
@@ -59,7 +59,7 @@ _FLUSHES = 50
 """Events are stored every half second at first, later at a fiftieth of the run's age: some hundred writes a run."""
 _MAX_FRAMES_BYTES = 16 * 1024 * 1024
 _MAX_HELD_BYTES = 256 * 1024 * 1024
-"""Of the requests of all runs of a process."""
+"""Most bytes of the requests of all runs of a process."""
 
 
 @dataclass(frozen=True, slots=True)

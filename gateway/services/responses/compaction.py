@@ -34,9 +34,9 @@ TRIGGER = "compaction_trigger"
 _PURPOSE = "compaction"
 _MAX_AGE_S = 30 * 86_400.0
 _KEPT_BYTES = 32_768
-"""Of the latest calls with their outputs, as JSON, that are kept word for word."""
+"""Bytes of the latest calls with their outputs, as JSON, that are kept word for word."""
 _SUMMARY_TOKENS = 8_192
-"""Of a summary, with what a model thinks before it writes; a quarter of the context of a model with a shorter one."""
+"""Tokens of a summary, with what a model thinks before it writes; a quarter of the context where that is shorter."""
 _MOST_PARTS = 8
 """A conversation that is longer than the model's context is summarised in up to so many parts, one after the other:
 each part is read with the summary of those before it."""

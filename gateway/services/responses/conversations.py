@@ -23,9 +23,9 @@ from gateway.shared_state.port import Entries, Entry, StateDown, Windows
 from gateway.wire.responses.object import new_id
 
 MOST_BYTES = (256 * 1024 * 1024, 64 * 1024 * 1024)
-"""Of the conversations of one machine, and of one key."""
+"""Most bytes of the conversations of one machine, and of one key."""
 TTL_S = 30 * 86_400.0
-"""Since the last change."""
+"""Seconds that a conversation is kept after its last change."""
 MAX_ADDED = 20
 """Items of one call, as in OpenAI's API."""
 

@@ -1,8 +1,8 @@
 """Finished responses, remembered for a while so that a later request may continue them (`previous_response_id`).
 
 In a store of entries (`shared_state.port`): memory, the state directory or Redis, there as plain text. Every response
-belongs to the API key that made it and does not exist for another key. The store bounds what a key and all of them may
-hold. Knows nothing of the wire format beyond `id`, `output`, and items with an `id`.
+belongs to the API key that made it and does not exist for another key. The store bounds what a key and all of them
+may hold. Only `id`, `output`, and the `id` of items are read.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from gateway.errors import InvalidRequest, NotFound, StateUnavailable
 from gateway.shared_state.port import Entries, Entry, StateDown
 
 MAX_STORED_BYTES = 64 * 1024 * 1024
-"""Of all responses of one machine. `limits.response_store_bytes_per_key` says why a key's budget is a quarter."""
+"""Most bytes of all responses of one machine; a key has a quarter (`limits.response_store_bytes_per_key`)."""
 
 MAX_HISTORY_ITEMS = 5_000
 MAX_HISTORY_BYTES = 32 * 1024 * 1024

@@ -1,7 +1,7 @@
 """Applies to search results what their provider cannot do itself: domains, dates, exact phrases.
 
-Pure; knows no provider's wire format. Arguments that neither the provider nor the service can honour are named in
-`ignored_parameters`. Dates: ISO 8601, and RFC 5322 as in HTTP headers.
+Arguments that neither the provider nor the service can honour are named in `ignored_parameters`. Dates: ISO 8601, and
+RFC 5322 as in HTTP headers.
 """
 
 import re

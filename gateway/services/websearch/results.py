@@ -1,9 +1,9 @@
 """Results of a search: remembered by question, and cut to the budget of a call.
 
 Equal questions asked at the same time share one request; where several processes share a store of entries
-(`shared_state.port`), a question that one of them has asked is answered from there by the others. Of a budget short
-pages get their whole text; long ones are cut where a paragraph ends, never inside a code fence, and a note says how to
-get the rest.
+(`shared_state.port`), a question that one of them has asked is answered from there by the others. Short pages get
+their whole text from a budget; long ones are cut where a paragraph ends, never inside a code fence, and a note says
+how to get the rest.
 """
 
 import contextlib

@@ -129,7 +129,7 @@ class AdminHandler:
         )
 
     async def _rows(self, since: str, by: Sequence[str], *, only_here: bool) -> tuple[list[Json], bool]:
-        """As `UsageReader.read`; of this machine also while Redis is away. Raises StateUnavailable."""
+        """As `UsageReader.read`; while Redis is away it reads this machine's usage. Raises StateUnavailable."""
         try:
             try:
                 return await self._usage.read(since, by, only_here=only_here)

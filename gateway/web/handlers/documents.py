@@ -158,7 +158,7 @@ PAGE_HEADERS = {
 }
 _NOT_IN_SLUGS = re.compile(r"[^\w\- ]")
 _MAX_FOUND_CHARS = 400
-"""Of a section's text, what the search sees beside its heading. The file of all pages is 150 KB so."""
+"""Characters of a section's text that the search sees beside its heading; the file of all pages is then 150 KB."""
 
 _GROUP = re.compile(r"^\| ([a-z][^|]{2,60}) \| (\[[^|\n]+|a first[^|\n]+) \|$", re.MULTILINE)
 _PAGE_LINK = re.compile(r"\]\((?:docs/)?([\w-]+)\.md\)")

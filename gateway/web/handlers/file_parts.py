@@ -21,7 +21,7 @@ from gateway.wire.untrusted_json import table_in
 MAX_FILES = 8
 """Files in one request."""
 NAME_CHARS = 120
-"""Of a file's name before its text. Names are shorter."""
+"""Most characters of a file's name before its text."""
 ReadText = Callable[[bytes, str, str, str], Awaitable[bytes]]
 """(file, media type or "", name, the key's id) -> its text as Markdown, in UTF-8. Raises InvalidRequest, EngineMissing.
 """

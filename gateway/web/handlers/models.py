@@ -21,7 +21,7 @@ _INSTRUCTIONS = (
     "files that matter before you change them, make small changes with the tools you have, run what shows that they "
     "work, and tell the user briefly what you did."
 )
-"""For Codex, which takes a listed model's instructions in place of its own."""
+"""Instructions for Codex, which takes a listed model's in place of its own."""
 
 
 class ModelsHandler:

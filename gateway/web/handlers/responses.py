@@ -61,8 +61,8 @@ class Kept:
 
 @dataclass(slots=True)
 class _Turn:
-    """One response. `is_over`: the conversation is longer than the request's `compact_threshold`. Of `chat`, `hosted`
-    and neither, the model is asked by chat, with hosted tools, or by its own responses route."""
+    """One response. `is_over`: the conversation is longer than the request's `compact_threshold`. The model is
+    asked by chat if `chat` is set, with hosted tools if `hosted` is, and else by its own responses route."""
 
     context: RequestContext
     entry: ModelEntry

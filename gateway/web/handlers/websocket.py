@@ -62,7 +62,7 @@ _LANE = re.compile(r"[A-Za-z0-9_.-]{1,256}")
 _MAX_LANES, _ACTIVE = 32, 16
 """Named lanes of a connection, and responses that run at once, from OpenAI's guide."""
 _AGE_S = 3600.0
-"""From the same guide."""
+"""Longest life of a connection in seconds, from the same guide."""
 _IDLE_S = 1800.0
 _MAX_WAITING, _MAX_WAITING_BYTES = 64, 32 * 1024 * 1024
 """Requests that wait in the lanes of a connection; the next one is not read before one ends."""

@@ -38,7 +38,7 @@ _REFUSAL_CODES = frozenset(
 """Codes of upstreams' refusals that are counted by themselves: those that the gateway sets or its OCR engine sends."""
 
 _MAX_COMPARED_CHARS = 100
-"""Of an unknown path. The longest of ours has 50."""
+"""Characters of an unknown path that are compared; the longest of ours has 50."""
 
 
 @web.middleware

@@ -1,7 +1,6 @@
 """Innermost middleware: masks the request's decoded body before the handler reads it, and the answer before it is sent.
 
-A whole answer is masked as data, a stream event by event. The endpoint's dialect names the texts and words refusals;
-this module knows no interface.
+A whole answer is masked as data, a stream event by event. The endpoint's dialect names the texts and words refusals.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence

@@ -75,7 +75,7 @@ be served already (aiohttp 3.14.5, `MAX_MSG_QUEUE_SIZE`). Clients that send one 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """Of one connection, in seconds: for a request's header, and for a client that does not read."""
+    """Limits of one connection, in seconds: for a request's header, and for a client that does not read."""
 
     header_s: float
     stalled_s: float

@@ -1,7 +1,6 @@
 """Normalises whole chat answers of any OpenAI-compatible upstream to the one form that clients are promised.
 
-Source: OpenAI API reference, and answers of llama.cpp, vLLM, Ollama (facts read 2026-11-21). Deliberately knows no
-HTTP and no streams.
+Source: OpenAI API reference, and answers of llama.cpp, vLLM, Ollama (facts read 2026-11-21).
 """
 
 import re
@@ -47,12 +46,10 @@ MAX_CHOICES = 128
 """Choices in one answer, and choice indexes in one stream: the most that `n` may be in the OpenAI API reference. Bounds
 the work and the memory of an upstream that invents them; our own schema allows n up to 8, so half would do as well."""
 MAX_CALLS = 128
-"""Tool calls of one choice, whole or streamed: as many as a request may offer tools in the OpenAI API reference. Bounds
-the work and the memory of an upstream that invents them; at half it would still be more than models make."""
+"""Most tool calls of one choice, whole or streamed; a request may offer as many tools (OpenAI API reference)."""
 TOO_MANY_CALLS = f"the upstream sent too many tool calls; the limit is {MAX_CALLS}"
 _CHARS_PER_TOKEN = 4
-"""For estimates where an upstream sends no counts: OpenAI's rule of thumb for English text. At half or double the
-estimate would be off by that factor; estimates are marked as such."""
+"""Characters in a token, for estimates where an upstream sends no counts: OpenAI's rule of thumb for English."""
 
 
 @dataclass(slots=True)

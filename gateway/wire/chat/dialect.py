@@ -1,6 +1,6 @@
 """The chat-completions dialect: where the text is in its bodies, and the form of its refusals and errors.
 
-Source: OpenAI API reference, read 2026-11-21. Knows no HTTP and no sanitizing rules.
+Source: OpenAI API reference, read 2026-11-21.
 """
 
 import re

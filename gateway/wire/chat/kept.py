@@ -139,9 +139,9 @@ class StateSoFar:
 
 
 def prints_of(before: Json | None, message: Json) -> Iterator[tuple[bytes, bytes]]:
-    """For each call of an assistant's message, by what it is found again: `(with the message before it, alone)`.
+    """Two prints of each call of an assistant's message, which find it again: `(with the message before it, alone)`.
 
-    Never the id alone: some models number the calls of each turn anew.
+    The id alone is not enough: some models number the calls of each turn anew.
     """
     for call in tables_in(message, "tool_calls"):
         function = table_in(call, "function")

@@ -1,7 +1,7 @@
 """Rewrites a caller's chat request for an upstream: current field names and roles, no field that names a host or key.
 
-Source: OpenAI API reference (chat completions, legacy functions), read 2026-11-21. Deliberately knows no HTTP. The
-caller's body is not changed; the parts that differ are copied.
+Source: OpenAI API reference (chat completions, legacy functions), read 2026-11-21. The caller's body is not changed;
+the parts that differ are copied.
 """
 
 import itertools

@@ -2,7 +2,7 @@
 
 A chunk is decoded, repaired and encoded again. After the first plain text chunk of a choice, later chunks that differ
 in the text alone are relayed by their bytes instead (`chunk_relay`). Source: OpenAI API reference and streams of
-llama.cpp, vLLM, Ollama, Azure, DeepSeek (facts read 2026-11-21). Deliberately knows no HTTP.
+llama.cpp, vLLM, Ollama, Azure, DeepSeek (facts read 2026-11-21).
 
 Theory of operation. One `ChatStream` reads one upstream stream. Its owner calls `take` for every batch in order, and
 `end` exactly once, when the upstream has no more to say. It may ask `relayed` first, a shorter way for most batches.
@@ -181,13 +181,9 @@ def split_around_content(data: bytes) -> tuple[bytes, bytes] | None:
 
 
 _MAX_LEARNT = 8
-"""Patterns that a stream may learn before any chunk was relayed; every four relayed chunks allow one more. Chosen: at
-half, an answer with eight choices could not learn a pattern for each; at double, an upstream whose chunks all differ
-(a clock in each, say) costs twice as much useless learning."""
+"""Patterns that a stream may learn before any chunk was relayed; every four relayed chunks allow one more."""
 MAX_STREAM_CHARS = 4_000_000
-"""Characters of all choices of one stream. Chosen: a million tokens, eight times what models write in one answer. Some
-interfaces repeat the whole answer in their last events, so that at double one stream of a broken upstream could take
-the gateway 128 MB; at half, answers to several choices with long reasoning come near."""
+"""Most characters of all choices of one stream, about a million tokens."""
 
 
 _AROUND_CHARS = 24
@@ -226,7 +222,7 @@ class ChatStream:
         self._others: Json = {}
         """Members of chunks that no event has had yet, as the upstream sent them."""
         self._characters = self._other_characters = 0
-        """Of the choices' texts so far; of reasoning, refusals and calls."""
+        """Characters of the choices' texts so far; characters of reasoning, refusals and calls."""
         self._patterns: list[ChunkPattern[_Choice]] = []
         self._learnt = 0
         self._relayed = 0

@@ -24,8 +24,7 @@ _REASONS = {
 }
 """Chat's finish reasons, and the stop reason of each. None, an upstream that does not say why it ended, stays None."""
 _BYTES_PER_TOKEN = 4
-"""For estimates: OpenAI's rule of thumb for English text, on UTF-8 bytes, so that three letters of Chinese count two.
-At half or double, estimates are off by that factor; they are marked as such."""
+"""UTF-8 bytes in a token, for estimates: OpenAI's rule of thumb for English. Three letters of Chinese count two."""
 
 
 def new_id(prefix: str) -> str:

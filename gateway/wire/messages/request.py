@@ -134,7 +134,7 @@ def _unsupported(block: Json, where: str, allowed: str) -> InvalidRequest:
 # Turns the messages of a messages request into chat messages.
 #
 # Chat wants the result of every call right after the message with the calls, one message each, before any other text; a
-# messages request has them in the blocks of one user message, beside text and with images inside. Pure; knows no store.
+# messages request has them in the blocks of one user message, beside text and with images inside.
 # Source: Anthropic API reference (Messages), read 2026-11-22.
 #
 # | state    | entered by                              | a user's text or image   | an assistant's message   |

@@ -107,7 +107,7 @@ _KINDS: Mapping[str, _Kind] = {
     "computer_": _SCREEN,
     "browser_": _SCREEN,
 }
-"""By the beginning of the tool's type, the first that fits; a date follows."""
+"""Keys are beginnings of a tool's type, before its date; the first that fits counts."""
 _TOOLSETS: Mapping[str, frozenset[str]] = {
     "computer": frozenset((
         "cursor_position", "double_click", "hold_key", "key", "left_click", "left_click_drag", "left_mouse_down",

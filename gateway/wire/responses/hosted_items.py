@@ -11,7 +11,7 @@ from gateway.wire.hosted_answer import HostedCall
 from gateway.wire.responses.object import new_id
 
 Events = list[tuple[str, Json]]
-"""Of each event its type, and its fields beside the item's position."""
+"""The type of each event, and its fields beside the item's position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class HostedItems:
 
 
 def hosted_items(include: object) -> Mapping[str, HostedItems]:
-    """By the kind of a call. `include`: the request's, which asks for the sources and results of searches."""
+    """The items of each kind of call. `include`: the request's; asks for sources and results of searches."""
     wanted = include if isinstance(include, list) else ()
 
     def searched(call: HostedCall) -> Json:

@@ -27,7 +27,7 @@ from gateway.wire.untrusted_json import count_in, mended_json, table_in, tables_
 # Rewrites a responses request for an upstream that speaks /responses itself.
 #
 # The gateway's own state (`previous_response_id`, `item_reference`, `store`) is never sent there: the earlier items are
-# sent instead. Knows no HTTP. Source: OpenAI API reference (Responses), read 2026-11-21.
+# sent instead. Source: OpenAI API reference (Responses), read 2026-11-21.
 
 _NOT_TAKEN = ("stop", "presence_penalty", "frequency_penalty", "n", "logit_bias", "seed")
 """Fields of chat that our responses route accepts and /responses has not."""

@@ -1,4 +1,4 @@
-"""Makes the response object and its items, with every required key. Knows no HTTP and no streams.
+"""Makes the response object and its items, with every required key.
 
 Source: OpenAI API reference (Responses) and the Open Responses specification 2026-04-24, read 2026-11-21. The
 specification of this service adds `created` (equal to `created_at`) and, to tool calls, `role` and `content`.

@@ -1,8 +1,7 @@
 """Translates a responses request into a chat request: items to messages, tools and formats to chat's nested forms.
 
 Sources: OpenAI API reference (Responses, Chat Completions) and the Open Responses specification 2026-04-24, read
-2026-11-21; openai-python 3.52, read 2026-11-22. Pure functions; knows no store: the items that a request refers to are
-arguments.
+2026-11-21; openai-python 3.52, read 2026-11-22. The items that a request refers to are arguments.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -42,8 +41,7 @@ _NOTED = ("input_file", "input_audio", *IMAGE_PARTS)
 """Parts that become a note where they cannot be sent."""
 
 _NAME_CHARS = 80
-"""Characters of a file's name or a part's type in a note. Chosen: names are shorter; at half some would be cut, at
-double a name made of a path fills the note."""
+"""Most characters of a file's name or a part's type in a note."""
 
 Warn = Callable[[str], None]
 """Called with a sentence for the answer's warnings."""
@@ -164,7 +162,7 @@ def _image(part: Json) -> Json | None:
 # When the last call is closed, or the conversation ends, one user message with the images follows, then what waited.
 
 _SHOWN_WARNINGS = 3
-"""Warnings that an error repeats. Chosen: they say why nothing is left; more say the same again."""
+"""Warnings that an error repeats."""
 _SHOWN_CHARS = 80
 """An id or type in an error text is cut here: it comes from the caller and may be megabytes long."""
 

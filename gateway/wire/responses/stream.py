@@ -68,7 +68,7 @@ _PART_FIELDS = {
     "reasoning_text": ("content", "reasoning_text", "text"),
     "reasoning_summary_text": ("summary", "summary_text", "text"),
 }
-"""By the name in the middle of a delta's type: the list of the item that it is for, the part's type, and its field."""
+"""{name in the middle of a delta's type: (the item's list that it is for, the part's type, the part's field)}."""
 _FAILED_KINDS = ("web_search_call", "mcp_call")
 """Items that end as `failed` where others end as `incomplete`."""
 _Place = tuple[int, str, int]

@@ -30,8 +30,7 @@ MAX_NAME_CHARS = 64
 """Longest name of a function on the chat route, from OpenAI's API reference."""
 
 _DIGEST_CHARS = 8
-"""Hexadecimal digits at the end of a shortened name. Chosen: two of 256 tools share 32 bits once in 130,000 requests,
-and then one of them gets a number too; at half that is common, at double less of the name can be read."""
+"""Hexadecimal digits at the end of a shortened name: two of 256 tools share 32 bits once in 130,000 requests."""
 
 _NOT_TAKEN = re.compile(r"[^A-Za-z0-9_-]")
 """Characters that names of functions may not have, from the same reference."""
@@ -162,7 +161,7 @@ CALL_KINDS: Mapping[str, CallKind] = {
         _SEARCH, {}, {"execution": "client"}),
     "computer": CallKind("computer_call", "computer_call_output", "action", "cu"),
 }  # fmt: skip
-"""By the tool's type. `computer` is only known in histories: to offer it, a model must be trained for it."""
+"""{type of the tool: its calls}. `computer` is read in histories only: a model must be trained for it."""
 
 KIND_OF_CALL: Mapping[str, str] = {kind.call: name for name, kind in CALL_KINDS.items()} | {"tool_call": "function"}
 KIND_OF_OUTPUT: Mapping[str, str] = {kind.output: name for name, kind in CALL_KINDS.items()} | {
