@@ -145,7 +145,9 @@ def main(argv: list[str] | None = None) -> int:
         find = importlib.import_module("gateway.cli.unit_files").environment_for
         environment = find(arguments.config, environment)
     try:
-        return command(arguments, environment)
+        code: int = command(arguments, environment)
+        sys.stdout.flush()  # a reader that has left is met here, not at the interpreter's end
+        return code
     except ConfigError as error:
         return _print_error(environment, str(error), EX_CONFIG)
     except EngineMissing as error:
