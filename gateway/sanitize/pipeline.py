@@ -30,8 +30,7 @@ from gateway.sanitize.text import Finding, SharedAllowance
 from gateway.texts import TextSlot, TextUnit
 
 _TURN_S = 0.004
-"""Work after which other requests get a turn. With the text at hand, which is not interrupted, about 5 ms; at
-half twice as many turns, at double everybody else waits for twice as long."""
+"""Work after which other requests get a turn. With the text at hand, which is not interrupted, about 5 ms."""
 _VALUES_A_UNIT, _STEP_UNITS = 2, 3_000
 """Values that are decoded, checked and encoded again for one unit (0.3 µs), and units of one step of the walk over a
 body. Measured: 0.15 µs for a value of bodies with many small ones, 0.9 ms for 512 members."""
@@ -39,9 +38,8 @@ _CUE_CHARS, _CUE_REACH_CHARS = 65_536, 32
 """Text that is searched for cues at a time (1 ms), and how much of the next piece belongs to it: longer than a cue."""
 
 _SCANS_AT_ONCE, _SPARE_SCANS = 2, 1
-"""Threads that scan long texts at once, dealt out by key, and one more for a key that has none while others have both.
-They hold Python's lock most of the time, so more of them finish no more texts and slow everything else down. At
-half, two keys' texts wait for each other; at double, the event loop gets the lock half as often."""
+"""Threads that scan long texts at once, dealt out by key, and one more for a key that has none while others have
+both. They hold Python's lock most of the time, so more of them finish no more texts and slow everything else down."""
 
 _CUES = re.compile(
     r"(?i)\b(?:born|birth|salary|diagnos|patient|medical|disease|pregnan|address|street|lives? (?:at|in)|password"

@@ -1,4 +1,4 @@
-"""Runs every detector over a text and merges the findings. Does not know policy or direction.
+"""Runs every detector over a text and merges the findings.
 
 The text is folded, then scanned as it is and in its other spellings (escapes undone, base64 decoded). Each detector
 checks candidates within a bounded distance and charges a WorkBudget, so a scan's cost is linear in the text's length.
@@ -121,8 +121,8 @@ _HAS_NOT_PLAIN = searcher(re2.compile(_NOT_PLAIN))
 _HAS_UNUSUAL_OR_NOT_PLAIN = searcher(re2.compile(_NOT_PLAIN + b"|" + _UNUSUAL))
 """Both questions at once: for a short text a search costs as much as its call, whatever the pattern."""
 _LONG_VALUE = re.compile(rb"[^\s]{12,64}")
-"""A word that is long enough to be a certain value if it mixes letters (`value_forms.MIN_CERTAIN_CHARS`). 64
-bounds the match; the rest of a longer word is matched as the next word, at half or double as well."""
+"""A word that is long enough to be a certain value if it mixes letters (`value_forms.MIN_CERTAIN_CHARS`). 64 bounds
+the match; the rest of a longer word is matched as the next word."""
 _LINE_FEED = 0x0A
 _LINKS = frozenset(link.decode() for link in ADDRESS_LINKS)
 _SECRET_NAME = searcher(re2.compile(NAMES))
@@ -231,11 +231,10 @@ CHUNK_CHARS = 32_768
 """A whole chunk may spend about 10 ms (one budget unit of 0.3 µs a character)."""
 _LEFT_CONTEXT_CHARS, _RIGHT_CONTEXT_CHARS = 256, 96
 """Characters beside a chunk that are scanned with it. Left: more than the reach of any word that names a number (64).
-Right: the extension or word behind a telephone number. At half some reaches are lost, at double scans cost
-more."""
+Right: the extension or word behind a telephone number."""
 _TAIL_CHARS = 512
-"""Characters at a chunk's end that are searched for the cut first; only if it is not among them, 16 KB are. As
-a chain is at most 96 long, it lies nearly always in them; at double the first search costs more."""
+"""Characters at a chunk's end that are searched for the cut first; only if it is not among them, 16 KB are. As a
+chain is at most 96 long, it lies nearly always in them."""
 
 _KEY = "-----BEGIN"
 """How a private key begins."""

@@ -440,16 +440,14 @@ class View:
 # rows).
 _MIN_UNITS = 26_000
 """Budget of short texts, about 8 ms. Some checks are limited in number, not by length (12 parsed telephone numbers at
-480 units are 5,760, 200 id checks at 12 or more 2,400). At half a short text of several such checks
-falls back; at double many small texts may take twice as long."""
+480 units are 5,760, 200 id checks at 12 or more 2,400)."""
 
 
 _SHARED_UNITS = 32 * _MIN_UNITS
-"""What one request may spend beyond one unit a character of its texts, about 250 ms: its decoding, checking and walking
-(`sanitize.pipeline.RequestWork`), and what short texts cost beyond their length. A
-short text of numbers spends 0 to 60 units more than its length and one of escapes a thousand, so eight hundred texts of
-the densest kind are scanned in full; at half four hundred are, before the fallback masks the rest; at double one
-request of thousands of them takes a quarter of a second more."""
+"""What one request may spend beyond one unit a character of its texts, about 250 ms: its decoding, checking and
+walking (`sanitize.pipeline.RequestWork`), and what short texts cost beyond their length. A short text of numbers
+spends 0 to 60 units more than its length and one of escapes a thousand, so eight hundred texts of the densest kind
+are scanned in full."""
 
 
 class BudgetExceeded(Exception):
@@ -527,9 +525,8 @@ REST_OF_KEY = re.compile(r"[A-Za-z0-9+/=\s\\-]*")
 """What continues a private key that was too long to hold back."""
 
 _MAX_CHAIN_CHARS = 96
-"""How far a chain may reach to the left of the last word. The longest chains of groups (an IBAN of 33
-characters in groups of four is 41 long, a card spelt digit by digit 37, an address spelt out mostly below 80) fit; at
-half some are cut, at double rows of numbers hold twice as much back."""
+"""How far a chain may reach to the left of the last word. The longest chains of groups (an IBAN of 33 characters in
+groups of four is 41 long, a card spelt digit by digit 37, an address spelt out mostly below 80) fit."""
 _MAX_GROUP_LETTERS = 4
 """The longest group of letters in a chain of groups: the bank code of an IBAN (`WEST` in `GB82 WEST …`)."""
 _MAX_LETTER_GROUPS = 2
@@ -538,9 +535,8 @@ one more short word of ordinary prose."""
 _MAX_BLANKS = 3
 """Blanks and tabs between two words of one chain: detectors allow at most two joints, and one is tolerance."""
 _MAX_SPELT_CHARS = 480
-"""How far a row of single characters with white space between them reaches to the left. A key of 160 characters
-with two blanks or line ends between them fits; at half it is cut, at double columns of digits hold twice as much back.
-"""
+"""How far a row of single characters with white space between them reaches to the left. A key of 160 characters with
+two blanks or line ends between them fits."""
 _MAX_PLAIN_CHARS = 4
 """So many characters of a value may leave before it is seen to be one."""
 _MAX_PLAIN_WORD = 20

@@ -1,6 +1,6 @@
 """Crawls or maps a site: loads the frontier's pages with a few tasks at once, under a page limit and a time limit.
 
-Knows no index and no tool's result shapes. A page that fails or repeats another one does not count towards the limit.
+A page that fails or repeats another one does not count towards the limit.
 
 A page passes through these steps, each in its own task:
   pop (`_drive`) -> robots.txt -> load -> scope of a redirect's end -> repeat? -> offer its links -> result, or failure

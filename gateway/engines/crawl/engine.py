@@ -1,7 +1,6 @@
 """The embedded web engine: extract, crawl and map, which answer with the tools' `data` objects.
 
-Implements gateway.ports.WebEngine. Pages are in the search index when the call that fetched them returns. Knows no
-MCP and no result budget.
+Implements gateway.ports.WebEngine. Pages are in the search index when the call that fetched them returns.
 """
 
 import asyncio

@@ -1,5 +1,4 @@
-"""The results of the tools made from pages, and the options with which the pages are read. Knows no index and no
-crawling."""
+"""The results of the tools made from pages, and the options with which the pages are read."""
 
 from collections.abc import Iterable, Sequence
 

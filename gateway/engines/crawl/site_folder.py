@@ -2,7 +2,7 @@
 
 Beside the pages lies `.gateway-crawl.jsonl`: for each page its file, its links and what the site said of its version. A
 later crawl into the same folder asks for each page only if it has changed (RFC 9110 §13), and goes on where an
-interrupted one stopped. Knows no command line and no fetching.
+interrupted one stopped.
 """
 
 import asyncio

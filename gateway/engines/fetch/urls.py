@@ -1,6 +1,6 @@
 """URLs: which are well-formed enough to fetch, and the canonical form that all spellings of one page share.
 
-Knows no network. The host is the one that yarl reads, as aiohttp connects to that one; parsers disagree about userinfo,
+The host is the one that yarl reads, as aiohttp connects to that one; parsers disagree about userinfo,
 backslashes, blanks and percent signs, so a URL whose authority has one of these is refused.
 Canonical form: WHATWG URL standard without the usual tracking parameters, read 2026-11-21.
 """

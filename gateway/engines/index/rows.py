@@ -210,8 +210,8 @@ MOST_PAGE_CHARS = 1_000_000
 """How much of a page is searchable."""
 
 _PASSAGES_A_STEP = 4
-"""Passages written or deleted in one transaction. Measured: 0.4 ms each with their words, and 0.2 ms the transaction;
-at half a long page costs a quarter more, at double a step holds the one writer for 4 ms."""
+"""Passages written or deleted in one transaction. Measured: 0.4 ms each with their words, and 0.2 ms the
+transaction."""
 
 GONE = -1
 _ABANDONED_S = 600.0
@@ -303,8 +303,7 @@ MAX_TOKENS = 256
 instead of .377 by vectors alone, at 1.6 times the CPU, which is what an index of vectors costs."""
 _TITLE_CHARS = 120
 _BODY_CHARS = 1_200
-"""Beginnings of the title and of the passage that are read: more than MAX_TOKENS words of any language hold. Chosen:
-at half, long words are missing; at double, nothing changes but the work of reading."""
+"""Beginnings of the title and of the passage that are read: more than MAX_TOKENS words of any language hold."""
 _CLEARED_AT_ONCE = 2_000
 """Vectors of another model deleted in one transaction: some 20 ms, between which pages are stored."""
 

@@ -2,7 +2,7 @@
 
 A `RenderSession` is one call of one key: its pages share a browser context, which no other call ever sees and which
 ends with it. Rendering is an addition: whatever goes wrong, the page as it was fetched is still there, so every failure
-is the exception `NotRendered`. Knows no HTML.
+is the exception `NotRendered`.
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 The detector passes over a lone brace and the recogniser guesses at one: neither has context. Between two copies of a
 word of the same block the recogniser reads a sign nearly always, and several at a time: `return;return}return`. The
-quick recogniser is asked first, the careful one where the answer is no clear sign. Knows no page. The thresholds are
+quick recogniser is asked first, the careful one where the answer is no clear sign. The thresholds are
 chosen; bench/ocr_real.py scores them all together.
 """
 

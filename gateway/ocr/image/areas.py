@@ -1,7 +1,7 @@
 """Finds the lone marks of a table that the detector of lines leaves out: a single digit, a dash, between two columns.
 
 A mark is a small piece of ink outside all lines, as high as the table's letters (or a dash), on one level with another
-line and above or below one. Knows no text. The thresholds are chosen; bench/ocr_tables.py scores them all together.
+line and above or below one. The thresholds are chosen; bench/ocr_tables.py scores them all together.
 Lengths are in heights of the table's lines.
 """
 

@@ -12,20 +12,17 @@ from gateway.geometry.boxes import Line, Rect, hull
 
 FUZZY_RATIO = 0.8
 MIN_FUZZY_CHARS = 4
-"""Least similarity (difflib's ratio, 0 to 1) of a misread text, and least length of a text that may be misread. Chosen:
-one letter of five may differ. At half, unrelated words are hits; at 1, nothing misread is found. Of three letters with
-one misread too little is left to recognise."""
+"""Least similarity (difflib's ratio, 0 to 1) of a misread text, and least length of a text that may be misread. One
+letter of five may differ. Of three letters with one misread too little is left to recognise."""
 FUZZY_LENGTHS = (0.6, 1.4)
 """Length of the compared run, as a share of the sought text. A run outside can hardly reach FUZZY_RATIO (0.75 at a
 length of 0.6, below 0.8 from 1.5 on), so that comparing it is wasted time."""
 SAME_RATIO = 0.001
 """Ratios that differ by less are equal."""
 MAX_ROW_STEPS = 4
-"""Row ends over which a text may run. Chosen: a sentence in a narrow column. At half, long sentences are not found; at
-double, words from one column's end continue in another."""
+"""Row ends over which a text may run. A sentence in a narrow column."""
 MAX_HITS = 200
-"""Hits in one answer. Chosen: at half, a frequent word of a dense page is cut off; at double, an answer grows to 10 kB
-of boxes."""
+"""Hits in one answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,7 @@ _MARGIN_CHARS = 160
 """Characters beside a run that are searched for words: more than the farthest reach (64 in `identities`, and 60 and a
 run's length in `cards`)."""
 _MAX_SEPARATE_RUNS = 32
-"""With more runs the whole text is searched for words at once, as their surroundings soon cover most of it. At
-half short texts are searched whole too early; at double the bookkeeping of ranges costs more than it saves."""
+"""With more runs the whole text is searched for words at once, as their surroundings soon cover most of it."""
 _NOT_DIGITS = bytes(code for code in range(256) if not 0x30 <= code <= 0x39)
 _GROUP = re.compile(rb"\d+")
 _DATE = re.compile(rb"(?:19|20)\d\d[-./][01]\d[-./][0-3]\d(?: [0-2]\d)?")
@@ -384,8 +383,7 @@ _FIND = searcher(_CANDIDATE)
 _SEPARATORS = b" .-"
 _DIGITS = b"0123456789"
 _MIN_DIGITS_IBAN = 10
-"""With fewer digits the letters must be all capitals or all small. Most banks give accounts in digits alone; at
-half base64 passes for an IBAN once in a hundred candidates, at double capitals and small letters are never mixed."""
+"""With fewer digits the letters must be all capitals or all small. Most banks give accounts in digits alone."""
 _LETTER_VALUES = {ord(char): str(int(char, 36)) for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 

@@ -47,8 +47,7 @@ number)."""
 # A chain is tokens of letters and digits with at most two separators between neighbours. An id is up to seven
 # neighbouring tokens with 6 to 22 characters, at least four of them digits. Does not know any country's checks.
 REACH_CHARS = 64
-"""How far behind its word an id may begin: a label, a colon and a few words. At half "social security number of
-the applicant is …" is lost; at double more numbers are checked that the word does not mean."""
+"""How far behind its word an id may begin: a label, a colon and a few words."""
 WINDOW_CHARS = REACH_CHARS + 24
 """The text searched behind a word: the reach, and the longest id behind it."""
 _MIN_CHARS, _MAX_CHARS = 6, 22
@@ -56,8 +55,7 @@ _MIN_CHARS, _MAX_CHARS = 6, 22
 _MAX_TOKENS = 7
 """Tokens of one id: the French number is written in seven groups."""
 _MIN_DIGITS = 4
-"""The digits of an id; at half words with two digits are checked too, at double ids full of letters are
-lost."""
+"""The digits of an id."""
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
 _DIGIT_CLASS = bytes(0x64 if 0x30 <= code <= 0x39 else 0x78 for code in range(256))
 _CHAIN = re.compile(rb"[A-Za-z0-9]++(?:[ ./_-]{1,2}+[A-Za-z0-9]++)*+")
@@ -154,8 +152,7 @@ _STRICT_FORM = "gb.nino"
 AMBIGUOUS_WORDS = frozenset(View(word).lower for word in AMBIGUOUS)
 NO_LABEL_BEFORE = frozenset(bytes([mark]) for mark in b"-/.@\\$%")
 _MAX_GAP_CHARS = 32
-"""A colon, quotation marks of JSON or Markdown, `number is`. At half " number is: **" does not fit; at double
-the gap holds other words, which the pattern refuses anyway."""
+"""A colon, quotation marks of JSON or Markdown, `number is`."""
 _LABEL_GAP = re.compile(
     rb"[\s\"'`*_|>()\[\].:=#&;-]{0,8}(?:(?:no|nr|num|number|nummer|numero|n\x03?|id|code|is|was|ist|est|es|lautet|e|de|du|der|card|quot)"
     rb"(?![a-z])[\s\"'`*_|>()\[\].:=#&;-]{0,6}){0,4}"
@@ -418,8 +415,7 @@ def _spellings(words: str) -> Iterator[str]:
 
 
 _MIN_JOINED_CHARS = 10
-"""Shorter words joined (`nino`, `dlno`) are parts of other words; at half many are, at double `passportno` is
-not found."""
+"""Shorter words joined (`nino`, `dlno`) are parts of other words."""
 
 
 def _modules_of(words: Iterable[IdWord]) -> tuple[str, ...]:

@@ -115,8 +115,7 @@ _V4 = re.compile(rb"d(?<![ad]d)(?<!d\.d)d{0,2}\.d{1,3}\.d{1,3}\.d{1,3}(?![ad]|[.
 _V6 = re2.compile(rb"[23][0-9A-Fa-f]{3}:(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}")
 _FIND_V6 = searcher(_V6)
 _MAX_PARSED = 150
-"""Different IPv6 candidates of one text that are parsed, at 32 units (10 µs) each; later ones count as public.
-At half long logs are masked unchecked sooner; at double a hostile text spends up to 9,600 units."""
+"""Different IPv6 candidates of one text that are parsed, at 32 units (10 µs) each; later ones count as public."""
 _VERSION = re.compile(
     rb"(?:^|[^a-z])(?:version|ver\.?|release|build|firmware|driver|section|chapter|rfc|oid|v)[\s:=\"']{0,3}\Z"
 )
@@ -136,7 +135,7 @@ _ASSIGNED = re.compile(
 image from its version (`nginx:1.2.3.4`). `::ffff:` introduces an IPv4 address in IPv6 (RFC 4291)."""
 _HEADING = re.compile(rb"\A[ \t>]*(?:#{1,6}[ \t]+|[-*+] \[)\Z")
 _WORD_REACH_CHARS = 24
-"""A word or two before the address. At half "the address is" is lost; at double words of other sentences."""
+"""A word or two before the address."""
 _PUBLIC_V4 = re.compile(
     rb"(?!(?:0|10|127|22[4-9]|2[3-9]\d|172\.(?:1[6-9]|2\d|3[01])|192\.168|169\.254|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])"
     rb"|192\.0\.[02]|198\.1[89]|198\.51\.100|203\.0\.113)\.)O\.O\.O\.O".replace(

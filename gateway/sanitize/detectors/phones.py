@@ -87,8 +87,7 @@ _DECIMAL = re.compile(rb"\+\d{1,3}\.\d+")
 _NO_LABELLED_NUMBER = re.compile(rb"/|\t|\d\)\D|\d \(\d|(?:\A|\D)\d \d(?!\d)|\A\d{4}\D\d{4}\Z")
 _DOT = 0x2E
 _REACH_CHARS = 48
-"""How far before a number a telephone word counts, about a short clause. At half "call me, please, on my new …"
-is lost; at double the next number of a line counts too."""
+"""How far before a number a telephone word counts, about a short clause."""
 _MAX_NUMBER_CHARS = 36
 """15 digits (ITU-T E.164) and the prefix, each with a separator, and some brackets; a longer run is cut at a gap."""
 _MAX_GROUP_DIGITS = 12

@@ -53,8 +53,7 @@ _DIGIT_OR_UNDERSCORE = re.compile(rb"[0-9_]")
 _MAX_TOKEN_CHARS = 4096
 """Characters matched from a prefix on; longer tokens are not mark."""
 _BEFORE_MARK_CHARS, _BEHIND_MARK_CHARS = 128, 384
-"""Characters beside an inner mark that are searched. Azure storage has 76 before its mark, so at half it is
-lost; at double each mark costs twice as much."""
+"""Characters beside an inner mark that are searched. Azure storage has 76 before its mark."""
 _BEGINNINGS = frozenset(begins.encode() for form in FORMS for begins in form.begins)
 _FIND_BEGINNING = searcher(
     re2.compile(b"(?:^|[^A-Za-z0-9])(?:" + b"|".join(sorted(map(re.escape, _BEGINNINGS))) + b")")
