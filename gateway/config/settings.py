@@ -327,7 +327,7 @@ class Web:
 
     `max_page_bytes`: articles with much script fit. `per_host_concurrency`: what browsers open to one host.
     `crawl_budget_s`: MCP clients commonly give up after 60 s. `result_budget_chars`: about 20,000 tokens, a share of a
-    model's context. `index_max_pages`, `index_ttl_days`: bound the disk and the age of what is found; a search over
+    model's context. `index_max_pages` bounds the index on the disk, `index_ttl_days` the age of its pages; a search over
     100,000 pages takes 109 ms at p95 (`python -m bench.index`)."""
 
     engine: str = "local"

@@ -64,7 +64,7 @@ class FenceReader:
     """Reads a text line by line: call `read` with each line in order. `opening` is the first line of the fence that is
     open after the last one, else ""; `closing` a newline and the line that closes it.
 
-    A fence ends with its own closing line, and with the quote or list item that it stands in (CommonMark 0.31, 4.5).
+    A fence ends at its closing line, or where the quote or list item that contains it ends (CommonMark 0.31, 4.5).
     """
 
     def __init__(self) -> None:

@@ -80,7 +80,7 @@ class Relation(NamedTuple):
 
 
 class Package:
-    """The parts of an archive by their paths. `etree`: lxml's module; `out` is told what is missing."""
+    """Reads the parts of an Office archive by path. `etree`: lxml's module; `out` collects notes of missing parts."""
 
     def __init__(self, etree: Any, archive: zipfile.ZipFile, out: DocumentText) -> None:
         self.etree = etree
