@@ -327,8 +327,8 @@ class Web:
 
     `max_page_bytes`: articles with much script fit. `per_host_concurrency`: what browsers open to one host.
     `crawl_budget_s`: MCP clients commonly give up after 60 s. `result_budget_chars`: about 20,000 tokens, a share of a
-    model's context. `index_max_pages` bounds the index on the disk, `index_ttl_days` the age of its pages; a search over
-    100,000 pages takes 109 ms at p95 (`python -m bench.index`)."""
+    model's context. `index_max_pages` bounds the index on the disk, `index_ttl_days` the age of its pages; a search
+    over 100,000 pages takes 109 ms at p95 (`python -m bench.index`)."""
 
     engine: str = "local"
     allow_private: tuple[str, ...] = ()
