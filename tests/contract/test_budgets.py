@@ -32,11 +32,11 @@ BUDGETS = {
     "runtime": 1368,
     "sanitize": 5383,
     "schemas": 240,
-    "services": 4211,
+    "services": 4222,
     "shared_state": 1173,
     "tests": 45097,
     "top": 714,
-    "web": 4280,
+    "web": 4282,
     "wire": 6406,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""

@@ -1,152 +1,29 @@
 """Chat completions: finds the model, calls its upstreams until one answers, and normalises the answer.
 
-Images that messages name by URL are fetched and sent as data URLs. Upstreams are `ports.CompletionUpstream`,
-`attempts` decides on retries, `wire` normalises.
+`images` fetches the images that messages name by URL. Upstreams are `ports.CompletionUpstream`, `attempts` decides on
+retries, `wire` normalises.
 """
 
 import asyncio
-import base64
 import hashlib
 import hmac
 import time
-import weakref
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from gateway.access.sealing import Sealer
 from gateway.domain import EventBatch, EventStream, Json, RequestStats
-from gateway.errors import GatewayError, InvalidRequest, ModelNotFound, UpstreamError, UpstreamTimeout
+from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.key_scrubber import scrub_keys
 from gateway.ports import ImageSource
-from gateway.services.completion.attempts import Attempt, ModelEntry, Plan, Target
+from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
+from gateway.services.completion.images import inline_images
 from gateway.services.completion.turns import SealedStates, Turn, TurnMemory
 from gateway.wire.chat.answer import AnswerContext, normalise_answer
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.chat.request import ImagePlace, image_parts, is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat.stream import ChatStream, require_json
-from gateway.wire.image_header import media_type
 from gateway.wire.untrusted_json import count_in, table_in
-
-# Replaces image URLs in messages by the images themselves, so that no upstream fetches an address of a caller.
-# `ports.ImageSource` fetches them.
-
-MAX_IMAGES = 8
-"""Most images in one request, 160 MiB at most. The OCR route's messages and documentation name it."""
-MAX_IMAGE_BYTES = 20 * 1024 * 1024
-"""Most bytes of one image file; as base64 it fits into the default `server.max_body_bytes` of 32 MiB."""
-
-
-async def inline_images(images: Sequence[ImagePlace], source: ImageSource | None, param: str = "messages") -> None:
-    """Put data URLs in the place of http(s) addresses.
-
-    Raises InvalidRequest: too many images (at `param`), not an image, another scheme, or the source's refusal.
-    """
-    if len(images) > MAX_IMAGES:
-        raise InvalidRequest(f"a request may hold at most {MAX_IMAGES} images", param=param)
-    urls = await data_urls([(image.holder[image.key], image.where) for image in images], source) if images else []
-    for image, url in zip(images, urls, strict=True):
-        image.holder[image.key] = url
-
-
-async def data_urls(urls: list[tuple[str, str]], source: ImageSource | None) -> list[str]:
-    """The images of `(url, path)` pairs as data URLs, in the same order, fetched side by side.
-
-    Raises InvalidRequest as `data_url`, `param` being the path; the other downloads are cancelled then.
-    """
-    tasks = [asyncio.create_task(_data_url_at(url, where, source)) for url, where in urls]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-
-
-async def _data_url_at(url: str, where: str, source: ImageSource | None) -> str:
-    try:
-        return await data_url(url, source)
-    except InvalidRequest as error:
-        error.param = where
-        raise
-
-
-async def data_url(url: str, source: ImageSource | None) -> str:
-    """The image of an http(s) URL as a data URL; a data URL unchanged. Raises InvalidRequest."""
-    if url.startswith("data:"):
-        if len(url) > MAX_IMAGE_BYTES * 4 // 3 + 100:
-            raise InvalidRequest(f"an image may have at most {MAX_IMAGE_BYTES} bytes", param="messages")
-        return url
-    if not url.lower().startswith(("http://", "https://")):
-        raise InvalidRequest("image_url must be an http(s) or data: URL", param="messages")
-    if source is None:
-        raise InvalidRequest("images by URL are not supported here; send a data: URL", param="messages")
-    data = await source.fetch_image(url, MAX_IMAGE_BYTES)
-    kind = media_type(data)
-    if kind is None:
-        raise InvalidRequest(
-            "the image's format is unknown; send PNG, JPEG, WEBP, GIF, BMP or TIFF",
-            param="messages",
-            code="invalid_image_format",
-        )
-    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
-
-
-# Counts the tokens of a messages request with the upstream's own tokenizer, where the upstream has a route for it.
-#
-# llama.cpp's server and vLLM count on `/v1/messages/count_tokens` (llama.cpp tried 2026-11-22: 2 ms).
-
-_ROUTE = "messages/count_tokens"
-_FIELDS = ("messages", "system", "tools")
-"""What is counted; nothing else of the request goes to the upstream."""
-_WAIT_S = 3.0
-"""Seconds to wait for the upstream's count; then the tokens are estimated."""
-
-
-class TokenCounter:
-    """Remembers which upstreams have no such route, for as long as they are configured."""
-
-    def __init__(self) -> None:
-        self._without_route: weakref.WeakSet[object] = weakref.WeakSet()
-
-    async def count(self, entry: ModelEntry, body: Json, stats: RequestStats) -> int | None:
-        """The input tokens of a messages body by the model's first upstream; None where it cannot say."""
-        if not entry.targets:
-            return None
-        target = entry.targets[0]
-        is_resting = target.health.wait_s(stats.key_id) > 0
-        if target.upstream in self._without_route or is_resting or _has_foreign_data(body):
-            return None
-        asked = {name: body[name] for name in _FIELDS if body.get(name) is not None}
-        return await self._ask(target, {"model": target.options.model, **asked}, stats)
-
-    async def _ask(self, target: Target, body: Json, stats: RequestStats) -> int | None:
-        try:
-            async with asyncio.timeout(_WAIT_S):
-                answer = await target.upstream.complete(body, stats, route=_ROUTE)
-        except GatewayError as error:
-            if error.code == "upstream_misconfigured":  # 404 or 405: it does not know the route
-                self._without_route.add(target.upstream)
-            return None
-        except TimeoutError:
-            return None
-        return count_in(answer, "input_tokens") or None
-
-
-def _has_foreign_data(body: Json) -> bool:
-    """Whether a block holds more than text: an upstream could fetch its address, or refuses it."""
-    stack = [block for message in body["messages"] for block in _blocks(message)]
-    while stack:
-        block = stack.pop()
-        if block["type"] in ("image", "document"):
-            return True
-        if block["type"] == "tool_result":
-            stack += _blocks(block)
-    return False
-
-
-def _blocks(holder: Json) -> list[Json]:
-    content = holder.get("content")
-    return content if isinstance(content, list) else []
-
 
 _AFTER_FINISH_S = 5.0
 """Seconds to wait for usage and `[DONE]` after the finish reason."""

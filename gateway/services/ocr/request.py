@@ -17,7 +17,7 @@ from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.geometry.boxes import no_such_pages
 from gateway.ports import ImageSource, PagePicture, PagePictures
-from gateway.services.completion.service import MAX_IMAGE_BYTES, MAX_IMAGES
+from gateway.services.completion.images import MAX_IMAGE_BYTES, MAX_IMAGES
 from gateway.wire import ocr as wire
 from gateway.wire.image_header import ALLOWED, ImageInfo, check_size, media_type, read_header
 from gateway.wire.untrusted_json import table_in

@@ -9,7 +9,9 @@ from gateway import schemas
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError
 from gateway.services.completion.attempts import ModelEntry
-from gateway.services.completion.service import MAX_IMAGES, CompletionService, TokenCounter
+from gateway.services.completion.images import MAX_IMAGES
+from gateway.services.completion.service import CompletionService
+from gateway.services.completion.token_counter import TokenCounter
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.web_search import WebSearchTool, of_messages

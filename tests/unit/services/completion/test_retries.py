@@ -9,7 +9,7 @@ from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.resilience.circuit_breaker import CircuitBreaker
 from gateway.services.completion.attempts import RetryBudget, upstream_breaker, weighted_order
-from gateway.services.completion.service import MAX_IMAGES, data_urls, inline_images
+from gateway.services.completion.images import MAX_IMAGES, data_urls, inline_images
 from gateway.wire.chat.request import UpstreamOptions, image_parts, to_upstream
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
