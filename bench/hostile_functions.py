@@ -38,13 +38,13 @@ from gateway.engines.index.rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
-from gateway.mcp.arguments import Arguments
 from gateway.mcp.messages import Envelope, RpcFault, value_of
 from gateway.sanitize.scanner import Scanner, plain_text_cut
 from gateway.sanitize.text import View
 from gateway.services.hosted_tools.citations import CitationFinder, Sources
 from gateway.services.hosted_tools.web_search import find_in
 from gateway.services.websearch import filters, results
+from gateway.services.websearch.arguments import Arguments
 from gateway.wire import image_header, ocr, sse, text_walk, untrusted_json
 from gateway.wire.json_body import BadJson, JsonBody, JsonLimits
 from gateway.wire.openai_error import error_object

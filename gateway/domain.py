@@ -142,7 +142,7 @@ EventStream: TypeAlias = AsyncGenerator[EventBatch, None]
 
 class SearchRequest(NamedTuple):
     """Arguments of `websearch-search`, checked and with defaults; see schemas/tools/search.json. One with a date has no
-    `time_range`: `mcp.tools.search_request` drops it.
+    `time_range`: `services.websearch.tools.search_request` drops it.
 
     A tuple because it is the key of the search cache: made, hashed and compared in a third of a dataclass's time.
     """

@@ -27,11 +27,11 @@ from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.vectors import PassageVectors
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import Cancellations, RunningCalls
-from gateway.mcp.tools import Searched
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.service import OwnModel
 from gateway.services.responses.background import Runs
+from gateway.services.websearch.tools import Searched
 from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.admin import AdminHandler, AdminKeysHandler
 from gateway.web.handlers.chat import ChatHandler

@@ -17,7 +17,6 @@ from gateway.engines.documents.pictures import PictureReader
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.render.renderer import Renderer
 from gateway.errors import InvalidRequest
-from gateway.mcp.tools import Searched, Tool, tool_table
 from gateway.ports import SearchProvider, WebEngine
 from gateway.providers.http import DIRECT, egress_of
 from gateway.providers.mcp_client import McpClient, McpServerSettings
@@ -28,6 +27,7 @@ from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.hosted_tools.loop import LoopLimits
 from gateway.services.ocr.service import OcrService, OwnOcr
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
+from gateway.services.websearch.tools import Searched, Tool, tool_table
 from gateway.web.handlers.file_parts import ReadText
 from gateway.web.handlers.hosted import HostedMcp, HostedSettings, McpServerEntry
 

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from gateway.domain import Event, Json
 from gateway.errors import GatewayError
-from gateway.mcp.messages import RequestId, RpcBatch, ToolCall, ToolOutcome, error_response, failed
+from gateway.mcp.messages import RequestId, RpcBatch, ToolOutcome, error_response
+from gateway.services.websearch.tool_calls import ToolCall, failed
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire.dialect import merged_reports
 from gateway.wire.preencoded import PackedJson

@@ -27,19 +27,17 @@ from gateway.mcp.messages import (
     RequestId,
     RpcBatch,
     RpcFault,
-    ToolCall,
     ToolOutcome,
     error_response,
-    failed,
     render,
     response,
-    succeeded,
     value_of,
 )
 from gateway.mcp.methods import McpMethods
 from gateway.mcp.running_calls import RunningCalls
-from gateway.mcp.tools import Searched, Tool, WebTools, tool_table
 from gateway.mcp.versions import RpcHeaders
+from gateway.services.websearch.tool_calls import ToolCall, failed, succeeded
+from gateway.services.websearch.tools import Searched, Tool, WebTools, tool_table
 from gateway.wire.json_body import JsonBody
 
 

@@ -16,7 +16,7 @@ from gateway.domain import Json
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp import versions
 from gateway.mcp.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message, ResultForm, RpcFault
-from gateway.mcp.tools import Tool
+from gateway.services.websearch.tools import Tool
 
 SERVER_INFO = {"name": "gateway", "title": "Web tools", "version": gateway.__version__}
 INSTRUCTIONS = (

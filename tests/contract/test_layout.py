@@ -23,9 +23,10 @@ LEVELS = [
         "sanitize.spellings", "sanitize.detectors", "shared_state",
     },
     {
-        "config", "mcp", "wire.chat", "services.websearch", "engines.html",
+        "config", "wire.chat", "services.websearch", "engines.html",
         "ocr.image", "ocr.text",
     },
+    {"mcp"},
     {
         "access", "embedded", "providers", "wire.responses", "sanitize.guardrail",
         "sanitize.policy", "sanitize.restoring", "sanitize.scanner", "engines.markdown",

@@ -8,11 +8,11 @@ from typing import Any, Literal, cast
 
 from gateway.domain import Event, EventBatch, Json, RequestStats
 from gateway.errors import GatewayError
-from gateway.mcp.tools import tool_table
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import HostedLoop, HostedTool, LoopLimits, LoopRequest
 from gateway.services.hosted_tools.web_search import SearchOptions, ToolCaller, WebCalls, WebSearchTool
+from gateway.services.websearch.tools import tool_table
 from gateway.texts import TextUnit
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import CallPhase, HostedCall, HostedEvent, TextPiece

@@ -22,13 +22,14 @@ from gateway.domain import Json, WebCall
 from gateway.engines.fetch.urls import canonical
 from gateway.errors import ContentBlocked, GatewayError, InvalidRequest
 from gateway.mcp.dialect import WebSearchDialect
-from gateway.mcp.messages import ResultForm, ToolCall, ToolOutcome, failed, succeeded
-from gateway.mcp.tools import Tool
+from gateway.mcp.messages import ResultForm, ToolOutcome
 from gateway.resilience.bounded_cache import SharedCache
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import HostedTool
 from gateway.services.websearch.filters import domain_of, on_domain
 from gateway.services.websearch.results import fit
+from gateway.services.websearch.tool_calls import ToolCall, failed, succeeded
+from gateway.services.websearch.tools import Tool
 from gateway.texts import TextUnit
 from gateway.wire.hosted_answer import HostedCall, Source
 from gateway.wire.preencoded import PackedJson, snug
@@ -384,7 +385,7 @@ class ToolCaller:
 
 
 class WebCalls:
-    """Calls for one caller. `tools`: the table of `mcp.tools.tool_table`."""
+    """Calls for one caller. `tools`: the table of `websearch.tools.tool_table`."""
 
     def __init__(self, tools: Mapping[str, Tool], caller: ToolCaller) -> None:
         self._tools = tools

@@ -269,7 +269,7 @@ def _chars(results: list[Json], field: str) -> int:
 
 
 def _with_plain_domains(request: SearchRequest) -> SearchRequest:
-    """The request with its domains in the form that providers and filters compare. `mcp.arguments` checks the rest."""
+    """The request with its domains in the form that providers and filters compare. `arguments` checks the rest."""
     return request._replace(
         include_domains=_domains(request.include_domains, "include_domains"),
         exclude_domains=_domains(request.exclude_domains, "exclude_domains"),

@@ -11,7 +11,6 @@ from functools import partial
 
 from gateway.domain import OWN_TOOLS_LABEL, Caller, Json
 from gateway.errors import Forbidden, InvalidRequest
-from gateway.mcp.tools import Tool
 from gateway.ports import ToolServer
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
@@ -35,6 +34,7 @@ from gateway.services.hosted_tools.web_search import (
     of_tool,
     with_defaults,
 )
+from gateway.services.websearch.tools import Tool
 from gateway.web.middleware.sanitize import clean_tool_texts
 from gateway.web.state import RequestContext
 from gateway.wire.chat.kept import NO_CARRIER, Carrier

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from gateway.domain import Json
-from gateway.mcp.messages import RpcBatch, ToolCall
-from gateway.mcp.tools import Tool, tool_table
+from gateway.mcp.messages import RpcBatch
+from gateway.services.websearch.tool_calls import ToolCall
+from gateway.services.websearch.tools import Tool, tool_table
 from tests.support.web_tools import Desk, RecordingTools
 
 SEARCH: Json = {"query": "one", "max_results": 5, "include_domains": "example.com", "start_date": "2026-01-31"}

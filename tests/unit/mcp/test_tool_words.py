@@ -11,7 +11,7 @@ from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, We
 from gateway.errors import InvalidRequest
 from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import RunningCalls
-from gateway.mcp.tools import tool_table
+from gateway.services.websearch.tools import tool_table
 from gateway.web.handlers.mcp import WebSearchHandler
 from tests.support.web_tools import Desk, RecordingTools, tool_call
 

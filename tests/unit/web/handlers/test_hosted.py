@@ -9,11 +9,11 @@ from multidict import MultiDict
 
 from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import Forbidden, InvalidRequest
-from gateway.mcp.tools import tool_table
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
 from gateway.services.hosted_tools.web_search import SearchOptions
+from gateway.services.websearch.tools import tool_table
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.hosted import (
     HostedMcp,

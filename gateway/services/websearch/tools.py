@@ -13,7 +13,7 @@ import orjson
 
 from gateway import schemas
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
-from gateway.mcp.arguments import (
+from gateway.services.websearch.arguments import (
     Arguments,
     Rule,
     calendar_dates,
@@ -23,7 +23,7 @@ from gateway.mcp.arguments import (
     parse_date,
     raw_content_formats,
 )
-from gateway.mcp.messages import ToolCall
+from gateway.services.websearch.tool_calls import ToolCall
 from gateway.texts import ScanToken
 from gateway.wire.preencoded import snug
 
