@@ -16,7 +16,7 @@ from multidict import MultiMapping, istr
 from gateway.domain import Caller
 from gateway.errors import Forbidden, InvalidRequest, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
 from gateway.web.middleware.errors import from_http_exception
-from gateway.web.state import CONTEXT, ServerState
+from gateway.web.state import CALL, ServerState
 
 # The rules for browser origins: which pages may call, what a preflight is answered, which pages may read answers.
 #
@@ -54,7 +54,7 @@ def check_origin(request: web.Request, origin: str) -> None:
     """
     if len(request.headers.getall(hdrs.ORIGIN)) > 1:
         raise Forbidden("more than one Origin header; send one", code="origin_not_allowed")
-    server = request[CONTEXT].server
+    server = request[CALL].server
     if server.origin_is_checked or origin in server.allowed_origins:
         return
     if not _is_local(origin) or (is_preflight(request) and not may_read(server, origin)):
@@ -99,7 +99,7 @@ def preflight_reply(request: web.Request) -> web.Response:
 def allow_reading(request: web.Request, reply: web.StreamResponse) -> None:
     """Let a page that may read answers read this one, which is of a request with an Origin."""
     origin = request.headers[hdrs.ORIGIN]
-    if may_read(request[CONTEXT].server, origin):
+    if may_read(request[CALL].server, origin):
         reply.headers["Access-Control-Allow-Origin"] = origin
         reply.headers["Access-Control-Expose-Headers"] = _READABLE_HEADERS
         reply.headers["Vary"] = "Origin"
@@ -180,7 +180,7 @@ _NONE = ("",)
 
 @web.middleware
 async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Sets `caller` on the context. Raises GatewayError: Forbidden, NotFound, MethodNotAllowed, InvalidRequest,
+    """Lets the holder of the key in. Raises GatewayError: Forbidden, NotFound, MethodNotAllowed, InvalidRequest,
     Unauthenticated, UnsupportedProtocol, UnsupportedCoding."""
     headers = request.headers
     if request.version != HttpVersion11 or hdrs.TRANSFER_ENCODING in headers:
@@ -192,8 +192,8 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
             return preflight_reply(request)
     if request.match_info.http_exception is not None:
         raise from_http_exception(request, request.match_info.http_exception)
-    context = request[CONTEXT]
-    keys, presented = context.server.keys, _presented_key(headers)
+    call = request[CALL]
+    keys, presented = call.rules.keys, _presented_key(headers)
     try:
         if not presented:
             missing = Unauthenticated(_missing_key(headers.get(hdrs.AUTHORIZATION, "")))
@@ -205,13 +205,7 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
         if known_by_now is None:
             raise
         caller = known_by_now
-    context.caller = caller
-    context.stats.key_id = caller.key_id
-    scopes = context.endpoint.scopes
-    if scopes and not scopes & caller.scopes:
-        raise Forbidden(
-            f"this key lacks the scope {' or '.join(sorted(scopes))}; the operator can make one that has it"
-        )
+    call.admit(caller)
     return await handler(request)
 
 
@@ -251,7 +245,7 @@ async def _look_again(request: web.Request, presented: str) -> Caller | None:
     noted, which raises RateLimited. A valid key is served even where others behind the same address (a proxy, a NAT)
     guess.
     """
-    server = request[CONTEXT].server
+    server = request[CALL].server
     if presented and await server.keys.refresh():
         with contextlib.suppress(Unauthenticated):
             return server.keys.lookup(presented)
