@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 
 BUDGETS = {
     "access": 1297,
-    "app": 973,
+    "app": 975,
     "bench": 6319,
     "child": 429,
     "cli": 2227,
@@ -36,7 +36,7 @@ BUDGETS = {
     "shared_state": 1173,
     "tests": 45099,
     "top": 714,
-    "web": 4282,
+    "web": 4309,
     "wire": 6406,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""

@@ -13,7 +13,7 @@ from multidict import istr
 from gateway import trace
 from gateway.access.rate_limits import LimitState
 from gateway.domain import RequestStats
-from gateway.web.middleware.auth import allow_reading
+from gateway.web.origins import allow_reading
 from gateway.web.replies import EventReply
 from gateway.web.request_log import Finished
 from gateway.web.state import CONTEXT, RequestContext, ServerState
