@@ -42,7 +42,7 @@ from gateway.mcp.messages import Envelope, RpcFault, value_of
 from gateway.sanitize.scanner import Scanner, plain_text_cut
 from gateway.sanitize.text import View
 from gateway.services.hosted_tools.citations import CitationFinder, Sources
-from gateway.services.hosted_tools.web_search import find_in
+from gateway.services.hosted_tools.page_text import find_in
 from gateway.services.websearch import filters, results
 from gateway.services.websearch.arguments import Arguments
 from gateway.wire import image_header, ocr, sse, text_walk, untrusted_json

@@ -32,10 +32,10 @@ from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.service import OwnModel
 from gateway.services.responses.background import Runs
 from gateway.services.websearch.tools import Searched
+from gateway.web.client_address import client_address
 from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.admin import AdminHandler, AdminKeysHandler
 from gateway.web.handlers.chat import ChatHandler
-from gateway.web.handlers.documents import document
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted import HostedResponses, HostedSearch
@@ -45,9 +45,10 @@ from gateway.web.handlers.models import ModelsHandler
 from gateway.web.handlers.ops import OpsPages
 from gateway.web.in_flight import InFlight
 from gateway.web.masking_maps import MaskingMaps
+from gateway.web.openapi import document
 from gateway.web.request_log import Recorder
 from gateway.web.server.runner import CertificateWatch, application, same_application
-from gateway.web.state import SERVER_STATE, ServerState, client_address
+from gateway.web.state import SERVER_STATE, ServerState
 from gateway.wire.json_body import JsonLimits
 
 CONSOLE_API = web.AppKey("console_api", web.Application)

@@ -24,7 +24,8 @@ from gateway.shared_state.memory import MemoryEntries, MemoryWindows
 from gateway.shared_state.port import Entries, Windows
 from gateway.shared_state.redis_state import RedisConnection, RedisCounters, RedisEntries, RedisTimes, RedisWindows
 from gateway.shared_state.sqlite_state import STATE_FILE, SqliteCounters, SqliteEntries, SqliteWindows, StateFile
-from gateway.web.request_log import History, RequestRecords
+from gateway.web.history import History
+from gateway.web.request_records import RequestRecords
 
 _AWAY = (
     "Redis cannot be reached: limits are divided by shared.machines, and each machine finds its own stored responses"

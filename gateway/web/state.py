@@ -1,8 +1,7 @@
 """What middlewares and handlers know: of the server (`ServerState`), and of one request (`HttpCall`, stored on the
-request under one typed key); and whose a request is by its address.
+request under one typed key).
 """
 
-import ipaddress
 import random
 import secrets
 from collections.abc import Callable, Sequence
@@ -14,57 +13,9 @@ from aiohttp.helpers import RequestKey
 from gateway.access.rate_limits import BadKeyLimiter
 from gateway.calls.call import Call, Rules
 from gateway.calls.in_flight import InFlight
+from gateway.web.client_address import AddressOf, connection_address
 from gateway.web.endpoints import Endpoint, EndpointTable
 from gateway.wire.json_body import JsonLimits
-
-# Whose request it is by network address: the connection's, or what a proxy of ours says of it.
-#
-# `X-Forwarded-For` (a de-facto standard; nginx, HAProxy and Envoy append to it) can be written by anybody. It is
-# believed only on a connection from a trusted proxy, and read from its end: each trusted proxy has appended the address
-# of its own client. The last one that is not a trusted proxy is the client.
-
-_MAX_HOPS = 10
-"""Entries that are read from the end of the header: chains of trusted proxies have two or three."""
-
-AddressOf = Callable[[web.Request], str]
-"""The client's address as text; empty when the connection has none."""
-
-
-def client_address(trusted: Sequence[str]) -> AddressOf:
-    """The function for a server behind these proxies (`server.trusted_proxies`: addresses and networks)."""
-    if not trusted:
-        return connection_address
-    networks = [ipaddress.ip_network(each, strict=False) for each in trusted]
-
-    def is_trusted(address: str) -> bool:
-        try:
-            parsed = ipaddress.ip_address(address)
-        except ValueError:
-            return False
-        if isinstance(parsed, ipaddress.IPv6Address):  # a listener on `::` sees IPv4 addresses so
-            parsed = parsed.ipv4_mapped or parsed
-        return any(parsed in network for network in networks)
-
-    def address_of(request: web.Request) -> str:
-        address = connection_address(request)
-        if not is_trusted(address):
-            return address
-        entries = ",".join(request.headers.getall("X-Forwarded-For", ())).rsplit(",", _MAX_HOPS)[-_MAX_HOPS:]
-        for entry in reversed(entries):
-            try:
-                address = str(ipaddress.ip_address(entry.strip()))
-            except ValueError:
-                return address  # the last that can be believed
-            if not is_trusted(address):
-                return address
-        return address
-
-    return address_of
-
-
-def connection_address(request: web.Request) -> str:
-    """The address at the other end of the connection."""
-    return request.remote or ""
 
 
 def _random_bits() -> Callable[[int], int]:
@@ -76,7 +27,7 @@ class ServerState(Rules):
     """Made once by `app`. `allowed_origins`: pages that may call and read. `body_timeout_s`: time for one body.
     `json_limits`: what a body may hold. `address_of`: a request's client. `notes`
     gives what the operator must mend in shared state and the index. `origin_is_checked`: the listener lets no page of
-    another origin through (`own_host`).
+    another origin through (`own_hosts`).
 
     `id_bits(n)` makes the n random bits of a request id: a seeded generator, since ids must be unique but not secret,
     and the kernel's randomness costs a system call each.

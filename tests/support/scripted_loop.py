@@ -11,7 +11,9 @@ from gateway.errors import GatewayError
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import HostedLoop, HostedTool, LoopLimits, LoopRequest
-from gateway.services.hosted_tools.web_search import SearchOptions, ToolCaller, WebCalls, WebSearchTool
+from gateway.services.hosted_tools.search_options import SearchOptions
+from gateway.services.hosted_tools.web_calls import ToolCaller, WebCalls
+from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.services.websearch.tools import tool_table
 from gateway.texts import TextUnit
 from gateway.wire.chat.kept import NO_CARRIER, Carrier

@@ -18,8 +18,9 @@ from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.sanitize.report import preview
 from gateway.shared_state.port import StateDown
 from gateway.web.handlers.model_routes import by_schema
+from gateway.web.history import RANGES, History
 from gateway.web.replies import JsonReply
-from gateway.web.request_log import RANGES, History, RequestRecords
+from gateway.web.request_records import RequestRecords
 from gateway.web.state import CONTEXT
 
 # Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, rotated and

@@ -11,7 +11,7 @@ from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.loop import LoopRequest
-from gateway.services.hosted_tools.web_search import of_chat
+from gateway.services.hosted_tools.search_options import of_chat
 from gateway.services.ocr.service import OcrService
 from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted import HostedRequest, HostedSearch

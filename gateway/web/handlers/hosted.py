@@ -14,6 +14,7 @@ from gateway.errors import Forbidden, InvalidRequest
 from gateway.ports import ToolServer
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
+from gateway.services.hosted_tools.call_memory import CallMemory
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.forced_search import search_once
 from gateway.services.hosted_tools.loop import (
@@ -24,16 +25,10 @@ from gateway.services.hosted_tools.loop import (
     message_text,
 )
 from gateway.services.hosted_tools.mcp_tool import McpGrant, McpTool, OwnTools
+from gateway.services.hosted_tools.search_options import SearchOptions, of_tool, with_defaults
 from gateway.services.hosted_tools.tool_search import ToolSearch
-from gateway.services.hosted_tools.web_search import (
-    CallMemory,
-    SearchOptions,
-    ToolCaller,
-    WebCalls,
-    WebSearchTool,
-    of_tool,
-    with_defaults,
-)
+from gateway.services.hosted_tools.web_calls import ToolCaller, WebCalls
+from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.services.websearch.tools import Tool
 from gateway.web.middleware.sanitize import clean_tool_texts
 from gateway.web.state import RequestContext

@@ -14,7 +14,8 @@ from gateway.services.completion.service import CompletionService
 from gateway.services.completion.token_counter import TokenCounter
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopRequest
-from gateway.services.hosted_tools.web_search import WebSearchTool, of_messages
+from gateway.services.hosted_tools.search_options import of_messages
+from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted import HostedRequest, HostedSearch
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole

@@ -12,8 +12,9 @@ from aiohttp import hdrs, web
 from prometheus_client import CollectorRegistry, generate_latest, multiprocess
 
 from gateway.domain import Json
-from gateway.web.handlers.documents import PAGE_HEADERS, DocumentPages, reference
-from gateway.web.middleware.auth import only_own_hosts
+from gateway.web.handlers.documents import PAGE_HEADERS, DocumentPages
+from gateway.web.openapi import reference
+from gateway.web.own_hosts import only_own_hosts
 from gateway.web.state import ServerState
 
 # The console's files, on the ops listener: a page that needs no network but this listener, and no key by itself.

@@ -14,7 +14,7 @@ from gateway import trace
 from gateway.access.rate_limits import LimitState
 from gateway.calls.call import CLIENT_GONE
 from gateway.domain import RequestStats
-from gateway.web.middleware.auth import allow_reading
+from gateway.web.origins import allow_reading
 from gateway.web.replies import EventReply
 from gateway.web.state import CALL, HttpCall, ServerState
 

@@ -4,7 +4,7 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict
 
-from gateway.web.state import client_address
+from gateway.web.client_address import client_address
 
 
 class Transport:

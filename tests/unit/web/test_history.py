@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.web.request_log import History, cause_of
+from gateway.web.history import History, cause_of
 
 NOON = 1_800_000_000
 

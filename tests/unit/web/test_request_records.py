@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.web.request_log import MAX_RECORDS, RequestRecords
+from gateway.web.request_records import MAX_RECORDS, RequestRecords
 
 
 def record(number: int, **more: Any) -> dict[str, Any]:

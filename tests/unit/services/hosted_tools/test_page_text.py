@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.services.hosted_tools.citations import Sources
-from gateway.services.hosted_tools.web_search import find_in, open_text, search_text
+from gateway.services.hosted_tools.page_text import find_in, open_text, search_text
 from gateway.wire.hosted_answer import Source
 
 PAGE = Source(3, "https://a.example/", "A")

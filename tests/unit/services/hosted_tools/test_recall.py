@@ -6,9 +6,17 @@ import pytest
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.services.hosted_tools import web_search
+from gateway.services.hosted_tools.call_memory import CallMemory
 from gateway.services.hosted_tools.citations import Sources
-from gateway.services.hosted_tools.web_search import FUNCTIONS, CallMemory, of_chat, of_messages, of_tool, with_defaults
+from gateway.services.hosted_tools.search_options import (
+    FUNCTIONS,
+    checked_domain,
+    is_within,
+    of_chat,
+    of_messages,
+    of_tool,
+    with_defaults,
+)
 from gateway.wire.hosted_answer import HostedCall, Source
 
 USER: Json = {"role": "user", "content": "x"}
@@ -62,18 +70,18 @@ def test_results_that_the_caller_sends_again_are_read() -> None:
     ],
 )  # fmt: skip
 def test_a_domain_is_a_host_with_or_without_a_path(text: str, domain: str | None) -> None:
-    assert web_search.checked_domain(text) == domain
+    assert checked_domain(text) == domain
 
 
 @pytest.mark.parametrize(
-    ("url", "is_within"),
+    ("url", "is_there"),
     [
         ("https://example.org/blog/a", True), ("https://www.example.org/blog", True),
         ("https://example.org/blogs", False), ("https://other.org/blog", False), ("no url", False),
     ],
 )  # fmt: skip
-def test_a_page_is_within_a_domain_below_its_path(url: str, is_within: bool) -> None:
-    assert web_search.is_within(url, ["example.org/blog"]) is is_within
+def test_a_page_is_within_a_domain_below_its_path(url: str, is_there: bool) -> None:
+    assert is_within(url, ["example.org/blog"]) is is_there
 
 
 def test_options_are_read_on_each_route() -> None:

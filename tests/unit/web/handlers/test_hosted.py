@@ -12,7 +12,7 @@ from gateway.errors import Forbidden, InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
-from gateway.services.hosted_tools.web_search import SearchOptions
+from gateway.services.hosted_tools.search_options import SearchOptions
 from gateway.services.websearch.tools import tool_table
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.web.handlers.hosted import (

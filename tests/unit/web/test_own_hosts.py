@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from gateway.web.middleware.auth import only_own_hosts
+from gateway.web.own_hosts import only_own_hosts
 
 LIMIT_S = 10
 
