@@ -10,6 +10,7 @@ from gateway.sanitize.stream_mask import Refusal
 Endings = Callable[[GatewayError], list[Event]]
 """The events that end a stream which failed with this error."""
 
+
 class WholeAnswer:
     """An answer as one value. `data` may change until a door has sent it."""
 
@@ -23,7 +24,8 @@ class StreamedAnswer:
     event's data is a complete answer, not a piece of one, and is sanitized as such. `failure_events`,
     `refusal_events`: the events that end this stream when it fails or is refused; the dialect's own where they are
     None. A handler sets them when they hold what the dialect cannot know: a request's id, a sequence number, the tokens
-    used so far. `cancelled_events`: the end of one that its caller has cancelled. `sent`: events sent so far.
+    used so far. `cancelled_events`: the end of one that its caller has cancelled. `passes`: which events are sent, once
+    they are masked; None for all. `sent`: events sent so far.
     """
 
     events: EventStream
@@ -32,4 +34,5 @@ class StreamedAnswer:
     failure_events: Endings | None
     refusal_events: Refusal | None
     cancelled_events: Callable[[], list[Event]] | None
+    passes: Callable[[Event], bool] | None
     sent: int

@@ -20,7 +20,7 @@ The order at every door: `admit` (or `renew`), `served`, `take`, `answered`, `de
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -33,7 +33,7 @@ from gateway.access.keys import Keys
 from gateway.access.rate_limits import Limiter, LimitState
 from gateway.access.usage import Used
 from gateway.calls.in_flight import InFlight
-from gateway.calls.masking import Earlier, Masked, Masking, Memory
+from gateway.calls.masking import Earlier, Masked, Masking, Memory, clean_tool_texts
 from gateway.domain import Caller, RequestStats
 from gateway.errors import (
     BudgetSpent,
@@ -46,6 +46,8 @@ from gateway.errors import (
 )
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import RequestWork, Sanitizer
+from gateway.sanitize.policy import Direction
+from gateway.texts import TextUnit
 from gateway.wire.dialect import Dialect
 from gateway.wire.json_body import JsonBody
 
@@ -89,6 +91,10 @@ class Recorder(Protocol):
 
     def add(self, finished: Finished) -> None:
         """Record one call. Must be called inside the event loop."""
+        ...
+
+    def flush(self) -> None:
+        """Write what was recorded so far."""
         ...
 
 
@@ -137,10 +143,10 @@ class Rules:
 class Call:
     """One call. `admit` sets `caller`, `take` sets `body`.
 
-    `body`: the result of `Interface.check`, None where no body was read. `earlier`: the stored items that it goes on
-    with; `memory`: what its connection remembers beside the store. `masking`: None where the interface is not
-    sanitized. `limits`: the state of the key's limits after this call was counted, by name. `reservation`: what it may
-    use of its key's budgets, until that is settled.
+    `path`: the variable parts of the path that it came by. `body`: the result of `Interface.check`, None where no body
+    was read. `earlier`: the stored items that it goes on with; `memory`: what its connection remembers beside the
+    store. `masking`: None where the interface is not sanitized. `limits`: the state of the key's limits after this call
+    was counted, by name. `reservation`: what it may use of its key's budgets, until that is settled.
     """
 
     rules: Rules
@@ -148,6 +154,7 @@ class Call:
     request_id: str
     stats: RequestStats
     caller: Caller = field(init=False)
+    path: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
     earlier: Earlier | None = None
     memory: Memory | None = None
@@ -207,8 +214,9 @@ class Call:
             raise
         finally:
             if self._slot:
-                slot, self._slot = self._slot, ""
-                await self.rules.limiter.give(self.caller.key_id, slot)
+                await self._give_slot()
+            if self.earlier is not None:
+                await self.earlier.release()
             if self.reservation is not None:
                 await self._settle(self.reservation, has_left)
 
@@ -235,12 +243,14 @@ class Call:
         own = copy(self)
         own.stats = RequestStats(key_id=self.stats.key_id, started_s=time.perf_counter())
         own.limits = {}
+        if own.masking is not None:
+            own.masking = own.masking.counted_in(own.stats)
         self._slot, self.reservation, self.earlier = "", None, None
         return own
 
     def take_back(self, own: "Call") -> None:
         """Undo `detached`, where the other call could not begin."""
-        self._slot, self.reservation = own._slot, own.reservation
+        self._slot, self.reservation, self.earlier = own._slot, own.reservation, own.earlier
 
     async def _let_begin(self, wait_s: float) -> None:
         """Take the slot, then the call of the minute. Raises RateLimited when the time to wait is over."""
@@ -294,9 +304,9 @@ class Call:
         assert self.interface.check is not None
         self.body = self.interface.check(body, headers)
         budgets = self.rules.budgets
-        if budgets is not None and budgets.may_bind(self.caller):
-            if isinstance(self.body, dict) and "model" in self.body:
-                self.reservation = await budgets.reserve(self.caller, self.body, self.limits)
+        names_model = isinstance(self.body, dict) and "model" in self.body
+        if budgets is not None and names_model and budgets.may_bind(self.caller):
+            self.reservation = await budgets.reserve(self.caller, self.body, self.limits)
         if self._work is not None:
             await asyncio.sleep(0)  # checking took milliseconds, and so will what follows
 
@@ -313,29 +323,32 @@ class Call:
             self.masking = Masking(sanitizer, interface.dialect, self.stats, self.work)
         elif interface.reads is None:
             return await make()
+        if interface.reads is not None:
+            self.earlier = await interface.reads(self)
+        if self.masking is None:
+            return await make()
+        if interface.check is not None:
+            await self.masking.clean_request(self.body, self.earlier)
         try:
-            if interface.reads is not None:
-                self.earlier = await interface.reads(self)
-            if self.masking is None:
-                return await make()
-            if interface.check is not None:
-                await self.masking.clean_request(self.body, self.earlier)
-            try:
-                reply = await make()
-            except UpstreamRefused as refused:
-                await self.masking.clean_refusal(refused)
-                raise
-            await self.masking.clean_reply(reply)
-            return reply
-        except BaseException:
-            if self.earlier is not None:
-                await asyncio.shield(self.earlier.release())
+            reply = await make()
+        except UpstreamRefused as refused:
+            await self.masking.clean_refusal(refused)
             raise
+        await self.masking.clean_reply(reply)
+        return reply
 
     @property
     def values(self) -> dict[str, str]:
         """What the placeholders in the call's texts stand for, `{EMAIL_1: value}`; empty where there are none."""
         return self.masking.values if self.masking is not None else {}
+
+    async def clean_answer_text(self, text: str) -> str:
+        """A text that a model wrote, masked as an answer of the call. Raises ContentBlocked, SanitizerFailed."""
+        return await self.masking.clean_answer_text(text) if self.masking is not None else text
+
+    async def clean_tool_texts(self, unit: TextUnit, direction: Direction) -> None:
+        """Mask texts of a tool that the gateway calls for a model, in place. Raises ContentBlocked, SanitizerFailed."""
+        await clean_tool_texts(self.rules.sanitizer, self.stats, self.work, unit, direction)
 
     # --- how it ends, what is told ---
 

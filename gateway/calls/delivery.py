@@ -81,7 +81,7 @@ async def _first(events: EventStream) -> EventBatch | None:
 async def _pump(call: Call, reply: StreamedAnswer, sink: Sink, first: Awaitable[EventBatch | None]) -> None:
     is_live, key_id = call.rules.keys.is_live, call.caller.key_id
     following, advance, write = first, reply.events.__anext__, sink.write
-    next_yield = _EVENTS_BETWEEN_YIELDS
+    next_yield, passes = _EVENTS_BETWEEN_YIELDS, reply.passes
     while True:
         try:
             batch = await following
@@ -95,6 +95,8 @@ async def _pump(call: Call, reply: StreamedAnswer, sink: Sink, first: Awaitable[
             if batch is None:
                 return
             if is_live(key_id):
+                if passes is not None:
+                    batch = [event for event in batch if passes(event)]
                 if batch:
                     await write(batch)
                     count = reply.sent = reply.sent + len(batch)

@@ -4,7 +4,7 @@ A whole answer is masked as data, a stream event by event. The interface's diale
 Values that became placeholders are put back into the answer, for the caller of this call alone.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, field
@@ -36,10 +36,12 @@ Masked = TypeVar("Masked")
 
 @dataclass(slots=True)
 class Stored:
-    """Items that were stored together, and what their placeholders stand for."""
+    """Items that were stored together, and what their placeholders stand for. `is_read`: the model reads the items; of
+    others only the names of their placeholders count."""
 
     items: list[Json]
     values: Mapping[str, str] = field(default_factory=dict)
+    is_read: bool = True
 
 
 class Earlier(Protocol):
@@ -47,11 +49,11 @@ class Earlier(Protocol):
 
     @property
     def stored(self) -> Sequence[Stored]:
-        """The stored items that the model reads again, oldest first."""
+        """The stored items, oldest first."""
         ...
 
     @property
-    def field(self) -> str:
+    def param(self) -> str:
         """The field of the body that names them, for refusals."""
         ...
 
@@ -77,9 +79,7 @@ class Masking:
 
     def __init__(self, sanitizer: Sanitizer, dialect: Dialect, stats: RequestStats, work: RequestWork) -> None:
         self._sanitizer, self._dialect, self._stats, self._work = sanitizer, dialect, stats, work
-        self._placeholders = (
-            Placeholders() if sanitizer.replaces and dialect.name in RESTORABLE else None
-        )
+        self._placeholders = Placeholders() if sanitizer.replaces and dialect.name in RESTORABLE else None
         self._addresses: frozenset[str] = frozenset()
         self._is_json = False
         self._verdicts: list[Verdict] = []
@@ -106,11 +106,11 @@ class Masking:
         stored = earlier.stored if earlier is not None else ()
         if self._placeholders is not None:
             self._begin(body, stored)
-        if earlier is not None and (items := [item for each in stored for item in each.items]):
+        if earlier is not None and (items := [item for each in stored if each.is_read for item in each.items]):
             try:
                 await self.clean_part({"input": items})
             except ContentBlocked as error:
-                error.param = earlier.field
+                error.param = earlier.param
                 raise
         await self.clean_part(body)
 
@@ -162,9 +162,7 @@ class Masking:
             dialect, stats = self._dialect, self._stats
             mask = self._sanitizer.stream(dialect.event_slots, lambda entity: _count(stats, {entity: 1}), restorer)
             place = partial(self._sanitizer.apart, key_id=stats.key_id)
-            masked = mask.run(
-                reply.events, reply.refusal_events or dialect.refused_events, place, self._clean_error
-            )
+            masked = mask.run(reply.events, reply.refusal_events or dialect.refused_events, place, self._clean_error)
             reply.events = _reported(masked, mask, restorer, self._verdicts)
 
     def _restorer(self) -> Restorer | None:

@@ -34,6 +34,7 @@ _PING_S = 8.0
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 """Ask proxies (nginx reads the second) to pass events on at once and unchanged."""
 
+
 class JsonReply(web.StreamResponse, WholeAnswer):
     """A whole answer, written by this class: signals of `on_response_prepare` do not run for it.
 
@@ -149,6 +150,7 @@ class EventReply(EventSourceResponse, StreamedAnswer):
         self.cancelled_events = cancelled_events
         self.first_event_wait_s = first_event_wait_s
         self.refusal_events = refusal_events
+        self.passes = None
         self.sent = 0
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:

@@ -4,7 +4,7 @@ request under one typed key).
 
 import random
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from aiohttp import web

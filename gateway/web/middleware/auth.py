@@ -11,7 +11,7 @@ from aiohttp.typedefs import Handler
 from multidict import MultiMapping, istr
 
 from gateway.domain import Caller
-from gateway.errors import Forbidden, InvalidRequest, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
+from gateway.errors import InvalidRequest, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
 from gateway.web.middleware.errors import from_http_exception
 from gateway.web.origins import check_origin, is_preflight, preflight_reply
 from gateway.web.state import CALL

@@ -75,7 +75,9 @@ def observing(server: ServerState) -> Middleware:
         if sent_trace is not None and (parent := trace.parent_of(sent_trace)) is not None:
             stats.trace_id = trace.trace_id(parent)
             token = trace.enter(parent)
-        request[CALL] = call = HttpCall(server, endpoint, request_id, stats, server=server, endpoint=endpoint)
+        request[CALL] = call = HttpCall(
+            server, endpoint, request_id, stats, path=request.match_info, server=server, endpoint=endpoint
+        )
         status, events = CLIENT_GONE, 0
         try:
             reply = await handler(request)
