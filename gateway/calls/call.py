@@ -324,7 +324,12 @@ class Call:
         elif interface.reads is None:
             return await make()
         if interface.reads is not None:
-            self.earlier = await interface.reads(self)
+            try:
+                self.earlier = await interface.reads(self)
+            except GatewayError as error:
+                if self.masking is not None:
+                    await self.masking.clean_refusal(error)  # it may name an id that nothing has masked yet
+                raise
         if self.masking is None:
             return await make()
         if interface.check is not None:

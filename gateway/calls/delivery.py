@@ -108,7 +108,9 @@ async def _pump(call: Call, reply: StreamedAnswer, sink: Sink, first: Awaitable[
             fault = Unauthenticated("this API key was revoked or has expired")
         call.stats.outcome = "truncated"
         fault.request_id = call.request_id
-        await sink.fail((reply.failure_events or call.interface.dialect.error_events)(fault))
+        events = (reply.failure_events or call.interface.dialect.error_events)(fault)
+        del fault  # its traceback leads back here: in a circle the call would wait for the garbage collector
+        await sink.fail(events)
         return
 
 

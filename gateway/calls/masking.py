@@ -158,12 +158,13 @@ class Masking:
             return
         elif reply.whole_answers:
             reply.events = self._clean_answers(reply.events)
-        elif self._sanitizer.responses or restorer is not None:
+        elif restorer is not None or (self._sanitizer.responses and not reply.was_masked):
             dialect, stats = self._dialect, self._stats
-            mask = self._sanitizer.stream(dialect.event_slots, lambda entity: _count(stats, {entity: 1}), restorer)
+            note = lambda entity: _count(stats, {entity: 1})  # noqa: E731
+            mask = self._sanitizer.stream(dialect.event_slots, note, restorer, finds=not reply.was_masked)
             place = partial(self._sanitizer.apart, key_id=stats.key_id)
             masked = mask.run(reply.events, reply.refusal_events or dialect.refused_events, place, self._clean_error)
-            reply.events = _reported(masked, mask, restorer, self._verdicts)
+            reply.events = _reported(masked, mask, restorer, () if reply.was_masked else self._verdicts)
 
     def _restorer(self) -> Restorer | None:
         """What restores the call's answer; None where nothing was replaced."""
@@ -181,8 +182,8 @@ class Masking:
                 raise refusal
         return held["text"]
 
-    async def clean_refusal(self, refused: UpstreamRefused) -> None:
-        """Mask what an upstream said of a request that it refused: its words go to the caller as an answer's do."""
+    async def clean_refusal(self, refused: GatewayError) -> None:
+        """Mask an error that quotes a request: its words go to the caller as an answer's do."""
         if not self._sanitizer.responses:
             return
         words = {"message": refused.message, "code": refused.code, "param": refused.param or ""}
@@ -289,6 +290,7 @@ async def _reported(
                 report = _stream_report(mask, restorer, verdicts) if ending is not None else None
                 if ending is not None and report:
                     fields = ending.get("provider_specific_fields") or {}
+                    report = merged_reports([fields.get("sanitization") or {}, report])
                     ending["provider_specific_fields"] = {**fields, "sanitization": report}
                     event.raw = None
             yield batch

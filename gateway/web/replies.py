@@ -151,6 +151,7 @@ class EventReply(EventSourceResponse, StreamedAnswer):
         self.first_event_wait_s = first_event_wait_s
         self.refusal_events = refusal_events
         self.passes = None
+        self.was_masked = False
         self.sent = 0
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:

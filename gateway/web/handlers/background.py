@@ -1,6 +1,7 @@
 """Responses in the background: their begin, and what `GET`, `cancel` and `stream=true` answer for them."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import aclosing
 from functools import partial
 
@@ -50,9 +51,7 @@ class BackgroundResponses:
         if call.values:
             await self._maps.keep(owner, response["id"], call.values)
         await self._runs.start(job)
-        if keeps_events:
-            return EventReply(self._followed(call, owner, response["id"], -1))
-        return JsonReply(response)
+        return self._followed(call, response["id"], -1) if keeps_events else JsonReply(response)
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
         """A stored `response`; its events from `starting_after` on for `stream=true`. Raises NotFound, InvalidRequest
@@ -63,13 +62,7 @@ class BackgroundResponses:
         if call.masking is not None:
             call.masking.know(await self._maps.load(owner, response_id))
         if request.query.get("stream") == "true":
-            after = checked_after(request.query.get("starting_after"))
-            if call.masking is None:
-                return EventReply(self._followed(call, owner, response_id, after))
-            # A placeholder may have begun before: all events are read, and those that the client has are left out.
-            reply = EventReply(self._followed(call, owner, response_id, -1))
-            reply.passes = partial(_is_later, after)
-            return reply
+            return self._followed(call, response_id, checked_after(request.query.get("starting_after")))
         return _shown(await self._runs.settled(owner, stored.response))
 
     async def cancel(self, request: web.Request) -> web.StreamResponse:
@@ -85,10 +78,19 @@ class BackgroundResponses:
         await self._maps.forget(owner, response_id)
         return JsonReply({"id": response_id, "object": "response", "deleted": True})
 
-    async def _followed(self, call: Call, owner: str, response_id: str, after: int) -> EventStream:
-        """The kept events; decoded where values must be put back into them."""
-        as_event = sse.event_of if call.masking is not None else Event.from_bytes
-        async with aclosing(self._runs.events(owner, response_id, after)) as batches:
+    def _followed(self, call: Call, response_id: str, after: int) -> EventReply:
+        """The kept events with a higher sequence number than `after`. Where values must be put back all are read, since a
+        placeholder may have begun before, and those that the client has are left out."""
+        if not call.values:
+            reply = EventReply(self._kept(call, response_id, after, Event.from_bytes))
+        else:
+            reply = EventReply(self._kept(call, response_id, -1, sse.event_of))
+            reply.passes = partial(_is_later, after)
+        reply.was_masked = True
+        return reply
+
+    async def _kept(self, call: Call, response_id: str, after: int, as_event: Callable[[bytes], Event]) -> EventStream:
+        async with aclosing(self._runs.events(call.caller.key_id, response_id, after)) as batches:
             async for batch in batches:
                 yield [as_event(frame) for frame in batch]
         yield [Event.from_bytes(sse.DONE)]
