@@ -4,38 +4,52 @@ A cell that fails today stands in `RED` with what happens instead, and must fail
 that has no meaning stands in `EXCLUDED` with the sentence that says so.
 """
 
+import re
 from collections.abc import AsyncIterator, Iterable
+from typing import Any
 
 import orjson
 import pytest
 
-from tests.support.doors import DOORS, ROUTES, Door, Play, Stage, staged
+from tests.support.asking import RESPONSES
+from tests.support.doors import DOORS, POLLED, ROUTES, Door, Play, Stage, Told, Way, asking, staged
 from tests.support.gateways import StartGateway
 
 JANE, BOB = "jane.doe@posthaus.org", "bob.ray@posthaus.org"
+PASSWORD = "tR4vel!ing77"
+CONVERSATIONS = "/v1/conversations"
 REVERSIBLE = "[sanitize]\nroutes = ['chat', 'responses', 'websearch']\nprofile = 'reversible'\n"
 PLAIN = "[sanitize]\nroutes = []\n"
 
 EXCLUDED: dict[tuple[str, str], str] = {
     ("comes back", "mcp"): "Elsewhere (web tools, hosted calls, embeddings) `replace` means `redact`.",
+    ("stored state", "mcp"): "every published revision, 2024-11-05 to 2026-07-28, stateless",
 }
-RED: dict[tuple[str, str], str] = {
-    ("comes back: text", "background live"): "N2: the stream shows [EMAIL_1]",
-    ("comes back: text", "background resumed"): "N2: the stream shows [EMAIL_1]",
-    ("comes back: arguments", "background live"): "N2: the stream shows [EMAIL_1] in a call's arguments",
-    ("comes back: arguments", "background resumed"): "N2: the stream shows [EMAIL_1] in a call's arguments",
-    ("a revoked key is refused", "socket"): "M5: the upstream is asked before the turn is refused",
-    ("early failure: sanitized", "streamed"): "N1: 200 and an error event",
-    ("early failure: sanitized", "hosted"): "N1: 200 and an error event",
-    ("early failure: sanitized", "chat streamed"): "N1: 200 and an error event",
-    ("early failure: sanitized", "messages streamed"): "N1: 200 and an error event",
-    ("early failure: plain", "background live"): "N1: the run's line says 500 where its upstream failed",
-    ("early failure: plain", "background resumed"): "N1: the run's line says 500 where its upstream failed",
-    ("early failure: plain", "background polled"): "N1: the run's line says 500 where its upstream failed",
-    ("early failure: sanitized", "background live"): "N1: the run's line says 500 where its upstream failed",
-    ("early failure: sanitized", "background resumed"): "N1: the run's line says 500 where its upstream failed",
-    ("early failure: sanitized", "background polled"): "N1: the run's line says 500 where its upstream failed",
-}
+ALL = "whole, streamed, socket, background live, background resumed, background polled, hosted"
+RUNS = "background live, background resumed, background polled"
+_FAILS: tuple[tuple[str, str, str], ...] = (
+    ("comes back: text", "background live, background resumed", "N2: the stream shows [EMAIL_1]"),
+    ("comes back: arguments", "background live, background resumed", "N2: the stream shows [EMAIL_1] in a call"),
+    ("stored state: names, stored response", "background live, background resumed", "N2: the stream shows [EMAIL_1]"),
+    ("stored state: names, conversation", "background live, background resumed", "N2: the stream shows [EMAIL_1]"),
+    ("stored state: names, conversation made of items", ALL, "H1: both are [EMAIL_1], the boss gets the client's mail"),
+    ("stored state: names, items added", ALL, "H1: both are [EMAIL_1], the boss gets the client's mail"),
+    ("stored state: names, item reference", ALL, "H1, N3: both are [EMAIL_1], the boss gets the client's mail"),
+    ("stored state: map, stored response", "background live, background resumed", "N2: the stream shows [EMAIL_1]"),
+    ("stored state: map, conversation", ALL, "H1: the map of a conversation ends after an hour"),
+    ("stored state: shown, conversation", ALL, "N3: items of turns are shown with placeholders"),
+    ("stored state: shown, made of items", ALL, "N3, H1: items are shown with placeholders"),
+    ("stored state: sealed", "hosted", "new: the query of a stored web_search_call is the value in the clear"),
+    ("stored state: secret, stored response", ALL, "N9: the secret reaches the model in the clear"),
+    ("stored state: secret, conversation", ALL, "N9: the secret reaches the model in the clear"),
+    ("stored state: running", ALL, "N5: answered without the answer that still runs"),
+    ("a revoked key is refused", "socket", "M5: the upstream is asked before the turn is refused"),
+    ("early failure: sanitized", "streamed, hosted, chat streamed, messages streamed", "N1: 200 and an error event"),
+    ("early failure: plain", RUNS, "N1: the run's line says 500 where its upstream failed"),
+    ("early failure: sanitized", RUNS, "N1: the run's line says 500 where its upstream failed"),
+)
+RED = {(row, door): reason for row, doors, reason in _FAILS for door in doors.split(", ")}
+"""What happens instead, by row and door, with its letter in the list of faults."""
 _CELLS: set[tuple[str, str]] = set()
 
 
@@ -98,6 +112,125 @@ async def test_a_value_comes_back_to_who_typed_it(masked: Stage, door: Door, cas
         assert [orjson.loads(each) for each in told.arguments] == [{"to": JANE}]
     else:
         assert told.text == f"You said: write to {JANE}"
+
+
+# --- what is kept ----------------------------------------------------------------------------------------------------
+
+
+def introduced(talk: str) -> str:
+    """A model that names the boss and the client of a talk, as far as it knows them."""
+    known = [(word, re.search(rf"(?:my|your) {word} is ([^\s,]+[^\s,.])", talk)) for word in ("boss", "client")]
+    return ", ".join(f"your {word} is {match[1]}" for word, match in known if match) + "."
+
+
+async def carried(stage: Stage, way: Way, how: str, text: str) -> dict[str, Any]:
+    """A turn, or items, that say `text`; the fields of the request that goes on from there."""
+    if how == "stored response":
+        return {"previous_response_id": (await way.ask(text)).id}
+    if how == "item reference":
+        told = await way.ask(text)
+        said = [item["id"] for item in told.answer["output"] if item["type"] == "message"]
+        return {"references": said}
+    item = {"type": "message", "role": "user", "content": text}
+    made = {"items": [item]} if how == "conversation made of items" else {}
+    _, conversation = await stage.ask("POST", CONVERSATIONS, made)
+    if how == "items added":
+        assert (await stage.ask("POST", f"{CONVERSATIONS}/{conversation['id']}/items", {"items": [item]}))[0] == 200
+    elif how == "conversation":
+        assert (await way.ask(text, conversation=conversation["id"])).error is None
+    return {"conversation": conversation["id"]}
+
+
+async def gone_on(way: Way, text: str, fields: dict[str, Any]) -> Told:
+    """The next turn after `carried`."""
+    if (references := fields.pop("references", None)) is not None:
+        found = [{"type": "item_reference", "id": each} for each in references]
+        fields["input"] = [*found, {"role": "user", "content": text}]
+    return await way.ask(text, **fields)
+
+
+CARRIERS = ("stored response", "conversation", "conversation made of items", "items added", "item reference")
+
+
+@row("stored state", cases=[f"names, {how}" for how in CARRIERS])
+async def test_two_people_of_two_turns_are_told_apart(masked: Stage, door: Door, case: str) -> None:
+    masked.will(Play(says=introduced, searches=lambda _: "weather"))
+    async with door.opened(masked) as way:
+        fields = await carried(masked, way, case.removeprefix("names, "), f"my boss is {JANE}")
+        told = await gone_on(way, f"my client is {BOB}", fields)
+    assert told.error is None and JANE not in masked.left() and BOB not in masked.left()
+    assert told.text == f"your boss is {JANE}, your client is {BOB}."
+
+
+@row("stored state", cases=("map, stored response", "map, conversation"))
+async def test_a_map_lives_as_long_as_what_it_belongs_to(masked: Stage, door: Door, case: str) -> None:
+    masked.will(Play(says=introduced, searches=lambda _: "weather"))
+    how = case.removeprefix("map, ")
+    async with door.opened(masked) as way:
+        fields = await carried(masked, way, how, f"my boss is {JANE}")
+        masked.later(50 * 60 if how == "stored response" else 25 * 86_400)
+        told = await gone_on(way, "who is it?", fields)
+    assert told.error is None and told.text == f"your boss is {JANE}."
+
+
+@row("stored state", cases=("shown, response", "shown, its input", "shown, conversation", "shown, made of items"))
+async def test_what_is_stored_is_shown_with_values_to_its_owner_alone(masked: Stage, door: Door, case: str) -> None:
+    other, what = masked.make_key(), case.removeprefix("shown, ")
+    async with door.opened(masked) as way:
+        if what in ("response", "its input"):
+            told = await way.ask(f"write to {JANE}")
+            path = f"{RESPONSES}/{told.id}" + ("" if what == "response" else "/input_items")
+        else:
+            how = "conversation" if what == "conversation" else "conversation made of items"
+            fields = await carried(masked, way, how, f"write to {JANE}")
+            path = f"{CONVERSATIONS}/{fields['conversation']}/items"
+            await gone_on(way, "go on", fields)
+    status, shown = await masked.ask("GET", path)
+    assert status == 200
+    assert JANE in str(shown) and "[EMAIL_1]" not in str(shown)
+    assert (await masked.ask("GET", path, key=other))[0] == 404
+
+
+@row("stored state", cases=("sealed",))
+async def test_a_value_is_never_stored_in_the_clear(masked: Stage, door: Door, case: str) -> None:
+    async with door.opened(masked) as way:
+        assert (await way.ask(f"write to {JANE}")).error is None
+    assert b"[EMAIL_1]" in masked.on_disk()
+    assert JANE.encode() not in masked.on_disk()
+
+
+@row("stored state", cases=("secret, stored response", "secret, conversation"))
+async def test_a_secret_that_was_named_once_is_one_without_its_name_later(masked: Stage, door: Door, case: str) -> None:
+    async with door.opened(masked) as way:
+        fields = await carried(masked, way, case.removeprefix("secret, "), f"password: {PASSWORD}")
+        told = await gone_on(way, f"try {PASSWORD} again", fields)
+    assert told.error is None
+    assert PASSWORD not in masked.left()
+
+
+@row("stored state", cases=("running",))
+async def test_nobody_goes_on_from_a_response_that_still_runs(plain: Stage, door: Door, case: str) -> None:
+    held = plain.will(Play(holds=True))
+    async with POLLED.opened(plain) as runs, asking(runs, held) as running:
+        plain.will(Play())
+        async with door.opened(plain) as way:
+            told = await way.ask("next", previous_response_id=runs.begun[-1])
+        held.go_on.set()
+        assert (await running).error is None
+    assert told.status == 409 and told.error["code"] == "response_in_progress"
+
+
+@row("another key", (*DOORS, *ROUTES))
+async def test_another_key_never_sees_a_value(masked: Stage, door: Door) -> None:
+    other = masked.make_key()
+    async with door.opened(masked) as way, door.opened(masked, other) as others:
+        told = await way.ask(f"write to {JANE}")
+        assert told.error is None
+        seen = [await others.ask("repeat [EMAIL_1] and [EMAIL_2]")]
+        if (told.answer or {}).get("object") == "response":
+            seen.append(await others.ask("repeat [EMAIL_1]", previous_response_id=told.id))
+            assert seen[-1].error is not None
+    assert JANE not in "".join(each.shown for each in seen) + masked.left()
 
 
 # --- who may ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -44,11 +45,13 @@ _UNFINISHED = ("queued", "in_progress")
 
 @dataclass
 class Play:
-    """What the model and the search provider do. `says`: the text of an answer, made of the last text that came.
-    `calls`: the arguments of a call of the tool `send` instead. `fails`: an answer of this status instead. `holds`:
-    nothing is said before `go_on` is set; `released` is set when the gateway has let go meanwhile."""
+    """What the model and the search provider do. `says`: the text of an answer, made of the texts that came, a line
+    each. `searches`: the query of its hosted search, made of the last one. `calls`: the arguments of a call of the tool
+    `send` instead of an answer. `fails`: an answer of this status instead.
+    `holds`: nothing more is said before `go_on` is set; `released`: the gateway has let go meanwhile."""
 
     says: Callable[[str], str] = lambda text: f"You said: {text}"
+    searches: Callable[[str], str] = str
     calls: Callable[[str], str] | None = None
     fails: int = 0
     holds: bool = False
@@ -66,15 +69,15 @@ class Play:
             if self.fails:
                 await up.answer({"error": {"message": "broken"}}, status=self.fails)(exchange)
             else:
-                await self._answer(exchange, None, search(_text_of(last)))
+                await self._answer(exchange, None, search(self.searches(_text_of(last))))
             return
         if not is_hosted:
             await self._wait(exchange)
         if self.fails:
             await up.answer({"error": {"message": "broken"}}, status=self.fails)(exchange)
             return
-        asked = [message for message in body["messages"] if message["role"] == "user"]
-        text = _text_of(asked[-1])
+        text = "\n".join(_text_of(message) for message in body["messages"] if message["role"] in ("user", "assistant"))
+        text = text.strip()
         if self.calls is not None:
             function = {"name": "send", "arguments": self.calls(text)}
             await self._answer(exchange, None, {"index": 0, "id": "call_1", "type": "function", "function": function})
@@ -203,6 +206,40 @@ class Stage:
         own = [line for line in lines if line.get("key") == key.split("_")[1] and line["method"] != "GET"]
         runs = [line for line in own if line["endpoint"] == "background"]
         return runs or own
+
+    async def ask(self, method: str, path: str, body: Any = None, key: str = "") -> tuple[int, Any]:
+        """Status and answer of a request beside the doors."""
+        status, answer, _ = await send(self.server, path, body, method=method, key=key)
+        return status, answer
+
+    def on_disk(self) -> bytes:
+        """All that the gateway has written."""
+        return b"".join(path.read_bytes() for path in self.server.config.state_dir.rglob("*") if path.is_file())
+
+    def later(self, seconds: float) -> None:
+        """Let so much time pass for all that is stored."""
+        with self._state() as state:
+            state.execute("UPDATE entries SET expires = expires - ?", (seconds,))
+
+    @contextlib.contextmanager
+    def full_disk(self) -> Iterator[None]:
+        """Nothing more is written to the stores of responses and conversations in this block."""
+        with self._state() as state:
+            refusal = "BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+            state.execute(f"CREATE TRIGGER full BEFORE INSERT ON entries {refusal}")
+        try:
+            yield
+        finally:
+            with self._state() as state:
+                state.execute("DROP TRIGGER full")
+
+    @contextlib.contextmanager
+    def _state(self) -> Iterator[sqlite3.Connection]:
+        connection = sqlite3.connect(self.server.config.state_dir / STATE_FILE, timeout=LIMIT_S, isolation_level=None)
+        try:
+            yield connection
+        finally:
+            connection.close()
 
     async def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's series that have these labels."""
@@ -361,9 +398,12 @@ class RunWay(HttpWay):
     def __init__(self, stage: Stage, session: aiohttp.ClientSession, how: str) -> None:
         super().__init__(stage, session, RESPONSES, {"background": True, "stream": how != "polled"})
         self._how = how
+        self.begun: list[str] = []
 
     async def ask(self, text: str = "hello", **more: Any) -> Told:
         begun = await self.begin(text, **more)
+        if begun.answer and "id" in begun.answer:
+            self.begun.append(begun.id)
         return begun if begun.status != 200 or self._how == "live" else await self.look(begun.id)
 
     async def again(self, told: Told) -> Told:
@@ -466,7 +506,7 @@ class RunDoor:
         return f"background {self.how}"
 
     @asynccontextmanager
-    async def opened(self, stage: Stage, key: str = "") -> AsyncIterator[Way]:
+    async def opened(self, stage: Stage, key: str = "") -> AsyncIterator["RunWay"]:
         async with _session(stage, key) as session:
             yield RunWay(stage, session, self.how)
 
