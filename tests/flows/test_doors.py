@@ -4,18 +4,38 @@ A cell that fails today stands in `RED` with what happens instead, and must fail
 that has no meaning stands in `EXCLUDED` with the sentence that says so.
 """
 
+import asyncio
 import re
+import time
 from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack
 from typing import Any
 
 import orjson
 import pytest
 
 from tests.support.asking import RESPONSES
-from tests.support.doors import DOORS, POLLED, ROUTES, Door, Play, Stage, Told, Way, asking, staged
+from tests.support.doors import (
+    DOORS,
+    LIVE,
+    POLLED,
+    RESUMED,
+    ROUTES,
+    SCOPES,
+    Door,
+    Play,
+    Stage,
+    Told,
+    Way,
+    asking,
+    staged,
+)
 from tests.support.gateways import StartGateway
 
 JANE, BOB = "jane.doe@posthaus.org", "bob.ray@posthaus.org"
+WAITS_S = 0.3
+"""How long it takes a call that is served to reach what is scripted."""
+LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 PASSWORD = "tR4vel!ing77"
 CONVERSATIONS = "/v1/conversations"
 REVERSIBLE = "[sanitize]\nroutes = ['chat', 'responses', 'websearch']\nprofile = 'reversible'\n"
@@ -23,9 +43,12 @@ PLAIN = "[sanitize]\nroutes = []\n"
 
 EXCLUDED: dict[tuple[str, str], str] = {
     ("comes back", "mcp"): "Elsewhere (web tools, hosted calls, embeddings) `replace` means `redact`.",
+    ("ends with its key", "whole"): "a stream that runs under a revoked key ends with an error event",
+    ("ends with its key", "mcp"): "a stream that runs under a revoked key ends with an error event",
     ("stored state", "mcp"): "every published revision, 2024-11-05 to 2026-07-28, stateless",
 }
 ALL = "whole, streamed, socket, background live, background resumed, background polled, hosted"
+CHATS = "chat whole, chat streamed, messages whole, messages streamed"
 RUNS = "background live, background resumed, background polled"
 _FAILS: tuple[tuple[str, str, str], ...] = (
     ("comes back: text", "background live, background resumed", "N2: the stream shows [EMAIL_1]"),
@@ -44,6 +67,23 @@ _FAILS: tuple[tuple[str, str, str], ...] = (
     ("stored state: secret, conversation", ALL, "N9: the secret reaches the model in the clear"),
     ("stored state: running", ALL, "N5: answered without the answer that still runs"),
     ("a revoked key is refused", "socket", "M5: the upstream is asked before the turn is refused"),
+    ("ends with its key: revoked", "streamed, hosted", "new: a stream ends at its next event only, if that ever comes"),
+    (
+        "ends with its key: expired",
+        "streamed, socket, background live, background resumed, background polled, hosted",
+        "N12: it goes on for a minute",
+    ),
+    ("an expired key is refused", f"{ALL}, mcp", "L2, N12: it is served for a minute more"),
+    ("a scope of now", "socket", "M5: the socket has the scopes of its handshake"),
+    ("a minute of now", "socket", "M5: the socket has the limits of its handshake"),
+    ("a minute of now", "background resumed, background polled", "N10: reading a run takes a call of the minute"),
+    ("concurrency of now", "socket", "M5: the socket has the limits of its handshake"),
+    ("one slot is enough", "background live", "N10: the run waits for the slot of its own stream"),
+    ("reserved before: output by another field", "chat whole, chat streamed", "H4: the smaller field is reserved"),
+    ("reserved before: input", "hosted", "N11: rounds after the first are not reserved"),
+    ("stored state: budget, stored response", ALL, "H4: the history is not reserved"),
+    ("stored state: budget, conversation", "whole, streamed, socket, hosted", "H4: the history is not reserved"),
+    ("settled after: nothing told", f"{ALL}, {CHATS}", "N11: a usage of 0 is believed"),
     ("early failure: sanitized", "streamed, hosted, chat streamed, messages streamed", "N1: 200 and an error event"),
     ("early failure: plain", RUNS, "N1: the run's line says 500 where its upstream failed"),
     ("early failure: sanitized", RUNS, "N1: the run's line says 500 where its upstream failed"),
@@ -68,6 +108,12 @@ def row(name: str, doors: Iterable[Door] = DOORS, cases: Iterable[str] = ("",)) 
             values = (door, case) if has_cases else (door,)
             cells.append(pytest.param(*values, marks=marks, id=f"{case}, {door.name}" if case else door.name))
     return pytest.mark.parametrize(("door", "case") if has_cases else ("door",), cells)
+
+
+@pytest.fixture
+def ends_s(request: pytest.FixtureRequest) -> float:
+    """How long an end is waited for that the documents promise within five seconds, and shorter in red cells."""
+    return 1.5 if request.node.get_closest_marker("xfail") else 5.0
 
 
 @pytest.fixture
@@ -123,7 +169,7 @@ def introduced(talk: str) -> str:
     return ", ".join(f"your {word} is {match[1]}" for word, match in known if match) + "."
 
 
-async def carried(stage: Stage, way: Way, how: str, text: str) -> dict[str, Any]:
+async def carried(stage: Stage, way: Way, how: str, text: str, key: str = "") -> dict[str, Any]:
     """A turn, or items, that say `text`; the fields of the request that goes on from there."""
     if how == "stored response":
         return {"previous_response_id": (await way.ask(text)).id}
@@ -133,9 +179,10 @@ async def carried(stage: Stage, way: Way, how: str, text: str) -> dict[str, Any]
         return {"references": said}
     item = {"type": "message", "role": "user", "content": text}
     made = {"items": [item]} if how == "conversation made of items" else {}
-    _, conversation = await stage.ask("POST", CONVERSATIONS, made)
+    _, conversation = await stage.ask("POST", CONVERSATIONS, made, key)
     if how == "items added":
-        assert (await stage.ask("POST", f"{CONVERSATIONS}/{conversation['id']}/items", {"items": [item]}))[0] == 200
+        path = f"{CONVERSATIONS}/{conversation['id']}/items"
+        assert (await stage.ask("POST", path, {"items": [item]}, key))[0] == 200
     elif how == "conversation":
         assert (await way.ask(text, conversation=conversation["id"])).error is None
     return {"conversation": conversation["id"]}
@@ -245,6 +292,140 @@ async def test_a_key_that_was_revoked_is_refused_at_the_next_step(plain: Stage, 
         await plain.revoke(key)
         asked = plain.asked()
         assert (await way.again(told)).status == 401 and plain.asked() == asked
+
+
+@row("ends with its key", cases=("revoked", "expired"))
+async def test_what_runs_ends_with_its_key(plain: Stage, door: Door, case: str, ends_s: float) -> None:
+    key, held = plain.make_key(), plain.will(Play(holds=True))
+    async with door.opened(plain, key) as way, asking(way, held) as task:
+        await (plain.revoke(key) if case == "revoked" else plain.change_key(key, expires=int(time.time()) - 1))
+        await asyncio.wait({task}, timeout=ends_s)
+        assert task.done() and (await task).error is not None
+        await asyncio.wait_for(held.released.wait(), ends_s)
+
+
+@row("an expired key is refused")
+async def test_a_key_is_refused_from_the_second_on_in_which_it_expires(plain: Stage, door: Door) -> None:
+    key = plain.make_key()
+    async with door.opened(plain, key) as way:
+        told = await way.ask()
+        await plain.change_key(key, expires=int(time.time()) - 1)
+        assert (await way.again(told)).status == 401
+
+
+@row("a scope of now")
+async def test_a_scope_that_was_taken_away_is_missed_at_the_next_step(plain: Stage, door: Door) -> None:
+    key = plain.make_key()
+    async with door.opened(plain, key) as way:
+        told = await way.ask()
+        assert told.error is None
+        await plain.change_key(key, scopes=[scope for scope in SCOPES if scope != door.scope])
+        asked = plain.asked()
+        assert (await way.again(told)).status == 403 and plain.asked() == asked
+
+
+@row("a minute of now")
+async def test_the_minute_of_now_counts_what_is_asked_and_not_what_is_read(plain: Stage, door: Door) -> None:
+    key = plain.make_key(per_minute=50)
+    async with door.opened(plain, key) as way:
+        told = await way.ask()
+        await plain.change_key(key, per_minute=1)
+        if door in (RESUMED, POLLED):
+            assert (await way.again(told)).status == 200
+        await assert_not_served(plain, way)
+
+
+@row("concurrency of now")
+async def test_the_requests_at_once_of_now_are_counted(plain: Stage, door: Door) -> None:
+    key, held = plain.make_key(concurrent=9), plain.will(Play(holds=True))
+    async with door.opened(plain, key) as other, door.opened(plain, key) as way, asking(way, held) as task:
+        await plain.change_key(key, concurrent=1)
+        await assert_not_served(plain, other)
+        held.go_on.set()
+        assert (await task).error is None
+
+
+async def assert_not_served(stage: Stage, way: Way) -> None:
+    """A call is refused with 429, or waits, as a socket's do: clients take a 429 for the end."""
+    asked, late = stage.asked(), asyncio.create_task(way.ask("late"))
+    done, _ = await asyncio.wait({late}, timeout=WAITS_S)
+    assert stage.asked() == asked
+    assert not done or late.result().status == 429
+    late.cancel()
+    await asyncio.wait({late})
+
+
+@row("one slot is enough")
+async def test_a_key_with_one_request_at_once_can_use_every_door(plain: Stage, door: Door, ends_s: float) -> None:
+    async with door.opened(plain, plain.make_key(concurrent=1)) as way:
+        task = asyncio.create_task(way.ask())
+        await asyncio.wait({task}, timeout=ends_s)
+        assert task.done()
+        assert task.result().error is None
+
+
+# --- how much --------------------------------------------------------------------------------------------------------
+
+
+async def burst(stage: Stage, door: Door, key: str, text: str, fields: dict[str, Any]) -> list[Told]:
+    """Eight calls at once, each over a connection of its own."""
+    async with AsyncExitStack() as stack:
+        ways = [await stack.enter_async_context(door.opened(stage, key)) for _ in range(8)]
+        return await asyncio.gather(*(way.ask(text, **fields) for way in ways))
+
+
+def used(prompt: int, completion: int) -> dict[str, int]:
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+@row("reserved before", (*DOORS, *ROUTES), ("output", "output by another field", "input"))
+async def test_calls_at_once_never_exceed_a_budget_together(plain: Stage, door: Door, case: str) -> None:
+    """The model says as much as it was allowed by any field, or reads every character that it gets."""
+    most = (lambda body: used(1, max(body.get(name, 0) for name in LIMITS))) if case != "input" else all_read
+    play, budget = plain.will(Play(counts=most)), 10_000 if case != "input" else 2_150
+    more = {name: 3000 for name in LIMITS if name == door.limit or case == "output by another field"}
+    if case == "output by another field":
+        more["max_completion_tokens" if door in ROUTES[:2] else door.limit] = 16
+    elif case == "input":
+        more[door.limit] = 16
+    key = plain.make_key(tokens_per_day=budget, tool_calls_per_day=4)
+    text = "word " * (380 if case == "input" else 1)
+    told = await burst(plain, door, key, text, more if door.limit else {})
+    assert any(each.error is None for each in told)
+    assert play.spent <= budget
+    if not door.limit:
+        assert len(plain.search.asked) == 4
+
+
+def all_read(body: Any) -> dict[str, int]:
+    """The usage of a model for which four characters are a token, whatever part of the request they are."""
+    return used(len(orjson.dumps(body)) // 4, 5)
+
+
+@row("stored state", cases=("budget, stored response", "budget, conversation"))
+async def test_stored_history_is_reserved_too(plain: Stage, door: Door, case: str) -> None:
+    key, budget = plain.make_key(), 17_500
+    async with door.opened(plain, key) as way:
+        fields = await carried(plain, way, case.removeprefix("budget, "), "word " * 4_000, key)
+    await plain.change_key(key, tokens_per_day=budget)
+    play = plain.will(Play(counts=all_read))
+    is_read_alone = "conversation" in fields and door not in (LIVE, RESUMED, POLLED)
+    more = {"store": False} if is_read_alone else {}
+    told = await burst(plain, door, key, "hi", {door.limit: 16, **fields, **more})
+    assert any(each.error is None for each in told)
+    assert play.spent <= budget
+
+
+@row("settled after", (*DOORS, *ROUTES), ("nothing told",))
+async def test_an_upstream_that_tells_no_tokens_is_counted_all_the_same(plain: Stage, door: Door, case: str) -> None:
+    plain.will(Play(says=lambda _: "word " * 400, counts=lambda _: used(0, 0)))
+    key = plain.make_key(tokens_per_day=100_000)
+    async with door.opened(plain, key) as way:
+        assert (await way.ask("word " * 40)).error is None
+    await plain.work(key)
+    rows = await plain.usage(key)
+    assert sum(each["output_tokens"] >= 200 for each in rows) == 1 or not door.limit
+    assert sum(each["tool_calls"] for each in rows) == (door.scope == "web-search")
 
 
 # --- what is told ----------------------------------------------------------------------------------------------------

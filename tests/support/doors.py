@@ -48,14 +48,16 @@ class Play:
     """What the model and the search provider do. `says`: the text of an answer, made of the texts that came, a line
     each. `searches`: the query of its hosted search, made of the last one. `calls`: the arguments of a call of the tool
     `send` instead of an answer. `fails`: an answer of this status instead.
-    `holds`: nothing more is said before `go_on` is set; `released`: the gateway has let go meanwhile."""
+    `counts`: the usage of an answer, made of the request's body; `spent`: the tokens of all answers. `holds`: nothing
+    more is said before `go_on` is set; `released`: the gateway has let go meanwhile."""
 
     says: Callable[[str], str] = lambda text: f"You said: {text}"
     searches: Callable[[str], str] = str
     calls: Callable[[str], str] | None = None
     fails: int = 0
     holds: bool = False
-    usage: dict[str, int] = field(default_factory=lambda: dict(up.USAGE))
+    counts: Callable[[Any], dict[str, int]] = lambda body: dict(up.USAGE)
+    spent: int = 0
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
     released: asyncio.Event = field(default_factory=asyncio.Event)
@@ -101,16 +103,17 @@ class Play:
             going.cancel()
 
     async def _answer(self, exchange: Exchange, text: str | None, call: dict[str, Any] | None = None) -> None:
-        reason = "tool_calls" if call else "stop"
+        reason, usage = "tool_calls" if call else "stop", self.counts(exchange.seen.body)
+        self.spent += usage["total_tokens"]
         if not exchange.seen.body.get("stream"):
             whole = [{name: value for name, value in call.items() if name != "index"}] if call else None
             data = up.completion(text, reason, **({"tool_calls": whole} if whole else {}))
-            await up.answer({**data, "usage": self.usage})(exchange)
+            await up.answer({**data, "usage": usage})(exchange)
             return
         pieces = [up.chunk({"role": "assistant", "content": ""})]
         pieces += [up.chunk({"content": text[at : at + 4]}) for at in range(0, len(text or ""), 4)] if text else []
         pieces += _call_pieces(call) if call else []
-        counts = orjson.loads(up.usage_chunk()[6:]) | {"usage": self.usage}
+        counts = orjson.loads(up.usage_chunk()[6:]) | {"usage": usage}
         pieces += [up.chunk({}, reason), up.frame(counts), up.DONE]
         if exchange.sent_bytes == 0:
             await exchange.stream_head()
@@ -323,6 +326,14 @@ class Door(Protocol):
     def tool(self) -> Any:
         """The caller's own tool as this interface declares it."""
 
+    @property
+    def limit(self) -> str:
+        """The field that bounds an answer; empty where a call has no tokens."""
+
+    @property
+    def scope(self) -> str:
+        """The scope without which a key may not ask here."""
+
     def opened(self, stage: Stage, key: str = "") -> AbstractAsyncContextManager[Way]:
         """A connection."""
 
@@ -471,11 +482,16 @@ class HttpDoor:
     name: str
     path: str
     fields: dict[str, Any]
+    scope: str = "responses"
     fails_by: str = "status"
 
     @property
     def tool(self) -> Any:
         return _TOOLS[self.path]
+
+    @property
+    def limit(self) -> str:
+        return "max_output_tokens" if self.path == RESPONSES else "max_tokens"
 
     @asynccontextmanager
     async def opened(self, stage: Stage, key: str = "") -> AsyncIterator[Way]:
@@ -488,6 +504,8 @@ class SocketDoor:
     name: str = "socket"
     fails_by: str = "status"
     tool: Any = field(default_factory=lambda: _TOOLS[RESPONSES])
+    limit: str = "max_output_tokens"
+    scope: str = "responses"
 
     @asynccontextmanager
     async def opened(self, stage: Stage, key: str = "") -> AsyncIterator[Way]:
@@ -500,6 +518,8 @@ class RunDoor:
     how: str
     fails_by: str = "response"
     tool: Any = field(default_factory=lambda: _TOOLS[RESPONSES])
+    limit: str = "max_output_tokens"
+    scope: str = "responses"
 
     @property
     def name(self) -> str:
@@ -516,6 +536,8 @@ class McpDoor:
     name: str = "mcp"
     fails_by: str = "result"
     tool: Any = None
+    limit: str = ""
+    scope: str = "web-search"
 
     @asynccontextmanager
     async def opened(self, stage: Stage, key: str = "") -> AsyncIterator[Way]:
@@ -530,13 +552,17 @@ async def _session(stage: Stage, key: str) -> AsyncIterator[aiohttp.ClientSessio
 
 
 WHOLE, STREAMED = HttpDoor("whole", RESPONSES, {}), HttpDoor("streamed", RESPONSES, {"stream": True})
-SOCKET, HOSTED, TOOL = SocketDoor(), HttpDoor("hosted", RESPONSES, {"stream": True, "tools": [SEARCH]}), McpDoor()
+SOCKET, HOSTED, TOOL = (
+    SocketDoor(),
+    HttpDoor("hosted", RESPONSES, {"stream": True, "tools": [SEARCH]}, "web-search"),
+    McpDoor(),
+)
 LIVE, RESUMED, POLLED = RunDoor("live"), RunDoor("resumed"), RunDoor("polled")
 DOORS: tuple[Door, ...] = (WHOLE, STREAMED, SOCKET, LIVE, RESUMED, POLLED, HOSTED, TOOL)
 """The columns of the table."""
 ROUTES: tuple[Door, ...] = (
-    HttpDoor("chat whole", CHAT, {}), HttpDoor("chat streamed", CHAT, {"stream": True}),
-    HttpDoor("messages whole", MESSAGES, {}), HttpDoor("messages streamed", MESSAGES, {"stream": True}),
+    HttpDoor("chat whole", CHAT, {}, "chat"), HttpDoor("chat streamed", CHAT, {"stream": True}, "chat"),
+    HttpDoor("messages whole", MESSAGES, {}, "chat"), HttpDoor("messages streamed", MESSAGES, {"stream": True}, "chat"),
 )  # fmt: skip
 """Further columns where a route matters."""
 
