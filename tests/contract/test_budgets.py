@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 
 BUDGETS = {
     "access": 1297,
-    "app": 975,
+    "app": 973,
     "bench": 6319,
     "child": 429,
     "cli": 2227,
@@ -32,11 +32,11 @@ BUDGETS = {
     "runtime": 1368,
     "sanitize": 5383,
     "schemas": 240,
-    "services": 4594,
+    "services": 4570,
     "shared_state": 1173,
-    "tests": 45109,
+    "tests": 45917,
     "top": 714,
-    "web": 4305,
+    "web": 4282,
     "wire": 6406,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
