@@ -15,10 +15,12 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 import orjson
 import re2
 
+from gateway.sanitize.findings import Finding, mask_of
 from gateway.sanitize.policy import Action, ActionTable
+from gateway.sanitize.re2_search import searcher, spans
 from gateway.sanitize.restoring import Placeholders
-from gateway.sanitize.scanner import Scanner
-from gateway.sanitize.text import Finding, Joined, SharedAllowance, mask_of, searcher, spans
+from gateway.sanitize.scanner import Joined, Scanner
+from gateway.sanitize.work_budget import SharedAllowance
 from gateway.texts import GroupSlot, TextSlot
 
 IN_THREAD_CHARS = 16_384

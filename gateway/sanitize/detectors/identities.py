@@ -18,7 +18,10 @@ import re2
 
 from gateway.sanitize.detectors.cards import DigitRun, WordIndex
 from gateway.sanitize.detectors.harmless import IDS
-from gateway.sanitize.text import Finding, View, WorkBudget, searcher
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+from gateway.sanitize.re2_search import searcher
+from gateway.sanitize.work_budget import WorkBudget
 
 
 def _table(kind: str) -> list[list[str]]:

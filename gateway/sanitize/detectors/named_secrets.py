@@ -24,7 +24,10 @@ from gateway.sanitize.detectors.value_forms import (
     quote_before,
     value_at,
 )
-from gateway.sanitize.text import Finding, View, WorkBudget, searcher
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+from gateway.sanitize.re2_search import searcher
+from gateway.sanitize.work_budget import WorkBudget
 
 # ----------------------------------------------------------------------------------------------------
 # The patterns of credentials' names, and of what leads from a name to its value: an assignment, a phrase, a tag.
