@@ -30,7 +30,7 @@ _NOT_PLAIN = (
     + _JOINT + rb"[A-Za-z0-9]" + _JOINT + rb"{1,3}[A-Za-z0-9]" + _JOINT
 )  # fmt: skip
 """Signs of what is never plain words: a link of an address, a name of a card's security code (which has three digits),
-the shortest key or encoded word that is found without a name (`secret_tokens`), two neighbours of a word that is spelt
+the shortest key or encoded word that is found without a name (`vendor_tokens`), two neighbours of a word that is spelt
 character by character. Ordinary abbreviations (`i.e.`) look like the last, and get the full scan."""
 _HAS_NOT_PLAIN = searcher(re2.compile(_NOT_PLAIN))
 _HAS_UNUSUAL_OR_NOT_PLAIN = searcher(re2.compile(_NOT_PLAIN + b"|" + _UNUSUAL))

@@ -336,7 +336,7 @@ _PLAIN_KEYS = frozenset(
 _MASKING = ("redact", "replace")
 _MIN_NAMED_CHARS = 4
 """Shorter values are scanned without their name, since no name makes a secret or a number of them
-(`detectors.secret_values`). In an object of free names each name was scanned twice for values of one letter."""
+(`detectors.value_forms`). In an object of free names each name was scanned twice for values of one letter."""
 
 
 @dataclass(slots=True)

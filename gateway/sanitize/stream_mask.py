@@ -300,7 +300,7 @@ class Channel:
 
 
 def _holdback_start(text: str, least: int = 0) -> int:
-    """`text.holdback_start` of a text that is not folded; with text beyond ASCII, `least` does not count."""
+    """`holdback.holdback_start` of a text that is not folded; with text beyond ASCII, `least` does not count."""
     if text.isascii() and "[" not in text:
         return holdback_start(text.encode(), least)
     view = View(text)

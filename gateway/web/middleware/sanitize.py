@@ -344,7 +344,7 @@ def _again(context: RequestContext, unit: TextUnit, data: object) -> list[TextSl
 
 
 def _merged(verdicts: list[Verdict]) -> Json:
-    """The report on all verdicts together (`wire.sanitizer_report`)."""
+    """The report on all verdicts together (`wire.dialect`)."""
     return merged_reports(
         report_of(each.counts, each.flagged, each.replaced, is_degraded=each.degraded) for each in verdicts
     )
