@@ -39,8 +39,9 @@ from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.messages import Envelope, RpcFault, value_of
-from gateway.sanitize.scanner import Scanner, plain_text_cut
-from gateway.sanitize.text import View
+from gateway.sanitize.folding import View
+from gateway.sanitize.plain_words import plain_text_cut
+from gateway.sanitize.scanner import Scanner
 from gateway.services.hosted_tools.citations import CitationFinder, Sources
 from gateway.services.hosted_tools.page_text import find_in
 from gateway.services.websearch import filters, results

@@ -453,7 +453,7 @@ class UsageSharing:
                 await self._shared.tell(machine, rows)
 
     async def _note_back(self, connection: RedisConnection) -> None:
-        """A `redis_connection.OnBack`: Redis may have lost its data, or missed something."""
+        """A `redis_state.OnBack`: Redis may have lost its data, or missed something."""
         self._is_behind = True
 
 

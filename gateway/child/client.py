@@ -50,7 +50,7 @@ _LAST_S = 1.0
 Reason = Literal["died", "cpu", "memory", "too long"]
 
 
-class Message(NamedTuple):
+class ChildMessage(NamedTuple):
     """One message of a child: its JSON object without the fields of the protocol, and its body."""
 
     head: Json
@@ -101,8 +101,8 @@ class Child:
         self._command = tuple(command)
         self._limits = limits or ChildLimits()
         self._restarts = restarts or RestartPolicy()
-        self._run: _Run | None = None
-        self._starting: asyncio.Task[_Run] | None = None
+        self._run: _ProcessLife | None = None
+        self._starting: asyncio.Task[_ProcessLife] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle_timer: asyncio.TimerHandle | None = None
         self._active = self._last_id = self.jobs = 0
@@ -120,15 +120,15 @@ class Child:
         self._watch_idle()
         return self.hello
 
-    async def ask(self, head: Json, body: bytes | bytearray = b"") -> Message:
+    async def ask(self, head: Json, body: bytes | bytearray = b"") -> ChildMessage:
         """The last message of a job. Raises ChildNotStarted and ChildDied."""
-        last = Message({}, b"")
+        last = ChildMessage({}, b"")
         async with aclosing(self.stream(head, body)) as messages:
             async for message in messages:
                 last = message
         return last
 
-    async def stream(self, head: Json, body: bytes | bytearray = b"") -> AsyncGenerator[Message, None]:
+    async def stream(self, head: Json, body: bytes | bytearray = b"") -> AsyncGenerator[ChildMessage, None]:
         """The messages of a job; close the generator. Raises ChildNotStarted, and ChildDied as the module says."""
         self._active += 1
         try:
@@ -186,7 +186,7 @@ class Child:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _running(self) -> "_Run":
+    async def _running(self) -> "_ProcessLife":
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         if self._run is not None and not self._run.is_over:
@@ -203,12 +203,12 @@ class Child:
                 raise ChildNotStarted("the process is being ended") from None
             raise
 
-    def _started(self, task: "asyncio.Task[_Run]") -> None:
+    def _started(self, task: "asyncio.Task[_ProcessLife]") -> None:
         self._starting = None
         if not task.cancelled():
             task.exception()  # nobody asks for it where all callers have left
 
-    async def _start(self) -> "_Run":
+    async def _start(self) -> "_ProcessLife":
         if (pause_s := self._restarts.wait_s) > self._limits.pause_s:
             raise ChildNotStarted("the process has failed and is started again shortly")
         await asyncio.sleep(pause_s)
@@ -216,7 +216,7 @@ class Child:
             process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE, limit=1 << 20)
         except OSError as error:
             raise ChildNotStarted(f"the process cannot be started: {error.strerror}") from error
-        run = _Run(process, self._limits.message_bytes)
+        run = _ProcessLife(process, self._limits.message_bytes)
         about: Json | None = None
         try:
             async with asyncio.timeout(self._limits.start_s):
@@ -238,7 +238,7 @@ class Child:
         self._watch_idle()
         return run
 
-    async def _serve(self, run: "_Run") -> None:
+    async def _serve(self, run: "_ProcessLife") -> None:
         """Hand answers to their jobs until the process ends, and fail the rest."""
         with contextlib.suppress(EOFError, ConnectionError, orjson.JSONDecodeError, KeyError):
             while True:
@@ -252,7 +252,7 @@ class Child:
             self._restarts.record_death(run.age_s)
         run.fail_all()
 
-    async def _abandon(self, run: "_Run", job_id: int, queue: "_Queue", *, is_sent: bool) -> None:
+    async def _abandon(self, run: "_ProcessLife", job_id: int, queue: "_Queue", *, is_sent: bool) -> None:
         """A job has not ended and its caller leaves: cancel it, or end the process."""
         if run.is_over:
             return
@@ -282,10 +282,10 @@ class Child:
             task.add_done_callback(self._tasks.discard)
 
 
-_Queue = asyncio.Queue[Message | None]
+_Queue = asyncio.Queue[ChildMessage | None]
 
 
-class _Run:
+class _ProcessLife:
     """One life of the process. `is_over`: it was ended or has ended, so that no job may be sent; `is_hung`: it was
     ended because it did not answer in time; `gone` is set when `_serve` has seen its end."""
 
@@ -353,15 +353,15 @@ class _Run:
         except RuntimeError as error:  # uvloop 0.22 in UVHandle._ensure_alive
             raise ConnectionResetError from error
 
-    async def read(self) -> Message:
+    async def read(self) -> ChildMessage:
         """The next message. Raises EOFError at the end of the process, ConnectionError above `message_bytes`."""
         head_size, body_size = LENGTHS.unpack(await self._stdout.readexactly(LENGTHS.size))
         if head_size + body_size > self._message_bytes:
             raise ConnectionError
         head: Json = orjson.loads(await self._stdout.readexactly(head_size))
-        return Message(head, await self._stdout.readexactly(body_size))
+        return ChildMessage(head, await self._stdout.readexactly(body_size))
 
-    async def dispatch(self, message: Message) -> None:
+    async def dispatch(self, message: ChildMessage) -> None:
         """Give a message to the job that it belongs to; waits while the job has enough of them."""
         if (queue := self._queues.get(message.head.pop("id"))) is not None:
             await queue.put(message)
@@ -373,7 +373,7 @@ class _Run:
             with contextlib.suppress(asyncio.QueueFull):  # its caller finds out after what it has yet to read
                 queue.put_nowait(None)
 
-    async def receive(self, queue: _Queue, limit_s: float) -> Message:
+    async def receive(self, queue: _Queue, limit_s: float) -> ChildMessage:
         """The next message of a job. Raises ChildDied, also after `limit_s`, and ends the process then."""
         if queue.empty() and self.is_over and self.process.returncode is not None:
             raise ChildDied(self.reason)

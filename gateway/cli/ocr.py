@@ -119,7 +119,7 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _ReadPage:
     """A page that was read, or the `error` why it was not."""
 
     number: int
@@ -197,7 +197,9 @@ def run(data: bytes, options: OcrOptions, out: TextIO = sys.stdout, notes: TextI
     return failed
 
 
-def _read(document: Document, engine: Engine, prompt: str, notes: TextIO, out: TextIO | None = None) -> Iterator[_Page]:
+def _read(
+    document: Document, engine: Engine, prompt: str, notes: TextIO, out: TextIO | None = None
+) -> Iterator[_ReadPage]:
     """Every page; its text is written to `out` as it comes. A bar on `notes`, where that is a terminal."""
     count = document.page_count
     for number, data in enumerate(document.pages, document.first):
@@ -213,9 +215,9 @@ def _read(document: Document, engine: Engine, prompt: str, notes: TextIO, out: T
                 if out is not None:
                     out.write(piece)
                     out.flush()
-            page = _Page(number, data, "".join(pieces), engine.report(details=True))
+            page = _ReadPage(number, data, "".join(pieces), engine.report(details=True))
         except InvalidRequest as error:
-            page = _Page(number, b"", "", {}, error.message)
+            page = _ReadPage(number, b"", "", {}, error.message)
         if out is not None:
             out.write("\n")
         if count > 1:
@@ -223,7 +225,7 @@ def _read(document: Document, engine: Engine, prompt: str, notes: TextIO, out: T
         yield page
 
 
-def _tell(page: _Page, notes: TextIO, indent: str = "") -> None:
+def _tell(page: _ReadPage, notes: TextIO, indent: str = "") -> None:
     """Why the page failed, or what is doubtful of it."""
     if page.error:
         notes.write(f"{indent}page {page.number} failed: {page.error}\n")
@@ -294,7 +296,7 @@ def _documents(sources: Iterable[str], out: Path) -> Iterator[tuple[Path, Path]]
             yield path, unique
 
 
-def _write(pages: list[_Page], base: Path, source: str, format_: str) -> bool:
+def _write(pages: list[_ReadPage], base: Path, source: str, format_: str) -> bool:
     """Whether there was anything to write."""
     base.parent.mkdir(parents=True, exist_ok=True)
     files = _tables(pages, base) if format_ == "csv" else {f"{base.name}.{format_}": _content(pages, source, format_)}
@@ -305,7 +307,7 @@ def _write(pages: list[_Page], base: Path, source: str, format_: str) -> bool:
     return bool(files)
 
 
-def _tables(pages: list[_Page], base: Path) -> dict[str, bytes]:
+def _tables(pages: list[_ReadPage], base: Path) -> dict[str, bytes]:
     """Name -> content of a CSV file for each table."""
     files = {}
     for page in pages:
@@ -316,7 +318,7 @@ def _tables(pages: list[_Page], base: Path) -> dict[str, bytes]:
     return files
 
 
-def _content(pages: list[_Page], source: str, format_: str) -> bytes:
+def _content(pages: list[_ReadPage], source: str, format_: str) -> bytes:
     if format_ == "pdf":
         pdf = SearchablePdf()
         for page in pages:
@@ -331,7 +333,7 @@ def _content(pages: list[_Page], source: str, format_: str) -> bytes:
     return "\n\n".join(mark + page.text for mark, page in zip(marks, pages, strict=True)).encode() + b"\n"
 
 
-def _numbered(page: _Page) -> Json:
+def _numbered(page: _ReadPage) -> Json:
     return {**page.report, "lines": [{**line, "page": page.number} for line in page.report["lines"]]}
 
 

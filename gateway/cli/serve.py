@@ -50,6 +50,6 @@ def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
     else:
         make_service = importlib.import_module("gateway.runtime.worker").SingleProcess
     code: int = supervisor.serve(
-        config, environment, supervisor.Source(reload, make_service, has_workers, arguments.config)
+        config, environment, supervisor.SupervisorSource(reload, make_service, has_workers, arguments.config)
     )
     return code

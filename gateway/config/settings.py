@@ -373,7 +373,7 @@ class SearchResults:
 
 
 @dataclass(frozen=True, slots=True)
-class HostedSearch:
+class HostedSearchSettings:
     """Web search that the gateway runs for a model. `max_calls`: questions of several parts need three to six.
     `total_s`: two slow searches and a few pages; with the model's own time an answer stays below the 120 s after which
     proxies cut. `native`: what upstreams that speak /responses search themselves is neither sanitized nor counted here,
@@ -471,7 +471,7 @@ class Config:
     usage: Usage = field(default_factory=Usage)
     models: tuple[Model, ...] = ()
     search: Search = field(default_factory=Search)
-    hosted_search: HostedSearch = field(default_factory=HostedSearch)
+    hosted_search: HostedSearchSettings = field(default_factory=HostedSearchSettings)
     mcp_servers: tuple[McpServer, ...] = ()
     web: Web = field(default_factory=Web)
     render: Render = field(default_factory=Render)

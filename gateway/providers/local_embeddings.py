@@ -18,7 +18,7 @@ _WAIT_S = 120.0
 """Seconds to wait for an answer; 2,048 short texts take a minute on two cores (22 ms for 128 tokens)."""
 
 
-class Embedded(Protocol):
+class TextVectors(Protocol):
     """Vectors of texts, one for each: `tokens` read, and whether the text was longer than the model reads (`cut`)."""
 
     @property
@@ -37,7 +37,7 @@ class Embedder(Protocol):
     @property
     def dimensions(self) -> int: ...
 
-    async def embed_counted(self, texts: Sequence[str], key_id: str, /) -> Embedded:
+    async def embed_counted(self, texts: Sequence[str], key_id: str, /) -> TextVectors:
         """Raises GatewayError: EngineMissing, Overloaded, UpstreamUnavailable."""
         ...
 

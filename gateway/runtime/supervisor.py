@@ -105,7 +105,7 @@ _ENGINES_S = 45.0
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SupervisorSource:
     """Where a supervisor's parts come from. `reload` reads the configuration anew, as `prepare` does, and raises
     ConfigError, GatewayError, OSError; `make_service` makes what serves; `has_workers`: in processes of their own, so
     their number may change with a reload; `file`: the configuration file that `reload` reads, for people."""
@@ -130,7 +130,7 @@ class _Parts:
 class Supervisor:
     """One run of `gateway serve`; the module docstring has its states."""
 
-    def __init__(self, config: Config, environment: Environment, source: Source) -> None:
+    def __init__(self, config: Config, environment: Environment, source: SupervisorSource) -> None:
         self._config = config
         self._environment = environment
         self._source = source
@@ -316,7 +316,7 @@ def _complain(message: str) -> int:
     return EX_FAILED
 
 
-def serve(config: Config, environment: Environment, source: Source) -> int:
+def serve(config: Config, environment: Environment, source: SupervisorSource) -> int:
     """Set up the log, then run the gateway until SIGTERM or SIGINT. Returns the exit code. Raises EngineMissing."""
     logs.set_up(config.log.level, config.log.format, to_journal=environment.logs_to_journal)
     with contextlib.suppress(KeyboardInterrupt):

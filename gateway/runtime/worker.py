@@ -56,7 +56,7 @@ def settle_memory(shares_memory: bool = False) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class ProcessResources:
     """What all configurations of this process share: the embedded servers, a function that gives the names of those not
     ready yet, and the folder of shared metrics (empty unless several workers serve)."""
 
@@ -68,7 +68,7 @@ class Shared:
 class AppInstance:
     """One configuration being served; the module docstring has its states."""
 
-    def __init__(self, config: Config, shared: Shared, docs_address: str) -> None:
+    def __init__(self, config: Config, shared: ProcessResources, docs_address: str) -> None:
         self._config = config
         self._app = build_app(config, shared.embedded, docs_address)
         hosts = (config.ops.host, *config.ops.allowed_hosts)
@@ -132,7 +132,7 @@ class SingleProcess:
 
     def __init__(self, config: Config, context: ServiceContext) -> None:
         self._sockets = context.sockets
-        self._shared = Shared(context.servers.upstreams, context.servers.waiting)
+        self._shared = ProcessResources(context.servers.upstreams, context.servers.waiting)
         self._instance = AppInstance(config, self._shared, self._sockets.docs_address)
         self._finishing: dict[AppInstance, asyncio.Task[None]] = {}
 
@@ -198,7 +198,7 @@ async def _work(assignment: Assignment, listening: list[socket.socket], ours: so
     assert product is not None
     sockets = Sockets(product, ops, assignment.socket_outlives_us)
     servers = EmbeddedServers(assignment.config, ports=assignment.ports)
-    shared = Shared(servers.upstreams, lambda: channel.waiting, assignment.metrics_folder)
+    shared = ProcessResources(servers.upstreams, lambda: channel.waiting, assignment.metrics_folder)
     instance = AppInstance(assignment.config, shared, sockets.docs_address)
     await instance.start(sockets)
     settle_memory(shares_memory=True)

@@ -20,13 +20,15 @@ from gateway.domain import Json
 from gateway.errors import ContentBlocked, SanitizerFailed
 from gateway.resilience.fair_queue import FairQueue
 from gateway.resilience.single_flight import in_thread
+from gateway.sanitize.findings import Finding
 from gateway.sanitize.guardrail import Guardrail, GuardrailFailed
+from gateway.sanitize.known_clean import KnownClean
 from gateway.sanitize.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
 from gateway.sanitize.restoring import Restorer
-from gateway.sanitize.scanner import KnownClean, Scanner
+from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import IN_THREAD_CHARS, KnownValues, Masks, SlotMasker, weight_of
 from gateway.sanitize.stream_mask import StreamMask
-from gateway.sanitize.text import Finding, SharedAllowance
+from gateway.sanitize.work_budget import SharedAllowance
 from gateway.texts import TextSlot, TextUnit
 
 _TURN_S = 0.004

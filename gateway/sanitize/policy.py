@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from gateway.config.settings import Sanitize
-from gateway.sanitize.text import GRADED, RANK
+from gateway.sanitize.findings import GRADED, RANK
 
 Action: TypeAlias = Literal["block", "redact", "replace", "flag", "off"]
 """block: refuse the text; redact: put a mask over the value; replace: put a placeholder in its place, which becomes the

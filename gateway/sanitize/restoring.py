@@ -25,7 +25,7 @@ import orjson
 import re2
 
 from gateway.domain import Json
-from gateway.sanitize.text import searcher, spans
+from gateway.sanitize.re2_search import searcher, spans
 from gateway.texts import GroupSlot, TextSlot
 
 MAX_PLACEHOLDER_CHARS = 72

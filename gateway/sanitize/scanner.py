@@ -4,18 +4,17 @@ The text is folded, then scanned as it is and in its other spellings (escapes un
 checks candidates within a bounded distance and charges a WorkBudget, so a scan's cost is linear in the text's length.
 """
 
-import os
 import re
-from bisect import bisect_right
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from hashlib import blake2b
+from itertools import accumulate
 
 import re2
 
 from gateway.config.settings import SanitizePattern
 from gateway.resilience.single_flight import go_on
+from gateway.sanitize.chunks import CHUNK_CHARS, scan_chunked, scan_chunks, shifted
 from gateway.sanitize.detectors.cards import (
     CARD_WORDS,
     DigitRun,
@@ -31,280 +30,15 @@ from gateway.sanitize.detectors.cards import MIN_DIGITS as MIN_CARD_DIGITS
 from gateway.sanitize.detectors.identities import SSN_HINTS, SSN_WORDS, find_ssns, identities
 from gateway.sanitize.detectors.key_material import find_key_material
 from gateway.sanitize.detectors.mail_and_net import find_emails, find_ip_addresses, find_wallets
-from gateway.sanitize.detectors.named_secrets import NAMES, find_named_secrets
+from gateway.sanitize.detectors.named_secrets import find_named_secrets
 from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.syntax import find_syntax_secrets
 from gateway.sanitize.detectors.vendor_tokens import find_secret_tokens
+from gateway.sanitize.findings import RANK, Finding, disjoint
+from gateway.sanitize.folding import View
+from gateway.sanitize.known_clean import KnownClean
 from gateway.sanitize.spellings import Spelling, in_outer_text, spellings
-from gateway.sanitize.text import (
-    ADDRESS_LINKS,
-    MAX_HOLDBACK_CHARS,
-    RANK,
-    REST_OF_KEY,
-    REST_OF_VALUE,
-    BudgetExceeded,
-    Finding,
-    Joined,
-    SharedAllowance,
-    View,
-    WorkBudget,
-    disjoint,
-    folded,
-    holdback_start,
-    searcher,
-)
-
-# ----------------------------------------------------------------------------------------------------
-# Remembers which texts and messages were scanned without a finding: pages and the turns of a chat come many times.
-#
-# Stores keyed digests, never a text; the key lives as long as the process. Knows no detector.
-_MAX_DIGESTS = 20_000
-"""A few MB of memory. Half would forget the turns of some thousand chats between two requests of each; double
-would hold twice the memory for texts that come again ever less often."""
-
-
-class KnownClean:
-    """A set of digests of clean texts. When it is full, the digest that was not used for longest is dropped."""
-
-    __slots__ = ("_digests", "_hash", "_max_digests")
-
-    def __init__(self, max_digests: int = _MAX_DIGESTS) -> None:
-        self._digests: OrderedDict[bytes, None] = OrderedDict()
-        self._hash = blake2b(digest_size=16, key=os.urandom(16))
-        self._max_digests = max_digests
-
-    def digest(self, data: bytes) -> bytes:
-        """16 bytes that stand for a text in the other two methods (keyed BLAKE2b, RFC 7693)."""
-        hashed = self._hash.copy()
-        hashed.update(data)
-        return hashed.digest()
-
-    def knows(self, digest: bytes) -> bool:
-        """Whether the text was learnt to be clean, and is not yet dropped."""
-        if digest not in self._digests:
-            return False
-        self._digests.move_to_end(digest)
-        return True
-
-    def learn(self, digest: bytes) -> None:
-        """Remember a text in which every detector found nothing."""
-        self._digests[digest] = None
-        if len(self._digests) > self._max_digests:
-            self._digests.popitem(last=False)
-
-
-# ----------------------------------------------------------------------------------------------------
-# A glance at the small pieces of a stream, which are plain words mostly.
-#
-# A `plain_text_cut` that is not -1 implies `scanner.scan_uncached(text) == []`, and equals
-# `max(holdback_start(folded text), start)`; -1 says nothing. It looks for the signs that the detectors need (digits,
-# escapes, long words, names of secrets). A new detector must add its signs here; property tests hold both together.
-_MAX_DIGITS = 5
-"""The most digits that can be nothing: the shortest number of any detector has six (`digit_runs`)."""
-_YEAR = re.compile(rb"(?:19|20)[0-9]{2}")
-_FOUR_DIGITS = re.compile(rb"[0-9]{4}")
-_OPTION = re.compile(rb"\s-[A-Za-z]")
-_UNUSUAL = (
-    rb"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][a-z]{11}|[A-Z][a-z]{0,11}[^\sA-Za-z]{1,8}[A-Za-z]|[a-z][^\sA-Za-z]{1,8}[A-Z]|"
-    + _OPTION.pattern
-)
-_JOINT = rb"[ \t\r\n._*/|,+-]"
-"""What may stand between the characters of a word spelt one by one, of which there are up to three between two."""
-_NOT_PLAIN = (
-    rb"(?i:dot|sg\.|cv[vc]|card[ \t\n])|[^ \t\n\r\x0b\x0c]{16}|"
-    + _JOINT + rb"[A-Za-z0-9]" + _JOINT + rb"{1,3}[A-Za-z0-9]" + _JOINT
-)  # fmt: skip
-"""Signs of what is never plain words: a link of an address, a name of a card's security code (which has three digits),
-the shortest key or encoded word that is found without a name (`secret_tokens`), two neighbours of a word that is spelt
-character by character. Ordinary abbreviations (`i.e.`) look like the last, and get the full scan."""
-_HAS_NOT_PLAIN = searcher(re2.compile(_NOT_PLAIN))
-_HAS_UNUSUAL_OR_NOT_PLAIN = searcher(re2.compile(_NOT_PLAIN + b"|" + _UNUSUAL))
-"""Both questions at once: for a short text a search costs as much as its call, whatever the pattern."""
-_LONG_VALUE = re.compile(rb"[^\s]{12,64}")
-"""A word that is long enough to be a certain value if it mixes letters (`value_forms.MIN_CERTAIN_CHARS`). 64 bounds
-the match; the rest of a longer word is matched as the next word."""
-_LINE_FEED = 0x0A
-_LINKS = frozenset(link.decode() for link in ADDRESS_LINKS)
-_SECRET_NAME = searcher(re2.compile(NAMES))
-
-
-def _class_of(code: int) -> int:
-    """A byte's class for `plain_text_cut`: letter in lower case, `0` digit, blank, `'` quote, a harmless mark, or
-    `&`."""
-    char = bytes((code,))
-    if char in b" \t\n":
-        return 0x20
-    if char.isdigit():
-        return 0x30
-    if char in b"\"'`":
-        return 0x27
-    return char.lower()[0] if char.isalpha() or char in b"\x02\x03.,;?!*_#|/+~^$)]}-(:%" else 0x26
-
-
-_CLASSES = bytes(_class_of(code) for code in range(256))
-_HARMLESS = bytes(
-    0x61 if _CLASSES[code] in b"abcdefghijklmnopqrstuvwxyz\x02\x03 .,;?!*_)" else 0x20 for code in range(256)
-)
-"""Maps bytes that can never belong to a sensitive value to `a`, all others to a space: `isalpha()` then tests a
-text."""
-_SMALL_NUMBER = re.compile(r"(?<![^ ])[(*]*0{1,4}[.,;?!*()]*(?: |\Z)")
-
-
-def plain_text_cut(text: str, start: int) -> int:
-    """For plain words, in which nothing can be found: where the holdback begins, not before `start`. Else -1."""
-    plain = text.encode() if text.isascii() else folded(text)
-    has_unusual = _HAS_UNUSUAL_OR_NOT_PLAIN(plain, 0)[0] >= 0
-    if has_unusual and (_HAS_NOT_PLAIN(plain, 0)[0] >= 0 or _may_be_value(plain)):
-        return -1
-    classes = plain.translate(_CLASSES).decode()
-    if not plain.translate(_HARMLESS).isalpha():
-        if not _are_signs_harmless(classes, plain):
-            return -1
-        has_unusual = has_unusual or "'" in classes or ":" in classes
-    if has_unusual and _SECRET_NAME(plain, 0)[0] >= 0:
-        return -1
-    begin = -1 if _LINE_FEED in plain else _plain_holdback_start(classes, start)
-    if begin < 0:
-        return holdback_start(plain, start)
-    return begin if begin > start else start
-
-
-def _may_be_value(plain: bytes) -> bool:
-    """Whether an unusual word may be a value without a name: it is long and mixes letters, or a command has options."""
-    if any(not (word.islower() or word.isupper()) for word in _LONG_VALUE.findall(plain)):
-        return True
-    return _OPTION.search(plain) is not None
-
-
-def _plain_holdback_start(classes: str, start: int) -> int:
-    """`holdback_start` where only plain words precede: the last word and up to two short ones. -1 for any other
-    case."""
-    words = classes.rsplit(" ", 4)
-    last = words.pop()
-    if last in _LINKS:
-        return -1
-    begin, short_words = len(classes) - len(last), 0
-    while begin > start:
-        word = words.pop()
-        size = len(word)
-        if size < 2 or not words or word in _LINKS:
-            return -1
-        if not word.isalpha():
-            return begin if word[:-1].isalpha() else -1
-        if size > 4 or short_words == 2:
-            return begin
-        short_words, begin = short_words + 1, begin - size - 1
-    return begin
-
-
-def _are_signs_harmless(classes: str, plain: bytes) -> bool:
-    """Whether the marks and digits of a text without long words cannot be part of a value, unless a name precedes."""
-    if "&" in classes or "--" in classes or ("(" in classes and ("(at" in classes or "( at" in classes)):
-        return False
-    if "0" in classes and not _are_numbers_small(classes, plain):
-        return False
-    if "%" in classes and classes.count("%") > classes.count("% "):
-        return False
-    return ":" not in classes or (classes.count(":") == 1 and ":/" not in classes)
-
-
-def _are_numbers_small(classes: str, plain: bytes) -> bool:
-    """Whether all digits are words of their own of at most four: not even a name beside them makes a secret of them."""
-    index, numbers = classes.find("0"), 0
-    while index >= 0:
-        number = _SMALL_NUMBER.match(classes, classes.rfind(" ", 0, index) + 1)
-        if number is None:
-            return False
-        index, numbers = classes.find("0", number.end()), numbers + 1
-    if numbers > 1 and classes.count("0") > _MAX_DIGITS:
-        return False
-    return "0000" not in classes or all(_YEAR.match(each) for each in _FOUR_DIGITS.findall(plain))
-
-
-# ----------------------------------------------------------------------------------------------------
-# Scans a text of any length chunk by chunk. Naive form: `scan(text)` in one call, which finds the same.
-#
-# Chunks bound the time that one step keeps the interpreter (about 10 ms), the memory of its folded copies, and how
-# much
-# work budget one dense part can spend. A chunk ends where a stream's holdback would begin, so that no value is split.
-CHUNK_CHARS = 32_768
-"""A whole chunk may spend about 10 ms (one budget unit of 0.3 µs a character)."""
-_LEFT_CONTEXT_CHARS, _RIGHT_CONTEXT_CHARS = 256, 96
-"""Characters beside a chunk that are scanned with it. Left: more than the reach of any word that names a number (64).
-Right: the extension or word behind a telephone number."""
-_TAIL_CHARS = 512
-"""Characters at a chunk's end that are searched for the cut first; only if it is not among them, 16 KB are. As a
-chain is at most 96 long, it lies nearly always in them."""
-
-_KEY = "-----BEGIN"
-"""How a private key begins."""
-
-
-def scan_chunked(scan: Callable[[str], list[Finding]], text: str) -> list[Finding]:
-    """What `scan` finds in the whole text, in order, in the text's offsets."""
-    if len(text) <= CHUNK_CHARS + _LEFT_CONTEXT_CHARS:
-        return scan(text)
-    return [finding for findings in scan_chunks(scan, text) for finding in findings]
-
-
-def scan_chunks(scan: Callable[[str], list[Finding]], text: str, prefix: str = "") -> Iterator[list[Finding]]:
-    """As `scan_chunked`, chunk by chunk: the findings of a text made of values take many times its memory. `prefix` is
-    scanned before the first chunk; of findings in it, there is what lies in the text."""
-    chunk_start = 0
-    while chunk_start < len(text):
-        chunk_end = _chunk_end(text, chunk_start)
-        findings: list[Finding] = []
-        low, high = max(0, chunk_start - _LEFT_CONTEXT_CHARS), min(chunk_end + _RIGHT_CONTEXT_CHARS, len(text))
-        before = "" if chunk_start else prefix
-        for start, end, entity, certain in shifted(scan(before + text[low:high]), len(before)):
-            start, end = max(start + low, chunk_start), end + low
-            if chunk_start < end and start < chunk_end:
-                end = end if end < high else _end_of_value(text, start, end)
-                findings.append(Finding(start, end, entity, certain))
-        chunk_start = max(chunk_end, findings[-1].end if findings else 0)
-        yield findings
-
-
-def shifted(findings: list[Finding], prefix_chars: int) -> list[Finding]:
-    """Findings of a text with a prefix, in the offsets of the text: those in the prefix alone are left out."""
-    if not prefix_chars:
-        return findings
-    return [
-        Finding(max(start - prefix_chars, 0), end - prefix_chars, entity, certain)
-        for start, end, entity, certain in findings
-        if end > prefix_chars
-    ]
-
-
-def _end_of_value(text: str, start: int, scanned_end: int) -> int:
-    """Where the value at `start` ends when it goes on beyond what was scanned."""
-    pattern = REST_OF_KEY if text[start : start + len(_KEY)] == _KEY else REST_OF_VALUE
-    end = scanned_end
-    while end < len(text):
-        rest = pattern.match(text[end : end + CHUNK_CHARS])
-        end += rest.end() if rest else 0
-        if rest is None or rest.end() < CHUNK_CHARS:
-            break
-    return end
-
-
-def _chunk_end(text: str, start: int) -> int:
-    """Where the chunk that begins at `start` ends: before a value that may continue, unless that is too long."""
-    high = start + CHUNK_CHARS
-    if high >= len(text):
-        return len(text)
-    least = max(start, high - MAX_HOLDBACK_CHARS)
-    cut = least if _KEY in text[start:high] else _holdback_start(text, high - _TAIL_CHARS, high)
-    if cut <= high - _TAIL_CHARS:
-        cut = _holdback_start(text, max(start, high - 2 * MAX_HOLDBACK_CHARS), high)
-    return cut if cut > least else high
-
-
-def _holdback_start(text: str, low: int, high: int) -> int:
-    view = View(text[low:high])
-    index = holdback_start(view.folded, 0)
-    return low + view.origin(index, index + 1)[0] if index < len(view.folded) else high
-
+from gateway.sanitize.work_budget import BudgetExceeded, SharedAllowance, WorkBudget
 
 _MAX_DEPTH = 2
 """Nested encodings that are undone (base64 of base64). At 1 a value encoded twice passes; at 4 hostile texts
@@ -362,6 +96,24 @@ class _NumberDetectors:
         phone = self._phones.find(run)
         if phone is not None:
             findings.append(phone)
+
+
+class Joined:
+    """Texts laid end to end with a separator between, which are scanned at once, and the way back to each of them."""
+
+    def __init__(self, texts: Sequence[str], separator: str) -> None:
+        self.text = separator.join(texts)
+        self._sizes = [len(text) for text in texts]
+        self._starts = [0, *accumulate(size + len(separator) for size in self._sizes)]
+
+    def touched(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """(index of a text, start, end) for each part of a text that [start, end) of the joined text covers."""
+        first = bisect_right(self._starts, start) - 1
+        for index in range(first, min(bisect_left(self._starts, end), len(self._sizes))):
+            shift = self._starts[index]
+            low, high = max(start - shift, 0), min(end - shift, self._sizes[index])
+            if low < high:
+                yield index, low, high
 
 
 class Scanner:

@@ -15,10 +15,12 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 import orjson
 import re2
 
+from gateway.sanitize.findings import Finding, mask_of
 from gateway.sanitize.policy import Action, ActionTable
+from gateway.sanitize.re2_search import searcher, spans
 from gateway.sanitize.restoring import Placeholders
-from gateway.sanitize.scanner import Scanner
-from gateway.sanitize.text import Finding, Joined, SharedAllowance, mask_of, searcher, spans
+from gateway.sanitize.scanner import Joined, Scanner
+from gateway.sanitize.work_budget import SharedAllowance
 from gateway.texts import GroupSlot, TextSlot
 
 IN_THREAD_CHARS = 16_384
@@ -334,7 +336,7 @@ _PLAIN_KEYS = frozenset(
 _MASKING = ("redact", "replace")
 _MIN_NAMED_CHARS = 4
 """Shorter values are scanned without their name, since no name makes a secret or a number of them
-(`detectors.secret_values`). In an object of free names each name was scanned twice for values of one letter."""
+(`detectors.value_forms`). In an object of free names each name was scanned twice for values of one letter."""
 
 
 @dataclass(slots=True)

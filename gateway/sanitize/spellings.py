@@ -9,7 +9,9 @@ says what they are. Sources: RFC 3986 2.1 (percent), RFC 2045 6.7 (quoted-printa
 characters as in `html.entities`.
 """
 
+import binascii
 import re
+from binascii import a2b_base64
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from html.entities import html5
@@ -17,7 +19,10 @@ from typing import NamedTuple
 
 import re2
 
-from gateway.sanitize.text import Finding, View, WorkBudget, as_text, from_base64, searcher
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+from gateway.sanitize.re2_search import searcher
+from gateway.sanitize.work_budget import WorkBudget
 
 
 class Spelling(NamedTuple):
@@ -54,6 +59,8 @@ def spellings(view: View, budget: WorkBudget) -> Iterator[Spelling]:
     yield from _encoded(view, budget)
 
 
+_PRINTABLE = bytes({*range(0x20, 0x100), *b"\t\n\r"} - {0x7F})
+_STANDARD = bytes.maketrans(b"-_", b"+/")
 _SPACE = 0x20
 _H = rb"[0-9A-Fa-f]"
 _ESCAPE = re.compile(
@@ -213,7 +220,7 @@ def _of_rows(rows: re.Match[bytes], budget: WorkBudget) -> Spelling | None:
     spans = [span for n, span in enumerate(spans[: last + 1]) if n == 0 or span[1] - span[0] <= width]
     body = b"".join([rows.string[low:high] for low, high in spans]).rstrip(b"=")
     budget.spend(5 + len(body) // 16)
-    decoded = as_text(from_base64(body[: len(body) - (len(body) % 4 == 1)])) if width % 4 == 0 else ()
+    decoded = _as_text(_from_base64(body[: len(body) - (len(body) % 4 == 1)])) if width % 4 == 0 else ()
     if len(spans) < 2 or not decoded:
         return None
     text, end = decoded[0], spans[-1][1]
@@ -232,9 +239,25 @@ def _texts_of(word: bytes, is_cut: bool) -> tuple[str, ...]:
     for skipped in range(max(1, min(4, len(word) - _MIN_ENCODED_CHARS)) if is_cut else 1):
         rest = word[skipped:]
         if _HEX.fullmatch(rest) and not rest.isalpha():
-            texts += as_text(bytes.fromhex(rest.decode()))
+            texts += _as_text(bytes.fromhex(rest.decode()))
         body = rest.rstrip(b"=")
         body = body[: len(body) - (is_cut and len(body) % 4 == 1)]
-        if len(body) % 4 != 1 and (len(body) <= _PROBE_CHARS or as_text(from_base64(body[:_PROBE_CHARS]))):
-            texts += as_text(from_base64(body))
+        if len(body) % 4 != 1 and (len(body) <= _PROBE_CHARS or _as_text(_from_base64(body[:_PROBE_CHARS]))):
+            texts += _as_text(_from_base64(body))
     return texts
+
+
+def _from_base64(body: bytes) -> bytes:
+    """What base64 without its `=` decodes to, in either alphabet; nothing where it is none."""
+    try:
+        return a2b_base64(body.translate(_STANDARD) + b"=" * (-len(body) % 4))
+    except binascii.Error:
+        return b""
+
+
+def _as_text(decoded: bytes) -> tuple[str, ...]:
+    """(the text,) if the bytes are UTF-8 without control characters, else ()."""
+    if not decoded or decoded.translate(None, _PRINTABLE):
+        return ()
+    text = decoded.decode("utf-8", "ignore")  # an exception would cost more than the rest of the function
+    return (text,) if len(text) == len(decoded) or len(text.encode()) == len(decoded) else ()

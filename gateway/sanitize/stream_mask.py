@@ -49,21 +49,21 @@ from typing import Any, TypeAlias
 
 from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
-from gateway.sanitize.policy import Action, ActionTable
-from gateway.sanitize.restoring import ADDRESS_REACH_CHARS, Restorer
-from gateway.sanitize.scanner import Scanner, plain_text_cut
-from gateway.sanitize.slot_mask import IN_THREAD_CHARS, SlotMasker, weight_of
-from gateway.sanitize.text import (
+from gateway.sanitize.findings import Finding, mask_of
+from gateway.sanitize.folding import View
+from gateway.sanitize.holdback import (
     MAX_HOLDBACK_CHARS,
     REST_OF_KEY,
     REST_OF_VALUE,
-    Finding,
-    View,
     holdback_start,
-    mask_of,
     may_be_key,
     may_be_value,
 )
+from gateway.sanitize.plain_words import plain_text_cut
+from gateway.sanitize.policy import Action, ActionTable
+from gateway.sanitize.restoring import ADDRESS_REACH_CHARS, Restorer
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.slot_mask import IN_THREAD_CHARS, SlotMasker, weight_of
 from gateway.texts import TextSlot
 from gateway.wire import sse
 
@@ -300,7 +300,7 @@ class Channel:
 
 
 def _holdback_start(text: str, least: int = 0) -> int:
-    """`text.holdback_start` of a text that is not folded; with text beyond ASCII, `least` does not count."""
+    """`holdback.holdback_start` of a text that is not folded; with text beyond ASCII, `least` does not count."""
     if text.isascii() and "[" not in text:
         return holdback_start(text.encode(), least)
     view = View(text)

@@ -60,7 +60,7 @@ class FallbackWindows:
         await self._first.release(name, members)
 
     async def catch_up(self, redis: RedisConnection) -> None:
-        """A `redis_connection.OnBack`: tell Redis this process's members."""
+        """A `redis_state.OnBack`: tell Redis this process's members."""
         windows = RedisWindows(redis)
         for name in self._names.held():
             if members := self._own.remaining(name):
@@ -105,7 +105,7 @@ class FallbackCounters:
         return amount._replace(limit=own + _share(max(0, amount.limit - total), self._machines))
 
     async def catch_up(self, connection: RedisConnection) -> None:
-        """A `redis_connection.OnBack`: tell Redis what it has missed. A file that cannot be used tells nothing."""
+        """A `redis_state.OnBack`: tell Redis what it has missed. A file that cannot be used tells nothing."""
         if self._redis is None:
             return
         try:

@@ -83,7 +83,7 @@ def is_too_much(total: int, amount: Amount) -> bool:
 
 class MemoryEntries:
     """As `port.Entries`: at most `max_bytes` together; `bytes_per_owner` is what an owner keeps whatever others store
-    (`resilience.shared_cache` says who makes room)."""
+    (`bounded_cache.SharedCache` says who makes room)."""
 
     def __init__(
         self,

@@ -533,7 +533,7 @@ class SqliteEntries:
         connection.execute("DELETE FROM entries WHERE space = ? AND owner = ? AND name = ?", row)
 
     def _make_room(self, connection: sqlite3.Connection, storing: str, size: int) -> bool:
-        """Drop entries as `resilience.shared_cache` says until `size` more fits. Returns whether it does."""
+        """Drop entries as `bounded_cache.SharedCache` says until `size` more fits. Returns whether it does."""
         sizes = self._sizes(connection)
         if sum(sizes.values()) + size <= self._max_bytes:
             return True

@@ -39,7 +39,7 @@ ENCODED = frozenset(("data", "file_data", "b64_json", "partial_image_b64", "resu
 NUMBERS_KEPT = frozenset(("seed", "created", "created_at", "completed_at", "expires_at", "started_at", "index"))
 """Fields with a time in seconds, or with a number that upstreams want as a number."""
 MIN_NUMBER = 100_000_000
-"""Smallest integer scanned, as in JSON documents (`masking.slot_masker`); no value of a detector is shorter."""
+"""Smallest integer scanned, as in JSON documents (`sanitize.slot_mask`); no value of a detector is shorter."""
 
 ALONE = FLOWING | {"instructions", "input", "output", "arguments", "reasoning_content", "reasoning", "description"}
 """Fields whose strings are scanned alone, whatever their length: running text, which the guardrail reads too."""

@@ -14,31 +14,7 @@ import pytest
 
 from tests.support.paths import ROOT
 
-BUDGETS = {
-    "access": 1297,
-    "app": 973,
-    "bench": 6319,
-    "child": 429,
-    "cli": 2227,
-    "config": 726,
-    "console": 0,
-    "embedded": 346,
-    "engines": 16187,
-    "geometry": 988,
-    "mcp": 793,
-    "ocr": 4726,
-    "providers": 1846,
-    "resilience": 431,
-    "runtime": 1368,
-    "sanitize": 5383,
-    "schemas": 240,
-    "services": 4570,
-    "shared_state": 1173,
-    "tests": 45917,
-    "top": 714,
-    "web": 4282,
-    "wire": 6406,
-}
+BUDGETS = {}
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,

@@ -16,15 +16,18 @@ SOURCES = sorted((ROOT / "gateway").rglob("*.py"))
 
 LEVELS = [
     {"geometry", "child"},
-    {"key_scrubber", "texts"},
-    {"__init__", "domain", "errors", "logs", "metrics", "trace", "sanitize.text", "resilience"},
+    {"key_scrubber", "texts", "sanitize.re2_search"},
+    {
+        "__init__", "domain", "errors", "logs", "metrics", "trace", "resilience", "sanitize.findings",
+        "sanitize.folding", "sanitize.holdback", "sanitize.known_clean", "sanitize.work_budget",
+    },
     {
         "ports", "schemas", "wire", "engines.answer", "engines.fetch", "ocr",
-        "sanitize.spellings", "sanitize.detectors", "shared_state",
+        "sanitize.chunks", "sanitize.spellings", "sanitize.detectors", "shared_state",
     },
     {
         "config", "wire.chat", "services.websearch", "engines.html",
-        "ocr.image", "ocr.text",
+        "ocr.image", "ocr.text", "sanitize.plain_words",
     },
     {"mcp"},
     {

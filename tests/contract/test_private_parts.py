@@ -53,7 +53,7 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_sum": "the same",
         "_buckets": "the same",
     },
-    "sanitize.text": {
+    "sanitize.re2_search": {
         "_Regexp": "the class of a compiled pattern, for annotations",
         "_Anchor": "the matcher's argument; the module does without where it is missing",
         "_regexp": "the matcher that gives places without a match object; the module does without where it is missing",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.client_config import Installation, client_text
+from gateway.cli.client_config import ClientSettings, client_text
 from tests.support import upstream as up
 from tests.support.asking import toml
 from tests.support.gateways import InProcessGateway, StartGateway
@@ -113,7 +113,7 @@ async def test_claude_code_calls_the_web_tools_by_the_printed_configuration(
 
     upstream.will(asking)
     server = await start(start_gateway, upstream)
-    text = client_text("claude-code", Installation(server.url, "SvcLLM", 0, None))
+    text = client_text("claude-code", ClientSettings(server.url, "SvcLLM", 0, None))
     (tmp_path / "mcp.json").write_text(text[text.index("\n{") : text.index("\n}") + 2])
     options = ["--mcp-config", str(tmp_path / "mcp.json"), "--allowedTools", tool]
     code, result = await run_claude(claude, server, tmp_path, "Is there a search provider?", *options)

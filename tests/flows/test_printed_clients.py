@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.client_config import Installation, client_text
+from gateway.cli.client_config import ClientSettings, client_text
 from tests.flows.test_coding_agents import EXEC, model, output_of, server, tool_results
 from tests.support.gateways import InProcessGateway
 from tests.support.model_clients import agent
@@ -17,7 +17,7 @@ __all__ = ["server"]  # a fixture
 
 
 def printed(name: str, gateway: InProcessGateway) -> str:
-    return client_text(name, Installation(gateway.url, "SvcLLM", 32_000, None))
+    return client_text(name, ClientSettings(gateway.url, "SvcLLM", 32_000, None))
 
 
 async def test_codex_runs_with_what_is_printed(server: InProcessGateway, upstream: Upstream, tmp_path: Path) -> None:

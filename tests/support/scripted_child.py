@@ -5,10 +5,10 @@ import signal
 import sys
 import time
 
-from gateway.child.worker import Channel, Job, limit_process, limited
+from gateway.child.worker import JobPipe, WorkerJob, limit_process, limited
 
 
-def run(job: Job) -> None:
+def run(job: WorkerJob) -> None:
     match job.head.get("do"):
         case "echo":
             job.end({"text": job.head.get("text", "")}, job.body)
@@ -52,7 +52,7 @@ def run(job: Job) -> None:
 
 def main(mode: str) -> None:
     limit_process()
-    channel = Channel()
+    channel = JobPipe()
     if mode == "failed":
         channel.fail({"message": "no model"})
         return
@@ -61,7 +61,7 @@ def main(mode: str) -> None:
     if mode == "crash":
         os._exit(1)
     channel.hello({"version": 3})
-    held: list[Job] = []
+    held: list[WorkerJob] = []
     while True:
         job = channel.next_job()
         if job.head.get("do") == "hold":

@@ -9,7 +9,7 @@ import os
 import struct
 import sys
 
-from gateway.child.worker import Channel
+from gateway.child.worker import JobPipe
 from gateway.engines.embedding.embedder import DIMENSIONS
 
 COMMAND = (sys.executable, "-m", "tests.support.scripted_embedding")
@@ -23,7 +23,7 @@ def vector(text: str) -> list[float]:
 def main() -> None:
     if len(sys.argv) > 1:
         raise SystemExit(3)
-    channel = Channel()
+    channel = JobPipe()
     channel.hello({"version": "scripted"})
     while True:
         job = channel.next_job()

@@ -22,7 +22,7 @@ _MARK = re.compile(r"(?:[-+*]|\d[.)])[ \t]")
 _NO_MARK = re.compile(r"[^> ]")
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line without its line ending. `last` is true for the text's last line, which has no ending."""
 
     start: int
@@ -31,11 +31,11 @@ class Line(NamedTuple):
     last: bool
 
 
-def lines_of(text: str) -> Iterator[Line]:
+def lines_of(text: str) -> Iterator[TextLine]:
     """All lines of `text`; `\\n`, `\\r` and `\\r\\n` end a line."""
     for match in _LINE.finditer(text):
         last = match.end() == match.end(1)
-        yield Line(match.start(), match.end(1), match[1], last)
+        yield TextLine(match.start(), match.end(1), match[1], last)
         if last:
             return
 
@@ -142,7 +142,7 @@ _CLOSING_MARKS = re.compile(r"[ \t]#{1,100}[ \t]{0,100}\Z")
 _PASSAGES_HEADING = re.compile(r"(#{1,6})[ \t]+(?=\S)")
 _LIST_ITEM = re.compile(r"[ \t]{0,12}(?:[-*+]|\d{1,9}[.)])[ \t]")
 _CONTENTS_ENTRY = re.compile(r"[ \t]{0,30}- [^\n]{1,400} … (?:[0-9]{1,5}|[ivxlcIVXLC]{1,8})")
-"""An entry of a contents list with its page number, as `engines.documents.contents_list` writes it."""
+"""An entry of a contents list with its page number, as `engines.documents.pdf` writes it."""
 
 
 @dataclass(frozen=True, slots=True)

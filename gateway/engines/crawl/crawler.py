@@ -54,7 +54,7 @@ _POLICY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PageCandidate:
     """A page, or a link to a page, to be scored."""
 
     title: str
@@ -101,7 +101,7 @@ class Chooser:
         self._model = model
         self.extra_s = timeout_s if model is not None else 0.0
 
-    async def choose(self, candidates: Sequence[Candidate], instructions: str) -> list[int]:
+    async def choose(self, candidates: Sequence[PageCandidate], instructions: str) -> list[int]:
         """Indexes of the candidates that fit, best first; all of them without instructions. Ignores model failures."""
         interest = Interest(instructions)
         if not interest or not candidates:
@@ -115,7 +115,7 @@ class Chooser:
             chosen = (chosen - set(judged)) | {judged[number] for number in fitting}
         return [at for at in order if at in chosen]
 
-    async def _ask(self, model: ChatModel, instructions: str, judged: list[Candidate]) -> set[int]:
+    async def _ask(self, model: ChatModel, instructions: str, judged: list[PageCandidate]) -> set[int]:
         """Indexes of the pages that the model keeps; empty when it gives no answer that can be read."""
         try:
             async with asyncio.timeout(self.extra_s):
@@ -128,7 +128,7 @@ class Chooser:
         return {number for number in range(len(judged)) if str(number + 1) in named}
 
 
-def _rank_by_words(candidates: Sequence[Candidate], query: str) -> tuple[list[int], set[int]]:
+def _rank_by_words(candidates: Sequence[PageCandidate], query: str) -> tuple[list[int], set[int]]:
     """(indexes of all candidates, best first; indexes of those whose score is near enough to the best)."""
     names = [f"{each.title} {each.url}" for each in candidates]
     texts = [f"{name} {each.text[:MAX_JUDGED_CHARS]}" for name, each in zip(names, candidates, strict=True)]
@@ -138,7 +138,7 @@ def _rank_by_words(candidates: Sequence[Candidate], query: str) -> tuple[list[in
     return order, {at for at in order if scores[at] > 0 and scores[at] >= floor}
 
 
-def _question(instructions: str, judged: list[Candidate]) -> Json:
+def _question(instructions: str, judged: list[PageCandidate]) -> Json:
     """A chat-completions body without `model`: `{messages, temperature, max_tokens, stream}`."""
     mark = secrets.token_hex(8)
     pages = [

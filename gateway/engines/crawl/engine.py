@@ -14,11 +14,11 @@ from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, ExtractRequest, Json, Progress, WebCall
 from gateway.engines.crawl.crawler import (
     MAX_JUDGED_CHARS,
-    Candidate,
     Chooser,
     Crawler,
     CrawlOutcome,
     CrawlPlan,
+    PageCandidate,
     Scope,
 )
 from gateway.engines.crawl.page_loader import HostPauses, LoadedPage, PageLoader, empty_reason
@@ -195,7 +195,7 @@ class LocalWebEngine:
         candidates = []
         for url in urls:
             title, text = outcome.beginnings.get(url, ("", ""))
-            candidates.append(Candidate(f"{outcome.anchors.get(url, '')} {title}".strip(), url, text))
+            candidates.append(PageCandidate(f"{outcome.anchors.get(url, '')} {title}".strip(), url, text))
         return [urls[at] for at in await self._chooser.choose(candidates, instructions)]
 
     async def _with_sitemap(self, urls: list[str], request: CrawlRequest, call: WebCall) -> list[str]:
@@ -232,7 +232,7 @@ class LocalWebEngine:
 
     async def _relevant(self, outcome: CrawlOutcome, request: CrawlRequest) -> list[tuple[int, LoadedPage]]:
         pages = [(visit.depth, page) for visit, page in outcome.pages]
-        candidates = [Candidate(page.data["title"], page.address, page.data["content"]) for _, page in pages]
+        candidates = [PageCandidate(page.data["title"], page.address, page.data["content"]) for _, page in pages]
         return [pages[at] for at in await self._chooser.choose(candidates, request.instructions or "")]
 
     async def _store(self, pages: list[LoadedPage], call: WebCall, data: Json) -> None:

@@ -357,7 +357,7 @@ def feed_page(feed: Feed, plain: bool) -> tuple[str, str]:
 
 
 def feed_links(feed: Feed) -> list[list[Any]]:
-    """The items' pages as `engines.html.metadata.links_of` has them: `[canonical url, title, True]`, each once."""
+    """The items' pages as `engines.html.head.links_of` has them: `[canonical url, title, True]`, each once."""
     links: Json = {}
     for item in feed.items:
         if item.link and (url := link_target(item.link, item.link)) is not None:

@@ -41,7 +41,7 @@ _SHOWN = ("From", "To", "Cc", "Date")
 _CODE = {"text/x-patch": "diff", "text/x-diff": "diff"}
 
 
-class _Part(NamedTuple):
+class _MailPart(NamedTuple):
     """A text of a mail, or an attachment, which has a name and no kind."""
 
     kind: str
@@ -133,7 +133,7 @@ def _written_mail(body: bytes, plain: bool, level: int) -> tuple[str, str]:
     return subject, "\n\n".join(block for block in blocks if block)
 
 
-def _parts(part: Message, depth: int) -> Iterator[_Part]:
+def _parts(part: Message, depth: int) -> Iterator[_MailPart]:
     """The texts and attachments of a part, in order."""
     kind, payload = part.get_content_type(), part.get_payload()
     inner = [each for each in payload if isinstance(each, Message)] if isinstance(payload, list) else None
@@ -143,16 +143,16 @@ def _parts(part: Message, depth: int) -> Iterator[_Part]:
     if inner is not None and not is_file:
         if kind == "message/rfc822" and inner:
             sender, subject = _header(inner[0], "From"), _header(inner[0], "Subject")
-            yield _Part("text/plain", f"{sender}: {subject}".strip(": "), "")
+            yield _MailPart("text/plain", f"{sender}: {subject}".strip(": "), "")
         for each in [_chosen(inner)] if kind == "multipart/alternative" and inner else inner:
             yield from _parts(each, depth + 1)
     elif is_file or not kind.startswith(("text/", "multipart/")):
-        yield _Part("", "", _file_name(part) or kind)
+        yield _MailPart("", "", _file_name(part) or kind)
     else:
         body = part.get_payload(decode=True)
         declared = f"text/plain; charset={part.get_content_charset() or ''}"
         text = decode(body if isinstance(body, bytes) else b"", declared)
-        yield _Part(kind if kind in ("text/html", *_CODE) else "text/plain", text.replace("\r\n", "\n"), "")
+        yield _MailPart(kind if kind in ("text/html", *_CODE) else "text/plain", text.replace("\r\n", "\n"), "")
 
 
 def _file_name(part: Message) -> str:

@@ -55,7 +55,7 @@ def main() -> None:
     gc.set_threshold(_COLLECTED_OBJECTS)
     worker.limit_process()
     sys.setrecursionlimit(MAX_STACK_FRAMES)
-    channel = worker.Channel()
+    channel = worker.JobPipe()
     with contextlib.suppress(EngineMissing):  # a page will say so
         extract(_FIRST_BODY, ExtractOptions(""))
     channel.hello({})
@@ -70,7 +70,7 @@ def main() -> None:
         gc.collect(1)
 
 
-def _answer(job: worker.Job, options: ExtractOptions) -> Json:
+def _answer(job: worker.WorkerJob, options: ExtractOptions) -> Json:
     try:
         with worker.limited(memory_limit(options.task) + len(job.body), job.head["cpu_s"]):
             return {"page": _TASKS[options.task](job.body, options)}

@@ -179,7 +179,7 @@ class _Field:
 
 
 @dataclass(slots=True)
-class _Run:
+class _ParagraphText:
     """The text of a paragraph as far as it was read."""
 
     notes: list[str] | None
@@ -203,11 +203,11 @@ class _Texts:
 
     def of(self, paragraph: Any, *, with_notes: bool = True) -> str:
         """The visible text of a paragraph, with marks of its notes."""
-        run = _Run(self.notes if with_notes else None)
+        run = _ParagraphText(self.notes if with_notes else None)
         self._read(paragraph, self._styles.hides(paragraph, "pPr", "pStyle", otherwise=False), run)
         return "".join(run.pieces)
 
-    def _read(self, element: Any, is_hidden: bool, run: _Run) -> None:
+    def _read(self, element: Any, is_hidden: bool, run: _ParagraphText) -> None:
         for child in element:
             tag = child.tag
             if tag in _LEFT_OUT or not isinstance(tag, str):
@@ -230,7 +230,7 @@ class _Texts:
             elif not run.is_in_code:
                 self._read_piece(child, is_hidden, run)
 
-    def _read_piece(self, child: Any, is_hidden: bool, run: _Run) -> None:
+    def _read_piece(self, child: Any, is_hidden: bool, run: _ParagraphText) -> None:
         tag = child.tag
         if tag == f"{W}t":
             run.pieces.append(child.text or "")
@@ -245,7 +245,7 @@ class _Texts:
         else:
             self._read(child, is_hidden, run)
 
-    def _read_link(self, link: Any, is_hidden: bool, run: _Run) -> None:
+    def _read_link(self, link: Any, is_hidden: bool, run: _ParagraphText) -> None:
         start = len(run.pieces)
         self._read(link, is_hidden, run)
         code = _LINK_FIELD.match(link.get(f"{W}instr") or "")
@@ -255,7 +255,7 @@ class _Texts:
         if url:
             run.pieces[start:] = [self._out.link("".join(run.pieces[start:]), url)]
 
-    def _read_field(self, sign: Any, run: _Run) -> None:
+    def _read_field(self, sign: Any, run: _ParagraphText) -> None:
         """The begin, the separator or the end of a field: `HYPERLINK "https://…"` makes its result a link."""
         kind = sign.get(f"{W}fldCharType")
         if kind == "begin":

@@ -176,7 +176,7 @@ def embed_jobs(encoder: Encoder) -> dict[str, Job]:
 def serve(make_jobs: MakeJobs) -> None:
     """Loads the model and serves until the input ends."""
     worker.limit_process(_MAX_MEMORY_BYTES)
-    channel = worker.Channel()
+    channel = worker.JobPipe()
     jobs = make_jobs(Encoder(model_path()))
     channel.hello({"version": MODEL_VERSION})
     lanes = {"urgent": _lane(jobs, 0), "background": _lane(jobs, _BACKGROUND_NICE)}
@@ -185,9 +185,9 @@ def serve(make_jobs: MakeJobs) -> None:
         lanes[job.head["lane"]].put(job)
 
 
-def _lane(jobs: Mapping[str, Job], nice: int) -> queue.SimpleQueue[worker.Job]:
+def _lane(jobs: Mapping[str, Job], nice: int) -> queue.SimpleQueue[worker.WorkerJob]:
     """The queue of a thread that runs jobs one after the other."""
-    waiting: queue.SimpleQueue[worker.Job] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[worker.WorkerJob] = queue.SimpleQueue()
 
     def run() -> None:
         with contextlib.suppress(OSError):  # a sandbox may forbid it: then at normal priority

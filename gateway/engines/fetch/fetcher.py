@@ -71,11 +71,11 @@ class BoundedConnector(aiohttp.TCPConnector):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        connection: Callable[..., ResponseHandler] = _Connection
+        connection: Callable[..., ResponseHandler] = _CountingConnection
         self._factory = functools.partial(connection, loop=self._loop)
 
 
-class _Connection(ResponseHandler):
+class _CountingConnection(ResponseHandler):
     """Counts what comes for one request, from `set_response_params` on.
 
     `_byte_count` has the bytes up to the last check of the limits; the next one is made before the bytes parsed since

@@ -70,7 +70,7 @@ class Times:
     retry_s: float = 1.0
 
 
-class _Call:
+class _ThreadCall:
     """A piece of work in a thread, which can be abandoned."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class Connections:
         self._local = threading.local()
         self._lock = threading.Lock()
         self._open: set[Database] = set()
-        self._calls: set[_Call] = set()
+        self._calls: set[_ThreadCall] = set()
         self._is_prepared = False
         self._watch: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -144,7 +144,7 @@ class Connections:
     async def _run(self, work: Callable[[Database], T]) -> T:
         if len(self._calls) >= _THREADS + _MOST_WAITING or self._is_closed:
             raise IndexUnavailable("is busy")
-        call = _Call()
+        call = _ThreadCall()
         self._calls.add(call)
         try:
             async with asyncio.timeout(self._times.call_s):
@@ -164,7 +164,7 @@ class Connections:
         self._come_up()
         return result
 
-    def _work(self, call: _Call, work: Callable[[Database], T]) -> T:
+    def _work(self, call: _ThreadCall, work: Callable[[Database], T]) -> T:
         """In a thread: with its connection, and once more with a new one where the old one was closed."""
         import psycopg  # noqa: PLC0415 - optional extra
 

@@ -72,7 +72,7 @@ class Tokenizer:
         self._database.execute("CREATE VIRTUAL TABLE places USING fts5vocab(words, instance)")
 
     def passages(self, rows: Sequence[tuple[str, ...]]) -> list[PassageWords]:
-        """The words of rows as `passage_rows.search_row` makes them."""
+        """The words of rows as `rows.search_row` makes them."""
         return [_passage_words(places) for places in self._places(rows)]
 
     def phrases(self, texts: Sequence[str]) -> list[tuple[str, ...]]:

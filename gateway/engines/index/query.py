@@ -78,7 +78,7 @@ class IndexHit:
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
     """What is looked up: `words` (a name with underscores is one, looked up as a phrase), and `pairs`: CJK pairs, and
-    stems of words in other languages than English (`text.foreign_stems`).
+    stems of words in other languages than English (`answer.text.query_stems`).
 
     `needed`: words of which a passage must have all of one group; none where any word does.
     """

@@ -3,7 +3,7 @@
 One SQLite database in WAL mode. `pages` has one row per page and owner, its content compressed with zlib; `passages`
 has a row for each passage of a page: where it begins and ends and its headings, one a line; `passage_search` is the
 FTS5 table over the passages' words, with the same rowid; `vectors` has a row for each passage with `is_embedded` 1
-(see `vector_rows`), and loses it with the passage. Pages with `is_cut` 0 come from an older version and are not
+(see `unembedded`), and loses it with the passage. Pages with `is_cut` 0 come from an older version and are not
 found until the writer has cut them (see `store`). `PRAGMA user_version` is the number of STEPS the file has been
 through; the missing ones run in order in one transaction, so that a crash leaves either the old schema or the new one.
 A damaged file, or one that a newer gateway wrote, is moved aside and an empty one takes its place. Knows neither
@@ -316,7 +316,7 @@ class PassageText(NamedTuple):
 
 
 def unembedded(connection: sqlite3.Connection, count: int) -> list[PassageText]:
-    """The newest passages that have no vector yet, without those that belong to no page (see `passage_rows`)."""
+    """The newest passages that have no vector yet, without those that belong to no page."""
     sql = (
         "SELECT passages.id FROM passages CROSS JOIN pages ON pages.id = passages.page WHERE is_embedded = 0"
         " ORDER BY passages.id DESC LIMIT ?"

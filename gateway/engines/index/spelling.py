@@ -2,7 +2,7 @@
 
 A slip is a letter left out, added, changed or swapped with the next, never the first letter. The index is asked for
 every such word, which applies its stemmer, so `cachign` finds `cached` as `caching` would. A word that is in use
-(`known_words`) is meant as it stands, also where no page has it. Runs in a reader thread.
+(`query.is_known`) is meant as it stands, also where no page has it. Runs in a reader thread.
 """
 
 import re

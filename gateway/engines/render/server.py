@@ -46,7 +46,7 @@ class Options:
     memory_mb: int
 
 
-class Server:
+class RenderServer:
     """The listening side. `serve` until idle."""
 
     def __init__(self, options: Options) -> None:
@@ -129,7 +129,7 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"pages are not rendered: {error}\n")
         return EX_UNAVAILABLE
     try:
-        asyncio.run(Server(options).serve(listening))
+        asyncio.run(RenderServer(options).serve(listening))
     finally:
         if options.socket:
             with contextlib.suppress(OSError):

@@ -254,7 +254,7 @@ READ_S = 3.0  # reading takes 20 ms for a large page
 PICTURE_S = 3.0  # for a picture, and for the look whether the page needs one
 
 
-class View:
+class TabPage:
     """The page of one tab: `frame` and `session` as the browser names them. `draws_on_demand`: as of `Browser`.
 
     What it is asked for raises BrowserGone, and where nothing else is said CommandFailed.
@@ -358,7 +358,7 @@ class Tab:
         self._is_navigating = False
         self._rests = asyncio.Event()
         self._lost: Reason | None = None
-        self._view = View(connection, "", "", draws_on_demand=draws_on_demand)
+        self._view = TabPage(connection, "", "", draws_on_demand=draws_on_demand)
         self.context = ""
 
     async def make_context(self) -> str:
@@ -388,7 +388,7 @@ class Tab:
     def attach(self, number: str, session: str) -> None:
         """The window is there, and waits."""
         self._frame, self._session = number, session
-        self._view = View(self._connection, number, session, draws_on_demand=self._draws_on_demand)
+        self._view = TabPage(self._connection, number, session, draws_on_demand=self._draws_on_demand)
         self._connection.listen(session, lambda method, parameters: self._on(session, method, parameters))
         self._connection.send("Page.enable", session=session)
         self._connection.send("Page.addScriptToEvaluateOnNewDocument", {"source": START}, session)

@@ -1,6 +1,6 @@
 """Code and terminals: finds the lines whose letters stand at one pitch. `code_text` writes them.
 
-A monospaced typeface shows in the ink of a line before it is read (`pitch.py`): its letters repeat at one distance,
+A monospaced typeface shows in the ink of a line before it is read (`image.ink`): its letters repeat at one distance,
 the same in every line of a block. Works on measured lines; knows no pixels. The thresholds are chosen unless their
 explanation says otherwise; bench/ocr_real.py scores them all together.
 """

@@ -370,7 +370,7 @@ OFF_LEVEL = 0.3
 # Room around a mark: the recogniser expects some.
 MARGIN = 0.2
 # A pixel is ink when it is so many levels below the mean of a window of so many pixels: clearer than the rules that
-# `ruling_lines` looks for, as print is.
+# `ink` takes away, as print is.
 MARK_WINDOW, MARK_BELOW = 41, 20
 # A mark read with less certainty is left out: a piece of a picture or a rule reads as `1` at .7.
 MARK_FIT = 0.85

@@ -237,6 +237,3 @@ def _on_ground(image: Any, reduction: int) -> Any:
     if ORIENTATION_TAG in exif:
         image.getexif()[ORIENTATION_TAG] = exif[ORIENTATION_TAG]
     return image
-
-
-# Of the new file. As base64 it fits into an answer of a parsing process (`parse_process`).

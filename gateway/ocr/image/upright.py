@@ -138,7 +138,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class Warp:
     """How the working page was made from the image: quarter turns anticlockwise, then a sheet made flat, then a
     rotation about its middle.
 

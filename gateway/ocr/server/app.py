@@ -32,7 +32,7 @@ MODEL_NAME = "embedded-ocr"
 DATA_URL = re.compile(r"\Adata:[^,]*;base64,", re.IGNORECASE)
 
 
-class Image(NamedTuple):
+class ImageField(NamedTuple):
     """A data URL, where its base64 starts, and the field that it stands in."""
 
     url: str
@@ -41,7 +41,7 @@ class Image(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class OcrJob:
     """A checked request: `max_tokens` None for no limit, `stops` the stop strings, `details`: report every line."""
 
     model: str
@@ -54,7 +54,7 @@ class Job:
     details: bool = False
 
 
-def parse_job(body: bytes | bytearray) -> Job:
+def parse_job(body: bytes | bytearray) -> OcrJob:
     """The checked request. Raises InvalidRequest that names the field: anybody may call this server."""
     try:
         request = orjson.loads(body)
@@ -63,7 +63,7 @@ def parse_job(body: bytes | bytearray) -> Job:
     if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
         raise InvalidRequest("`messages` must be a list with one user message", param="messages")
     texts: list[str] = []
-    images: list[Image] = []
+    images: list[ImageField] = []
     for number, message in enumerate(request["messages"]):
         _collect_parts(message, f"messages[{number}]", texts, images)
     if len(images) != 1:
@@ -72,7 +72,7 @@ def parse_job(body: bytes | bytearray) -> Job:
     stop = request.get("stop")
     maximum = request.get("max_completion_tokens") or request.get("max_tokens")
     options = request.get("stream_options")
-    return Job(
+    return OcrJob(
         model=str(request.get("model") or MODEL_NAME),
         image=image,
         prompt="\n".join(texts),
@@ -84,7 +84,7 @@ def parse_job(body: bytes | bytearray) -> Job:
     )
 
 
-def _collect_parts(message: Any, where: str, texts: list[str], images: list[Image]) -> None:
+def _collect_parts(message: Any, where: str, texts: list[str], images: list[ImageField]) -> None:
     if not isinstance(message, dict):
         raise InvalidRequest("a message must be an object", param=where)
     content = message.get("content")
@@ -100,16 +100,16 @@ def _collect_parts(message: Any, where: str, texts: list[str], images: list[Imag
             images.append(_image_of(part, f"{where}.content[{number}].image_url.url"))
 
 
-def _image_of(part: Json, where: str) -> Image:
+def _image_of(part: Json, where: str) -> ImageField:
     image = part.get("image_url")
     url = image.get("url") if isinstance(image, dict) else image
     head = DATA_URL.match(url) if isinstance(url, str) else None
     if head is None or not isinstance(url, str):
         raise InvalidRequest("the image must be a base64 data URL", param=where, code="invalid_image_url")
-    return Image(url, head.end(), where)
+    return ImageField(url, head.end(), where)
 
 
-def _decoded(image: Image) -> bytearray:
+def _decoded(image: ImageField) -> bytearray:
     """The bytes of an image."""
     try:
         return bytearray(base64.b64decode(memoryview(image.url.encode())[image.start :], validate=True))
@@ -302,7 +302,7 @@ async def _limited(pieces: AsyncIterator[str | Json], limit: OutputLimit, report
 
 
 async def _stream(
-    request: web.Request, job: Job, limit: OutputLimit, pieces: AsyncIterator[str | Json]
+    request: web.Request, job: OcrJob, limit: OutputLimit, pieces: AsyncIterator[str | Json]
 ) -> web.StreamResponse:
     report: Json = {}
     texts = _limited(pieces, limit, report)
@@ -328,7 +328,7 @@ async def _stream(
 class Chunks:
     """The events of one streamed answer."""
 
-    def __init__(self, job: Job, fingerprint: str) -> None:
+    def __init__(self, job: OcrJob, fingerprint: str) -> None:
         self._job = job
         self._shared: Json = {
             "id": _new_id(),
@@ -354,7 +354,7 @@ class Chunks:
         return b"data: " + orjson.dumps({**self._shared, "choices": choices, **more}) + b"\n\n"
 
 
-def _completion(job: Job, limit: OutputLimit, text: str, fingerprint: str) -> Json:
+def _completion(job: OcrJob, limit: OutputLimit, text: str, fingerprint: str) -> Json:
     message = {"role": "assistant", "content": text}
     return {
         "id": _new_id(),
@@ -367,7 +367,7 @@ def _completion(job: Job, limit: OutputLimit, text: str, fingerprint: str) -> Js
     }
 
 
-def _usage(job: Job, limit: OutputLimit) -> Json:
+def _usage(job: OcrJob, limit: OutputLimit) -> Json:
     prompt = IMAGE_TOKENS + count_tokens(job.prompt)
     completion = -(-limit.text_chars // CHARS_PER_TOKEN)
     counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

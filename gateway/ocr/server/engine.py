@@ -30,7 +30,7 @@ from gateway.ocr.image.areas import (
 )
 from gateway.ocr.image.decode import UprightImage, decode_page
 from gateway.ocr.image.ink import PageInk, bullet_at, measure, part_words, parts_of, rhythm, tighten, without_rules
-from gateway.ocr.image.upright import Frame, even_grounds, flattened, level, mostly_tall, moved, sheet_matrix, tilt_of
+from gateway.ocr.image.upright import Warp, even_grounds, flattened, level, mostly_tall, moved, sheet_matrix, tilt_of
 from gateway.ocr.scripts.mixed import LATIN, clear_guess, is_suspect, resolve, sample_of
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract
 from gateway.ocr.server import report as render
@@ -226,7 +226,7 @@ class PageReading:
     even: Any
     gray: Any
     ink: PageInk
-    frame: Frame
+    frame: Warp
     lines: list[Line]
     shape: PageShape
     report: PageReport = field(init=False)
@@ -347,7 +347,7 @@ class OcrEngine:
             even, _ = without_ticks(even, ticks, lines)
             pixels, lines = without_ticks(pixels, ticks, lines)
             gray = cv2.cvtColor(even, cv2.COLOR_BGR2GRAY)
-        frame = Frame(page.width, page.height, turns, skew, None if sheet is None else numpy.linalg.inv(sheet))
+        frame = Warp(page.width, page.height, turns, skew, None if sheet is None else numpy.linalg.inv(sheet))
         ink = PageInk(gray, even)
         parts = [part for line in without_rules(ink, lines) for part in parts_of(ink, measure(ink, line))]
         shape = page_shape(pixels, gray, parts)

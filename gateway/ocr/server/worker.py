@@ -7,7 +7,7 @@ The protocol is that of `gateway.child`. A job is `{"prompt", "details"}` with t
 
 import sys
 
-from gateway.child.worker import Channel, Job, Json, limit_process
+from gateway.child.worker import JobPipe, Json, WorkerJob, limit_process
 from gateway.errors import GatewayError
 from gateway.ocr.server.engine import OcrEngine
 
@@ -23,7 +23,7 @@ class Worker:
     """Runs jobs one after the other and sends their pieces."""
 
     def __init__(self) -> None:
-        self.job: Job | None = None
+        self.job: WorkerJob | None = None
 
     def step(self) -> None:
         """Called between the steps of a page: says that the job still runs. Raises Cancelled."""
@@ -32,7 +32,7 @@ class Worker:
                 raise Cancelled
             self.job.alive()
 
-    def run(self, engine: OcrEngine, job: Job) -> None:
+    def run(self, engine: OcrEngine, job: WorkerJob) -> None:
         """Answers one job."""
         self.job = job
         try:
@@ -40,7 +40,7 @@ class Worker:
         finally:
             self.job = None
 
-    def _read(self, engine: OcrEngine, job: Job) -> Json:
+    def _read(self, engine: OcrEngine, job: WorkerJob) -> Json:
         """Sends the pieces; returns the last message."""
         try:
             self.step()
@@ -63,7 +63,7 @@ class Worker:
 def main(threads: int, nice: int) -> None:
     """Serves jobs until the parent goes. `threads`: cores to use; `nice`: added to the nice value of the process."""
     limit_process(MAX_MEMORY_BYTES, nice)
-    channel, worker = Channel(), Worker()
+    channel, worker = JobPipe(), Worker()
     engine = OcrEngine(threads, worker.step)
     try:
         engine.load()

@@ -15,7 +15,10 @@ from typing import NamedTuple
 import re2
 
 from gateway.sanitize.detectors.harmless import CARDS, IBANS
-from gateway.sanitize.text import Finding, Pattern, View, WorkBudget, searcher, searcher_within
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+from gateway.sanitize.re2_search import Pattern, searcher, searcher_within
+from gateway.sanitize.work_budget import WorkBudget
 
 # ----------------------------------------------------------------------------------------------------
 # Runs of digits with their separators, found once for all detectors of numbers, and the words near them.

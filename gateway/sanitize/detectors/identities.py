@@ -2,7 +2,7 @@
 valid one.
 
 The checks are python-stdnum's. A number without its word is never reported, as some country accepts almost any row of
-digits. To add a country, add a line to `id_countries`.
+digits. To add a country, add a line to `identities.txt`.
 """
 
 import functools
@@ -18,7 +18,10 @@ import re2
 
 from gateway.sanitize.detectors.cards import DigitRun, WordIndex
 from gateway.sanitize.detectors.harmless import IDS
-from gateway.sanitize.text import Finding, View, WorkBudget, searcher
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+from gateway.sanitize.re2_search import searcher
+from gateway.sanitize.work_budget import WorkBudget
 
 
 def _table(kind: str) -> list[list[str]]:
@@ -51,7 +54,7 @@ REACH_CHARS = 64
 WINDOW_CHARS = REACH_CHARS + 24
 """The text searched behind a word: the reach, and the longest id behind it."""
 _MIN_CHARS, _MAX_CHARS = 6, 22
-"""Letters and digits of the shortest and the longest ids of `id_countries`, with some tolerance for the longest."""
+"""Letters and digits of the shortest and the longest ids of `identities.txt`, with some tolerance for the longest."""
 _MAX_TOKENS = 7
 """Tokens of one id: the French number is written in seven groups."""
 _MIN_DIGITS = 4

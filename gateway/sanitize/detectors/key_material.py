@@ -11,7 +11,9 @@ from itertools import takewhile
 
 from gateway.sanitize.detectors.named_secrets import judged
 from gateway.sanitize.detectors.value_forms import Naming
-from gateway.sanitize.text import Finding, View, WorkBudget
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+from gateway.sanitize.work_budget import WorkBudget
 
 _MAX_CHARS = 4096
 """How far a block reaches from its first word."""

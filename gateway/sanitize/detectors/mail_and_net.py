@@ -11,7 +11,10 @@ from collections.abc import Iterator
 
 import re2
 
-from gateway.sanitize.text import Finding, View, WorkBudget, searcher, spans
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+from gateway.sanitize.re2_search import searcher, spans
+from gateway.sanitize.work_budget import WorkBudget
 
 _LOCAL_CLASS = bytes(
     0x6C if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\x02._%+'{}|~-" else 0x20

@@ -1,7 +1,7 @@
 """Finds values that the name beside them makes a secret: `password: …`, `api_key = …`, `user:pass@host`.
 
-This module finds names and goes from them to values; `secret_names` says what a name means, `secret_values` judges the
-values. `syntax_secrets` finds those that other syntax than a name makes secrets.
+This module finds names, says what they mean, and goes from them to values; `value_forms` judges the values. `syntax`
+finds those that other syntax than a name makes secrets.
 """
 
 import re
@@ -24,12 +24,13 @@ from gateway.sanitize.detectors.value_forms import (
     quote_before,
     value_at,
 )
-from gateway.sanitize.text import Finding, View, WorkBudget, searcher
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+from gateway.sanitize.re2_search import searcher
+from gateway.sanitize.work_budget import WorkBudget
 
 # ----------------------------------------------------------------------------------------------------
 # The patterns of credentials' names, and of what leads from a name to its value: an assignment, a phrase, a tag.
-#
-# `named_secrets` searches with them; `secret_names` says what a name means.
 STRONG = (
     rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|parola(?: d'ordine)?|clave|tlspsk|userpwd"
     rb"|passin|kennwort|passwort|mot de passe"
@@ -142,10 +143,7 @@ ASSIGNED = re.compile(
 # What the name before a value says of it: whether it names a credential, and by which syntax it owns the value.
 #
 # A name is read whole: what follows `password` in it (`password_encryption`) may say that the value is something
-# about a
-# password, what precedes `key` (`public_key`) that it is no secret. The verb "pass" names nothing. `named_secrets`
-# finds
-# the names, `secret_values` judges the values.
+# about a password, what precedes `key` (`public_key`) that it is no secret. The verb "pass" names nothing.
 _LINKS: tuple[Link, ...] = ("beside", "beside", "paired", "assigned", "listed", "said")
 """By the last group of ASSIGNED that matched; the first one is the rest of the name."""
 _IS_STRONG = re.compile(STRONG)
@@ -351,7 +349,7 @@ _PUBLIC_KEYS = (b"public key", b"public_key", b"public-key", b"publickey", b"pub
 # How far the secret at a place reaches: a word, a quotation, a quotation with blanks, groups, or a word of any
 # length.
 #
-# `secret_values` judges one value; this module finds the value in the text and makes a finding of it.
+# `value_forms` judges one value; here it is found in the text and becomes a finding.
 _WITH_BLANKS = {mark: re.compile(rb"[^\n" + mark + rb"]{16,160}(?=" + mark + rb")") for mark in (b'"', b"'", b"`")}
 """By quotation mark. Shorter keys with blanks in them are not told from sentences."""
 _PHRASE = re.compile(rb"[a-z0-9]{3,12}(?:[ -][a-z0-9]{3,12}){2,9}")

@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeAlias
 import re2
 
 from gateway.sanitize.detectors.cards import DigitRun, NumberContext, WordIndex
-from gateway.sanitize.text import Finding, WorkBudget
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.work_budget import WorkBudget
 
 Judgement: TypeAlias = Literal["valid", "possible", "none"]
 """valid: a number of its country's plan; possible: of a length that the plan has; none: neither."""

@@ -20,7 +20,10 @@ from gateway.sanitize.detectors.harmless import is_published_basic, is_published
 from gateway.sanitize.detectors.key_material import BEGINNINGS, find_block
 from gateway.sanitize.detectors.named_secrets import judged, line_end
 from gateway.sanitize.detectors.value_forms import Naming, has_high_entropy, is_identifier, is_placeholder, quote_before
-from gateway.sanitize.text import Finding, View, WorkBudget, searcher, spans
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+from gateway.sanitize.re2_search import searcher, spans
+from gateway.sanitize.work_budget import WorkBudget
 
 Judge: TypeAlias = Literal["setting", "owned", "paired", "random", "hook", "digits"]
 """`setting`: any value but a word about it; `owned`, `paired`: what looks like a password or key; `random`: drawn at

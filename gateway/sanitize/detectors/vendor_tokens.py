@@ -22,7 +22,10 @@ from gateway.sanitize.detectors.value_forms import (
     is_publishable,
     is_random,
 )
-from gateway.sanitize.text import Finding, Pattern, View, WorkBudget, searcher
+from gateway.sanitize.findings import Finding
+from gateway.sanitize.folding import View
+from gateway.sanitize.re2_search import Pattern, searcher
+from gateway.sanitize.work_budget import WorkBudget
 
 
 class Form(NamedTuple):

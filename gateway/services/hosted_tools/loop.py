@@ -280,7 +280,7 @@ class LoopRequest:
     max_calls: int | None = None
 
 
-class _Budget:
+class _CallBudget:
     """What the hosted calls of one answer may still take."""
 
     def __init__(self, limits: LoopLimits, max_calls: int | None) -> None:
@@ -323,7 +323,7 @@ class HostedLoop:
                 await tool.close()
 
     async def _events(self, request: LoopRequest, stats: RequestStats) -> AsyncGenerator[list[HostedEvent], None]:
-        budget = _Budget(self._limits, request.max_calls)
+        budget = _CallBudget(self._limits, request.max_calls)
         for tool in self._tools:
             with budget.timing():
                 if (opening := tool.opening(max(0.0, budget.seconds))) is not None:
@@ -360,7 +360,7 @@ class HostedLoop:
     def _tool_of(self, name: str) -> HostedTool | None:
         return next((tool for tool in self._tools if tool.serves(name)), None)
 
-    def _started(self, asked: Sequence[AskedCall], budget: _Budget) -> list[Running]:
+    def _started(self, asked: Sequence[AskedCall], budget: _CallBudget) -> list[Running]:
         """The calls that the budget allows, in the model's order."""
         allowed = asked[: budget.calls]
         budget.calls -= len(allowed)

@@ -132,7 +132,7 @@ EXPECTED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class OcrInput:
     """An image's URL or a file's data, and the path of its field in the request."""
 
     data: str
@@ -145,7 +145,7 @@ class OcrRequest:
     """`sources` in the caller's order."""
 
     prompt: str
-    sources: tuple[Source, ...]
+    sources: tuple[OcrInput, ...]
 
 
 def read_request(body: Json) -> OcrRequest:
@@ -162,7 +162,7 @@ def read_request(body: Json) -> OcrRequest:
     if not isinstance(content, list):
         raise InvalidRequest(f"the message has no image; {EXPECTED}", param=where, code="missing_image")
     texts: list[str] = []
-    sources: list[Source] = []
+    sources: list[OcrInput] = []
     for index, part in enumerate(content):
         _check_part(part, f"{where}[{index}]", texts, sources)
     if not sources:
@@ -193,7 +193,7 @@ def _user_message(messages: Any) -> tuple[int, Json]:
     return users[0]
 
 
-def _check_part(part: Any, where: str, texts: list[str], sources: list[Source]) -> None:
+def _check_part(part: Any, where: str, texts: list[str], sources: list[OcrInput]) -> None:
     """Adds the part's text to `texts`, or its image or file to `sources`. Raises InvalidRequest."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text":
@@ -214,7 +214,7 @@ def _check_part(part: Any, where: str, texts: list[str], sources: list[Source]) 
     sources.append(source)
 
 
-def _image(part: Json, where: str) -> Source:
+def _image(part: Json, where: str) -> OcrInput:
     image = part.get("image_url")
     url = image.get("url") if isinstance(image, dict) else image
     if not isinstance(url, str) or not url.strip():
@@ -223,12 +223,12 @@ def _image(part: Json, where: str) -> Source:
             param=f"{where}.image_url.url",
             code="invalid_image_url",
         )
-    return Source(url.strip(), f"{where}.image_url.url")
+    return OcrInput(url.strip(), f"{where}.image_url.url")
 
 
-def _file(part: Json, where: str) -> Source:
+def _file(part: Json, where: str) -> OcrInput:
     data = checked_file_data(table_in(part, "file").get("file_data"), f"{where}.file")
-    return Source(data, f"{where}.file", is_file=True)
+    return OcrInput(data, f"{where}.file", is_file=True)
 
 
 MAX_PIXELS = 50_000_000
@@ -266,7 +266,7 @@ class ImageLoader:
         self._source = source
         self._pixel_work = pixel_work
 
-    async def load_all(self, sources: Sequence[Source], owner: str = "") -> list[Image]:
+    async def load_all(self, sources: Sequence[OcrInput], owner: str = "") -> list[Image]:
         """The images of URLs for the key `owner`, in the same order. All are checked before this returns.
 
         Raises InvalidRequest, `param` naming the part; codes as in `wire.image_header`, or `invalid_image_url`.
@@ -281,7 +281,7 @@ class ImageLoader:
             raise _first(errors) from None
         return [task.result() for task in tasks]
 
-    async def _load(self, source: Source, turn: asyncio.Semaphore, owner: str) -> Image:
+    async def _load(self, source: OcrInput, turn: asyncio.Semaphore, owner: str) -> Image:
         url = source.data
         try:
             async with turn:
@@ -350,7 +350,7 @@ class DocumentLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class PagedFile:
     """A file of several pages. `pages`: the numbers of those to read; `total`: how many it has; `left`: a sentence on
     pages that the limit leaves out, or ""."""
 
@@ -369,7 +369,7 @@ class Documents:
         self._pictures = pictures
         self.limits = limits
 
-    async def open(self, source: Source, wanted: tuple[int, int] | None, owner: str) -> Document | Source:
+    async def open(self, source: OcrInput, wanted: tuple[int, int] | None, owner: str) -> PagedFile | OcrInput:
         """The document in a file part; an image in one is a Source like those of image parts.
 
         `wanted`: first and last page, None for all. Raises InvalidRequest, code `invalid_file`, `param` naming the
@@ -381,7 +381,7 @@ class Documents:
             if wanted is not None and wanted[0] > 1:
                 raise InvalidRequest(no_such_pages(1), param=source.where, code="invalid_file")
             data = source.data.partition(",")[2] or source.data
-            return Source(f"data:{kind};base64,{data}", source.where)
+            return OcrInput(f"data:{kind};base64,{data}", source.where)
         if kind is None and not body[:_PDF_HEAD_BYTES].lstrip().startswith(b"%PDF"):
             raise InvalidRequest(
                 f"the file is neither a PDF nor a {ALLOWED} image; a text model takes other documents",
@@ -395,9 +395,9 @@ class Documents:
             raise InvalidRequest(error.message, param=source.where, code="invalid_file") from error
         last = min(last or picture.pages, picture.pages)
         pages = range(first, min(last, first + self.limits.max_pages - 1) + 1)
-        return Document(source.where, body, picture, pages, picture.pages, _left_out(pages, last, picture.pages))
+        return PagedFile(source.where, body, picture, pages, picture.pages, _left_out(pages, last, picture.pages))
 
-    async def image(self, document: Document, number: int, owner: str) -> Image:
+    async def image(self, document: PagedFile, number: int, owner: str) -> Image:
         """One of the document's pages. Raises InvalidRequest, EngineMissing, Overloaded."""
         drawn = document.first
         if number != document.pages[0]:

@@ -13,12 +13,12 @@ from gateway.errors import GatewayError, InvalidRequest, UpstreamRefused, Upstre
 from gateway.ports import PictureText
 from gateway.resilience.fair_queue import WorkTime
 from gateway.services.ocr.request import (
-    Document,
     Documents,
     Image,
     ImageLoader,
+    OcrInput,
     OcrRequest,
-    Source,
+    PagedFile,
     image_infos,
     read_request,
 )
@@ -236,8 +236,8 @@ class Completions(Protocol):
         ...
 
 
-class OwnUse(Protocol):
-    """Counts calls that the gateway makes by itself; implemented by `access.own_use`."""
+class OwnUseCounter(Protocol):
+    """Counts calls that the gateway makes by itself; implemented by `access.budgets.OwnUse`."""
 
     def charged(self, body: Json, stats: RequestStats) -> AbstractAsyncContextManager[None]:
         """Around one call with `body`, for the key named in `stats`. Raises BudgetSpent and NoPrice before it."""
@@ -295,14 +295,14 @@ class OcrService:
             raise pages.nothing_read()
         yield joined.end(pages.left)
 
-    async def _opened(self, request: OcrRequest, body: Json, stats: RequestStats) -> list[Image | Document]:
+    async def _opened(self, request: OcrRequest, body: Json, stats: RequestStats) -> list[Image | PagedFile]:
         """All images loaded and all files opened, in the caller's order."""
         wanted = wire.wanted_pages(body)
-        opened: list[Source | Document] = []
+        opened: list[OcrInput | PagedFile] = []
         for source in request.sources:
             opened.append(await self._documents.open(source, wanted, stats.key_id) if source.is_file else source)
-        images = iter(await self._images.load_all([one for one in opened if isinstance(one, Source)], stats.key_id))
-        return [next(images) if isinstance(one, Source) else one for one in opened]
+        images = iter(await self._images.load_all([one for one in opened if isinstance(one, OcrInput)], stats.key_id))
+        return [next(images) if isinstance(one, OcrInput) else one for one in opened]
 
     async def _drawn(self, pages: "_Pages", stats: RequestStats) -> AsyncGenerator[Image, None]:
         """Every image, and every page of every document as one."""
@@ -348,7 +348,7 @@ class OcrService:
 class _Pages:
     """What one request wants read, and what of it was not: `left` has a sentence for each."""
 
-    def __init__(self, opened: Sequence[Image | Document]) -> None:
+    def __init__(self, opened: Sequence[Image | PagedFile]) -> None:
         self.opened = opened
         self.left: list[str] = []
         self._first: InvalidRequest | None = None
@@ -386,7 +386,7 @@ def _call(body: Json, request: OcrRequest, image: Image) -> Json:
 class OwnOcr:
     """Implements ports.PictureOcr with a model of kind `ocr`, for pages of documents that hold no text."""
 
-    def __init__(self, ocr: OcrService, model: str, own_use: OwnUse) -> None:
+    def __init__(self, ocr: OcrService, model: str, own_use: OwnUseCounter) -> None:
         """`own_use`: charges the keys for whom pages are read."""
         self._ocr = ocr
         self._model = model

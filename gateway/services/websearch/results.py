@@ -199,7 +199,7 @@ def fair_share(sizes: list[int], budget: int) -> int:
 
 
 Shorten = Callable[[list[str], int, str], Awaitable[list[str]]]
-"""(texts, most characters of each, the key's id) -> the texts as `answer.shorten.shorten` cuts them."""
+"""(texts, most characters of each, the key's id) -> the texts as `answer.excerpt.shorten` cuts them."""
 _CUT_HERE_CHARS = 4_096
 """Texts with code fences are cut on the server's loop up to so many characters of a result (3 ms at most, as measured
 with fences alone), longer ones in a parse process."""
@@ -213,7 +213,7 @@ class ResultCutter:
         self._shorten = shorten_elsewhere
 
     async def cut(self, results: list[Json], owner: str, field: str, spent: int) -> str | None:
-        """As `result_budget.fit`, for the key `owner`. Raises what the other process's pool does."""
+        """As `fit`, for the key `owner`. Raises what the other process's pool does."""
         cuts = plan_cuts(results, self._budget_chars, field, spent)
         if cuts is None:
             return None

@@ -81,7 +81,7 @@ METRICS_TYPE = "text/plain; version=0.0.4"
 class OpsPages:
     """The listener's handlers. `waiting()`: names of the parts that are not ready yet. `hosts`: what a request may name
     as Host (see `only_own_hosts`). `metrics_folder`: where several workers write their metrics; empty for a single
-    process. `openapi` makes the document of the routes below `/api` (`handlers.openapi`)."""
+    process. `openapi` makes the document of the routes below `/api` (`openapi.document`)."""
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 Source: OpenAI API reference (chat completions, `web_search_options`), read 2026-11-22. The tools' calls are not shown:
 chat has no form for them. Text before a call and text after it are joined by an empty line.
 
-Positions: as in `wire.responses.hosted_stream`, counted in `Event.finish`.
+Positions: as in `wire.hosted_answer`, counted in `Event.finish`.
 """
 
 import time

@@ -1,7 +1,7 @@
 """Streamed chat answers of any OpenAI-compatible upstream, brought into the one form that clients are promised.
 
 A chunk is decoded, repaired and encoded again. After the first plain text chunk of a choice, later chunks that differ
-in the text alone are relayed by their bytes instead (`chunk_relay`). Source: OpenAI API reference and streams of
+in the text alone are relayed by their bytes instead (`ChunkPattern`). Source: OpenAI API reference and streams of
 llama.cpp, vLLM, Ollama, Azure, DeepSeek (facts read 2026-11-21).
 
 Theory of operation. One `ChatStream` reads one upstream stream. Its owner calls `take` for every batch in order, and

@@ -153,7 +153,7 @@ _SEALED = {"thinking": "signature", "redacted_thinking": "data"}
 _OF_CALL_BLOCK = frozenset(("type", "id", "name", "input", "cache_control", "caller", "function", "toolset_name"))
 
 
-class Conversation:
+class ChatBuilder:
     """Chat messages under construction. `where` arguments are a message's path in the request.
 
     `referenced`: names of tools that a result has made available. `changes`: `(type, tool)` of the tools that system
@@ -353,13 +353,13 @@ def to_chat(
     """The chat body of a checked messages body. Raises InvalidRequest, the message naming the block.
 
     `metadata.user_id` becomes `user`, which goes on as a keyed hash. Hosted tools are left out of the tools and of the
-    choice: see `search.web_wish`. `recalled`: what the server's calls of the history gave the model, `{name, arguments,
+    choice: see `tools.web_wish`. `recalled`: what the server's calls of the history gave the model, `{name, arguments,
     output}` by the id of their block; calls without are left out. `carrier` opens what thinking blocks hold.
     """
     for name, reason in _NOT_HERE.items():
         if body.get(name):
             raise InvalidRequest(f"{name}: {reason}", param=name, code=_CODES.get(name))
-    conversation = _conversation(body, Conversation(recalled, carrier))
+    conversation = _conversation(body, ChatBuilder(recalled, carrier))
     chat: Json = {"model": body["model"], "messages": conversation.finished(max_images)}
     chat |= {name: body[name] for name in _SAME if body.get(name) is not None}
     if (limit := body.get("max_tokens")) is not None:
@@ -388,7 +388,7 @@ def thinking_display(body: Json) -> str | None:
     return "omitted" if thinking.get("display") == "omitted" else "summarized"
 
 
-def _conversation(body: Json, conversation: Conversation) -> Conversation:
+def _conversation(body: Json, conversation: ChatBuilder) -> ChatBuilder:
     conversation.add_system(_without_billing(body.get("system")), "system")
     messages: list[Json] = body["messages"]
     last_user = max((number for number, each in enumerate(messages) if each["role"] == "user"), default=-1)

@@ -205,7 +205,7 @@ def _is_tool_search(tool: Json) -> bool:
 
 
 def offered_tools(tools: Iterable[Json], referenced: set[str], changes: list[tuple[str, Any]]) -> list[Json]:
-    """The caller's tools that the model may call now, as they are in the request or `client_tools` describes them.
+    """The caller's tools that the model may call now, as they are in the request or as a `tool_definition` gives them.
 
     Deferred tools are those that a search for tools has `referenced`; where the search would be the service's own
     (`tool_search_tool_…`), all are offered at once. `changes` are applied in order. Tools that neither

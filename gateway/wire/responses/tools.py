@@ -1,6 +1,6 @@
 """The tools of a responses request and its `tool_choice` in chat's form.
 
-Every kind that the caller runs becomes a function (`call_kinds`); a namespace is a container of such. The server's own
+Every kind that the caller runs becomes a function (`CallKind`); a namespace is a container of such. The server's own
 kinds are either run by the gateway (`hosted`) or left out. Source: OpenAI API reference (Responses), read 2026-11-22.
 """
 
@@ -472,7 +472,7 @@ def _names(entry: Json, ref: ToolRef) -> bool:
 
 
 # --- calls ---
-# The model's tool calls as items of a response and as events: the way back of `call_kinds`.
+# The model's tool calls as items of a response and as events: the way back of `CallKind`.
 #
 # Source: OpenAI API reference (Responses streaming) and openai-python 3.52, read 2026-11-22.
 #

@@ -7,7 +7,7 @@ import json
 import pytest
 from aiohttp import web
 
-from gateway.cli.call import Connection, arguments_from, call_tool, readable
+from gateway.cli.call import Gateway, arguments_from, call_tool, readable
 from gateway.cli.options import Paint, count, duration_s, port
 from gateway.config.environment import Environment
 from gateway.domain import Json
@@ -80,7 +80,7 @@ def events(*messages: Json) -> str:
     return "".join(f": ping\n\ndata: {json.dumps(message)}\n\n" for message in messages)
 
 
-class Gateway:
+class ScriptedGateway:
     """Answers every call with `text` of a content type; `asked` are the bodies it got."""
 
     def __init__(self) -> None:
@@ -100,18 +100,18 @@ class Gateway:
 
 
 async def test_progress_is_shown_until_the_result_comes() -> None:
-    gateway, watch = Gateway(), io.StringIO()
+    gateway, watch = ScriptedGateway(), io.StringIO()
     gateway.content_type = "text/event-stream"
     step = {"method": "notifications/progress", "params": {"progress": 3, "total": 10, "message": "reading"}}
     gateway.text = events(step, result_of(FOUND))
     url = await gateway.start()
     try:
-        answer = await call_tool(Connection(url, "key"), "status", {}, watch)
+        answer = await call_tool(Gateway(url, "key"), "status", {}, watch)
         assert answer == FOUND
         assert "3 of 10 reading" in watch.getvalue()
         assert gateway.asked[0]["params"]["name"] == "websearch-search_status"
         gateway.text = events(step)
         with pytest.raises(UpstreamError, match="ended before its result"):
-            await call_tool(Connection(url, "key"), "map", {}, watch)
+            await call_tool(Gateway(url, "key"), "map", {}, watch)
     finally:
         await gateway.runner.cleanup()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.client_config import CLIENTS, CheckPlan, Installation, check, client_text
+from gateway.cli.client_config import CLIENTS, CheckPlan, ClientSettings, check, client_text
 from gateway.cli.main import main
 from tests.support import upstream as up
 from tests.support.asking import toml
@@ -58,7 +58,7 @@ def test_each_text_has_the_address_and_the_place_of_the_key_but_not_the_key(
 
 @pytest.mark.parametrize("name", CLIENTS)
 def test_without_a_file_the_variable_is_named(name: str) -> None:
-    text = client_text(name, Installation("http://g", "M", 0, None))
+    text = client_text(name, ClientSettings("http://g", "M", 0, None))
     assert "GATEWAY_KEY" in text and "context" not in text.lower().replace("tokens", "")
 
 
@@ -74,7 +74,7 @@ def test_the_documents_are_valid_and_tell_the_context_length(capsys: pytest.Capt
 
 @pytest.mark.parametrize("name", ["opencode", "claude-code", "cursor", "vscode"])
 def test_a_document_stays_valid_without_a_context_length(name: str) -> None:
-    assert json_in(client_text(name, Installation("http://g", "M", 0, None)))
+    assert json_in(client_text(name, ClientSettings("http://g", "M", 0, None)))
 
 
 def test_address_model_and_key_file_can_be_named(capsys: pytest.CaptureFixture[str], folder: Path) -> None:

@@ -21,7 +21,7 @@ from gateway.config.loader import load_config
 from gateway.embedded.servers import dev_key_path
 from gateway.runtime.prepare import ensure_dev_key, key_file, prepare
 from gateway.runtime.service import BEAT, READY, REPLACED, Assignment
-from gateway.runtime.supervisor import Source, Supervisor
+from gateway.runtime.supervisor import Supervisor, SupervisorSource
 from gateway.runtime.worker import SingleProcess, _work
 from gateway.web.listen_socket import bind
 from tests.support.logged import collect_events
@@ -58,7 +58,7 @@ class Running:
         )
         reload = partial(prepare, self.file, folder, environment)
         config = reload(is_first=True)
-        self.supervisor = Supervisor(config, environment, Source(reload, SingleProcess, has_workers=False))
+        self.supervisor = Supervisor(config, environment, SupervisorSource(reload, SingleProcess, has_workers=False))
         self.task = asyncio.create_task(self.supervisor.run())
 
     def write(self, toml: str) -> None:
@@ -119,7 +119,7 @@ async def running_file(folder: Path, **variables: str) -> AsyncIterator[asyncio.
     reload = partial(load_config, folder / "gateway.toml", folder, environment)
     loop = asyncio.get_running_loop()
     task = asyncio.create_task(
-        Supervisor(reload(), environment, Source(reload, SingleProcess, has_workers=False)).run()
+        Supervisor(reload(), environment, SupervisorSource(reload, SingleProcess, has_workers=False)).run()
     )
     try:
         yield task

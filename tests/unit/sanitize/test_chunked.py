@@ -6,8 +6,9 @@ import tracemalloc
 import pytest
 
 from gateway.config.settings import Sanitize
+from gateway.sanitize.chunks import CHUNK_CHARS, scan_chunked
 from gateway.sanitize.policy import actions
-from gateway.sanitize.scanner import CHUNK_CHARS, Scanner, scan_chunked
+from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import SlotMasker
 from gateway.texts import TextSlot
 

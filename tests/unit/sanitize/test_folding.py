@@ -2,7 +2,7 @@
 
 import random
 
-from gateway.sanitize.text import View, folded
+from gateway.sanitize.folding import View, folded
 
 
 def test_sparse_and_dense_texts_are_folded_alike() -> None:

@@ -8,10 +8,10 @@ import pytest
 from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event, Json
 from gateway.errors import GatewayError
+from gateway.sanitize.holdback import may_be_key, may_be_value
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.stream_mask import IDLE_EVENTS, MAX_IDLE_EVENTS, StreamMask
-from gateway.sanitize.text import may_be_key, may_be_value
 from gateway.texts import TextSlot
 
 STRICT = actions(Sanitize(profile="strict"), "responses")

@@ -11,7 +11,7 @@ from gateway.config.settings import Sanitize
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import SlotMasker
-from gateway.sanitize.text import SharedAllowance
+from gateway.sanitize.work_budget import SharedAllowance
 from gateway.texts import TextSlot
 from tests.unit.sanitize.test_groups import NAMES, NEIGHBOURS, TABLE, VALUES
 

@@ -10,11 +10,11 @@ import pytest
 
 from gateway.config.settings import Sanitize, SanitizeActions, SanitizePattern
 from gateway.errors import SanitizerFailed
+from gateway.sanitize.findings import Finding
 from gateway.sanitize.pipeline import RequestWork, Sanitizer, Verdict
 from gateway.sanitize.policy import Direction
 from gateway.sanitize.report import explain
 from gateway.sanitize.scanner import Scanner
-from gateway.sanitize.text import Finding
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire.dialect import withhold
 from gateway.wire.text_walk import answer_steps, request_steps

@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event, EventBatch
+from gateway.sanitize.findings import masked
+from gateway.sanitize.folding import View
+from gateway.sanitize.holdback import holdback_start
+from gateway.sanitize.plain_words import plain_text_cut
 from gateway.sanitize.policy import actions
-from gateway.sanitize.scanner import Scanner, plain_text_cut
+from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.stream_mask import IDLE_EVENTS, StreamMask
-from gateway.sanitize.text import View, holdback_start, masked
 from gateway.wire import sse
 from gateway.wire.chat.answer import AnswerContext
 from gateway.wire.chat.dialect import ChatDialect

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import GatewayError, SanitizerFailed, UpstreamError
+from gateway.sanitize.findings import Finding, masked
+from gateway.sanitize.holdback import MAX_HOLDBACK_CHARS
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.stream_mask import StreamMask
-from gateway.sanitize.text import MAX_HOLDBACK_CHARS, Finding, masked
 from gateway.texts import TextSlot
 from gateway.wire import sse
 from tests.support.loop_turns import turns_of_others

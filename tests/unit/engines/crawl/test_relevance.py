@@ -9,11 +9,11 @@ import pytest
 from gateway.domain import CrawlRequest, Json
 from gateway.engines.crawl.crawler import (
     MAX_WAITING,
-    Candidate,
     Chooser,
     CrawlOutcome,
     Frontier,
     Interest,
+    PageCandidate,
     Scope,
     Visit,
 )
@@ -149,9 +149,9 @@ async def test_a_map_keeps_what_the_instructions_mean_best_first(tmp_path: Path)
 
 
 CANDIDATES = [
-    Candidate("Cars", "https://a.test/cars", "Automobiles of the fifties."),
-    Candidate("Vehicles", "https://a.test/vehicles", "Vehicles on four wheels, and vehicles on two."),
-    Candidate("Soup", "https://a.test/soup", "Soup of vehicles? No: of beans."),
+    PageCandidate("Cars", "https://a.test/cars", "Automobiles of the fifties."),
+    PageCandidate("Vehicles", "https://a.test/vehicles", "Vehicles on four wheels, and vehicles on two."),
+    PageCandidate("Soup", "https://a.test/soup", "Soup of vehicles? No: of beans."),
 ]
 
 
@@ -189,7 +189,7 @@ async def test_a_model_without_a_readable_opinion_changes_nothing(model: Model) 
 
 
 async def test_the_model_is_shown_a_bounded_number_of_pages_and_no_page_can_end_the_data() -> None:
-    many = [Candidate(f"Vehicle {n}", f"https://a.test/{n}", "<<END x>> " + "vehicle " * 500) for n in range(100)]
+    many = [PageCandidate(f"Vehicle {n}", f"https://a.test/{n}", "<<END x>> " + "vehicle " * 500) for n in range(100)]
     model = Model('{"keep": [2]}')
     kept = await Chooser(model).choose(many, "vehicles")
     user = model.asked[0]["messages"][1]["content"]

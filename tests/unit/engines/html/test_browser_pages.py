@@ -1,7 +1,7 @@
 """Pages whose HTML is odd, careless or old: every word that a browser shows is in the answer.
 
 The expected words are those that Chromium showed of each page (`innerText`), apart from controls; `details` are read
-closed or open. `engines.html.tree_builder` says why libxml2 alone does not do.
+closed or open. `engines.html.tree` says why libxml2 alone does not do.
 """
 
 import json

@@ -13,7 +13,7 @@ from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher
 from gateway.engines.fetch.robots import HostSlots
 from gateway.engines.render.renderer import PageLimits, ProcessSettings, Reach, RenderDeps, Renderer, RenderProcess
-from gateway.engines.render.server import Options, Server
+from gateway.engines.render.server import Options, RenderServer
 from tests.support.scripted_browser import scripted_browser
 
 
@@ -49,7 +49,7 @@ async def running(folder: Path, wish: Wish) -> AsyncIterator[Running]:
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(str(place))
     listening.listen()
-    server = Server(options)
+    server = RenderServer(options)
     serving = asyncio.get_running_loop().create_task(server.serve(listening))
     fetcher = Fetcher(AddressPolicy(wish.allow), "test")
     public = fetcher.public_only()

@@ -10,7 +10,7 @@ from gateway.geometry.boxes import Cell, Line, PageBlock, Rect, Region, Table, W
 from gateway.geometry.reading_order import reading_order
 from gateway.geometry.tables import Grid, aligned_tables, column_table, ruled_table
 from gateway.ocr.image.ink import PageInk, choose_gaps, tighten
-from gateway.ocr.image.upright import Frame, level, tilt_of
+from gateway.ocr.image.upright import Warp, level, tilt_of
 from gateway.ocr.server.app import OutputLimit
 from gateway.ocr.server.report import content_of, html_table, markdown_table, scripts_of
 from gateway.ocr.text.locate import find_text
@@ -235,7 +235,7 @@ def test_boxes_go_back_to_the_image_as_it_came(turns: int) -> None:
     turned = numpy.rot90(page, turns)
     rows, columns = numpy.nonzero(turned)
     rect = Rect(columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
-    box = Frame(500, 300, turns).box(rect)
+    box = Warp(500, 300, turns).box(rect)
     assert box == pytest.approx((400 / 500 * 999, 30 / 300 * 999, 450 / 500 * 999, 60 / 300 * 999), abs=1)
 
 
@@ -255,7 +255,7 @@ def test_a_tilted_page_is_levelled_and_boxes_go_back() -> None:
     assert tilt_of(page, lines) == pytest.approx(angle, abs=0.1)
     _, levelled = level(numpy.zeros((300, 500, 3), numpy.uint8), lines, angle)
     assert all(one.rect.height < 22 for one in levelled)
-    frame = Frame(500, 300, 0, angle)
+    frame = Warp(500, 300, 0, angle)
     back = frame.box(levelled[0].rect)
     first = lines[0].rect
     assert back == pytest.approx(

@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 from gateway.geometry.boxes import Line, Rect
-from gateway.ocr.image.upright import Frame, flattened, moved, point_at, sheet_matrix
+from gateway.ocr.image.upright import Warp, flattened, moved, point_at, sheet_matrix
 
 SIZE = (900, 700)
 CORNERS = numpy.float32([[110, 90], [800, 60], [850, 640], [60, 600]])
@@ -50,7 +50,7 @@ def test_lines_of_a_sheet_in_perspective_are_level_and_begin_at_one_edge(ground:
 def test_boxes_go_back_to_the_photograph() -> None:
     lines = lines_on_the_sheet()
     matrix = sheet_matrix(photograph(), lines)
-    frame = Frame(*SIZE, bent=numpy.linalg.inv(matrix))
+    frame = Warp(*SIZE, bent=numpy.linalg.inv(matrix))
     for line, flat in zip(lines, moved(lines, matrix), strict=True):
         box = frame.box(flat.rect)
         assert math.dist(box, [v / SIZE[n % 2] * 999 for n, v in enumerate(line.rect)]) < 12

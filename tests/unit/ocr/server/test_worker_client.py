@@ -18,8 +18,8 @@ from tests.support.waiting import until
 
 SCRIPT = r"""
 import os, sys, time
-from gateway.child.worker import Channel
-channel = Channel()
+from gateway.child.worker import JobPipe
+channel = JobPipe()
 channel.hello({"fingerprint": "scripted-1"})
 while True:
     job = channel.next_job()
@@ -42,7 +42,7 @@ while True:
     else: job.end({})
 """
 
-FAILING = "from gateway.child.worker import Channel; Channel().fail({'message': 'install it'})"
+FAILING = "from gateway.child.worker import JobPipe; JobPipe().fail({'message': 'install it'})"
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 
 from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.sanitize.detectors.harmless import CARDS, IBANS
+from gateway.sanitize.findings import GRADED, Finding, disjoint
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner
-from gateway.sanitize.text import GRADED, Finding, disjoint
 
 SCANNER = Scanner()
 RANDOM = "q7RkT2mWx9LpV4sB"

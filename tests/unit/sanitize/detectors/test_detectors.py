@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from gateway.config.settings import SanitizePattern
 from gateway.sanitize.detectors.identities import COUNTRIES
 from gateway.sanitize.detectors.vendor_tokens import FORMS
+from gateway.sanitize.findings import masked
 from gateway.sanitize.scanner import Scanner
-from gateway.sanitize.text import masked
 from tests.support.cpu_time import takes_less
 
 SCANNER = Scanner()

@@ -2,8 +2,8 @@
 
 import pytest
 
+from gateway.sanitize.findings import masked
 from gateway.sanitize.scanner import Scanner
-from gateway.sanitize.text import masked
 
 SCANNER = Scanner()
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from gateway.sanitize.findings import masked
 from gateway.sanitize.scanner import Scanner
-from gateway.sanitize.text import masked
 
 SCANNER = Scanner()
 KEY = "tW9kQ2xbV7mZp4Lr8nYs"

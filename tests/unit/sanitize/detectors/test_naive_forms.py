@@ -13,7 +13,8 @@ from gateway.sanitize.detectors.cards import SEPARATORS, digit_runs
 from gateway.sanitize.detectors.mail_and_net import find_ip_addresses
 from gateway.sanitize.detectors.value_forms import alternates_kinds
 from gateway.sanitize.detectors.vendor_tokens import FORMS, find_secret_tokens
-from gateway.sanitize.text import View, WorkBudget
+from gateway.sanitize.folding import View
+from gateway.sanitize.work_budget import WorkBudget
 
 
 @pytest.mark.slow

@@ -5,8 +5,8 @@ import textwrap
 
 import pytest
 
+from gateway.sanitize.findings import masked
 from gateway.sanitize.scanner import Scanner
-from gateway.sanitize.text import masked
 
 TOKEN = "ghp_Zk3vTq9LmX2cWb7RyN5dHs8JfUa4Pe1oGt6K"
 PASSWORD = "wrkcr!258LewmC8"

@@ -5,7 +5,7 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.sanitize.text import searcher, searcher_within, spans
+from gateway.sanitize.re2_search import searcher, searcher_within, spans
 
 PATTERN = re2.compile(rb"a+b|c\d{2}")
 TEXTS = st.text("abc12 ", max_size=40).map(str.encode)

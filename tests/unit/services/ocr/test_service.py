@@ -13,7 +13,7 @@ from gateway.engines.documents.parse_pool import ParsePool
 from gateway.engines.documents.pictures import PooledPixels
 from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.ports import PagePicture
-from gateway.services.ocr.request import DocumentLimits, Documents, ImageLoader, Source, decode_data_url
+from gateway.services.ocr.request import DocumentLimits, Documents, ImageLoader, OcrInput, decode_data_url
 from gateway.services.ocr.service import OcrService
 from gateway.wire import sse
 from tests.support.ocr_scripted import TEXT, Scripted, body, part
@@ -214,9 +214,9 @@ async def test_images_for_remote_upstreams_are_turned_upright_and_put_on_white()
     pool = ParsePool()
     loader = ImageLoader(Site(), PooledPixels(pool))
     urls = [data_url(picture(40, 30, "JPEG", exif=exif)), data_url(clear.getvalue()), data_url(picture())]
-    turned, white, plain = await loader.load_all([Source(url, "x") for url in urls], "key")
+    turned, white, plain = await loader.load_all([OcrInput(url, "x") for url in urls], "key")
     with pytest.raises(InvalidRequest, match=r"damaged|cannot be read"):
-        await loader.load_all([Source(data_url(clear.getvalue()[:48]), "messages[0]")], "key")
+        await loader.load_all([OcrInput(data_url(clear.getvalue()[:48]), "messages[0]")], "key")
     await pool.close()
     opened = [Image.open(io.BytesIO(await decode_data_url(image.url))) for image in (turned, white)]
     assert opened[0].size == (30, 40) == (turned.width, turned.height)

@@ -1,4 +1,4 @@
-"""Results are cut as by `result_budget.fit`, and what is slow to read is cut in a parse process."""
+"""Results are cut as by `results.fit`, and what is slow to read is cut in a parse process."""
 
 import pytest
 
