@@ -24,8 +24,8 @@ class StreamedAnswer:
     event's data is a complete answer, not a piece of one, and is sanitized as such. `failure_events`,
     `refusal_events`: the events that end this stream when it fails or is refused; the dialect's own where they are
     None. A handler sets them when they hold what the dialect cannot know: a request's id, a sequence number, the tokens
-    used so far. `cancelled_events`: the end of one that its caller has cancelled. `passes`: which events are sent, once they
-    are masked; None for all. `was_masked`: the events were masked before they were kept; of them only placeholders
+    used so far. `cancelled_events`: the end of one that its caller has cancelled. `passes`: which events are sent, once
+    they are masked; None for all. `was_masked`: the events were masked before they were kept; of them only placeholders
     become values. `sent`: events sent so far.
     """
 

@@ -79,7 +79,7 @@ class BackgroundResponses:
         return JsonReply({"id": response_id, "object": "response", "deleted": True})
 
     def _followed(self, call: Call, response_id: str, after: int) -> EventReply:
-        """The kept events with a higher sequence number than `after`. Where values must be put back all are read, since a
+        """The kept events with a higher sequence number than `after`. To put values back all are read, since a
         placeholder may have begun before, and those that the client has are left out."""
         if not call.values:
             reply = EventReply(self._kept(call, response_id, after, Event.from_bytes))
