@@ -86,7 +86,7 @@ class Finished:
     client: str = ""
 
 
-class Recorder(Protocol):
+class CallLog(Protocol):
     """Writes what is told of finished calls: log lines, metrics, usage."""
 
     def add(self, finished: Finished) -> None:
@@ -127,7 +127,7 @@ class Interface(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class CallRules:
     """What all calls of a server share. `budgets` None: keys have none."""
 
     in_flight: InFlight
@@ -135,7 +135,7 @@ class Rules:
     limiter: Limiter
     sanitizer: Sanitizer
     metrics: Metrics
-    recorder: Recorder
+    recorder: CallLog
     budgets: Budgets | None = None
 
 
@@ -149,7 +149,7 @@ class Call:
     was counted, by name. `reservation`: what it may use of its key's budgets, until that is settled.
     """
 
-    rules: Rules
+    rules: CallRules
     interface: Interface
     request_id: str
     stats: RequestStats

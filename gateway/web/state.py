@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.helpers import RequestKey
 
 from gateway.access.rate_limits import BadKeyLimiter
-from gateway.calls.call import Call, Rules
+from gateway.calls.call import Call, CallRules
 from gateway.calls.in_flight import InFlight
 from gateway.web.client_address import AddressOf, connection_address
 from gateway.web.endpoints import Endpoint, EndpointTable
@@ -23,7 +23,7 @@ def _random_bits() -> Callable[[int], int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerState(Rules):
+class ServerState(CallRules):
     """Made once by `app`. `allowed_origins`: pages that may call and read. `body_timeout_s`: time for one body.
     `json_limits`: what a body may hold. `address_of`: a request's client. `notes`
     gives what the operator must mend in shared state and the index. `origin_is_checked`: the listener lets no page of

@@ -14,7 +14,32 @@ import pytest
 
 from tests.support.paths import ROOT
 
-BUDGETS = {}
+BUDGETS = {
+    "access": 1293,
+    "app": 989,
+    "bench": 6320,
+    "calls": 646,
+    "child": 429,
+    "cli": 2229,
+    "config": 726,
+    "console": 0,
+    "embedded": 346,
+    "engines": 16187,
+    "geometry": 988,
+    "mcp": 793,
+    "ocr": 4726,
+    "providers": 1846,
+    "resilience": 431,
+    "runtime": 1368,
+    "sanitize": 5418,
+    "schemas": 240,
+    "services": 5081,
+    "shared_state": 1173,
+    "tests": 46030,
+    "top": 714,
+    "web": 3516,
+    "wire": 6412,
+}
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,

@@ -24,7 +24,7 @@ import pytest
 from gateway import logs
 from gateway.access.keys import KeyFile, KeyRequest
 from gateway.app.application import build_app, build_ops_app
-from gateway.calls.call import Recorder
+from gateway.calls.call import CallLog
 from gateway.calls.in_flight import InFlight
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config, loaded
@@ -62,7 +62,7 @@ class InProcessGateway:
     listener: Listener
     in_flight: InFlight
     log: io.StringIO
-    recorder: Recorder
+    recorder: CallLog
 
     @property
     def headers(self) -> dict[str, str]:
