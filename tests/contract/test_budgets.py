@@ -34,7 +34,7 @@ BUDGETS = {
     "schemas": 240,
     "services": 4570,
     "shared_state": 1173,
-    "tests": 45917,
+    "tests": 46176,
     "top": 714,
     "web": 4282,
     "wire": 6406,
