@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 240,
     "services": 5081,
     "shared_state": 1173,
-    "tests": 46030,
+    "tests": 46277,
     "top": 714,
     "web": 3516,
     "wire": 6412,
