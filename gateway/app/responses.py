@@ -40,7 +40,7 @@ def response_parts(
     conversations = Conversations(shared.conversations, shared.windows, config.responses.conversations)
     maps = MaskingMaps(shared.responses, shared.sealer, config.shared.response_ttl_s)
     compactor, background = Compactor(completions, shared.sealer), BackgroundResponses(runs, store, maps)
-    kept = Kept(store, conversations, compactor, maps, background)
+    kept = Kept(store, conversations, compactor, maps, runs, background)
     responses = ResponsesHandler(completions, kept, hosted, files)
     server = config.server
     settings = SocketSettings(server.websocket, server.websocket_per_key, server.max_body_bytes, server.body_timeout_s)

@@ -146,7 +146,8 @@ class Call:
     `path`: the variable parts of the path that it came by. `body`: the result of `Interface.check`, None where no body
     was read. `earlier`: the stored items that it goes on with; `memory`: what its connection remembers beside the
     store. `masking`: None where the interface is not sanitized. `limits`: the state of the key's limits after this call
-    was counted, by name. `reservation`: what it may use of its key's budgets, until that is settled.
+    was counted, by name. `reservation`: what it may use of its key's budgets, until that is settled. `fault_status`: of the error that its stream ended with, 0 for
+    none.
     """
 
     rules: CallRules
@@ -161,6 +162,7 @@ class Call:
     masking: Masking | None = None
     limits: dict[str, LimitState] = field(default_factory=dict)
     reservation: Reservation | None = None
+    fault_status: int = 0
     _work: RequestWork | None = None
     _slot: str = ""
 
@@ -254,23 +256,24 @@ class Call:
 
     async def _let_begin(self, wait_s: float) -> None:
         """Take the slot, then the call of the minute. Raises RateLimited when the time to wait is over."""
-        limiter, end_s = self.rules.limiter, 0.0
-        while True:
-            try:
-                if not self._slot and not self.interface.is_light:
-                    self._slot = await limiter.take(self.caller)
-                if self.interface.charged:
-                    await self.charge()
-                return
-            except RateLimited as error:
-                end_s = end_s or time.monotonic() + wait_s
-                if isinstance(error, BudgetSpent) or time.monotonic() >= end_s:
-                    await self._give_slot()
-                    raise
-                await asyncio.sleep(_SLOT_POLL_S)
-            except BaseException:
-                await self._give_slot()
-                raise
+        end_s = 0.0
+        try:
+            while True:
+                try:
+                    if not self._slot and not self.interface.is_light:
+                        self._slot = await self.rules.limiter.take(self.caller)
+                    if self.interface.charged:
+                        await self.charge()
+                    return
+                except RateLimited as error:
+                    end_s = end_s or time.monotonic() + wait_s
+                    if isinstance(error, BudgetSpent) or time.monotonic() >= end_s:
+                        raise
+                    await asyncio.sleep(_SLOT_POLL_S)
+                    self.require_live()
+        except BaseException:
+            await self._give_slot()
+            raise
 
     async def _give_slot(self) -> None:
         slot, self._slot = self._slot, ""

@@ -15,10 +15,10 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1293,
+    "access": 1291,
     "app": 989,
     "bench": 6320,
-    "calls": 646,
+    "calls": 663,
     "child": 429,
     "cli": 2229,
     "config": 726,
@@ -31,14 +31,14 @@ BUDGETS = {
     "providers": 1846,
     "resilience": 431,
     "runtime": 1368,
-    "sanitize": 5418,
+    "sanitize": 5423,
     "schemas": 240,
-    "services": 5081,
+    "services": 5089,
     "shared_state": 1173,
-    "tests": 46277,
-    "top": 714,
-    "web": 3516,
-    "wire": 6412,
+    "tests": 46253,
+    "top": 719,
+    "web": 3523,
+    "wire": 6416,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -64,20 +64,6 @@ RUNS = "background live, background resumed, background polled"
 _FAILS: tuple[tuple[str, str, str], ...] = (
     ("stored state: names, item reference", ALL, "H1, N3: both are [EMAIL_1], the boss gets the client's mail"),
     ("stored state: map, conversation", ALL, "H1: the map of a conversation ends after an hour"),
-    ("stored state: sealed", "hosted", "new: the query of a stored web_search_call is the value in the clear"),
-    (
-        "stored state: secret, stored response",
-        "whole, streamed, socket, background live, background resumed, background polled",
-        "N9: the secret reaches the model in the clear",
-    ),
-    (
-        "stored state: secret, conversation",
-        "whole, streamed, socket, background live, background resumed, background polled",
-        "N9: the secret reaches the model in the clear",
-    ),
-    ("stored state: running", ALL, "N5: answered without the answer that still runs"),
-    ("stored state: native, one id", "background live, background resumed", "N8: the run has two ids"),
-    ("stored state: native, one id", "background polled", "N8: the run stays in progress"),
     ("stored state: full disk, conversation, before", ALL, "M4: 200, and the turn is not in the conversation"),
     (
         "stored state: full disk, conversation, meanwhile",
@@ -85,21 +71,11 @@ _FAILS: tuple[tuple[str, str, str], ...] = (
         "M4: 200, and the turn is not in the conversation",
     ),
     ("nothing is left", "socket", "H2: connection, lane and turn are a cycle"),
-    ("ends with its key: revoked", "streamed, hosted", "new: a stream ends at its next event only, if that ever comes"),
-    (
-        "ends with its key: expired",
-        "streamed, socket, background live, background resumed, background polled, hosted",
-        "N12: it goes on for a minute",
-    ),
-    ("an expired key is refused", f"{ALL}, mcp", "L2, N12: it is served for a minute more"),
-    ("a minute of now", "background resumed, background polled", "N10: reading a run takes a call of the minute"),
     ("reserved before: output by another field", "chat whole, chat streamed", "H4: the smaller field is reserved"),
     ("reserved before: input", "hosted", "N11: rounds after the first are not reserved"),
     ("stored state: budget, stored response", ALL, "H4: the history is not reserved"),
     ("stored state: budget, conversation", "whole, streamed, socket, hosted", "H4: the history is not reserved"),
     ("settled after: nothing told", f"{ALL}, {CHATS}", "N11: a usage of 0 is believed"),
-    ("early failure: plain", RUNS, "N1: the run's line says 500 where its upstream failed"),
-    ("early failure: sanitized", RUNS, "N1: the run's line says 500 where its upstream failed"),
 )
 RED = {(row, door): reason for row, doors, reason in _FAILS for door in doors.split(", ")}
 """What happens instead, by row and door, with its letter in the list of faults."""

@@ -23,6 +23,7 @@ from gateway.services.completion.native_responses import NativeResponses, is_nat
 from gateway.services.completion.service import CompletionService
 from gateway.services.file_parts import FileParts
 from gateway.services.hosted_tools.hosted_responses import HostedAnswer, HostedResponses, HostedWishes
+from gateway.services.responses.background import Runs
 from gateway.services.responses.compaction import Compacted, Compactor, has_something_to_drop, threshold
 from gateway.services.responses.continued import Continued, ResponseInput, continued_of, holder_of
 from gateway.services.responses.conversations import Conversations
@@ -55,12 +56,13 @@ class Kept:
     conversations: Conversations
     compactor: Compactor
     maps: MaskingMaps
+    runs: Runs
     background: BackgroundResponses
     tokens: TokenCounts = field(default_factory=TokenCounts)
 
     def inputs(self) -> ResponseInput:
         """What reads the items that requests continue."""
-        return ResponseInput(self.store, self.conversations, self.compactor, self.maps)
+        return ResponseInput(self.store, self.runs, self.conversations, self.compactor, self.maps)
 
 
 @dataclass(slots=True)

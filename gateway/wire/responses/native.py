@@ -271,11 +271,11 @@ class NativeStream(ResponseStream):
         self._opened = True
         self.response["model"] = self.model
         if isinstance(theirs, dict):
-            if isinstance(theirs.get("id"), str) and theirs["id"]:
+            if isinstance(theirs.get("id"), str) and theirs["id"] and not self._is_created:
                 self.response["id"] = theirs["id"]
             if isinstance(theirs.get("created_at"), int | float):
                 self.response["created"] = self.response["created_at"] = int(theirs["created_at"])
-        for kind in ("response.created", "response.in_progress"):
+        for kind in ("response.created", "response.in_progress")[self._is_created :]:
             yield self._event(kind, {"response": {**self.response, "output": []}})
 
     def _open_item(self, data: Json) -> Iterator[Event]:
@@ -284,7 +284,7 @@ class NativeStream(ResponseStream):
         self._indexes[item["id"]] = index = len(self._ids)
         self._ids.append(item["id"])
         self.response["output"].append(item)
-        yield self._event("response.output_item.added", {"output_index": index, "item": dict(item)})
+        yield self._event("response.output_item.added", {"output_index": index, "item": self._copy(item)})
 
     def _item_event(self, kind: str, data: Json) -> Iterator[Event]:
         """Any other event; one of an item gets the id and index that the item was opened with."""
@@ -305,7 +305,7 @@ class NativeStream(ResponseStream):
             if kind == "response.output_item.done":
                 self._done[index] = self.response["output"][index] = repaired
                 self._closed.add(repaired["id"])
-            yield self._event(kind, {**rest, "item": dict(repaired)})
+            yield self._event(kind, {**rest, "item": self._copy(repaired)})
             return
         rest["item_id"] = self._ids[index]
         if kind.startswith(("response.output_text", "response.content_part", "response.refusal")):
@@ -335,7 +335,7 @@ class NativeStream(ResponseStream):
             repaired = {**repair_item(item), "id": identity}
             if index not in self._done:
                 repaired["status"] = "completed" if repaired.get("status") == "in_progress" else repaired.get("status")
-                yield self._event("response.output_item.done", {"output_index": index, "item": dict(repaired)})
+                yield self._event("response.output_item.done", {"output_index": index, "item": self._copy(repaired)})
             outputs.append(repaired)
         outputs += finals[len(outputs) :]
         if data["type"] == "response.incomplete":

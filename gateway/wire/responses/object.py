@@ -137,8 +137,14 @@ def summary_part(text: str) -> Json:
 
 
 def snapshot(item: Json) -> Json:
-    """A copy of the item and its parts, which later additions to the item do not change."""
-    return {name: [dict(part) for part in value] if isinstance(value, list) else value for name, value in item.items()}
+    """A copy of the item with all that is in it: what changes in one does not change in the other."""
+    return {name: _copied(value) for name, value in item.items()}
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return snapshot(value)
+    return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
 def without_text(item: Json) -> None:
