@@ -146,8 +146,7 @@ class Call:
     `path`: the variable parts of the path that it came by. `body`: the result of `Interface.check`, None where no body
     was read. `earlier`: the stored items that it goes on with; `memory`: what its connection remembers beside the
     store. `masking`: None where the interface is not sanitized. `limits`: the state of the key's limits after this call
-    was counted, by name. `reservation`: what it may use of its key's budgets, until that is settled. `fault_status`: of the error that its stream ended with, 0 for
-    none.
+    was counted, by name. `fault_status`: of the error that its stream ended with, 0 for none.
     """
 
     rules: CallRules
