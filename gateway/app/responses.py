@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gateway.access.tokens import TokenCounts
 from gateway.app.shared import SharedParts
 from gateway.config.settings import Config
 from gateway.services.completion.service import CompletionService
@@ -31,13 +32,19 @@ class ResponseParts:
 
 
 def response_parts(
-    config: Config, shared: SharedParts, completions: CompletionService, hosted: HostedResponses, files: FileParts
+    config: Config,
+    shared: SharedParts,
+    completions: CompletionService,
+    hosted: HostedResponses,
+    files: FileParts,
+    tokens: TokenCounts,
 ) -> ResponseParts:
     """Everything of the responses route."""
     store = ResponseStore(shared.responses, config.shared.response_ttl_s)
     runs = Runs(store, shared.runs, shared.windows, shared.bus, config.responses.background)
     conversations = Conversations(shared.conversations, shared.windows, config.responses.conversations)
-    kept = Kept(store, conversations, Compactor(completions, shared.sealer), BackgroundResponses(runs, store))
+    compactor = Compactor(completions, shared.sealer)
+    kept = Kept(store, conversations, compactor, BackgroundResponses(runs, store), tokens)
     responses = ResponsesHandler(completions, kept, hosted, files)
     settings = SocketSettings(config.server.websocket, config.server.websocket_per_key, config.server.max_body_bytes)
     return ResponseParts(

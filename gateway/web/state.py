@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.helpers import RequestKey
 
-from gateway.access.budgets import Budgets, Reservation
+from gateway.access.budgets import Budgets
 from gateway.access.keys import Keys
 from gateway.access.rate_limits import BadKeyLimiter, Limiter, LimitState
 from gateway.domain import Caller, RequestStats
@@ -74,8 +74,7 @@ class RequestContext:
     turns that a handler added to the body. `work`: what decoding, checking and sanitizing it has cost. `placeholders`:
     what stands for the values that its answer gets back; `addresses`: those that the caller wrote; `earlier_values`:
     what the placeholders of turns before it stand for, where its connection remembers them. `limits`: the state of the
-    key's limits after this request was counted, by name; empty for none. `reservation`: what the request may use of its
-    key's budgets, until it is settled.
+    key's limits after this request was counted, by name; empty for none.
     """
 
     server: ServerState
@@ -90,7 +89,11 @@ class RequestContext:
     addresses: frozenset[str] = frozenset()
     earlier_values: Mapping[str, str] = field(default_factory=dict)
     limits: dict[str, LimitState] = field(default_factory=dict)
-    reservation: Reservation | None = None
+
+    def pay(self) -> None:
+        """From here on what is used of models is paid from the caller's budgets, where it has any."""
+        budgets = self.server.budgets
+        self.stats.spend = budgets.of(self.caller, self.limits) if budgets is not None else None
 
     async def charge(self, tool: str = "") -> None:
         """Take one call from the key's calls a minute, and of a tool (a web tool, or `mcp:LABEL`) from its budgets.
@@ -105,8 +108,8 @@ class RequestContext:
         if tool:
             budgets = self.server.budgets
             if budgets is not None and budgets.may_bind(self.caller):
-                model = self.stats.model or (self.reservation.model if self.reservation is not None else "")
-                await budgets.charge_tool(self.caller, tool, self.limits, model)
+                asked = self.body.get("model") if isinstance(self.body, dict) else None
+                await budgets.charge_tool(self.caller, tool, self.limits, self.stats.model or str(asked or ""))
             tools = self.stats.tools
             tools[tool] = tools.get(tool, 0) + 1
 

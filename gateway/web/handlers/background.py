@@ -12,7 +12,6 @@ from gateway.domain import Event, EventStream, Json, RequestStats
 from gateway.errors import BudgetSpent, RateLimited
 from gateway.services.responses.background import Job, Runs, checked_after
 from gateway.services.responses.store import ResponseStore
-from gateway.web.middleware.limits import settle
 from gateway.web.middleware.sanitize import clean_reply
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.request_log import Finished
@@ -41,7 +40,7 @@ class BackgroundResponses:
         keeps_events: bool,
     ) -> web.StreamResponse:
         """Begin the run whose context `detached` has made. JsonReply of the queued response, or EventReply of its
-        events where it keeps them. Raises RateLimited, Overloaded; then its reservation is still the request's."""
+        events where it keeps them. Raises RateLimited, Overloaded."""
         queued = stream.queued_events()
         reply = EventReply(_after(queued, events), failure_events=stream.error_events)
         await clean_reply(context, reply, [], restores=False)
@@ -96,6 +95,7 @@ def detached(context: RequestContext) -> RequestContext:
     own = copy(context)
     own.stats = RequestStats(key_id=context.stats.key_id, started_s=time.perf_counter())
     own.limits = {}
+    own.pay()
     return own
 
 
@@ -125,8 +125,6 @@ async def _accounted(context: RequestContext, events: EventStream) -> EventStrea
         raise
     finally:
         stats.sent_events = count
-        if context.reservation is not None:
-            await settle(context, context.reservation, has_left=status != 200)
         total_s = time.perf_counter() - stats.started_s
         server.recorder.add(Finished(stats, context.request_id, "background", "POST", status, total_s, count))
 

@@ -8,12 +8,13 @@ surrounds it.
 import re
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from aiohttp import web
 from multidict import MultiMapping
 
 from gateway import schemas
+from gateway.access.tokens import TokenCounts, read_size
 from gateway.domain import Event, EventStream, Json, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, UpstreamError
 from gateway.services.completion.attempts import ModelEntry
@@ -23,7 +24,6 @@ from gateway.services.responses.compaction import Compacted, Compactor, has_some
 from gateway.services.responses.conversations import Conversations
 from gateway.services.responses.listing import page_of
 from gateway.services.responses.store import Keeper, ResponseStore, Storing
-from gateway.services.responses.token_counts import TokenCounts
 from gateway.web.handlers.background import BackgroundResponses, detached
 from gateway.web.handlers.file_parts import FileParts
 from gateway.web.handlers.hosted import HostedAnswer, HostedResponses, HostedWishes
@@ -52,7 +52,7 @@ class Kept:
     conversations: Conversations
     compactor: Compactor
     background: BackgroundResponses
-    tokens: TokenCounts = field(default_factory=TokenCounts)
+    tokens: TokenCounts
 
     def inputs(self) -> ResponseInput:
         """What reads the items that requests continue."""
@@ -135,7 +135,7 @@ class ResponsesHandler:
         """
         body: Json = context.body
         entry = require_kind(self._completions.resolve(body["model"]), "text")
-        request_context, keeps_events = context, bool(body.get("stream"))
+        keeps_events = bool(body.get("stream"))
         if body.get("background"):
             context, body["stream"] = detached(context), True
         await self._files.replace(context, entry, body)
@@ -145,11 +145,9 @@ class ResponsesHandler:
             turn = _Turn(context, entry, continued, self._storing(context, continued, memory), generates=generates)
             self._translate(turn)
             if body.get("background"):
-                reply = await self._kept.background.start(
+                return await self._kept.background.start(
                     context, turn.out, self._events(turn), continued.kept, keeps_events=keeps_events
                 )
-                request_context.reservation = None  # the run settles it
-                return reply
         except BaseException:
             if continued.lock is not None:
                 await continued.lock.release()
@@ -232,7 +230,7 @@ class ResponsesHandler:
         async def note(response: Json) -> None:
             is_estimate = (response.get("provider_specific_fields") or {}).get("usage_estimated")
             if response.get("usage") and not is_estimate and not turn.is_over:
-                self._kept.tokens.note(turn.entry.name, chat, response["usage"]["input_tokens"])
+                self._kept.tokens.note(turn.entry.name, read_size(chat), response["usage"]["input_tokens"])
 
         return note
 

@@ -49,7 +49,7 @@ from gateway.shared_state.port import Entry, StateDown, Windows
 from gateway.web.endpoints import Endpoint
 from gateway.web.handlers.responses import ResponsesHandler
 from gateway.web.middleware.errors import as_gateway_error, error_headers, error_label
-from gateway.web.middleware.limits import limits, reserve
+from gateway.web.middleware.limits import limits
 from gateway.web.middleware.observe import CLIENT_GONE
 from gateway.web.middleware.sanitize import sanitized
 from gateway.web.replies import EventReply
@@ -435,6 +435,7 @@ class _Turn:
         stats = RequestStats(started_s=time.perf_counter(), key_id=connection.key_id)
         self.context = RequestContext(server, f"req_{server.id_bits(96):024x}", connection.endpoint, stats)
         self.context.caller = connection.caller
+        self.context.pay()
         self._reply: EventReply | None = None
         self._events = 0
         self.is_cancelled = False
@@ -461,8 +462,6 @@ class _Turn:
         context, create = self.context, self._create
         context.body = connection_body(create, context)
         context.earlier_values = self._lane.values_of(context.body.get("previous_response_id"))
-        if context.server.budgets is not None and context.server.budgets.may_bind(context.caller):
-            await reserve(context)
         reply = await sanitized(context, self._answer)
         assert isinstance(reply, EventReply)
         self._reply = reply

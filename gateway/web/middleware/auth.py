@@ -50,6 +50,7 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
             raise
         caller = known_by_now
     context.caller = caller
+    context.pay()
     context.stats.key_id = caller.key_id
     scopes = context.endpoint.scopes
     if scopes and not scopes & caller.scopes:

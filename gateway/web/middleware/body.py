@@ -11,7 +11,6 @@ from aiohttp.typedefs import Handler
 from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
 from gateway.resilience.slices import in_slices
 from gateway.web.content_coding import coding_of, uncoded
-from gateway.web.middleware.limits import reserve
 from gateway.web.state import CONTEXT
 from gateway.wire.json_body import JsonBody
 
@@ -23,7 +22,7 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Sets `body` on the context where the endpoint has a check.
 
     Raises UnsupportedMediaType, PayloadTooLarge, BodyTimeout, InvalidRequest (broken framing), the check's
-    errors, BudgetSpent, NoPrice.
+    errors.
     """
     context = request[CONTEXT]
     check = context.endpoint.check
@@ -51,8 +50,6 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
             context.work.charge_values(decoded.values)
         context.body = check(decoded, headers)
         del decoded
-        if server.budgets is not None and server.budgets.may_bind(context.caller):
-            await reserve(context)
         if context.work.is_large:
             await asyncio.sleep(0)  # checking took milliseconds, and so will what follows
     return await handler(request)
