@@ -396,15 +396,17 @@ class Reservation:
         return {**sent, **over} if over else sent
 
     def wrote(self, size: int) -> bool:
-        """Count so many bytes of the answer. Returns whether `extend` must be asked before more is passed on."""
+        """Count so many bytes of the answer. Returns whether `extend` must be asked before they are passed on."""
         self._written += size
         return self._written >= self._check_at
 
     async def extend(self) -> bool:
-        """Reserve a further slice. Returns whether the answer may go on: it may not where a slice is spent and there is
-        no further one. One that has all of its limit already goes on as long as it may be within it."""
-        promised = self.limit * self._answers
-        wanted = min(_SLICE, promised - self._output) if self._output < promised else _SLICE
+        """Reserve further slices. Returns whether all that was counted may be passed on: not where a slice is spent and
+        there is no further one. An answer that has all of its limit goes on as long as it may be within it."""
+        promised, counted = self._promised, math.ceil(self._written * self._ratio)
+        wanted = max(_SLICE, counted + _AHEAD - self._output)
+        if self._output < promised:
+            wanted = min(wanted, max(promised - self._output, counted - self._output))
         told = await self._add(self._amounts(wanted))
         if told.refused is not None:
             room, _ = self._room(told.totals)
@@ -414,11 +416,18 @@ class Reservation:
         if told.refused is None:
             self._output += wanted
             self._check_at = (self._output - min(_AHEAD, wanted // 4)) / self._ratio
-            return True
-        self._check_at = max(
-            self._output / self._ratio, promised / self._least_ratio if self._output >= promised else 0
-        )
+            if self._written < self._check_at:
+                return True
+        self._check_at = self._output / self._ratio
+        if self._output >= promised:
+            self._check_at = max(self._check_at, promised / self._least_ratio)
         return self._written < self._check_at
+
+    def cut(self, size: int) -> int:
+        """The answer ends here: how many of the last `size` bytes may still be passed on. No more of them count."""
+        over = self._written - math.floor(self._check_at)
+        self._written -= max(0, over)
+        return size - max(0, over)
 
     def answered(self, usage: Json, written: int = 0) -> None:
         """The upstream has answered, `written` bytes more than were counted, and told this usage:
@@ -467,8 +476,15 @@ class Reservation:
         return Used(used, cached, believed(completion, self._written, self._written_tokens), 0, written)
 
     @property
+    def _promised(self) -> int:
+        """The most tokens that the upstream may make."""
+        return self.limit * self._answers
+
+    @property
     def _written_tokens(self) -> int:
-        return math.ceil(self._written * self._ratio)
+        """Tokens of what was written; not more than its limit, as long as it may be within it."""
+        counted, promised = math.ceil(self._written * self._ratio), self._promised
+        return counted if counted <= promised else max(promised, math.ceil(self._written * self._least_ratio))
 
     def _amounts(self, output: int, own: int = 0, own_cost: int = 0) -> list[int]:
         """What input and output tokens add to each counter."""

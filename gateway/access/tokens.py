@@ -32,6 +32,8 @@ _SURE_BYTES = 4096
 _MOST_OVERHEAD = 1024
 """Tokens that a template may add to a request, whatever its size."""
 _RENEW_S = 30.0
+_TOLERANCE = 0.8
+"""Answers of one model differ by about so much in their tokens of a byte."""
 
 _IMAGE_TOKENS = 1000
 """Tokens of an image."""
@@ -177,7 +179,7 @@ class TokenCounts:
     def least_ratio(self, model: str) -> float:
         """So few tokens that a byte of an answer has hardly less."""
         known = self._known.get(model)
-        return (known.last if known is not None and known.last else _USUAL) / 2
+        return (known.last if known is not None and known.last else _USUAL) * _TOLERANCE
 
     def of(self, model: str, chat: Json) -> tuple[int, bool]:
         """Tokens of a chat body, too many or too few, and whether nothing is known of how its model counts."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gateway.domain import EventBatch, EventStream, Json, RequestStats, Reserved
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
-from gateway.services.completion.service import FREE, CompletionService, count_usage
+from gateway.services.completion.service import FREE, CompletionService, count_usage, first_within
 from gateway.wire.chat.answer import AnswerContext, told_usage
 from gateway.wire.hosted_answer import events_of, events_of_whole
 from gateway.wire.responses.native import NativeStream, image_parts, repair_response, said_bytes, takes, to_native
@@ -95,8 +95,7 @@ class NativeResponses:
 
     async def _stream(self, body: Json, earlier: list[Json], stats: RequestStats, state: NativeStream) -> EventStream:
         call = await self._begun(body, earlier, stats)
-        if (held := call.held) is not None:
-            state.may_be_cut()
+        held = call.held
         async with held or FREE:
             while True:
                 async with call.plan.attempt(stats) as attempt:
@@ -107,8 +106,11 @@ class NativeResponses:
                             async for batch in batches:
                                 if not attempt.begun:
                                     attempt.begin()
-                                if held is not None and held.wrote(_size(batch)) and not await held.extend():
-                                    state.cut(held.counted())
+                                if held is not None:
+                                    if held.wrote(size := _size(batch)) and not await held.extend():
+                                        batch = first_within(batch, held.cut(size), _size)
+                                        state.cut(held.counted())
+                                    state.note(batch)
                                 yield batch
                     finally:
                         if attempt.begun and held is not None:

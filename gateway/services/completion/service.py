@@ -118,7 +118,10 @@ class CompletionService:
                                 events = plain
                                 if events is None:
                                     events, fault = state.take(batch)
-                                is_spent = held is not None and held.wrote(_size(events)) and not await held.extend()
+                                is_spent = False
+                                if held is not None and held.wrote(size := _size(events)) and not await held.extend():
+                                    is_spent = True
+                                    events = first_within(events, held.cut(size), _size)
                                 if events:
                                     if not attempt.begun:  # with the first event no other upstream is asked any more
                                         attempt.begin()
@@ -126,7 +129,7 @@ class CompletionService:
                                     yield events
                                 if fault is not None:
                                     raise fault
-                                if is_spent and held is not None and not state.finished:
+                                if is_spent and held is not None:
                                     state.cut(held.counted())
                                 if state.finished or state.done:
                                     break
@@ -252,6 +255,15 @@ def _size(events: EventBatch) -> int:
         elif event.data is not None:
             size += sum(said_bytes(choice["delta"]) for choice in event.data["choices"])
     return size
+
+
+def first_within(events: EventBatch, most: int, size_of: Callable[[EventBatch], int]) -> EventBatch:
+    """The first events that have no more than `most` bytes by `size_of`."""
+    total = 0
+    for place, event in enumerate(events):
+        if (total := total + size_of([event])) > most:
+            return events[:place]
+    return events
 
 
 def _context(call: _Call, attempt: Attempt, stats: RequestStats) -> AnswerContext:

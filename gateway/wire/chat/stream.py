@@ -244,7 +244,7 @@ class ChatStream:
         """End it here, with `length`, and with this usage unless the upstream has told its own: no more will be read.
         One of its choices has begun."""
         for choice in self._choices.values():
-            choice.finish = choice.finish or "length"
+            choice.finish = "length"
         self._usage = self._usage or usage
         self.done = True
 

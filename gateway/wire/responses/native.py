@@ -231,16 +231,17 @@ class NativeStream(ResponseStream):
         super().__init__(*parts, **more)
         self.told: Json = {}
         """The usage that the upstream has told."""
-        self._seen: SentItems | None = None
+        self._seen = SentItems()
         self._counted: Json | None = None
 
-    def may_be_cut(self) -> None:
-        """Remember what `cut` ends. Call it before `pass_through`."""
-        self._seen = SentItems()
+    def note(self, events: EventBatch) -> None:
+        """Remember what is passed on of it, for `cut`: call it with every batch, or with none."""
+        for event in events:
+            self._seen.note(event.data or {"type": ""})
 
     def cut(self, usage: Json) -> None:
-        """End it, after the events that are at hand, as one that has come to its limit; no more will be read. `usage`
-        has chat's names."""
+        """End it, after what was noted, as one that has come to its limit; no more will be read. `usage` has chat's
+        names."""
         self._counted = {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]}
 
     async def pass_through(self, payloads: AsyncGenerator[list[bytes], None]) -> EventStream:
@@ -263,18 +264,22 @@ class NativeStream(ResponseStream):
                     if events:
                         yield events
                     raise
-                if self._seen is not None:
-                    for event in events:
-                        self._seen.note(event.data or {"type": ""})
                 if events:
                     yield events
-                if self._seen is not None and self._counted is not None and not self._ended:
-                    reason = {"reason": "max_output_tokens"}
-                    answer = {"usage": self._counted, "incomplete_details": reason, "output": self._seen.at_failure()}
-                    yield list(self._native_end({"type": "response.incomplete", "response": answer}))
+                if self._counted is not None:
+                    yield self._cut_end(self._counted)
                 if self._ended:
                     return
         raise UpstreamError("the upstream ended its stream before the answer was complete")
+
+    def _cut_end(self, usage: Json) -> EventBatch:
+        self._done = {index: item for index, item in self._done.items() if index in self._seen.done}
+        answer = {
+            "usage": usage,
+            "incomplete_details": {"reason": "max_output_tokens"},
+            "output": self._seen.at_failure(),
+        }
+        return list(self._native_end({"type": "response.incomplete", "response": answer}))
 
     def _event_for(self, data: Json) -> Iterator[Event]:
         kind = words_of(data.get("type") or "")
