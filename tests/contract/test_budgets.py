@@ -15,10 +15,10 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1291,
-    "app": 989,
-    "bench": 6320,
-    "calls": 663,
+    "access": 1613,
+    "app": 998,
+    "bench": 6322,
+    "calls": 649,
     "child": 429,
     "cli": 2229,
     "config": 726,
@@ -33,12 +33,12 @@ BUDGETS = {
     "runtime": 1368,
     "sanitize": 5423,
     "schemas": 240,
-    "services": 5089,
+    "services": 5161,
     "shared_state": 1173,
-    "tests": 46253,
-    "top": 719,
+    "tests": 46737,
+    "top": 743,
     "web": 3523,
-    "wire": 6416,
+    "wire": 6467,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

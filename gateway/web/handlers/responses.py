@@ -8,12 +8,13 @@ surrounds it.
 import re
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from aiohttp import web
 from multidict import MultiMapping
 
 from gateway import schemas
+from gateway.access.tokens import TokenCounts, read_size
 from gateway.calls.call import Call
 from gateway.calls.masking import Stored
 from gateway.domain import Event, EventStream, Json, RequestStats
@@ -30,7 +31,6 @@ from gateway.services.responses.conversations import Conversations
 from gateway.services.responses.listing import page_of
 from gateway.services.responses.masking_maps import MaskingMaps
 from gateway.services.responses.store import Keeper, ResponseStore, Storing
-from gateway.services.responses.token_counts import TokenCounts
 from gateway.web.handlers.background import BackgroundResponses
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
 from gateway.web.replies import EventReply, JsonReply
@@ -58,7 +58,7 @@ class Kept:
     maps: MaskingMaps
     runs: Runs
     background: BackgroundResponses
-    tokens: TokenCounts = field(default_factory=TokenCounts)
+    tokens: TokenCounts
 
     def inputs(self) -> ResponseInput:
         """What reads the items that requests continue."""
@@ -253,7 +253,7 @@ class ResponsesHandler:
         async def note(response: Json) -> None:
             is_estimate = (response.get("provider_specific_fields") or {}).get("usage_estimated")
             if response.get("usage") and not is_estimate and not turn.is_over:
-                self._kept.tokens.note(turn.entry.name, chat, response["usage"]["input_tokens"])
+                self._kept.tokens.note(turn.entry.name, read_size(chat), response["usage"]["input_tokens"])
 
         return note
 

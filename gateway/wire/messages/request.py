@@ -14,7 +14,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.wire.chat.kept import NO_CARRIER, STATE, Carrier
-from gateway.wire.chat.request import CACHE
+from gateway.wire.chat.request import CACHE, THINKING
 from gateway.wire.messages.object import NO_THREADS
 from gateway.wire.messages.tools import call_name, chat_tool, forced_kind, offered_tools, set_choice
 from gateway.wire.untrusted_json import table_in
@@ -366,6 +366,8 @@ def to_chat(
         chat["max_tokens"] = limit
     if stops := body.get("stop_sequences"):
         chat["stop"] = stops
+    if thinking_display(body) is not None:
+        chat[THINKING] = table_in(body, "thinking").get("budget_tokens") or 1
     user = (body.get("metadata") or {}).get("user_id")
     if isinstance(user, str) and user:
         chat["user"] = user
