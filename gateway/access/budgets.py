@@ -340,6 +340,7 @@ class Reservation:
         self._input = max(tokens.most(model, self._size) for model in models)
         ratios = list(map(tokens.output, models))
         self._ratio, self._least_ratio = max(each.most for each in ratios), min(each.least for each in ratios)
+        self._likely_ratio = min(each.likely for each in ratios)
         self._input_cost = max(prices.most_input_cost(model, self._input) for model in models)
         self._output_cost = max(map(prices.output_cost, models))
         self._answers, self.limit = 0, 0
@@ -416,7 +417,7 @@ class Reservation:
                 return True
         self._check_at = self._output / self._ratio
         if self._output >= promised:
-            self._check_at = max(self._check_at, promised / self._least_ratio)
+            self._check_at = max(self._check_at, promised / self._likely_ratio)
         return self._written < self._check_at
 
     def cut(self, size: int) -> int:

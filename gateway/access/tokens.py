@@ -162,9 +162,14 @@ class Ratio:
     bytes: int = 0
 
     @property
+    def likely(self) -> float:
+        """Most texts have more."""
+        return self.usual * _TOLERANCE
+
+    @property
     def least(self) -> float:
         """Hardly a text has less."""
-        return self.usual * _TOLERANCE if self.bytes >= _SURE_BYTES else _USUAL / 2
+        return self.likely if self.bytes >= _SURE_BYTES else _USUAL / 2
 
     def note(self, size: int, told: int) -> bool:
         """A text of so many bytes has so many tokens. Returns False for what no tokenizer makes, which says nothing."""

@@ -124,9 +124,9 @@ def texts_of(raw: bytes) -> int:
     return size
 
 
-def request(head: str, dice: random.Random) -> tuple[str, dict[str, Any]]:
+def request(head: str, dice: random.Random, most_words: int = 600) -> tuple[str, dict[str, Any]]:
     """The route and the body of a random call whose text begins so."""
-    text = head + "word " * dice.choice((1, 10, 100, 600))
+    text = head + "word " * min(most_words, dice.choice((1, 10, 100, 600)))
     route, limit = dice.choice((CHAT, CHAT, RESPONSES, MESSAGES)), dice.choice((None, 50, 300, 2000, 9000))
     body: dict[str, Any] = {"model": dice.choice(tuple(BYTES_A_TOKEN)), "stream": dice.random() < 0.6}
     if route == RESPONSES:
@@ -181,6 +181,21 @@ class Stand:
                     assert reply.status in (200, 429, 502), (reply.status, raw[:500])
                     if body["stream"] and (call := self.strange.made[owner].get(seed)):
                         call.delivered = round(texts_of(raw) / BYTES_A_TOKEN[call.model])
+
+    async def use_up(self, session: aiohttp.ClientSession, owner: str, dice: random.Random) -> None:
+        """Honest calls, one after the other, until one is refused: they have used nine tenths of the limit."""
+        await self.reset(owner)
+        made = self.strange.made[owner] = {}
+        key, limit = self.keys[owner]
+        refused = False
+        while not refused:
+            seed = str(dice.randrange(10**9))
+            route, body = request(f"{owner} honest {seed} ", dice, most_words=100)
+            async with session.post(self.url + route, json=body, headers={"Authorization": f"Bearer {key}"}) as reply:
+                await reply.read()
+                refused = reply.status == 429
+        used = sum(call.prompt + call.tokens for call in made.values())
+        assert 0.9 * limit <= used <= limit + sum(call.beyond for call in made.values()), (used, limit, made)
 
 
 @asynccontextmanager
@@ -258,6 +273,14 @@ async def play(made: Stand, bursts: int, seed: int) -> None:
 async def test_three_workers_together(tmp_path: Path) -> None:
     async with stand(tmp_path) as made:
         await play(made, BURSTS, 1)
+
+
+async def test_honest_calls_one_after_the_other_can_use_nine_tenths_of_a_limit(tmp_path: Path) -> None:
+    async with stand(tmp_path) as made, aiohttp.ClientSession() as session:
+        dice = random.Random(3)
+        owners = [owner for owner, (_, limit) in made.keys.items() if limit >= 8000][: max(8, BURSTS // 50)]
+        for owner in owners:
+            await made.use_up(session, owner, dice)
 
 
 @pytest.mark.system
