@@ -54,7 +54,6 @@ _AHEAD = 256
 """A slice is followed by the next when so many of its tokens are left, or a quarter of them."""
 LEAST_OUTPUT = 256
 """The upstream is not asked for a shorter answer than that, unless the caller has: it would be cut in any case."""
-_TELL_EVERY_S = 10.0
 _TRIES = 4
 """How often a smaller amount is tried where others reserve at the same time."""
 
@@ -137,7 +136,6 @@ class Budgets:
         self.reserve_tokens = defaults.reserve_tokens
         self._defaults = defaults
         self._now = now
-        self._told_s: dict[str, float] = {}
         own = (defaults.tokens_per_minute, defaults.tokens_per_day, defaults.tool_calls_per_day)
         self._defaults_bind = any((*own, defaults.spend_per_month))
 
@@ -242,16 +240,12 @@ class Budgets:
             error.code, error.retryable = "rate_limit_exceeded", True
         return error
 
-    def tell_overrun(self, model: str, upstream: str, tokens: int) -> None:
-        """Count tokens that an upstream has used beyond what was reserved; a line in the log, at most one of a model in
-        _TELL_EVERY_S."""
+    def tell_overrun(self, model: str, stats: RequestStats, tokens: int) -> None:
+        """Tell tokens that an upstream has used beyond what was reserved: in a metric, and in the log."""
         if self.metrics is not None:
             self.metrics.overrun.labels(model).inc(tokens)
-        now_s = time.monotonic()
-        if now_s - self._told_s.get(model, float("-inf")) >= _TELL_EVERY_S:
-            self._told_s[model] = now_s
-            fields = {"model": model, "upstream": upstream, "tokens": tokens}
-            logs.event("budget_overrun", fields, level=logging.WARNING)
+        fields = {"key": stats.key_id, "model": model, "upstream": stats.upstream, "tokens": tokens}
+        logs.event("budget_overrun", fields, level=logging.WARNING if tokens >= LEAST_OUTPUT else logging.INFO)
 
     def _spend_limit(self, caller: Caller) -> int:
         return math.floor(_chosen(caller.spend_per_month, self._defaults.spend_per_month) * NANO)
@@ -344,7 +338,9 @@ class Reservation:
         tokens, prices = self._budgets.tokens, self._budgets.prices
         self._size = asked.size
         self._input = max(tokens.most(model, self._size) for model in models)
-        self._ratio, self._least_ratio = max(map(tokens.ratio, models)), min(map(tokens.least_ratio, models))
+        ratios = list(map(tokens.output, models))
+        self._ratio, self._least_ratio = max(each.most for each in ratios), min(each.least for each in ratios)
+        self._likely_ratio = min(each.likely for each in ratios)
         self._input_cost = max(prices.most_input_cost(model, self._input) for model in models)
         self._output_cost = max(map(prices.output_cost, models))
         self._answers, self.limit = 0, 0
@@ -356,6 +352,7 @@ class Reservation:
         self._reserved = [0] * len(bounds)
         self._output = self._written = 0
         self._check_at = math.inf
+        self._is_cut = False
         self._told: Json | None = None
 
     async def begin(self) -> None:
@@ -375,7 +372,7 @@ class Reservation:
                 needed = self._amounts(self._least * answers, self._input, self._input_cost)[tightest]
                 raise self._budgets.refusal(self._bounds[tightest], needed, used, told.carried)
             if is_in:
-                self.limit, self._output = limit, wanted
+                self.limit, self._output = limit if self._is_seen else min(limit, wanted // max(1, answers)), wanted
                 self._check_at = (wanted - min(_AHEAD, wanted // 4)) / self._ratio
                 return
             wanted = min(wanted, limit * answers)
@@ -420,11 +417,12 @@ class Reservation:
                 return True
         self._check_at = self._output / self._ratio
         if self._output >= promised:
-            self._check_at = max(self._check_at, promised / self._least_ratio)
+            self._check_at = max(self._check_at, promised / self._likely_ratio)
         return self._written < self._check_at
 
     def cut(self, size: int) -> int:
         """The answer ends here: how many of the last `size` bytes may still be passed on. No more of them count."""
+        self._is_cut = True
         over = self._written - math.floor(self._check_at)
         self._written -= max(0, over)
         return size - max(0, over)
@@ -458,7 +456,7 @@ class Reservation:
         stats.cached_tokens += used.cached_tokens
         stats.written_tokens += used.written_tokens
         if (over := used.tokens - self._input - self._output) > 0:
-            budgets.tell_overrun(model, stats.upstream, over)
+            budgets.tell_overrun(model, stats, over)
 
     def _used(self, model: str, error: BaseException | None) -> Used:
         told, tokens = self._told, self._budgets.tokens
@@ -466,10 +464,10 @@ class Reservation:
             was_asked = self._stats.attempts > self._attempts and _may_cost(error)
             return Used(self._input, 0, self._written_tokens) if was_asked else Used()
         prompt, completion = count_in(told, "prompt_tokens"), count_in(told, "completion_tokens")
-        if error is None:
+        if error is None and not self._is_cut:
             tokens.note(model, self._size, prompt)
             tokens.note_answer(model, self._written, completion)
-        used = believed(prompt, self._size.bytes, tokens.most(model, self._size))
+        used = believed(prompt, self._size.bytes, self._input)
         details = table_in(told, "prompt_tokens_details")
         cached = min(count_in(details, "cached_tokens"), used)
         written = min(count_in(details, "cache_write_tokens"), used - cached)

@@ -12,8 +12,9 @@ make about as many tokens, and a character of each does not.
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gateway.domain import Json
@@ -28,11 +29,15 @@ _LEAST, _MOST = 1 / 16, 1.0
 """What a tokenizer may make of a byte: o200k makes a token of up to ten bytes of Tamil, and bytes are the smallest
 tokens. A number outside says that something else was counted, or nothing."""
 _SURE_BYTES = 4096
-"""A text of this size says how a model counts; of a shorter one, its part of this says it."""
+"""Texts of this size together say how a model counts."""
+_MARGIN, _MARGIN_TOKENS, _FORGETS = 1.05, 8, 1 / 64
+"""What a known ratio is raised by, as texts differ; and the part of the difference by which each answer lowers it."""
 _MOST_OVERHEAD = 1024
 """Tokens that a template may add to a request, whatever its size."""
+_HIDDEN_TOKENS = 64
+"""Tokens beyond one for each byte of an answer that say of hidden thoughts."""
 _RENEW_S = 30.0
-_TOLERANCE = 0.8
+_TOLERANCE = 0.75
 """Answers of one model differ by about so much in their tokens of a byte."""
 
 _IMAGE_TOKENS = 1000
@@ -148,14 +153,44 @@ def _text_bytes(body: Any) -> int:
 
 
 @dataclass(slots=True)
-class _Known:
-    """What is known of a model. `most`: tokens of a byte, at once raised and slowly lowered; `overhead`: tokens that
-    come on top, of a template. `last`: tokens of a byte in the last answer. `thinks`: its last answer had thoughts that
-    nobody saw."""
+class Ratio:
+    """Tokens of a byte in the texts that one model reads, or writes. `most`: hardly a text has more; raised at once and
+    lowered slowly, once `bytes` of texts are known. `usual`: that of the last texts."""
 
     most: float = _UNKNOWN
+    usual: float = _USUAL
+    bytes: int = 0
+
+    @property
+    def likely(self) -> float:
+        """Most texts have more."""
+        return self.usual * _TOLERANCE
+
+    @property
+    def least(self) -> float:
+        """Hardly a text has less."""
+        return self.likely if self.bytes >= _SURE_BYTES else _USUAL / 2
+
+    def note(self, size: int, told: int) -> bool:
+        """A text of so many bytes has so many tokens. Returns False for what no tokenizer makes, which says nothing."""
+        if not size or not _LEAST * size <= told <= _MOST * size + _MOST_OVERHEAD:
+            return False
+        ratio, share = min(told / size, _MOST), min(1.0, size / _SURE_BYTES)
+        seen, is_sure = ratio * _MARGIN, self.bytes >= _SURE_BYTES
+        self.usual += (ratio - self.usual) * share
+        self.most += (seen - self.most) * share * (_FORGETS if is_sure and seen < self.most else 1)
+        self.bytes += size
+        return True
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is known of a model. `overhead`: tokens that come on top of an input, of a template. `thinks`: its last
+    answer had thoughts that nobody saw."""
+
+    input: Ratio = field(default_factory=Ratio)
+    output: Ratio = field(default_factory=Ratio)
     overhead: float = 0.0
-    last: float = 0.0
     noted_s: float = -_RENEW_S
     thinks: bool = False
 
@@ -164,55 +199,44 @@ class TokenCounts:
     """What is known of each model of the table."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
+        self._known: defaultdict[str, _Known] = defaultdict(_Known)
 
     def most(self, model: str, size: Size) -> int:
         """As many tokens as an input of this size may have, at least 1."""
-        known = self._known.get(model) or _Known()
-        return max(1, math.ceil(size.bytes * known.most + known.overhead) + size.media_tokens)
-
-    def ratio(self, model: str) -> float:
-        """As many tokens as a byte of an answer may have."""
-        known = self._known.get(model)
-        return known.most if known is not None else _UNKNOWN
-
-    def least_ratio(self, model: str) -> float:
-        """So few tokens that a byte of an answer has hardly less."""
-        known = self._known.get(model)
-        return (known.last if known is not None and known.last else _USUAL) * _TOLERANCE
+        known = self._known[model]
+        return max(1, math.ceil(size.bytes * known.input.most + known.overhead) + size.media_tokens)
 
     def of(self, model: str, chat: Json) -> tuple[int, bool]:
         """Tokens of a chat body, too many or too few, and whether nothing is known of how its model counts."""
-        known, size = self._known.get(model), read_size(chat)
-        is_known = known is not None and known.last > 0
-        ratio = known.last if known is not None and is_known else _USUAL
-        return max(1, round(size.bytes * ratio) + size.media_tokens), not is_known
+        ratio, size = self._known[model].input, read_size(chat)
+        return max(1, round(size.bytes * ratio.usual) + size.media_tokens), not ratio.bytes
+
+    def output(self, model: str) -> Ratio:
+        """That of the model's answers."""
+        return self._known[model].output
 
     def thinks(self, model: str) -> bool:
         """Whether the model has thoughts that nobody sees."""
-        known = self._known.get(model)
-        return known is not None and known.thinks
+        return self._known[model].thinks
 
     def wants(self, model: str) -> bool:
         """Whether what the model's upstream has counted should be noted again."""
-        known = self._known.get(model)
-        return known is None or time.monotonic() - known.noted_s >= _RENEW_S
+        return time.monotonic() - self._known[model].noted_s >= _RENEW_S
 
     def note(self, model: str, size: Size, told: int) -> None:
-        """The upstream has counted so many tokens for an input. What no tokenizer makes says nothing."""
-        if size.media_tokens or not _LEAST * size.bytes <= told <= _MOST * size.bytes + _MOST_OVERHEAD:
-            return
-        known = self._known.setdefault(model, _Known())
-        seen, weight = min(told / size.bytes, _MOST), min(1.0, size.bytes / _SURE_BYTES)
-        known.last, known.noted_s = seen, time.monotonic()
-        known.most += (seen - known.most) * weight * (1.0 if seen > known.most else 0.25)
-        over = told - size.bytes * known.most
-        known.overhead = min(max(over, known.overhead * 0.875), _MOST_OVERHEAD)
+        """The upstream has counted so many tokens for an input."""
+        known = self._known[model]
+        if not size.media_tokens and known.input.note(size.bytes, told):
+            known.noted_s = time.monotonic()
+            over = told + _MARGIN_TOKENS - size.bytes * known.input.most
+            known.overhead = min(max(over, known.overhead * (1 - _FORGETS)), _MOST_OVERHEAD)
 
     def note_answer(self, model: str, written: int, told: int) -> None:
         """The upstream has counted so many tokens for an answer in which `written` bytes were seen."""
-        known = self._known.setdefault(model, _Known())
-        known.thinks = told > written + _SURE_BYTES // 64
+        known = self._known[model]
+        known.thinks = told > written + _HIDDEN_TOKENS
+        if not known.thinks:
+            known.output.note(written, told)
 
 
 def believed(told: int, size: int, counted: int) -> int:

@@ -56,7 +56,7 @@ def test_a_model_has_its_own_ratio_once_its_upstream_has_told() -> None:
     assert counts.of("m", chat) == (1000, False) and counts.of("other", chat)[1]
     for _ in range(20):
         counts.note("m", Size(40_000), 10_000)
-    assert 1000 <= counts.most("m", Size(4000)) < 1010 and counts.most("other", Size(4000)) == 2000
+    assert 1050 <= counts.most("m", Size(4000)) < 1100 and counts.most("other", Size(4000)) == 2000
 
 
 def test_a_denser_text_raises_what_is_reserved_at_once_and_a_template_comes_on_top() -> None:
@@ -64,7 +64,7 @@ def test_a_denser_text_raises_what_is_reserved_at_once_and_a_template_comes_on_t
     for _ in range(20):
         counts.note("m", Size(40_000), 10_000)
     counts.note("m", Size(40_000), 24_000)
-    assert counts.most("m", Size(40_000)) == 24_000
+    assert 24_000 <= counts.most("m", Size(40_000)) < 26_000
     counts.note("m", Size(20), 300)
     assert counts.most("m", Size(20)) >= 300
 
