@@ -37,6 +37,8 @@ _MOST_OVERHEAD = 1024
 _HIDDEN_TOKENS = 64
 """Tokens beyond one for each byte of an answer that say of hidden thoughts."""
 _RENEW_S = 30.0
+_THINKS_S = 3600.0
+"""So long after hidden thoughts a model is taken for one that has them."""
 _TOLERANCE = 0.75
 """Answers of one model differ by about so much in their tokens of a byte."""
 
@@ -185,14 +187,14 @@ class Ratio:
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of a model. `overhead`: tokens that come on top of an input, of a template. `thinks`: its last
-    answer had thoughts that nobody saw."""
+    """What is known of a model. `overhead`: tokens that come on top of an input, of a template. `thought_s`:
+    when an answer last had thoughts that nobody saw."""
 
     input: Ratio = field(default_factory=Ratio)
     output: Ratio = field(default_factory=Ratio)
     overhead: float = 0.0
     noted_s: float = -_RENEW_S
-    thinks: bool = False
+    thought_s: float = -_THINKS_S
 
 
 class TokenCounts:
@@ -216,8 +218,8 @@ class TokenCounts:
         return self._known[model].output
 
     def thinks(self, model: str) -> bool:
-        """Whether the model has thoughts that nobody sees."""
-        return self._known[model].thinks
+        """Whether the model has thoughts that nobody sees: it had some of late."""
+        return time.monotonic() - self._known[model].thought_s < _THINKS_S
 
     def wants(self, model: str) -> bool:
         """Whether what the model's upstream has counted should be noted again."""
@@ -234,8 +236,9 @@ class TokenCounts:
     def note_answer(self, model: str, written: int, told: int) -> None:
         """The upstream has counted so many tokens for an answer in which `written` bytes were seen."""
         known = self._known[model]
-        known.thinks = told > written + _HIDDEN_TOKENS
-        if not known.thinks:
+        if told > written + _HIDDEN_TOKENS:
+            known.thought_s = time.monotonic()
+        else:
             known.output.note(written, told)
 
 

@@ -15,7 +15,7 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1613,
+    "access": 1631,
     "app": 998,
     "bench": 6322,
     "calls": 649,
@@ -35,10 +35,10 @@ BUDGETS = {
     "schemas": 240,
     "services": 5161,
     "shared_state": 1173,
-    "tests": 46737,
+    "tests": 46961,
     "top": 743,
     "web": 3523,
-    "wire": 6467,
+    "wire": 6471,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -184,6 +184,16 @@ class ResponsesHandler:
         kept, owner, keepers = self._kept, call.caller.key_id, list[Keeper]()
         if continued.wants_compaction:
             return Storing([])
+        if (lock := continued.lock) is not None:
+
+            async def add(response: Json) -> None:
+                if call.values:
+                    await kept.maps.keep(owner, lock.conversation_id, call.values)
+                items = [*continued.added, *response["output"]]
+                await kept.conversations.append(owner, lock.conversation_id, items)
+                await lock.release()  # before the response is stored as finished: who has seen it may ask at once
+
+            keepers.append(add)
         if call.body.get("store") is not False:
 
             async def store(response: Json) -> None:
@@ -192,16 +202,6 @@ class ResponsesHandler:
                 await kept.store.put(owner, response, continued.kept)
 
             keepers.append(store)
-        if (lock := continued.lock) is not None:
-
-            async def add(response: Json) -> None:
-                if call.values:
-                    await kept.maps.keep(owner, lock.conversation_id, call.values)
-                items = [*continued.added, *response["output"]]
-                await kept.conversations.append(owner, lock.conversation_id, items)
-                await lock.release()  # before the end is told: who has seen it may ask at once
-
-            keepers.append(add)
         if (memory := call.memory) is not None:
             keepers.append(lambda response: memory.put(response, Stored(continued.kept, call.values)))
         return Storing(keepers)
