@@ -246,7 +246,9 @@ class Stage:
 
     def _lines(self, key: str) -> list[Any]:
         lines = [orjson.loads(line) for line in self.server.log_text().splitlines()]
-        return [line for line in lines if line.get("key") == key.split("_")[1] and line.get("method") not in (None, "GET")]
+        return [
+            line for line in lines if line.get("key") == key.split("_")[1] and line.get("method") not in (None, "GET")
+        ]
 
     async def ask(self, method: str, path: str, body: Any = None, key: str = "") -> tuple[int, Any]:
         """Status and answer of a request beside the doors."""
