@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 
 BUDGETS = {
     "access": 1631,
-    "app": 998,
+    "app": 1009,
     "bench": 6322,
     "calls": 649,
     "child": 429,
@@ -31,13 +31,13 @@ BUDGETS = {
     "providers": 1846,
     "resilience": 431,
     "runtime": 1368,
-    "sanitize": 5423,
+    "sanitize": 5471,
     "schemas": 240,
-    "services": 5161,
-    "shared_state": 1173,
-    "tests": 46961,
+    "services": 5206,
+    "shared_state": 1214,
+    "tests": 46957,
     "top": 743,
-    "web": 3523,
+    "web": 3510,
     "wire": 6471,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
