@@ -35,9 +35,9 @@ BUDGETS = {
     "schemas": 240,
     "services": 5206,
     "shared_state": 1214,
-    "tests": 46958,
+    "tests": 46973,
     "top": 743,
-    "web": 3513,
+    "web": 3524,
     "wire": 6471,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
