@@ -29,8 +29,8 @@ from gateway.engines.fetch.fetcher import (
 )
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.wire.json_body import value_count
-from gateway.wire.openai_error import wait_s
-from gateway.wire.untrusted_json import mended_json
+from gateway.wire.mended_json import mended_json
+from gateway.wire.retry_after import wait_s
 
 # How requests leave for one upstream, search provider or MCP server: through which proxy, and whom TLS trusts.
 #
@@ -232,7 +232,7 @@ class Answer:
 
     @property
     def retry_after_s(self) -> float | None:
-        """Seconds from the headers that say when to come back; None without one (`wire.openai_error.wait_s`)."""
+        """Seconds from the headers that say when to come back; None without one (`wire.retry_after.wait_s`)."""
         return wait_s(self._response.headers)
 
 

@@ -23,8 +23,9 @@ from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, Upstrea
 from gateway.key_scrubber import scrub_keys
 from gateway.providers.http import DIRECT, Egress, decoded_answer
 from gateway.resilience.slices import in_slices
-from gateway.wire.openai_error import retry_after_s
-from gateway.wire.untrusted_json import MOST_RESULTS, tables_in, without_lone_surrogates
+from gateway.wire.mended_json import without_lone_surrogates
+from gateway.wire.retry_after import retry_after_s
+from gateway.wire.untrusted_json import MOST_RESULTS, tables_in
 
 
 def alpha2(name: str | None) -> str | None:

@@ -17,7 +17,7 @@ from tests.support.paths import ROOT
 BUDGETS = {
     "access": 1297,
     "app": 975,
-    "bench": 6320,
+    "bench": 6321,
     "child": 429,
     "cli": 2229,
     "config": 726,
@@ -27,17 +27,17 @@ BUDGETS = {
     "geometry": 988,
     "mcp": 793,
     "ocr": 4726,
-    "providers": 1846,
+    "providers": 1848,
     "resilience": 431,
     "runtime": 1368,
     "sanitize": 5416,
     "schemas": 240,
-    "services": 4594,
+    "services": 4597,
     "shared_state": 1173,
-    "tests": 45222,
+    "tests": 45230,
     "top": 714,
-    "web": 4305,
-    "wire": 6406,
+    "web": 4308,
+    "wire": 6496,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -18,8 +18,8 @@ from gateway.web.replies import EventReply, JsonReply
 from gateway.web.request_log import Finished
 from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire import sse
-from gateway.wire.hosted_answer import KeptLinks, text_holders
 from gateway.wire.responses.stream import ResponseStream
+from gateway.wire.url_citations import KeptLinks, text_holders
 
 _SLOT_POLL_S = 0.5
 

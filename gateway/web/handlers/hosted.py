@@ -35,6 +35,7 @@ from gateway.web.state import RequestContext
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import CallPhase, HostedEvent
 from gateway.wire.responses.hosted_items import HostedItems, hosted_items
+from gateway.wire.responses.hosted_request import WEB_SEARCH, SearchWish, finds_tools, loop_body, search_wish
 from gateway.wire.responses.mcp import (
     ApprovalRule,
     McpWish,
@@ -47,7 +48,6 @@ from gateway.wire.responses.mcp import (
     replayed,
 )
 from gateway.wire.responses.request import ChatRequest, to_chat
-from gateway.wire.responses.tools import WEB_SEARCH, SearchWish, finds_tools, loop_body, search_wish
 
 WEB_SEARCH_SCOPE = "web-search"
 _SEARCHED_ONCE = "this model makes no tool calls: the last question was searched once, before it answered"

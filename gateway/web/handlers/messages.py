@@ -22,10 +22,11 @@ from gateway.web.handlers.model_routes import by_schema, require_kind, streamed,
 from gateway.web.replies import JsonReply
 from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire.hosted_answer import events_of, events_of_whole
+from gateway.wire.messages.hosted_search import WebWish, item_id, open_calls, web_wish
 from gateway.wire.messages.object import token_estimate
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import MessageStream
-from gateway.wire.messages.tools import WebWish, item_id, left_out, open_calls, web_wish
+from gateway.wire.messages.tools import left_out
 
 _CALL_AND_OUTPUT = 2
 """Items that a remembered call is recalled as."""

@@ -21,7 +21,7 @@ from gateway.texts import TextSlot, TextUnit
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.state import CONTEXT, RequestContext
 from gateway.wire import sse
-from gateway.wire.dialect import ending_of, merged_reports, report_of
+from gateway.wire.sanitizer_report import ending_of, merged_reports, report_of
 
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 """`unavailable` when the guardrail failed and the policy let the text go on. For a stream: on its request alone."""
