@@ -30,8 +30,8 @@ from gateway.access.private_files import locked, naming, own_like_folder, write_
 from gateway.domain import KEY_LIMITS, SCOPES, Caller, Json, KeyLimits, is_scope
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
 
-_LEEWAY_S = 60
-"""A key is accepted for so long after its expiry."""
+_LEEWAY_S = 5
+"""A key is accepted for so long after its expiry: clocks of machines differ."""
 
 _MAX_KEY_CHARS = 256
 """Longer keys are refused unhashed. Ours have 55 characters; the rest is room for keys of a later format."""

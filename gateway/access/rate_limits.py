@@ -9,8 +9,6 @@ of a worker that dies become free. While the store is away the windows go on by 
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import NamedTuple
 
 from gateway.config.settings import Limits
@@ -61,10 +59,6 @@ LEASE_S = 30.0
 time."""
 
 
-_NO_SLOT = nullcontext()
-"""For keys without a limit: it may be entered any number of times."""
-
-
 class Limiter:
     """Limits of API keys. A limit of 0 means no limit; a key without limits of its own has the `defaults`."""
 
@@ -75,19 +69,25 @@ class Limiter:
         self._leases: dict[str, set[str]] = {}
         self._renewing: asyncio.Task[None] | None = None
 
-    def slot(self, caller: Caller) -> AbstractAsyncContextManager[None]:
-        """One of the key's concurrent requests everywhere, until the block ends. Raises RateLimited."""
+    async def take(self, caller: Caller) -> str:
+        """One of the key's concurrent requests everywhere, until `give` is called with what this returns: its name,
+        empty where the key has no limit. Raises RateLimited."""
         limit = self._defaults.concurrent if caller.concurrent is None else caller.concurrent
-        return self._slot(caller, limit) if limit else _NO_SLOT
-
-    @asynccontextmanager
-    async def _slot(self, caller: Caller, limit: int) -> AsyncIterator[None]:
+        if not limit:
+            return ""
         member = secrets.token_hex(8)
         try:
             await self._lease(caller, limit, member)
-            yield
-        finally:
-            await self._release(caller.key_id, member)
+        except BaseException:
+            await self.give(caller.key_id, member)
+            raise
+        return member
+
+    async def give(self, key_id: str, member: str) -> None:
+        """Give a slot back."""
+        if self._forget(key_id, member):
+            with contextlib.suppress(StateDown):
+                await self._windows.release(_slots(key_id), (member,))
 
     async def charge(self, caller: Caller) -> LimitState | None:
         """One call of the key's minute everywhere. Raises RateLimited."""
@@ -111,7 +111,7 @@ class Limiter:
             await asyncio.wait({self._renewing})
         for key_id, members in list(self._leases.items()):
             for member in list(members):
-                await self._release(key_id, member)
+                await self.give(key_id, member)
 
     async def _lease(self, caller: Caller, limit: int, member: str) -> None:
         # Recorded before the store answers: a slot whose answer is lost must still be renewed and released.
@@ -125,11 +125,6 @@ class Limiter:
             raise RateLimited(f"this key may have {limit} requests at once", retry_after_s=1)
         if self._renewing is None or self._renewing.done():
             self._renewing = asyncio.create_task(self._renew())
-
-    async def _release(self, key_id: str, member: str) -> None:
-        if self._forget(key_id, member):
-            with contextlib.suppress(StateDown):
-                await self._windows.release(_slots(key_id), (member,))
 
     def _forget(self, key_id: str, member: str) -> bool:
         members = self._leases.get(key_id, set())

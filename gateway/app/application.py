@@ -20,6 +20,7 @@ from gateway.app.sampler import Sampler
 from gateway.app.shared import SharedParts, shared_parts
 from gateway.app.web_engine import engine_deps, parse_pool, web_fetcher
 from gateway.app.web_tools import file_reader, hosted_mcp, hosted_settings, picture_reader, websearch_services
+from gateway.calls.in_flight import InFlight
 from gateway.config.settings import Config
 from gateway.embedded.servers import Embedded
 from gateway.engines.documents.pictures import PooledPictures, PooledPixels
@@ -30,6 +31,9 @@ from gateway.mcp.running_calls import Cancellations, RunningCalls
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.service import OwnModel
+from gateway.services.file_parts import FileParts
+from gateway.services.hosted_tools.hosted_responses import HostedResponses
+from gateway.services.hosted_tools.hosted_search import HostedSearch
 from gateway.services.responses.background import Runs
 from gateway.services.websearch.tools import Searched
 from gateway.web.client_address import client_address
@@ -37,14 +41,10 @@ from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.admin import AdminHandler, AdminKeysHandler
 from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.embeddings import EmbeddingsHandler
-from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted import HostedResponses, HostedSearch
 from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
 from gateway.web.handlers.ops import OpsPages
-from gateway.web.in_flight import InFlight
-from gateway.web.masking_maps import MaskingMaps
 from gateway.web.openapi import document
 from gateway.web.request_log import Recorder
 from gateway.web.server.runner import CertificateWatch, application, same_application
@@ -96,7 +96,6 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     server = replace(
         _server_state(config, table, sanitizer, shared, metrics),
         budgets=budgets,
-        masking_maps=MaskingMaps(shared.responses, shared.sealer, config.shared.response_ttl_s),
         notes=lambda: [
             *shared.notes(),
             *completions.notes(),

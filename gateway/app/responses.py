@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from gateway.app.shared import SharedParts
 from gateway.config.settings import Config
 from gateway.services.completion.service import CompletionService
+from gateway.services.file_parts import FileParts
+from gateway.services.hosted_tools.hosted_responses import HostedResponses
 from gateway.services.responses.background import Runs
 from gateway.services.responses.compaction import Compactor
 from gateway.services.responses.conversations import Conversations
+from gateway.services.responses.masking_maps import MaskingMaps
 from gateway.services.responses.store import ResponseStore
 from gateway.web.handlers.background import BackgroundResponses
 from gateway.web.handlers.compact import CompactHandler
 from gateway.web.handlers.conversations import ConversationsHandler
-from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted import HostedResponses
 from gateway.web.handlers.responses import Kept, ResponsesHandler
 from gateway.web.handlers.websocket import SocketHandler, SocketSettings
 
@@ -37,14 +38,17 @@ def response_parts(
     store = ResponseStore(shared.responses, config.shared.response_ttl_s)
     runs = Runs(store, shared.runs, shared.windows, shared.bus, config.responses.background)
     conversations = Conversations(shared.conversations, shared.windows, config.responses.conversations)
-    kept = Kept(store, conversations, Compactor(completions, shared.sealer), BackgroundResponses(runs, store))
+    maps = MaskingMaps(shared.responses, shared.sealer, config.shared.response_ttl_s)
+    compactor, background = Compactor(completions, shared.sealer), BackgroundResponses(runs, store, maps)
+    kept = Kept(store, conversations, compactor, maps, background)
     responses = ResponsesHandler(completions, kept, hosted, files)
-    settings = SocketSettings(config.server.websocket, config.server.websocket_per_key, config.server.max_body_bytes)
+    server = config.server
+    settings = SocketSettings(server.websocket, server.websocket_per_key, server.max_body_bytes, server.body_timeout_s)
     return ResponseParts(
         responses,
-        kept.background,
+        background,
         CompactHandler(completions, kept),
-        ConversationsHandler(conversations, kept.compactor),
+        ConversationsHandler(conversations, compactor, maps),
         SocketHandler(responses, shared.windows, settings),
         runs,
     )

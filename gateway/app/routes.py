@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gateway.app.responses import ResponseParts
 from gateway.mcp.dialect import WebSearchDialect
-from gateway.web.endpoints import Check, Endpoint, EndpointTable, Handler
+from gateway.web.endpoints import Check, Endpoint, EndpointTable, Handler, Reads
 from gateway.web.handlers.admin import MAX_PREVIEW_BYTES, AdminHandler, AdminKeysHandler
 from gateway.web.handlers.chat import ChatHandler
 from gateway.web.handlers.embeddings import EmbeddingsHandler
@@ -82,27 +82,37 @@ def _responses_rows(parts: ResponseParts) -> list[Endpoint]:
     form, scope, one = ResponsesDialect(), frozenset({"responses"}), "/v1/responses/{response_id}"
     responses, background, compact, talks = parts.responses, parts.background, parts.compact, parts.conversations
 
-    def row(method: str, path: str, handler: Handler, check: Check | None = None, name: str = "responses") -> Endpoint:
+    def row(
+        method: str,
+        path: str,
+        handler: Handler,
+        check: Check | None = None,
+        reads: Reads | None = None,
+        *,
+        name: str = "responses",
+    ) -> Endpoint:
         is_light = check is None  # a run that holds the key's last slot can be looked at
-        return Endpoint(name, method, path, handler, form, scope, check, covered_by="responses", is_light=is_light)
+        return Endpoint(
+            name, method, path, handler, form, scope, check, covered_by="responses", is_light=is_light, reads=reads
+        )
 
     talk = "/v1/conversations/{conversation_id}"
     return [
-        row("POST", "/v1/responses", responses.create, responses.check),
-        row("POST", "/v1/responses/compact", compact.compact, compact.check),
-        row("POST", "/v1/responses/input_tokens", compact.count, compact.check_count),
+        row("POST", "/v1/responses", responses.create, responses.check, responses.reads),
+        row("POST", "/v1/responses/compact", compact.compact, compact.check, compact.reads),
+        row("POST", "/v1/responses/input_tokens", compact.count, compact.check_count, compact.reads),
         row("GET", one, background.retrieve),
         row("DELETE", one, background.delete),
         row("POST", f"{one}/cancel", background.cancel),
         row("GET", f"{one}/input_items", responses.input_items),
-        row("POST", "/v1/conversations", talks.create, talks.check, "conversations"),
-        row("GET", talk, talks.retrieve, None, "conversations"),
-        row("POST", talk, talks.update, talks.check, "conversations"),
-        row("DELETE", talk, talks.delete, None, "conversations"),
-        row("GET", f"{talk}/items", talks.items, None, "conversations"),
-        row("POST", f"{talk}/items", talks.add, talks.check, "conversations"),
-        row("GET", f"{talk}/items/{{item_id}}", talks.item, None, "conversations"),
-        row("DELETE", f"{talk}/items/{{item_id}}", talks.remove, None, "conversations"),
+        row("POST", "/v1/conversations", talks.create, talks.check, name="conversations"),
+        row("GET", talk, talks.retrieve, name="conversations"),
+        row("POST", talk, talks.update, talks.check, name="conversations"),
+        row("DELETE", talk, talks.delete, name="conversations"),
+        row("GET", f"{talk}/items", talks.items, name="conversations"),
+        row("POST", f"{talk}/items", talks.add, talks.check, talks.reads, name="conversations"),
+        row("GET", f"{talk}/items/{{item_id}}", talks.item, name="conversations"),
+        row("DELETE", f"{talk}/items/{{item_id}}", talks.remove, name="conversations"),
     ]
 
 

@@ -24,12 +24,13 @@ from gateway.providers.search_table import REMOTE_PROVIDERS
 from gateway.providers.tavily import Tavily
 from gateway.sanitize.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
+from gateway.services.file_parts import ReadText
+from gateway.services.hosted_tools.hosted_search import HostedSettings
 from gateway.services.hosted_tools.loop import LoopLimits
+from gateway.services.hosted_tools.mcp_servers import HostedMcp, McpServerEntry
 from gateway.services.ocr.service import OcrService, OwnOcr
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
 from gateway.services.websearch.tools import Searched, Tool, tool_table
-from gateway.web.handlers.file_parts import ReadText
-from gateway.web.handlers.hosted import HostedMcp, HostedSettings, McpServerEntry
 
 
 def rendering_status(mode: str, renderer: Renderer | None) -> Json:

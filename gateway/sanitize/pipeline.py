@@ -235,13 +235,15 @@ class Sanitizer:
         slots_of: Callable[[Json], Iterable[TextSlot]],
         note: Callable[[str], None],
         restorer: Restorer | None = None,
+        *,
+        finds: bool = True,
     ) -> StreamMask:
         """A mask for one streamed answer. `slots_of(data)` are an event's texts, `note(entity)` is called per finding,
-        `restorer` puts values back.
+        `restorer` puts values back. Without `finds` it does nothing else.
 
         The guardrail does not read streams: each paragraph would have to wait for it.
         """
-        table = self._actions["responses"] if self.responses else self._no_actions
+        table = self._actions["responses"] if self.responses and finds else self._no_actions
         return StreamMask(self._scanner, table, slots_of, note, restorer)
 
     async def _judge(self, guardrail: Guardrail, unit: TextUnit, verdict: Verdict, work: RequestWork) -> None:

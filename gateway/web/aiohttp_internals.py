@@ -7,6 +7,7 @@ tests/contract/test_private_parts.py lists every one with its reason.
 import asyncio
 import contextlib
 import sys
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -14,7 +15,7 @@ from aiohttp import web
 from aiohttp.http_writer import _serialize_headers as head_bytes
 from aiohttp.web_protocol import RequestHandler
 
-__all__ = ["ConnectionBase", "RunnerBase", "ServerBase", "head_bytes", "set_match_info"]
+__all__ = ["ConnectionBase", "Incoming", "RunnerBase", "ServerBase", "head_bytes", "set_match_info"]
 """`head_bytes(status_line, headers)`: the head of an answer up to its blank line, as aiohttp's own writer makes it.
 Raises ValueError for a line break or another control character in a header."""
 
@@ -52,10 +53,76 @@ def _forget_cancellation(task: asyncio.Task[None]) -> None:
         task.exception()
 
 
-class ConnectionBase(RequestHandler):
-    """A connection's protocol object, with the parts of its state that a subclass may read."""
+class Incoming:
+    """The message that a WebSocket is receiving. `since_s`: when its first frame came, monotonic seconds, 0 while none
+    is unfinished; `size`: its bytes so far.
 
-    __slots__ = ()
+    aiohttp puts the frames of a message together before it tells of any. This reads the heads of the frames alone
+    (RFC 6455, 5.2): a final frame of a message ends it, and control frames, which may stand between, are none of it.
+    """
+
+    def __init__(self, parser: Any) -> None:
+        self._parser = parser
+        self.since_s, self.size = 0.0, 0
+        self._head, self._left = bytearray(), 0
+        self._is_control = self._is_final = False
+
+    def feed_eof(self) -> None:
+        """As the parser that it stands before."""
+        self._parser.feed_eof()
+
+    def feed_data(self, data: bytes) -> Any:
+        """Read the heads, then pass the bytes on."""
+        start, end = 0, len(data)
+        while start < end:
+            if not self._left:
+                start, is_whole = self._read_head(data, start)
+                if is_whole and not self._left:
+                    self._end_frame()  # an empty frame
+                continue
+            taken = min(self._left, end - start)
+            self._left, start = self._left - taken, start + taken
+            if not self._is_control:
+                self.size += taken
+            if not self._left:
+                self._end_frame()
+        return self._parser.feed_data(data)
+
+    def _read_head(self, data: bytes, start: int) -> tuple[int, bool]:
+        """Take bytes of a frame's head: where they end, and whether it is whole; then `_left` is set."""
+        head = self._head
+        while start < len(data):
+            head.append(data[start])
+            start += 1
+            if len(head) < 2:
+                continue
+            short = head[1] & 0x7F
+            extended = {126: 2, 127: 8}.get(short, 0)
+            if len(head) < 2 + extended + (4 if head[1] & 0x80 else 0):
+                continue
+            self._left = int.from_bytes(head[2 : 2 + extended], "big") if extended else short
+            self._is_final, self._is_control = bool(head[0] & 0x80), bool(head[0] & 0x08)
+            head.clear()
+            if not self._is_control and not self.since_s:
+                self.since_s = time.monotonic()
+            return start, True
+        return start, False
+
+    def _end_frame(self) -> None:
+        if self._is_final and not self._is_control:
+            self.since_s, self.size = 0.0, 0
+
+
+class ConnectionBase(RequestHandler):
+    """A connection's protocol object, with the parts of its state that a subclass may read. `incoming`: the message
+    that it receives, once it is a WebSocket."""
+
+    __slots__ = ("incoming",)
+
+    def set_parser(self, parser: Any, data_received_cb: Callable[[], None] | None = None) -> None:
+        """Called by aiohttp when the connection becomes a WebSocket."""
+        self.incoming = Incoming(parser)
+        super().set_parser(self.incoming, data_received_cb)  # type: ignore[arg-type]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)

@@ -11,6 +11,8 @@ from typing import Any
 from aiohttp import web
 from multidict import MultiMapping
 
+from gateway.calls.call import Call
+from gateway.calls.masking import Earlier
 from gateway.wire.dialect import Dialect
 from gateway.wire.json_body import JsonBody
 
@@ -18,10 +20,14 @@ _IDS = {"{response_id}": "{response_id:(?!(?:compact|input_tokens)(?:/|$))[^{}/]
 """Parts of paths, and what they match: where others have an id, OpenAI's API has endpoints."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-"""Serves a request whose RequestContext is complete. May raise GatewayError."""
+"""Serves a request whose `HttpCall` is complete. May raise GatewayError."""
 
 Check = Callable[[JsonBody, MultiMapping[str]], Any]
 """Turns a decoded body and the request's headers into the checked body. Raises GatewayError."""
+
+
+Reads = Callable[[Call], Awaitable[Earlier | None]]
+"""Finds the stored items that a call goes on with, before its texts are masked. Raises GatewayError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,8 @@ class Endpoint:
     `covered_by`: the value of `sanitize.routes` that covers it, where that is not its name. `id_header`: the response
     header in which its clients look for the request id, where that is not `X-Request-Id`. `is_socket`: what it serves
     is no request; each of its turns is limited. `is_light`: it takes none of the key's requests at once.
-    `sanitized_as`: the value of `sanitize.routes` that decides whether its texts are inspected.
+    `reads`: what finds the stored items that a request goes on with. `sanitized_as`: the value of `sanitize.routes`
+    that decides whether its texts are inspected.
     """
 
     name: str
@@ -50,6 +57,7 @@ class Endpoint:
     id_header: str = ""
     is_socket: bool = False
     is_light: bool = False
+    reads: Reads | None = None
     sanitized_as: str = field(init=False)
 
     def __post_init__(self) -> None:

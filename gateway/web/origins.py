@@ -10,7 +10,7 @@ import re
 from aiohttp import hdrs, web
 
 from gateway.errors import Forbidden
-from gateway.web.state import CONTEXT, ServerState
+from gateway.web.state import CALL, ServerState
 
 _LOCAL_HOSTS = frozenset(("localhost", "127.0.0.1", "[::1]"))
 
@@ -42,7 +42,7 @@ def check_origin(request: web.Request, origin: str) -> None:
     """
     if len(request.headers.getall(hdrs.ORIGIN)) > 1:
         raise Forbidden("more than one Origin header; send one", code="origin_not_allowed")
-    server = request[CONTEXT].server
+    server = request[CALL].server
     if server.origin_is_checked or origin in server.allowed_origins:
         return
     if not _is_local(origin) or (is_preflight(request) and not may_read(server, origin)):
@@ -87,7 +87,7 @@ def preflight_reply(request: web.Request) -> web.Response:
 def allow_reading(request: web.Request, reply: web.StreamResponse) -> None:
     """Let a page that may read answers read this one, which is of a request with an Origin."""
     origin = request.headers[hdrs.ORIGIN]
-    if may_read(request[CONTEXT].server, origin):
+    if may_read(request[CALL].server, origin):
         reply.headers["Access-Control-Allow-Origin"] = origin
         reply.headers["Access-Control-Expose-Headers"] = _READABLE_HEADERS
         reply.headers["Vary"] = "Origin"

@@ -14,8 +14,8 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.helpers import rfc822_formatted_time
 from aiohttp_sse import EventSourceResponse
 
+from gateway.calls.answers import Endings, StreamedAnswer, WholeAnswer
 from gateway.domain import Event, EventStream
-from gateway.errors import GatewayError
 from gateway.sanitize.stream_mask import Refusal
 from gateway.web.aiohttp_internals import head_bytes
 
@@ -34,11 +34,8 @@ _PING_S = 8.0
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 """Ask proxies (nginx reads the second) to pass events on at once and unchanged."""
 
-Endings = Callable[[GatewayError], list[Event]]
-"""The events that end a stream which failed with this error."""
 
-
-class JsonReply(web.StreamResponse):
+class JsonReply(web.StreamResponse, WholeAnswer):
     """A whole answer, written by this class: signals of `on_response_prepare` do not run for it.
 
     The naive form is `web.Response` with the rendered body. Its way to the wire, which asks of every answer whether it
@@ -125,16 +122,8 @@ class JsonReply(web.StreamResponse):
         """Called by aiohttp after `prepare`, which has written everything."""
 
 
-class EventReply(EventSourceResponse):
-    """A streamed answer. `events` yields batches; closing it reaches the upstream.
-
-    `first_event_wait_s`: how long the status may wait for the first batch before the stream is committed anyway.
-    `whole_answers`: each event's data is a complete answer, not a piece of one, and is sanitized as such.
-    `failure_events`, `refusal_events`: the events that end this stream when it fails or is refused; the dialect's own
-    where they are None. A handler sets them when they hold what the dialect cannot know: a request's id, a sequence
-    number, the tokens used so far. `cancelled_events`: the end of one that its caller has cancelled.
-    `event_count`: events written so far.
-    """
+class EventReply(EventSourceResponse, StreamedAnswer):
+    """A streamed answer; see StreamedAnswer."""
 
     late_headers: Callable[[], Mapping[str, str]] | None = None
     """Headers whose values are known only when the first event is there; called once, just before the head is sent."""
@@ -161,7 +150,9 @@ class EventReply(EventSourceResponse):
         self.cancelled_events = cancelled_events
         self.first_event_wait_s = first_event_wait_s
         self.refusal_events = refusal_events
-        self.event_count = 0
+        self.passes = None
+        self.was_masked = False
+        self.sent = 0
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
         """Send the head. HTTP/1.0 has no chunks, so there a stream ends with its connection.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from gateway import logs
 from gateway.access.usage import UsageBook, UsageKey, Used
+from gateway.calls.call import Finished
 from gateway.domain import RequestStats
 from gateway.metrics import Metrics
 from gateway.web.history import History
@@ -19,24 +20,6 @@ from gateway.web.request_records import RequestRecords
 _GATHER_S = 0.05
 _MAX_GATHERED = 256
 """A group is written after this time or at this size. At a thousand requests a second a group holds 50 lines."""
-
-
-@dataclass(slots=True)
-class Finished:
-    """The record of a request that was answered, or whose client left.
-
-    `endpoint`: the row's name or `unmatched`. `total_s`: seconds from the first middleware to the end of the answer.
-    `events`: events of a stream that were written. `client`: its address (`client_address`).
-    """
-
-    stats: RequestStats
-    request_id: str
-    endpoint: str
-    method: str
-    status: int
-    total_s: float
-    events: int
-    client: str = ""
 
 
 class Recorder:

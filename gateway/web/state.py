@@ -1,29 +1,20 @@
-"""What middlewares and handlers know: of the server (`ServerState`), and of one request (`RequestContext`, stored on
-the request under one typed key).
+"""What middlewares and handlers know: of the server (`ServerState`), and of one request (`HttpCall`, stored on the
+request under one typed key).
 """
 
 import random
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from aiohttp import web
 from aiohttp.helpers import RequestKey
 
-from gateway.access.budgets import Budgets, Reservation
-from gateway.access.keys import Keys
-from gateway.access.rate_limits import BadKeyLimiter, Limiter, LimitState
-from gateway.domain import Caller, RequestStats
-from gateway.errors import RateLimited
-from gateway.metrics import Metrics
-from gateway.sanitize.pipeline import RequestWork, Sanitizer, Verdict
-from gateway.sanitize.restoring import Placeholders
+from gateway.access.rate_limits import BadKeyLimiter
+from gateway.calls.call import Call, CallRules
+from gateway.calls.in_flight import InFlight
 from gateway.web.client_address import AddressOf, connection_address
 from gateway.web.endpoints import Endpoint, EndpointTable
-from gateway.web.in_flight import InFlight
-from gateway.web.masking_maps import MaskingMaps
-from gateway.web.request_log import Recorder
 from gateway.wire.json_body import JsonLimits
 
 
@@ -31,11 +22,10 @@ def _random_bits() -> Callable[[int], int]:
     return random.Random(secrets.randbits(256)).getrandbits  # noqa: S311 - ids are not secret
 
 
-@dataclass(frozen=True, slots=True)
-class ServerState:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerState(CallRules):
     """Made once by `app`. `allowed_origins`: pages that may call and read. `body_timeout_s`: time for one body.
-    `json_limits`: what a body may hold. `address_of`: a request's client. `budgets` None: keys have none.
-    `masking_maps`: what stored responses have beside them where values become placeholders. `notes`
+    `json_limits`: what a body may hold. `address_of`: a request's client. `notes`
     gives what the operator must mend in shared state and the index. `origin_is_checked`: the listener lets no page of
     another origin through (`own_hosts`).
 
@@ -44,15 +34,7 @@ class ServerState:
     """
 
     endpoints: EndpointTable
-    in_flight: InFlight
-    keys: Keys
     bad_keys: BadKeyLimiter
-    limiter: Limiter
-    sanitizer: Sanitizer
-    metrics: Metrics
-    recorder: Recorder
-    budgets: Budgets | None = None
-    masking_maps: MaskingMaps | None = None
     notes: Callable[[], list[str]] = list
     allowed_origins: frozenset[str] = frozenset()
     local_origins: bool = False
@@ -62,53 +44,22 @@ class ServerState:
     address_of: AddressOf = connection_address
     id_bits: Callable[[int], int] = field(default_factory=_random_bits)
 
+    def new_id(self) -> str:
+        """The id of a call, `req_` and 24 hex digits."""
+        return f"req_{self.id_bits(96):024x}"
+
 
 SERVER_STATE = web.AppKey("server_state", ServerState)
+IN_FLIGHT = web.AppKey("in_flight", InFlight)
+"""What runs in an application, for who must wait for its end."""
 
 
 @dataclass(slots=True)
-class RequestContext:
-    """Made by the outermost middleware (`observe`); `auth` sets `caller`, `body` sets `body`.
+class HttpCall(Call):
+    """The call of one request of HTTP, made by the outermost middleware (`observe`)."""
 
-    `body`: the result of `Endpoint.check`, None where no body was read. `history_verdicts`: the verdicts on stored
-    turns that a handler added to the body. `work`: what decoding, checking and sanitizing it has cost. `placeholders`:
-    what stands for the values that its answer gets back; `addresses`: those that the caller wrote; `earlier_values`:
-    what the placeholders of turns before it stand for, where its connection remembers them. `limits`: the state of the
-    key's limits after this request was counted, by name; empty for none. `reservation`: what the request may use of its
-    key's budgets, until it is settled.
-    """
-
-    server: ServerState
-    request_id: str
-    endpoint: Endpoint
-    stats: RequestStats
-    caller: Caller = field(init=False)
-    body: Any = None
-    history_verdicts: Sequence[Verdict] = ()
-    work: RequestWork = field(default_factory=RequestWork)
-    placeholders: Placeholders | None = None
-    addresses: frozenset[str] = frozenset()
-    earlier_values: Mapping[str, str] = field(default_factory=dict)
-    limits: dict[str, LimitState] = field(default_factory=dict)
-    reservation: Reservation | None = None
-
-    async def charge(self, tool: str = "") -> None:
-        """Take one call from the key's calls a minute, and of a tool (a web tool, or `mcp:LABEL`) from its budgets.
-        Raises RateLimited."""
-        try:
-            state = await self.server.limiter.charge(self.caller)
-        except RateLimited as error:
-            self.limits["requests"] = LimitState(error.limit, 0, error.retry_after_s or 0.0)
-            raise
-        if state is not None:
-            self.limits["requests"] = state
-        if tool:
-            budgets = self.server.budgets
-            if budgets is not None and budgets.may_bind(self.caller):
-                model = self.stats.model or (self.reservation.model if self.reservation is not None else "")
-                await budgets.charge_tool(self.caller, tool, self.limits, model)
-            tools = self.stats.tools
-            tools[tool] = tools.get(tool, 0) + 1
+    server: ServerState = field(kw_only=True)
+    endpoint: Endpoint = field(kw_only=True)
 
 
-CONTEXT = RequestKey("context", RequestContext)
+CALL = RequestKey("call", HttpCall)

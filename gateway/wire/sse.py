@@ -37,6 +37,13 @@ def encode_all(batch: EventBatch) -> bytes:
     return b"".join([event.raw or encode(event) for event in batch])
 
 
+def event_of(stored: bytes) -> Event:
+    """The event of a frame that `encode` has made: `event: NAME`, if it has one, and one line of JSON."""
+    head, _, data = stored.rpartition(b"data: ")
+    name = head[len(b"event: ") :].rstrip().decode() if head else None
+    return Event.from_data(orjson.loads(data), name=name)
+
+
 def decode(event: Event) -> Json | None:
     """The data of an event, decoded at the first call; None for comments and `[DONE]`.
 

@@ -15,9 +15,10 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1297,
-    "app": 975,
+    "access": 1293,
+    "app": 989,
     "bench": 6321,
+    "calls": 647,
     "child": 429,
     "cli": 2229,
     "config": 726,
@@ -30,14 +31,14 @@ BUDGETS = {
     "providers": 1848,
     "resilience": 431,
     "runtime": 1368,
-    "sanitize": 5416,
+    "sanitize": 5418,
     "schemas": 240,
-    "services": 4597,
+    "services": 5084,
     "shared_state": 1173,
-    "tests": 45230,
+    "tests": 46057,
     "top": 714,
-    "web": 4308,
-    "wire": 6496,
+    "web": 3519,
+    "wire": 6502,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -23,8 +23,6 @@ FILE = re.compile(r"[\w./-]+\.py")
 CLASS = re.compile(r"^ *class (\w+)[(:\[]", re.MULTILINE)
 NOT_OURS = {"net.ipv4.ip_nonlocal_bind", "gateway.pem", "gateway.key", "ops.test", "libfoo12.lib"}
 """Dotted names in comments that begin with a module's name by chance, or with no word of ours."""
-STILL_TWICE = {"_Turn"}
-"""Goes when a turn of a socket and a response are one call."""
 
 
 @functools.cache
@@ -107,7 +105,7 @@ def test_a_class_name_is_used_once() -> None:
         if path.parts[0] == "gateway":
             for match in CLASS.finditer(text):
                 places[match[1]].append(f"{path}:{line_of(text, match)}")
-    assert not {name: found for name, found in places.items() if len(found) > 1 and name not in STILL_TWICE}
+    assert not {name: found for name, found in places.items() if len(found) > 1}
 
 
 def test_a_module_that_a_comment_or_docstring_names_exists() -> None:

@@ -24,6 +24,8 @@ import pytest
 from gateway import logs
 from gateway.access.keys import KeyFile, KeyRequest
 from gateway.app.application import build_app, build_ops_app
+from gateway.calls.call import CallLog
+from gateway.calls.in_flight import InFlight
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config, loaded
 from gateway.config.settings import Config
@@ -31,9 +33,7 @@ from gateway.domain import SCOPES
 from gateway.embedded.child_server import free_port
 from gateway.embedded.llm_server import is_installed
 from gateway.embedded.servers import Embedded
-from gateway.web.in_flight import InFlight
 from gateway.web.listen_socket import bind
-from gateway.web.request_log import Recorder
 from gateway.web.server.runner import Listener
 from gateway.web.state import SERVER_STATE
 from tests.support.gateway_process import GatewayProcess
@@ -62,7 +62,7 @@ class InProcessGateway:
     listener: Listener
     in_flight: InFlight
     log: io.StringIO
-    recorder: Recorder
+    recorder: CallLog
 
     @property
     def headers(self) -> dict[str, str]:

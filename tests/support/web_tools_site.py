@@ -11,6 +11,7 @@ from aiohttp import web
 
 from gateway.access.keys import KeyFile, KeyRequest, KeyStore
 from gateway.access.rate_limits import BadKeyLimiter, Limiter
+from gateway.calls.in_flight import InFlight
 from gateway.config.settings import Limits, Sanitize
 from gateway.mcp.dialect import WebSearchDialect
 from gateway.mcp.dispatcher import Dispatcher
@@ -21,7 +22,6 @@ from gateway.sanitize.pipeline import Sanitizer
 from gateway.shared_state.memory import MemoryWindows
 from gateway.web.endpoints import Endpoint, EndpointTable
 from gateway.web.handlers.mcp import WebSearchHandler
-from gateway.web.in_flight import InFlight
 from gateway.web.listen_socket import bind
 from gateway.web.request_log import Recorder
 from gateway.web.server.runner import Listener, application

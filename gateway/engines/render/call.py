@@ -126,7 +126,7 @@ def read_wish(head: Json) -> Wish:
     return Wish(url, owner, min(float(seconds), MAX_SECONDS), picture)
 
 
-class Call:
+class RenderCall:
     """Serves one connection: `run` until its end. `turns` and `share` belong to all calls."""
 
     def __init__(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, share: BrowserShare) -> None:

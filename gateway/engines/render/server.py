@@ -22,7 +22,7 @@ from pathlib import Path
 
 from gateway.engines.render import namespaces
 from gateway.engines.render.browser import NoBrowser, find_chromium
-from gateway.engines.render.call import BrowserShare, Call
+from gateway.engines.render.call import BrowserShare, RenderCall
 from gateway.resilience.fair_queue import FairQueue
 
 EX_UNAVAILABLE = 69  # sysexits.h
@@ -89,7 +89,7 @@ class RenderServer:
         if self._idle is not None:
             self._idle.cancel()
         try:
-            await Call(source, sink, self._share).run(self._turns)
+            await RenderCall(source, sink, self._share).run(self._turns)
         finally:
             self._sinks.discard(sink)
             if not self._sinks:

@@ -7,7 +7,7 @@ cannot make the model send what it knows to an address of the page's choice.
 """
 
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 import orjson
@@ -53,13 +53,16 @@ class WebSearchTool(HostedTool):
         results: Mapping[str, int],
         sources: Sources,
         texts: Sequence[str],
+        keep: Callable[[HostedCall], None] | None = None,
     ) -> None:
-        """`results`: how many results a search has, by `search_context_size`."""
+        """`results`: how many results a search has, by `search_context_size`. `keep` remembers a call that has ended
+        well."""
         self._calls = calls
         self._options = options
         self._results = results
         self._sources = sources
         self._shown = list(texts)
+        self._keep = keep
         self._names: dict[str, str] = {}
 
     @property
@@ -129,6 +132,8 @@ class WebSearchTool(HostedTool):
             return
         call.status = "completed"
         self._shown.append(call.output)
+        if self._keep is not None:
+            self._keep(call)
 
     async def _search(self, call: HostedCall) -> None:
         options = self._options

@@ -22,15 +22,16 @@ place in the list of frames is its sequence number. Source: OpenAI API reference
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
 import orjson
 
 from gateway import logs
+from gateway.calls.delivery import Sink
 from gateway.config.settings import BackgroundLimits
-from gateway.domain import Event, EventStream, Json
+from gateway.domain import Event, EventBatch, Json
 from gateway.errors import (
     GatewayError,
     InternalError,
@@ -66,14 +67,15 @@ _MAX_HELD_BYTES = 256 * 1024 * 1024
 class Job:
     """What a run does. `response`: the response object, which the events keep up to date. `items`: its input items.
 
-    `events` end with `[DONE]`, and store the finished response. `failed` and `cancelled` give the events that end it
-    otherwise, and set the response. `is_live`: whether its key is still valid. `keeps_events`: a client may read them.
+    `work` writes the events into a sink, and stores the finished response; it raises GatewayError for a failure before
+    the first event. `failed` and `cancelled` give the events that end it otherwise, and set the response. `is_live`:
+    whether its key is still valid. `keeps_events`: a client may read them.
     """
 
     owner: str
     response: Json
     items: list[Json]
-    events: EventStream
+    work: Callable[[Sink], Awaitable[None]]
     failed: Callable[[GatewayError], list[Event]]
     cancelled: Callable[[], list[Event]]
     is_live: Callable[[], bool]
@@ -91,6 +93,7 @@ class _Run:
     chunks: int = 0
     flushed_s: float = 0.0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    is_queued: bool = True
     is_begun: bool = False
     is_over: bool = False
     ending: str = ""
@@ -118,6 +121,25 @@ class _Run:
     def wake(self) -> None:
         self.changed.set()
         self.changed = asyncio.Event()
+
+
+class _RunSink:
+    """As `calls.delivery.Sink`: the events of a run are kept."""
+
+    def __init__(self, runs: "Runs", run: _Run) -> None:
+        self._runs = runs
+        self._run = run
+
+    async def begin(self) -> None:
+        """Nobody waits for a head."""
+
+    async def write(self, batch: EventBatch) -> None:
+        """Keep events."""
+        await self._runs.take(self._run, batch)
+
+    async def fail(self, events: list[Event]) -> None:
+        """Keep the events that end it."""
+        await self._runs.end(self._run, events)
 
 
 class Runs:
@@ -192,9 +214,9 @@ class Runs:
             text = "this response is still running in the background; cancel it before it is deleted"
             raise InvalidRequest(text, param="response_id")
 
-    async def events(self, owner: str, response_id: str, after: int) -> AsyncGenerator[list[Event], None]:
-        """The events with a higher sequence number than `after`, to the end of the run. Raises NotFound, InvalidRequest
-        for a response whose events are not kept."""
+    async def events(self, owner: str, response_id: str, after: int) -> AsyncGenerator[list[bytes], None]:
+        """The frames of the events with a higher sequence number than `after`, to the end of the run. Raises NotFound,
+        InvalidRequest for a response whose events are not kept."""
         head = await self._head(owner, response_id)
         if head is None or not head["keeps_events"]:
             await self._store.get(owner, response_id)
@@ -206,7 +228,7 @@ class Runs:
         frames = self._of_run(run, after + 1) if run is not None else self._of_store(owner, response_id, after + 1)
         async with aclosing(frames) as batches:
             async for batch in batches:
-                yield [Event.from_bytes(each) for each in batch]
+                yield batch
 
     async def wait(self, limit_s: float) -> None:
         """Wait until no run is left, at most `limit_s` seconds."""
@@ -224,18 +246,9 @@ class Runs:
             self._watching.cancel()
 
     async def _run(self, run: _Run) -> None:
-        job, batches_seen = run.job, 0  # the first one says that the run is queued
         try:
-            async with asyncio.timeout(self._limits.max_s), aclosing(job.events) as batches:
-                async for batch in batches:
-                    if batches_seen == 1:
-                        run.is_begun = True
-                        with contextlib.suppress(StateDown):
-                            await self._renew(run)  # other processes read its state there
-                    batches_seen += 1
-                    run.add(batch)
-                    if time.monotonic() - run.flushed_s > max(_FLUSH_S, (time.monotonic() - run.began_s) / _FLUSHES):
-                        await self._flush(run)
+            async with asyncio.timeout(self._limits.max_s):
+                await run.job.work(_RunSink(self, run))
         except TimeoutError:
             await self._fail(run, _error("max_run_time", f"the run took longer than {self._limits.max_s:g} s"))
         except GatewayError as error:
@@ -248,17 +261,32 @@ class Runs:
         finally:
             await self._finish(run)
 
+    async def take(self, run: "_Run", events: list[Event]) -> None:
+        """Keep the next events of a run; the first ones say that it is queued."""
+        if run.is_queued:
+            run.is_queued = False
+        elif not run.is_begun:
+            run.is_begun = True
+            with contextlib.suppress(StateDown):
+                await self._renew(run)  # other processes read its state there
+        run.add(events)
+        if time.monotonic() - run.flushed_s > max(_FLUSH_S, (time.monotonic() - run.began_s) / _FLUSHES):
+            await self._flush(run)
+
+    async def end(self, run: "_Run", events: list[Event]) -> None:
+        """Keep the events that end a run, whatever came before, and its response."""
+        run.frames_bytes = 0
+        run.add(events)
+        await self._store.put(run.job.owner, run.job.response, run.job.items)
+
     async def _end_early(self, run: _Run) -> None:
         if run.ending == "cancelled":
-            run.add(run.job.cancelled())
-            await self._store.put(run.job.owner, run.job.response, run.job.items)
+            await self.end(run, run.job.cancelled())
         else:
             await self._fail(run, _error("server_stopped", "the server was stopped before the response was finished"))
 
     async def _fail(self, run: _Run, error: GatewayError) -> None:
-        run.frames_bytes = 0  # its ending is kept, whatever came before
-        run.add(run.job.failed(error))
-        await self._store.put(run.job.owner, run.job.response, run.job.items)
+        await self.end(run, run.job.failed(error))
 
     async def _finish(self, run: _Run) -> None:
         run.is_over = True

@@ -31,7 +31,7 @@ MAX_ADDED = 20
 
 _LOCK_S = 30.0
 _RENEW_S = 10.0
-_LOCK_WAIT_S = 2.0
+CHANGE_WAIT_S = 2.0
 """How long a change of the items waits for another one; a turn, which lasts longer, does not wait."""
 _LOCK_POLL_S = 0.05
 _RETRY_S = 5.0
@@ -102,13 +102,6 @@ class Conversations:
         with available("conversations"):
             await self._entries.delete(owner, conversation_id)
 
-    async def add(self, owner: str, conversation_id: str, items: Sequence[Json]) -> list[Json]:
-        """Add items at the end. Returns them with their ids. Raises InvalidRequest where the conversation is full."""
-        added = with_ids(items)
-        async with self.changing(owner, conversation_id) as conversation:
-            conversation.items += added
-        return added
-
     async def remove(self, owner: str, conversation_id: str, item_id: str) -> Conversation:
         """Remove an item. Raises NotFound for one that is not there."""
         async with self.changing(owner, conversation_id) as conversation:
@@ -119,27 +112,31 @@ class Conversations:
     @contextlib.asynccontextmanager
     async def changing(self, owner: str, conversation_id: str) -> AsyncIterator[Conversation]:
         """The conversation, which is written when the block ends without an error. Raises InvalidRequest
-        (`conversation_locked`) where another change does not end within _LOCK_WAIT_S."""
-        lock = await self.lock(owner, conversation_id, wait_s=_LOCK_WAIT_S)
-        async with lock.held():
+        (`conversation_locked`) where another change does not end within CHANGE_WAIT_S."""
+        lock = await self.lock(owner, conversation_id, wait_s=CHANGE_WAIT_S)
+        try:
             conversation = await self.get(owner, conversation_id)
             yield conversation
             await self._put(owner, conversation)
+        finally:
+            await lock.release()
 
     async def lock(self, owner: str, conversation_id: str, wait_s: float = 0.0) -> "Lock":
-        """Take a conversation, which nobody else changes until the lock is released or _LOCK_S are over. Raises
-        InvalidRequest (`conversation_locked`)."""
+        """Take a conversation, which nobody else changes until the lock is released, or its process has been dead for
+        _LOCK_S. Raises InvalidRequest (`conversation_locked`)."""
         lock = Lock(self._locks, owner, conversation_id)
         with available("conversations"):
             await lock.take(wait_s)
         return lock
 
-    async def append(self, owner: str, conversation_id: str, items: Sequence[Json]) -> None:
-        """Add the items of a finished turn, whose caller has the lock. Raises InvalidRequest where the conversation is
-        full."""
+    async def append(self, owner: str, conversation_id: str, items: Sequence[Json]) -> list[Json]:
+        """Add items at the end, for a caller who has the lock. Returns them with their ids. Raises InvalidRequest where
+        the conversation is full."""
+        added = with_ids(items)
         conversation = await self.get(owner, conversation_id)
-        conversation.items += with_ids(items)
+        conversation.items += added
         await self._put(owner, conversation)
+        return added
 
     async def _put(self, owner: str, conversation: Conversation) -> None:
         limits, count = self._limits, len(conversation.items)
@@ -165,9 +162,11 @@ class Lock:
         self._locks, self._name = locks, f"conversation:{owner}:{conversation_id}"
         self._member = secrets.token_hex(8)
         self.conversation_id = conversation_id
+        self._renewing: asyncio.Task[None] | None = None
 
     async def take(self, wait_s: float) -> None:
-        """Take it, or wait for it. Raises InvalidRequest (`conversation_locked`), StateDown."""
+        """Take it, or wait for it; it is renewed until `release`. Raises InvalidRequest (`conversation_locked`),
+        StateDown."""
         end_s = time.monotonic() + wait_s
         while (await self._locks.take(self._name, 1, _LOCK_S, self._member)).wait_s:
             if time.monotonic() >= end_s:
@@ -177,21 +176,15 @@ class Lock:
                     code="conversation_locked",
                 )
             await asyncio.sleep(_LOCK_POLL_S)
-
-    @contextlib.asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
-        """Renew it during the block, however long that lasts; release it at the end."""
-        renewing = asyncio.create_task(self._renew())
-        try:
-            yield
-        finally:
-            renewing.cancel()
-            await self.release()
+        self._renewing = asyncio.create_task(self._renew())
 
     async def release(self) -> None:
-        """Give it back."""
-        with contextlib.suppress(StateDown):  # it ends by itself
-            await self._locks.release(self._name, [self._member])
+        """Give it back; any further call does nothing."""
+        renewing, self._renewing = self._renewing, None
+        if renewing is not None:
+            renewing.cancel()
+            with contextlib.suppress(StateDown):  # it ends by itself
+                await self._locks.release(self._name, [self._member])
 
     async def _renew(self) -> None:
         while True:

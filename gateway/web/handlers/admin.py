@@ -21,7 +21,7 @@ from gateway.web.handlers.model_routes import by_schema
 from gateway.web.history import RANGES, History
 from gateway.web.replies import JsonReply
 from gateway.web.request_records import RequestRecords
-from gateway.web.state import CONTEXT
+from gateway.web.state import CALL
 
 # Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, rotated and
 # revoked. A new key is shown once, in the answer that made it. Whoever holds an admin key can make keys of any scope.
@@ -38,13 +38,13 @@ class AdminKeysHandler:
         """`{keys: [{id, name, scopes, created, expires?, limits…}], own}`, newest first; `own` is the caller's id."""
         records = await asyncio.to_thread(self._registry.read)
         shown = [_shown(record) for record in sorted(records, key=lambda record: -record.created)]
-        return JsonReply({"keys": shown, "own": request[CONTEXT].stats.key_id})
+        return JsonReply({"keys": shown, "own": request[CALL].stats.key_id})
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         """`{key, record}`: the key's text, which is stored nowhere, and its record."""
-        context = request[CONTEXT]
-        body: Json = context.body
-        context.body = None
+        call = request[CALL]
+        body: Json = call.body
+        call.body = None
         days = body.get("expires_days")
         wanted = KeyRequest(
             name=body["name"],
@@ -63,7 +63,7 @@ class AdminKeysHandler:
     async def revoke(self, request: web.Request) -> web.StreamResponse:
         """`{revoked: id}`. Raises NotFound, and InvalidRequest for the key that asks: it could not undo that."""
         key_id = request.match_info["key_id"]
-        if key_id == request[CONTEXT].stats.key_id:
+        if key_id == request[CALL].stats.key_id:
             raise InvalidRequest(
                 "this is the key you are using; revoke it with another one, or by `gateway keys revoke`"
             )
@@ -115,7 +115,7 @@ class AdminHandler:
             raise InvalidRequest(f"by must be of {', '.join(GROUPS)}", param="by")
         rows, of_all = await self._rows(since, by, only_here=request.query.get("machines") == "this")
         rows = rows[-_MAX_ROWS:]
-        names = request[CONTEXT].server.keys.names()
+        names = request[CALL].server.keys.names()
         for row in rows:
             if row.get("key") in names:
                 row["name"] = names[row["key"]]
@@ -141,7 +141,7 @@ class AdminHandler:
 
     async def requests(self, request: web.Request) -> web.StreamResponse:
         """`{requests: [record]}`, the newest first; see `RequestRecords.last`."""
-        request[CONTEXT].server.recorder.flush()
+        request[CALL].server.recorder.flush()
         return JsonReply({"requests": self._records.last()})
 
     async def history(self, request: web.Request) -> web.StreamResponse:
@@ -149,13 +149,13 @@ class AdminHandler:
         name = request.query.get("range", "5m")
         if name not in RANGES:
             raise InvalidRequest(f"range must be one of {', '.join(RANGES)}", param="range")
-        request[CONTEXT].server.recorder.flush()
+        request[CALL].server.recorder.flush()
         return JsonReply({"range": name, **self._history.read(name)})
 
     async def sanitize(self, request: web.Request) -> web.StreamResponse:
         """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. Nothing is kept, and
         no model is asked."""
-        context = request[CONTEXT]
-        body: Json = context.body
-        context.body = None
+        call = request[CALL]
+        body: Json = call.body
+        call.body = None
         return JsonReply(preview(body["text"], self._sanitize, body.get("profile")))

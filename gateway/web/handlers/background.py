@@ -1,102 +1,113 @@
 """Responses in the background: their begin, and what `GET`, `cancel` and `stream=true` answer for them."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
-from copy import copy
+from collections.abc import Callable
+from contextlib import aclosing
+from functools import partial
 
 from aiohttp import web
 
-from gateway.domain import Event, EventStream, Json, RequestStats
-from gateway.errors import BudgetSpent, RateLimited
+from gateway.calls.call import Call
+from gateway.calls.delivery import Sink, deliver
+from gateway.domain import Event, EventStream, Json
 from gateway.services.responses.background import Job, Runs, checked_after
+from gateway.services.responses.masking_maps import MaskingMaps
 from gateway.services.responses.store import ResponseStore
-from gateway.web.middleware.limits import settle
-from gateway.web.middleware.sanitize import clean_reply
 from gateway.web.replies import EventReply, JsonReply
-from gateway.web.request_log import Finished
-from gateway.web.state import CONTEXT, RequestContext
+from gateway.web.state import CALL
 from gateway.wire import sse
 from gateway.wire.responses.stream import ResponseStream
 from gateway.wire.url_citations import KeptLinks, text_holders
-
-_SLOT_POLL_S = 0.5
 
 
 class BackgroundResponses:
     """Starts runs for the responses route, and answers for them."""
 
-    def __init__(self, runs: Runs, store: ResponseStore) -> None:
+    def __init__(self, runs: Runs, store: ResponseStore, maps: MaskingMaps) -> None:
         self._runs = runs
         self._store = store
+        self._maps = maps
 
     async def start(
-        self,
-        context: RequestContext,
-        stream: ResponseStream,
-        events: EventStream,
-        items: list[Json],
-        *,
-        keeps_events: bool,
+        self, call: Call, stream: ResponseStream, events: EventStream, items: list[Json], *, keeps_events: bool
     ) -> web.StreamResponse:
-        """Begin the run whose context `detached` has made. JsonReply of the queued response, or EventReply of its
-        events where it keeps them. Raises RateLimited, Overloaded; then its reservation is still the request's."""
-        queued = stream.queued_events()
-        reply = EventReply(_after(queued, events), failure_events=stream.error_events)
-        await clean_reply(context, reply, [], restores=False)
-        server, owner = context.server, context.caller.key_id
+        """Begin the run of a call that `Call.detached` has made. JsonReply of the queued response, or EventReply of its
+        events where it keeps them. Raises RateLimited, Overloaded, StateUnavailable."""
+        reply = EventReply(_after(stream.queued_events(), events), failure_events=stream.error_events)
+        if call.masking is not None:
+            await call.masking.clean_reply(reply, restores=False)  # what is kept is restored when it is read
+        owner = call.caller.key_id
         response = {**stream.response, "status": "queued"}
         job = Job(
             owner,
             stream.response,
             items,
-            _accounted(context, reply.events),
+            partial(_run, call, reply),
             stream.error_events,
             stream.cancelled_events,
-            lambda: server.keys.is_live(owner),
+            partial(call.rules.keys.is_live, owner),
             keeps_events=keeps_events,
         )
+        if call.values:
+            await self._maps.keep(owner, response["id"], call.values)
         await self._runs.start(job)
-        if keeps_events:
-            return EventReply(self._followed(owner, response["id"], -1))
-        return JsonReply(response)
+        return self._followed(call, response["id"], -1) if keeps_events else JsonReply(response)
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
         """A stored `response`; its events from `starting_after` on for `stream=true`. Raises NotFound, InvalidRequest
         for a response whose events are not kept."""
-        owner, response_id = request[CONTEXT].caller.key_id, request.match_info["response_id"]
+        call, response_id = request[CALL], request.match_info["response_id"]
+        owner = call.caller.key_id
         stored = await self._store.get(owner, response_id)
+        if call.masking is not None:
+            call.masking.know(await self._maps.load(owner, response_id))
         if request.query.get("stream") == "true":
-            after = checked_after(request.query.get("starting_after"))
-            return EventReply(self._followed(owner, response_id, after))
+            return self._followed(call, response_id, checked_after(request.query.get("starting_after")))
         return _shown(await self._runs.settled(owner, stored.response))
 
     async def cancel(self, request: web.Request) -> web.StreamResponse:
         """The cancelled `response`, again if it was cancelled already. Raises NotFound, InvalidRequest."""
-        owner, response_id = request[CONTEXT].caller.key_id, request.match_info["response_id"]
+        owner, response_id = request[CALL].caller.key_id, request.match_info["response_id"]
         return _shown(await self._runs.cancel(owner, response_id))
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """`{id, object: "response", deleted: true}`. Raises NotFound, and InvalidRequest while it runs."""
-        owner, response_id = request[CONTEXT].caller.key_id, request.match_info["response_id"]
+        owner, response_id = request[CALL].caller.key_id, request.match_info["response_id"]
         await self._runs.refuse_running(owner, response_id)
         await self._store.delete(owner, response_id)
+        await self._maps.forget(owner, response_id)
         return JsonReply({"id": response_id, "object": "response", "deleted": True})
 
-    async def _followed(self, owner: str, response_id: str, after: int) -> EventStream:
-        async with aclosing(self._runs.events(owner, response_id, after)) as batches:
+    def _followed(self, call: Call, response_id: str, after: int) -> EventReply:
+        """The kept events with a higher sequence number than `after`. To put values back all are read, since a
+        placeholder may have begun before, and those that the client has are left out."""
+        if not call.values:
+            reply = EventReply(self._kept(call, response_id, after, Event.from_bytes))
+        else:
+            reply = EventReply(self._kept(call, response_id, -1, sse.event_of))
+            reply.passes = partial(_is_later, after)
+        reply.was_masked = True
+        return reply
+
+    async def _kept(self, call: Call, response_id: str, after: int, as_event: Callable[[bytes], Event]) -> EventStream:
+        async with aclosing(self._runs.events(call.caller.key_id, response_id, after)) as batches:
             async for batch in batches:
-                yield batch
+                yield [as_event(frame) for frame in batch]
         yield [Event.from_bytes(sse.DONE)]
 
 
-def detached(context: RequestContext) -> RequestContext:
-    """The context of a run that outlives its request: what it uses is counted for itself."""
-    own = copy(context)
-    own.stats = RequestStats(key_id=context.stats.key_id, started_s=time.perf_counter())
-    own.limits = {}
-    return own
+async def _run(call: Call, reply: EventReply, sink: Sink) -> None:
+    """The work of a run: its events go into the sink, and what it has used is counted and logged."""
+    status = 500
+    try:
+        await call.held(partial(deliver, call, reply, sink))
+        status = 200 if not call.stats.outcome else 500
+    except asyncio.CancelledError:
+        call.stats.outcome = "cancelled"
+        raise
+    finally:
+        call.stats.sent_events = reply.sent
+        call.record("POST", status, name="background", events=reply.sent)
 
 
 async def _after(first: list[Event], events: EventStream) -> EventStream:
@@ -106,48 +117,9 @@ async def _after(first: list[Event], events: EventStream) -> EventStream:
             yield batch
 
 
-async def _accounted(context: RequestContext, events: EventStream) -> EventStream:
-    """The events, once the key may have one more request; at their end what they have used is counted and logged."""
-    server, stats = context.server, context.stats
-    count, status = 0, 500
-    try:
-        async with aclosing(events) as batches:
-            queued = await anext(batches, None)
-            if queued is not None:
-                yield queued
-            async with _slot(context):
-                async for batch in batches:
-                    count += len(batch)
-                    yield batch
-                status = 200
-    except asyncio.CancelledError:
-        stats.outcome = "cancelled"
-        raise
-    finally:
-        stats.sent_events = count
-        if context.reservation is not None:
-            await settle(context, context.reservation, has_left=status != 200)
-        total_s = time.perf_counter() - stats.started_s
-        server.recorder.add(Finished(stats, context.request_id, "background", "POST", status, total_s, count))
-
-
-@asynccontextmanager
-async def _slot(context: RequestContext) -> AsyncIterator[None]:
-    """One of the key's concurrent requests, which is waited for."""
-    while True:
-        slot = context.server.limiter.slot(context.caller)
-        try:
-            await slot.__aenter__()
-        except BudgetSpent:
-            raise
-        except RateLimited:
-            await asyncio.sleep(_SLOT_POLL_S)
-            continue
-        break
-    try:
-        yield
-    finally:
-        await slot.__aexit__(None, None, None)
+def _is_later(after: int, event: Event) -> bool:
+    """Whether an event has a higher sequence number, or none."""
+    return event.data is None or int(event.data.get("sequence_number", after + 1)) > after
 
 
 def _shown(response: Json) -> JsonReply:

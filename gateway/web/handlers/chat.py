@@ -6,17 +6,18 @@ The kind of the model decides which scope the key needs.
 from aiohttp import web
 
 from gateway import schemas
+from gateway.calls.call import Call
 from gateway.domain import EventStream, Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
+from gateway.services.file_parts import FileParts
+from gateway.services.hosted_tools.hosted_search import HostedRequest, HostedSearch
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.search_options import of_chat
 from gateway.services.ocr.service import OcrService
-from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted import HostedRequest, HostedSearch
 from gateway.web.handlers.model_routes import by_schema, require_kind, require_scope, streamed, whole
-from gateway.web.state import CONTEXT, RequestContext
+from gateway.web.state import CALL
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.request import is_legacy
@@ -40,20 +41,20 @@ class ChatHandler:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of a `chat.completion`, or EventReply of its chunks. Raises ModelNotFound, Forbidden, UpstreamError
         and other GatewayErrors."""
-        context = request[CONTEXT]
-        body: Json = context.body
+        call = request[CALL]
+        body: Json = call.body
         entry = require_kind(self._completions.resolve(body["model"]), *_SCOPE_OF_KIND)
-        require_scope(context.caller, _SCOPE_OF_KIND[entry.kind])
+        require_scope(call.caller, _SCOPE_OF_KIND[entry.kind])
         if entry.kind == "text":
-            await self._files.replace(context, entry, body)
+            await self._files.replace(call, entry, body)
         if body.get(_SEARCH) is not None:
-            return await self._search(context, entry, body)
+            return await self._search(call, entry, body)
         service = self._ocr if entry.kind == "ocr" else self._completions
         if body.get("stream"):
-            return self._streamed(context, entry, service.stream(body, context.stats))
-        return whole(context, await service.complete(body, context.stats))
+            return self._streamed(call, entry, service.stream(body, call.stats))
+        return whole(call, await service.complete(body, call.stats))
 
-    async def _search(self, context: RequestContext, entry: ModelEntry, body: Json) -> web.StreamResponse:
+    async def _search(self, call: Call, entry: ModelEntry, body: Json) -> web.StreamResponse:
         """The reply to a request with `web_search_options`. Raises InvalidRequest, Forbidden, and as `handle`."""
         if entry.kind != "text":
             raise InvalidRequest(f"{_SEARCH}: this model does not search the web; leave it out", param=_SEARCH)
@@ -61,16 +62,16 @@ class ChatHandler:
         for name, is_wrong in (("n", (body.get("n") or 1) > 1), ("functions", is_legacy(body))):
             if is_wrong:
                 raise InvalidRequest(f"{name}: is not supported with {_SEARCH}; leave one of the two out", param=name)
-        self._hosted.require_scope(context.caller, _SEARCH)
+        self._hosted.require_scope(call.caller, _SEARCH)
         if body.get("logprobs"):
-            context.stats.warnings.append(LOGPROBS_LEFT_OUT)
+            call.stats.warnings.append(LOGPROBS_LEFT_OUT)
         asked = {name: value for name, value in body.items() if name not in (_SEARCH, *_TOKEN_FIELDS)}
-        events = self._hosted.answer(context, entry, HostedRequest(LoopRequest(asked), options, is_kept=False))
+        events = self._hosted.answer(call, entry, HostedRequest(LoopRequest(asked), options, is_kept=False))
         answer = HostedChat(body, entry.name)
         if body.get("stream"):
-            return self._streamed(context, entry, answer.chunks(events))
+            return self._streamed(call, entry, answer.chunks(events))
         data = await answer.whole(events)
-        return whole(context, data, finish=KeptLinks(choice["message"] for choice in data["choices"]).placed)
+        return whole(call, data, finish=KeptLinks(choice["message"] for choice in data["choices"]).placed)
 
-    def _streamed(self, context: RequestContext, entry: ModelEntry, events: EventStream) -> web.StreamResponse:
-        return streamed(context, entry, events, self._dialect.refused_events)
+    def _streamed(self, call: Call, entry: ModelEntry, events: EventStream) -> web.StreamResponse:
+        return streamed(call, entry, events, self._dialect.refused_events)

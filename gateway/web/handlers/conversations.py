@@ -1,31 +1,41 @@
 """`/v1/conversations` and their items. Source: OpenAI API reference (Conversations), read 2026-11-27."""
 
+from dataclasses import dataclass
+
 from aiohttp import web
 
 from gateway import schemas
+from gateway.calls.call import Call
+from gateway.calls.masking import Stored
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.responses.compaction import Compactor
-from gateway.services.responses.conversations import Conversations, item_of
+from gateway.services.responses.conversations import CHANGE_WAIT_S, Conversations, Lock, item_of
 from gateway.services.responses.listing import as_list, page_of
+from gateway.services.responses.masking_maps import MaskingMaps
 from gateway.web.handlers.model_routes import by_schema
 from gateway.web.replies import JsonReply
-from gateway.web.state import CONTEXT, RequestContext
+from gateway.web.state import CALL
 
 
 class ConversationsHandler:
     """The endpoints' `check` and handlers. All raise NotFound for a conversation that is not the key's own."""
 
-    def __init__(self, conversations: Conversations, compactor: Compactor) -> None:
+    def __init__(self, conversations: Conversations, compactor: Compactor, maps: MaskingMaps) -> None:
         self._conversations = conversations
+        self._maps = maps
         self._compactor = compactor
         self.check = by_schema(schemas.load_with_items("conversation"))
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         """`{items?, metadata?}` -> the conversation."""
-        context = request[CONTEXT]
-        items = self._items(context)
-        made = await self._conversations.create(context.caller.key_id, items, context.body.get("metadata"))
+        call = request[CALL]
+        items = self._items(call)
+        if call.values:
+            self._maps.require()
+        made = await self._conversations.create(call.caller.key_id, items, call.body.get("metadata"))
+        if call.values:
+            await self._maps.keep(call.caller.key_id, made.id, call.values)
         return JsonReply(made.shown())
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
@@ -34,7 +44,7 @@ class ConversationsHandler:
 
     async def update(self, request: web.Request) -> web.StreamResponse:
         """`{metadata}` -> the conversation with this metadata."""
-        body = request[CONTEXT].body
+        body = request[CALL].body
         if "metadata" not in body:
             raise InvalidRequest("metadata: is required", param="metadata")
         return JsonReply((await self._conversations.update(*_place(request), body["metadata"])).shown())
@@ -43,37 +53,74 @@ class ConversationsHandler:
         """`{id, object: "conversation.deleted", deleted: true}`."""
         owner, conversation_id = _place(request)
         await self._conversations.delete(owner, conversation_id)
+        await self._maps.forget(owner, conversation_id)
         return JsonReply({"id": conversation_id, "object": "conversation.deleted", "deleted": True})
 
     async def items(self, request: web.Request) -> web.StreamResponse:
         """A page of the items, newest first unless `order=asc`."""
-        return JsonReply(page_of((await self._conversations.get(*_place(request))).items, request.query))
+        conversation = await self._conversations.get(*_place(request))
+        await self._know(request)
+        return JsonReply(page_of(conversation.items, request.query))
+
+    async def reads(self, call: Call) -> "_Held":
+        """The conversation that items are added to, which is held meanwhile."""
+        owner, conversation_id = call.caller.key_id, call.path["conversation_id"]
+        lock = await self._conversations.lock(owner, conversation_id, CHANGE_WAIT_S)
+        try:
+            items = (await self._conversations.get(owner, conversation_id)).items
+            return _Held([Stored(items, await self._maps.load(owner, conversation_id), is_read=False)], lock)
+        except BaseException:
+            await lock.release()
+            raise
 
     async def add(self, request: web.Request) -> web.StreamResponse:
         """`{items}` -> the list of the items that were added, with their ids."""
-        items = self._items(request[CONTEXT])
+        call, (owner, conversation_id) = request[CALL], _place(request)
+        items = self._items(call)
         if not items:
             raise InvalidRequest("items: must hold an item", param="items")
-        return JsonReply(as_list(await self._conversations.add(*_place(request), items)))
+        if call.values:
+            await self._maps.keep(owner, conversation_id, call.values)
+        return JsonReply(as_list(await self._conversations.append(owner, conversation_id, items)))
 
     async def item(self, request: web.Request) -> web.StreamResponse:
         """One item."""
-        return JsonReply(item_of(await self._conversations.get(*_place(request)), request.match_info["item_id"]))
+        conversation = await self._conversations.get(*_place(request))
+        await self._know(request)
+        return JsonReply(item_of(conversation, request.match_info["item_id"]))
 
     async def remove(self, request: web.Request) -> web.StreamResponse:
         """Remove an item -> the conversation."""
         return JsonReply((await self._conversations.remove(*_place(request), request.match_info["item_id"])).shown())
 
-    def _items(self, context: RequestContext) -> list[Json]:
+    async def _know(self, request: web.Request) -> None:
+        """Show the items of the conversation with their values."""
+        if (masking := request[CALL].masking) is not None:
+            masking.know(await self._maps.load(*_place(request)))
+
+    def _items(self, call: Call) -> list[Json]:
         """The items of a body; compaction items among them are ones that this key can use later."""
-        items: list[Json] = context.body.get("items") or []
+        items: list[Json] = call.body.get("items") or []
         try:
-            self._compactor.opened(items, context.caller.identity)
+            self._compactor.opened(items, call.caller.identity)
         except InvalidRequest as error:
             error.param = (error.param or "").replace("input", "items", 1)
             raise
         return items
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """As `calls.masking.Earlier`: a conversation that is changed."""
+
+    stored: list[Stored]
+    lock: Lock
+    param: str = "items"
+
+    async def release(self) -> None:
+        """Let it go."""
+        await self.lock.release()
+
+
 def _place(request: web.Request) -> tuple[str, str]:
-    return request[CONTEXT].caller.key_id, request.match_info["conversation_id"]
+    return request[CALL].caller.key_id, request.match_info["conversation_id"]

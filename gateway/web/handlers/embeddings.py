@@ -11,7 +11,7 @@ from gateway.errors import InvalidRequest
 from gateway.services.completion.embeddings import EmbeddingService
 from gateway.services.completion.service import CompletionService
 from gateway.web.handlers.model_routes import by_schema, require_kind, whole
-from gateway.web.state import CONTEXT
+from gateway.web.state import CALL
 from gateway.wire.json_body import JsonBody
 
 _MAX_INPUTS = 2048
@@ -36,10 +36,10 @@ class EmbeddingsHandler:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of `{object: "list", data, model, usage}`. Raises ModelNotFound, InvalidRequest, UpstreamError."""
-        context = request[CONTEXT]
-        body: Json = context.body
+        call = request[CALL]
+        body: Json = call.body
         require_kind(self._completions.resolve(body["model"]), "embedding")
-        return whole(context, await self._service.create(body, context.stats))
+        return whole(call, await self._service.create(body, call.stats))
 
 
 def _require_one_kind(value: Any) -> None:

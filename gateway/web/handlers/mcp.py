@@ -15,7 +15,7 @@ from gateway.mcp.dispatcher import Dispatcher, RpcCaller
 from gateway.mcp.messages import MAX_BODY_BYTES, RpcBatch, render, render_all
 from gateway.mcp.versions import RpcHeaders
 from gateway.web.replies import EventReply, JsonReply
-from gateway.web.state import CONTEXT
+from gateway.web.state import CALL
 from gateway.wire.json_body import JsonBody
 
 FIRST_EVENT_WAIT_S = 15
@@ -46,15 +46,15 @@ class WebSearchHandler:
 
         Raises RateLimited when a single call is over the key's limit; other failures are JSON-RPC answers.
         """
-        context = request[CONTEXT]
-        batch: RpcBatch = context.body
-        owner = context.caller.key_id
+        call = request[CALL]
+        batch: RpcBatch = call.body
+        owner = call.caller.key_id
         caller = RpcCaller(
             owner=owner,
             client=lambda: (owner, request.remote, request.headers.get(hdrs.USER_AGENT)),
-            request_id=context.request_id,
-            charge=context.charge,
-            stats=context.stats,
+            request_id=call.request_id,
+            charge=call.charge,
+            stats=call.stats,
         )
         self._dispatcher.notify(batch, caller)
         if not batch.answered:

@@ -6,21 +6,22 @@ A request is translated to chat and its answer back (`wire.messages`).
 from aiohttp import web
 
 from gateway import schemas
+from gateway.calls.call import Call
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.images import MAX_IMAGES
 from gateway.services.completion.service import CompletionService
 from gateway.services.completion.token_counter import TokenCounter
+from gateway.services.file_parts import FileParts
 from gateway.services.hosted_tools.citations import Sources
+from gateway.services.hosted_tools.hosted_search import HostedRequest, HostedSearch
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.search_options import of_messages
 from gateway.services.hosted_tools.web_search import WebSearchTool
-from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted import HostedRequest, HostedSearch
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
 from gateway.web.replies import JsonReply
-from gateway.web.state import CONTEXT, RequestContext
+from gateway.web.state import CALL
 from gateway.wire.hosted_answer import events_of, events_of_whole
 from gateway.wire.messages.hosted_search import WebWish, item_id, open_calls, web_wish
 from gateway.wire.messages.object import token_estimate
@@ -51,35 +52,35 @@ class MessagesHandler:
 
         Raises ModelNotFound, InvalidRequest, ContentBlocked, UpstreamError.
         """
-        context = request[CONTEXT]
-        body, stats = context.body, context.stats
-        entry = await self._text_model(context)
+        call = request[CALL]
+        body, stats = call.body, call.stats
+        entry = await self._text_model(call)
         stats.warnings += left_out(body)
         wish = web_wish(body)
         if wish is not None:
-            return await self._search(context, entry, wish)
-        carrier = self._completions.carrier(context.caller.key_id, stats)
+            return await self._search(call, entry, wish)
+        carrier = self._completions.carrier(call.caller.key_id, stats)
         chat = to_chat(body, MAX_IMAGES, carrier=carrier)
         stream = MessageStream(body, token_estimate(chat), carrier)
         if body.get("stream"):
-            return _streamed(context, entry, stream, stream.run(events_of(self._completions.stream(chat, stats))))
-        return whole(context, stream.made_of(events_of_whole(await self._completions.complete(chat, stats))))
+            return _streamed(call, entry, stream, stream.run(events_of(self._completions.stream(chat, stats))))
+        return whole(call, stream.made_of(events_of_whole(await self._completions.complete(chat, stats))))
 
-    async def _search(self, context: RequestContext, entry: ModelEntry, wish: WebWish) -> web.StreamResponse:
+    async def _search(self, call: Call, entry: ModelEntry, wish: WebWish) -> web.StreamResponse:
         """The reply to a request with hosted web tools. As `create`, and Forbidden."""
-        body, owner, sources = context.body, context.caller.key_id, Sources()
-        self._hosted.require_scope(context.caller, wish.tools[0][1])
+        body, owner, sources = call.body, call.caller.key_id, Sources()
+        self._hosted.require_scope(call.caller, wish.tools[0][1])
         options = of_messages(wish.search, wish.fetch, fetches_first=wish.forced == "web_fetch")
         recalled = self._recalled(owner, body["messages"], sources)
-        carrier = self._completions.carrier(owner, context.stats)
+        carrier = self._completions.carrier(owner, call.stats)
         chat = to_chat(body, MAX_IMAGES, recalled, carrier)
         stream = MessageStream({**body, "model": entry.name}, token_estimate(chat), carrier)
         loop = LoopRequest(chat, WebSearchTool.kind if wish.forced else "", wish.max_uses)
         is_allowed = (body.get("tool_choice") or {}).get("type") != "none"
-        events = self._hosted.answer(context, entry, HostedRequest(loop, options if is_allowed else None, sources))
+        events = self._hosted.answer(call, entry, HostedRequest(loop, options if is_allowed else None, sources))
         if body.get("stream"):
-            return _streamed(context, entry, stream, stream.run(events))
-        return whole(context, await stream.whole(events))
+            return _streamed(call, entry, stream, stream.run(events))
+        return whole(call, await stream.whole(events))
 
     def _recalled(self, owner: str, messages: list[Json], sources: Sources) -> dict[str, Json]:
         """What the searches of the turn that is not over gave the model, by the ids of their blocks."""
@@ -93,26 +94,24 @@ class MessagesHandler:
     async def count(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of `{input_tokens}`, counted by the upstream where it can. An estimate says so in
         `provider_specific_fields.usage_estimated`. Raises ModelNotFound, InvalidRequest."""
-        context = request[CONTEXT]
-        entry = await self._text_model(context)
-        chat = to_chat(context.body, MAX_IMAGES)
-        tokens = await self._counter.count(entry, context.body, context.stats)
+        call = request[CALL]
+        entry = await self._text_model(call)
+        chat = to_chat(call.body, MAX_IMAGES)
+        tokens = await self._counter.count(entry, call.body, call.stats)
         if tokens is not None:
             return JsonReply({"input_tokens": tokens})
         estimate = {"usage_estimated": True}
         return JsonReply({"input_tokens": token_estimate(chat), "provider_specific_fields": estimate})
 
-    async def _text_model(self, context: RequestContext) -> ModelEntry:
+    async def _text_model(self, call: Call) -> ModelEntry:
         """The request's model, once its documents are read."""
-        entry = require_kind(self._completions.resolve(context.body["model"]), "text")
-        await self._files.replace(context, entry, context.body)
+        entry = require_kind(self._completions.resolve(call.body["model"]), "text")
+        await self._files.replace(call, entry, call.body)
         return entry
 
 
-def _streamed(
-    context: RequestContext, entry: ModelEntry, stream: MessageStream, events: EventStream
-) -> web.StreamResponse:
+def _streamed(call: Call, entry: ModelEntry, stream: MessageStream, events: EventStream) -> web.StreamResponse:
     def refused(error: GatewayError, last: Json | None, used: Json) -> list[Event]:
         return stream.refused_events(error, used)
 
-    return streamed(context, entry, events, refused, failed=stream.error_events)
+    return streamed(call, entry, events, refused, failed=stream.error_events)

@@ -6,13 +6,14 @@ from typing import Any
 
 from multidict import MultiMapping
 
+from gateway.calls.answers import Endings
+from gateway.calls.call import Call
 from gateway.domain import Caller, Event, EventStream, Json, RequestStats
 from gateway.errors import Forbidden, GatewayError, InvalidRequest
 from gateway.schemas import Checker
 from gateway.services.completion.attempts import ModelEntry
 from gateway.web.endpoints import Check
-from gateway.web.replies import Endings, EventReply, JsonReply
-from gateway.web.state import RequestContext
+from gateway.web.replies import EventReply, JsonReply
 from gateway.wire.json_body import BadJson, JsonBody
 
 _ROUTE_OF_KIND = {
@@ -58,18 +59,18 @@ def require_scope(caller: Caller, scope: str) -> None:
 
 
 def whole(
-    context: RequestContext,
+    call: Call,
     data: Any,
     headers: Mapping[str, str] | None = None,
     *,
     finish: Callable[[Json], Json] | None = None,
 ) -> JsonReply:
     """The reply of a whole answer. `finish` as in JsonReply."""
-    return JsonReply(data, headers={**(headers or {}), **_timing(context.stats)}, finish=finish)
+    return JsonReply(data, headers={**(headers or {}), **_timing(call.stats)}, finish=finish)
 
 
 def streamed(
-    context: RequestContext,
+    call: Call,
     entry: ModelEntry,
     events: EventStream,
     refused: Refused,
@@ -79,7 +80,7 @@ def streamed(
     cancelled: Callable[[], list[Event]] | None = None,
 ) -> EventReply:
     """The reply of a stream, which words its own failures and refusals as far as these are given."""
-    stats = context.stats
+    stats = call.stats
     reply = EventReply(
         events,
         headers=headers,

@@ -14,23 +14,26 @@ from aiohttp import web
 from multidict import MultiMapping
 
 from gateway import schemas
+from gateway.calls.call import Call
+from gateway.calls.masking import Stored
 from gateway.domain import Event, EventStream, Json, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, UpstreamError
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses, is_native
 from gateway.services.completion.service import CompletionService
+from gateway.services.file_parts import FileParts
+from gateway.services.hosted_tools.hosted_responses import HostedAnswer, HostedResponses, HostedWishes
 from gateway.services.responses.compaction import Compacted, Compactor, has_something_to_drop, threshold
+from gateway.services.responses.continued import Continued, ResponseInput, continued_of, holder_of
 from gateway.services.responses.conversations import Conversations
 from gateway.services.responses.listing import page_of
+from gateway.services.responses.masking_maps import MaskingMaps
 from gateway.services.responses.store import Keeper, ResponseStore, Storing
 from gateway.services.responses.token_counts import TokenCounts
-from gateway.web.handlers.background import BackgroundResponses, detached
-from gateway.web.handlers.file_parts import FileParts
-from gateway.web.handlers.hosted import HostedAnswer, HostedResponses, HostedWishes
+from gateway.web.handlers.background import BackgroundResponses
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
-from gateway.web.handlers.response_input import Continued, Memory, ResponseInput, holder_of
 from gateway.web.replies import EventReply, JsonReply
-from gateway.web.state import CONTEXT, RequestContext
+from gateway.web.state import CALL
 from gateway.wire.hosted_answer import events_of
 from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.mcp import approved_calls, refuse_unserved
@@ -52,12 +55,13 @@ class Kept:
     store: ResponseStore
     conversations: Conversations
     compactor: Compactor
+    maps: MaskingMaps
     background: BackgroundResponses
     tokens: TokenCounts = field(default_factory=TokenCounts)
 
     def inputs(self) -> ResponseInput:
         """What reads the items that requests continue."""
-        return ResponseInput(self.store, self.conversations, self.compactor)
+        return ResponseInput(self.store, self.conversations, self.compactor, self.maps)
 
 
 @dataclass(slots=True)
@@ -65,7 +69,7 @@ class _Turn:
     """One response. `is_over`: the conversation is longer than the request's `compact_threshold`. The model is
     asked by chat if `chat` is set, with hosted tools if `hosted` is, and else by its own responses route."""
 
-    context: RequestContext
+    call: Call
     entry: ModelEntry
     continued: Continued
     storing: Storing
@@ -78,7 +82,7 @@ class _Turn:
 
     @property
     def body(self) -> Json:
-        body: Json = self.context.body
+        body: Json = self.call.body
         return body
 
     @property
@@ -124,66 +128,81 @@ class ResponsesHandler:
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         """As `answer`, for a POST."""
-        return await self.answer(request[CONTEXT])
+        return await self.answer(request[CALL])
 
-    async def answer(
-        self, context: RequestContext, memory: Memory | None = None, *, generates: bool = True
-    ) -> web.StreamResponse:
+    async def reads(self, call: Call) -> Continued:
+        """What a request goes on with. Raises ModelNotFound, InvalidRequest, NotFound (a previous response)."""
+        entry = require_kind(self._completions.resolve(call.body["model"]), "text")
+        return await self._inputs.read(call, passes_foreign=is_native(entry))
+
+    async def answer(self, call: Call, *, generates: bool = True) -> web.StreamResponse:
         """JsonReply of a `response`, or EventReply of its events; stored for the key where `store` is true.
 
-        `memory`: what its connection remembers. Without `generates` the response is only there to be continued. Raises
-        ModelNotFound, InvalidRequest, NotFound (a previous response), ContentBlocked, UpstreamError.
+        Without `generates` the response is only there to be continued. Raises ModelNotFound, InvalidRequest,
+        ContentBlocked, UpstreamError.
         """
-        body: Json = context.body
+        body: Json = call.body
         entry = require_kind(self._completions.resolve(body["model"]), "text")
-        request_context, keeps_events = context, bool(body.get("stream"))
-        if body.get("background"):
-            context, body["stream"] = detached(context), True
-        await self._files.replace(context, entry, body)
-        continued = await self._inputs.read(context, memory, passes_foreign=is_native(entry))
-        body["input"] = continued.recent
+        keeps_events = bool(body.get("stream"))
+        await self._files.replace(call, entry, body)
+        continued = continued_of(call)
+        if call.values and body.get("store") is not False:
+            self._kept.maps.require()
+        if not body.get("background"):
+            turn = self._turn(call, entry, continued, generates=generates)
+            return _streamed(turn, self._events(turn)) if body.get("stream") else await self._whole(turn)
+        body["stream"], own = True, call.detached()
         try:
-            turn = _Turn(context, entry, continued, self._storing(context, continued, memory), generates=generates)
-            self._translate(turn)
-            if body.get("background"):
-                reply = await self._kept.background.start(
-                    context, turn.out, self._events(turn), continued.kept, keeps_events=keeps_events
-                )
-                request_context.reservation = None  # the run settles it
-                return reply
+            turn = self._turn(own, entry, continued, generates=generates)
+            return await self._kept.background.start(
+                own, turn.out, self._events(turn), continued.kept, keeps_events=keeps_events
+            )
         except BaseException:
-            if continued.lock is not None:
-                await continued.lock.release()
+            call.take_back(own)
             raise
-        if body.get("stream"):
-            return _streamed(turn, self._events(turn))
-        return await self._whole(turn)
 
     async def input_items(self, request: web.Request) -> web.StreamResponse:
         """A page of the items that a stored response has read, newest first unless `order=asc`. Raises NotFound,
         InvalidRequest."""
-        stored = await self._kept.store.get(request[CONTEXT].caller.key_id, request.match_info["response_id"])
+        call, response_id = request[CALL], request.match_info["response_id"]
+        stored = await self._kept.store.get(call.caller.key_id, response_id)
+        if call.masking is not None:
+            call.masking.know(await self._kept.maps.load(call.caller.key_id, response_id))
         page = page_of(stored.items, request.query)
         return JsonReply(page, finish=KeptLinks(text_holders(page["data"])).placed)
 
-    def _storing(self, context: RequestContext, continued: Continued, memory: Memory | None) -> Storing:
+    def _turn(self, call: Call, entry: ModelEntry, continued: Continued, *, generates: bool) -> _Turn:
+        """The response that is to be made. Raises InvalidRequest, Forbidden."""
+        turn = _Turn(call, entry, continued, self._storing(call, continued), generates=generates)
+        self._translate(turn)
+        return turn
+
+    def _storing(self, call: Call, continued: Continued) -> Storing:
         """What keeps a finished response: the store unless the caller wants none stored, the conversation that it
         belongs to, the connection's memory. A compaction is kept by its client alone."""
-        kept, owner, keepers = self._kept, context.caller.key_id, list[Keeper]()
+        kept, owner, keepers = self._kept, call.caller.key_id, list[Keeper]()
         if continued.wants_compaction:
             return Storing([])
-        if context.body.get("store") is not False:
-            keepers.append(lambda response: kept.store.put(owner, response, continued.kept))
+        if call.body.get("store") is not False:
+
+            async def store(response: Json) -> None:
+                if call.values:
+                    await kept.maps.keep(owner, response["id"], call.values)
+                await kept.store.put(owner, response, continued.kept)
+
+            keepers.append(store)
         if (lock := continued.lock) is not None:
 
             async def add(response: Json) -> None:
+                if call.values:
+                    await kept.maps.keep(owner, lock.conversation_id, call.values)
                 items = [*continued.added, *response["output"]]
                 await kept.conversations.append(owner, lock.conversation_id, items)
                 await lock.release()  # before the end is told: who has seen it may ask at once
 
             keepers.append(add)
-        if memory is not None:
-            keepers.append(lambda response: memory.put(response, continued.kept))
+        if (memory := call.memory) is not None:
+            keepers.append(lambda response: memory.put(response, Stored(continued.kept, call.values)))
         return Storing(keepers)
 
     def _translate(self, turn: _Turn) -> None:
@@ -193,7 +212,7 @@ class ResponsesHandler:
             turn.stream = ResponseStream({**body, "store": False}, put)
             return
         serves_itself = self._native.serves(turn.entry, body)
-        wishes = self._hosted.wishes(turn.context)
+        wishes = self._hosted.wishes(turn.call)
         if serves_itself and (wishes is None or wishes.may_pass):
             turn.stream = NativeStream(body, put) if turn.generates else ResponseStream(body, put)
             return
@@ -209,17 +228,17 @@ class ResponsesHandler:
 
     def _translate_to_chat(self, turn: _Turn) -> None:
         body, continued, put = turn.body, turn.continued, turn.storing.put
-        carrier = self._completions.carrier(turn.context.caller.key_id, turn.context.stats)
+        carrier = self._completions.carrier(turn.call.caller.key_id, turn.call.stats)
         if turn.wishes is not None:
             hosted = turn.hosted = self._hosted.answer(
-                turn.context, turn.entry, continued.earlier, turn.wishes, carrier, first=continued.first
+                turn.call, turn.entry, continued.earlier, turn.wishes, carrier, first=continued.first
             )
             names = hosted.chat.names
             if turn.stream is None:
                 turn.stream = ResponseStream(body, put, model=turn.entry.name, kinds=hosted.kinds)
         else:
             turn.chat = to_chat(body, continued.earlier, carrier=carrier, first=continued.first)
-            turn.context.stats.warnings += turn.chat.warnings
+            turn.call.stats.warnings += turn.chat.warnings
             names = turn.chat.names
             if turn.stream is None:
                 turn.stream = ResponseStream(body, put)
@@ -239,15 +258,14 @@ class ResponsesHandler:
 
     async def _events(self, turn: _Turn) -> EventStream:
         """The events of a response; the upstream is called at the first one."""
-        async with turn.continued.held():
-            if turn.is_over:
-                await self._cut(turn)
-            async with aclosing(self._answered(turn)) as batches:
-                async for batch in batches:
-                    yield batch
+        if turn.is_over:
+            await self._cut(turn)
+        async with aclosing(self._answered(turn)) as batches:
+            async for batch in batches:
+                yield batch
 
     def _answered(self, turn: _Turn) -> EventStream:
-        body, stats, stream = turn.body, turn.context.stats, turn.out
+        body, stats, stream = turn.body, turn.call.stats, turn.out
         if turn.makes_items_alone:
             events = stream.run_items(lambda: self._items(turn))
         elif turn.hosted is not None:
@@ -260,24 +278,23 @@ class ResponsesHandler:
         return turn.storing.stored(events)
 
     async def _whole(self, turn: _Turn) -> web.StreamResponse:
-        body, stats = turn.body, turn.context.stats
+        body, stats = turn.body, turn.call.stats
         finish: Callable[[Json], Json] | None = None
-        async with turn.continued.held():
-            if turn.is_over:
-                await self._cut(turn)
-            if turn.makes_items_alone:
-                response = await turn.out.whole_items(lambda: self._items(turn))
-            elif turn.hosted is not None:
-                response = await turn.out.whole(turn.hosted.events)
-                finish = KeptLinks(text_holders(response["output"])).placed
-            elif turn.chat is not None:
-                answer = await self._completions.complete(turn.chat.body, stats)
-                response = turn.out.from_chat(answer)
-            else:
-                response = await self._native.complete(body, turn.continued.earlier, stats)
-                turn.storing.put(response)
-            await turn.storing.finish()
-        return whole(turn.context, response, turn.headers(), finish=finish)
+        if turn.is_over:
+            await self._cut(turn)
+        if turn.makes_items_alone:
+            response = await turn.out.whole_items(lambda: self._items(turn))
+        elif turn.hosted is not None:
+            response = await turn.out.whole(turn.hosted.events)
+            finish = KeptLinks(text_holders(response["output"])).placed
+        elif turn.chat is not None:
+            answer = await self._completions.complete(turn.chat.body, stats)
+            response = turn.out.from_chat(answer)
+        else:
+            response = await self._native.complete(body, turn.continued.earlier, stats)
+            turn.storing.put(response)
+        await turn.storing.finish()
+        return whole(turn.call, response, turn.headers(), finish=finish)
 
     async def _items(self, turn: _Turn) -> tuple[list[Json], Json]:
         """The items of a response that no model answers, and chat's usage of making them."""
@@ -287,16 +304,16 @@ class ResponsesHandler:
         return [compacted.item], compacted.usage
 
     async def _compacted(self, turn: _Turn) -> Compacted:
-        context = turn.context
+        call = turn.call
         items = turn.continued.everything
         return await self._kept.compactor.compact(
-            turn.body, items, holder_of(context), context.stats, turn.entry.context_length
+            turn.body, items, holder_of(call), call.stats, turn.entry.context_length
         )
 
     async def _cut(self, turn: _Turn) -> None:
         """Compact the conversation before it is answered; the compaction item comes first in the output."""
         continued, compacted = turn.continued, await self._compacted(turn)
-        continued.earlier, continued.recent, turn.body["input"] = compacted.items, [], []
+        continued.earlier, turn.body["input"] = compacted.items, []
         self._translate_to_chat(turn)
         turn.out.begin_with([compacted.item], compacted.usage)
 
@@ -322,9 +339,9 @@ def _streamed(turn: _Turn, events: EventStream) -> EventReply:
     def refused(error: GatewayError, last: Json | None, used: Json) -> list[Event]:
         return stream.refused_events(error, used)
 
-    told = _told_in_stream(stream, events, turn.context.stats)
+    told = _told_in_stream(stream, events, turn.call.stats)
     return streamed(
-        turn.context,
+        turn.call,
         turn.entry,
         told,
         refused,

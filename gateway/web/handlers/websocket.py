@@ -5,17 +5,19 @@ A client sends `response.create`, a request body with `type`, and perhaps `strea
 the events of a stream, one a message; a failure before the first one is `{type: "error", status, error, stream_id?}`.
 
 Theory of operation. One task reads messages and puts requests into lanes. The requests of a lane follow each other;
-lanes run beside each other, at most _ACTIVE at once. Each request is a turn: it passes the limits, the sanitizer, the
-log and the drain as a POST does. The socket itself is no request: it holds no slot, and is not waited for.
+lanes run beside each other, at most _ACTIVE at once. Each request is a turn, a call of its own (`socket_turn`). The
+socket itself is no request: it holds no slot, and is not waited for. What waits is bytes, and counts for its key.
 
 | state   | entered by                                   | a new `response.create`     | ends when                  |
 |---------|----------------------------------------------|-----------------------------|----------------------------|
 | open    | the handshake                                | is served                   | the client closes          |
-| leaving | a drain, _AGE_S, _IDLE_S, the end of the key | gets the reason as an error | no turn runs: told, closed |
+| leaving | a drain, _AGE_S, _IDLE_S, the end of the key,| gets the reason as an error | no turn runs: told, closed |
+|         | a message that does not end                  |                             |                            |
 | closed  | either                                       | -                           | turns are cancelled        |
 
 A lane's latest response is remembered with its items, so that `previous_response_id` is answered from memory even where
-nothing is stored. A turn that fails lets go of the response that it continued on its own lane.
+nothing is stored. A turn that fails lets go of the response that it continued on its own lane. A socket that closes
+lets go of all of it at once: nothing of it is left in a circle of references.
 """
 
 import asyncio
@@ -24,38 +26,35 @@ import re
 import secrets
 import time
 from collections import deque
-from collections.abc import Mapping
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import cast
 
 import orjson
 from aiohttp import WSCloseCode, WSMsgType, hdrs, web
-from multidict import MultiDict
 
-from gateway.domain import Event, Json, RequestStats
+from gateway.calls.call import CLIENT_GONE, Call
+from gateway.calls.masking import Stored
+from gateway.domain import Json, RequestStats
 from gateway.errors import (
-    BudgetSpent,
+    BodyTimeout,
     GatewayError,
     InvalidRequest,
     MethodNotAllowed,
     Overloaded,
+    PayloadTooLarge,
     RateLimited,
     Unauthenticated,
     UpgradeRequired,
 )
 from gateway.shared_state.memory import MemoryEntries
 from gateway.shared_state.port import Entry, StateDown, Windows
+from gateway.web.aiohttp_internals import ConnectionBase, Incoming
 from gateway.web.endpoints import Endpoint
 from gateway.web.handlers.responses import ResponsesHandler
-from gateway.web.middleware.errors import as_gateway_error, error_headers, error_label
-from gateway.web.middleware.limits import limits, reserve
-from gateway.web.middleware.observe import CLIENT_GONE
-from gateway.web.middleware.sanitize import sanitized
-from gateway.web.replies import EventReply
-from gateway.web.request_log import Finished
-from gateway.web.state import CONTEXT, RequestContext
-from gateway.wire.json_body import BadJson, JsonBody
+from gateway.web.handlers.socket_turn import Create, SocketTurn, fields_of
+from gateway.web.middleware.errors import error_headers
+from gateway.web.state import CALL, HttpCall
+from gateway.wire.json_body import JsonBody
 from gateway.wire.openai_error import responses_error_object
 
 _LANE = re.compile(r"[A-Za-z0-9_.-]{1,256}")
@@ -65,29 +64,50 @@ _AGE_S = 3600.0
 """Longest life of a connection in seconds, from the same guide."""
 _IDLE_S = 1800.0
 _MAX_WAITING, _MAX_WAITING_BYTES = 64, 32 * 1024 * 1024
-"""Requests that wait in the lanes of a connection; the next one is not read before one ends."""
+"""Requests of a key that wait in the lanes of its connections; the next one is not read before one begins."""
+_MAX_UNFINISHED_BYTES = 64 * 1024 * 1024
+"""Most bytes of a key's messages that have not ended; the socket with most of them is closed."""
+_BAD_MESSAGE_WAIT_S = 1.0
+"""Pause before the next message of a key that has sent too many bad ones."""
 _PING_S = 30.0
 _SILENCE_S = 60.0
 """After so long without an event a turn says that it goes on: Codex CLI counts events, not pings, and waits 300 s."""
-_SLOT_WAIT_S, _SLOT_POLL_S = 30.0, 0.25
-"""How long a turn waits for one of its key's slots: Codex CLI takes a 429 for the end."""
 _LEASE_S, _WATCH_S, _RENEW_S = 30.0, 1.0, 10.0
 _CLOSE_S = 5.0
 _REMEMBERED_BYTES = 128 * 1024 * 1024
 _REMEMBERED_BYTES_PER_KEY = 32 * 1024 * 1024
 _OTHER_MESSAGES = frozenset(("response.processed",))
 """Messages that need no answer."""
-_NOT_HERE = ("stream", "stream_options", "type", "stream_id", "generate")
 _GOES_ON = {"type": "gateway:in_progress"}
 
 
 @dataclass(frozen=True, slots=True)
 class SocketSettings:
-    """`is_on`: `server.websocket`. `per_key`: `server.websocket_per_key`. `max_bytes`: of one message."""
+    """`is_on`: `server.websocket`. `per_key`: `server.websocket_per_key`. `max_bytes`, `max_s`: of one message."""
 
     is_on: bool
     per_key: int
     max_bytes: int
+    max_s: float
+
+
+class _Waiting:
+    """What waits on all sockets of a key. `room` is set while more may be read."""
+
+    def __init__(self) -> None:
+        self.count = self.size = 0
+        self.room = asyncio.Event()
+        self.room.set()
+
+    def add(self, create: Create) -> None:
+        self.count, self.size = self.count + 1, self.size + len(create.data)
+        if self.count >= _MAX_WAITING or self.size > _MAX_WAITING_BYTES:
+            self.room.clear()
+
+    def remove(self, create: Create) -> None:
+        self.count, self.size = self.count - 1, self.size - len(create.data)
+        if self.count < _MAX_WAITING and self.size <= _MAX_WAITING_BYTES:
+            self.room.set()
 
 
 class SocketHandler:
@@ -100,6 +120,7 @@ class SocketHandler:
         self._settings = settings
         self._remembered = MemoryEntries(_REMEMBERED_BYTES, _REMEMBERED_BYTES_PER_KEY, ttl_s=_AGE_S)
         self._open: dict[str, _Connection] = {}
+        self._waiting: dict[str, _Waiting] = {}
         self._watching: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
@@ -112,8 +133,8 @@ class SocketHandler:
             raise MethodNotAllowed("GET is not allowed here; allowed: POST", ("POST",))
         if not self._settings.is_on:
             raise UpgradeRequired("responses are not served over WebSocket here; send POST", code="websocket_off")
-        context = request[CONTEXT]
-        in_flight, key_id = context.server.in_flight, context.caller.key_id
+        call = request[CALL]
+        in_flight, key_id = call.rules.in_flight, call.caller.key_id
         if in_flight.draining:
             raise Overloaded("the gateway is shutting down", code="shutting_down", retry_after_s=1)
         member = secrets.token_hex(8)
@@ -124,12 +145,9 @@ class SocketHandler:
             socket = web.WebSocketResponse(
                 heartbeat=_PING_S, compress=False, max_msg_size=self._settings.max_bytes, decode_text=False
             )
-            socket.headers["X-Request-Id"] = context.request_id
+            socket.headers["X-Request-Id"] = call.request_id
             await socket.prepare(request)
-            endpoint = context.server.endpoints.of_handler(self._responses.create)
-            client = context.server.address_of(request)
-            connection = _Connection(socket, context, endpoint, client, self._responses, self._remembered)
-            self._open[member] = connection
+            connection = self._open[member] = self._connection(request, socket, call)
             self._watch()
             in_flight.leave(task)  # an idle socket is no request
             try:
@@ -138,9 +156,26 @@ class SocketHandler:
                 in_flight.enter()
         finally:
             self._open.pop(member, None)
+            if not any(each.key_id == key_id for each in self._open.values()):
+                self._waiting.pop(key_id, None)
             with contextlib.suppress(StateDown):
                 await self._places.release(_name(key_id), [member])
         return socket
+
+    def _connection(self, request: web.Request, socket: web.WebSocketResponse, call: HttpCall) -> "_Connection":
+        protocol = request.protocol
+        assert isinstance(protocol, ConnectionBase)
+        return _Connection(
+            socket,
+            protocol.incoming,
+            call,
+            call.server.endpoints.of_handler(self._responses.create),
+            self._responses,
+            self._remembered,
+            self._waiting.setdefault(call.caller.key_id, _Waiting()),
+            call.server.address_of(request),
+            self._settings.max_s,
+        )
 
     async def _take_place(self, key_id: str, member: str) -> None:
         with contextlib.suppress(StateDown):
@@ -158,6 +193,7 @@ class SocketHandler:
             await asyncio.sleep(_WATCH_S)
             for connection in list(self._open.values()):
                 connection.check()
+            self._bound_unfinished()
             if time.monotonic() - renewed_s >= _RENEW_S:
                 renewed_s = time.monotonic()
                 by_key: dict[str, dict[str, float]] = {}
@@ -167,61 +203,71 @@ class SocketHandler:
                     with contextlib.suppress(StateDown):
                         await self._places.hold(_name(key_id), members)
 
-
-@dataclass(slots=True)
-class _Create:
-    """A `response.create`. `generates`: the model answers; else there is only a response to continue from."""
-
-    body: JsonBody
-    generates: bool
+    def _bound_unfinished(self) -> None:
+        """Close the sockets whose unfinished messages take too much room for one key."""
+        by_key: dict[str, list[_Connection]] = {}
+        for connection in self._open.values():
+            if connection.incoming.size:
+                by_key.setdefault(connection.key_id, []).append(connection)
+        for connections in by_key.values():
+            total = sum(each.incoming.size for each in connections)
+            for connection in sorted(connections, key=lambda each: -each.incoming.size):
+                if total <= _MAX_UNFINISHED_BYTES:
+                    break
+                total -= connection.incoming.size
+                connection.cut(PayloadTooLarge(f"a key may have {_MAX_UNFINISHED_BYTES} bytes of unfinished messages"))
 
 
 @dataclass(slots=True)
 class _Lane:
-    """One lane. It remembers its latest response with the items before it, as JSON (`response_input.Memory`); `values`:
-    what their placeholders stand for."""
+    """One lane: as `socket_turn.SocketLane`. It remembers its latest response with the items before it, as JSON;
+    `values`: what their placeholders stand for."""
 
     connection: "_Connection"
     name: str
-    waiting: deque[_Create] = field(default_factory=deque)
+    waiting: deque[Create] = field(default_factory=deque)
     worker: asyncio.Task[None] | None = None
-    turn: "_Turn | None" = None
+    turn: SocketTurn | None = None
     task: asyncio.Task[None] | None = None
     latest: str = ""
-    values: Mapping[str, str] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
 
     @property
     def _place(self) -> tuple[str, str]:
         return self.connection.key_id, f"{self.connection.name}:{self.name}"
 
-    async def history(self, response_id: str) -> list[Json] | None:
-        """The items up to and including a response that a lane of the connection remembers."""
-        lane = self._lane_of(response_id)
-        value = await self.connection.remembered.get(*lane._place) if lane is not None else None
-        items: list[Json] | None = orjson.loads(value) if value is not None else None
-        return items
+    async def send(self, data: Json) -> None:
+        """See SocketLane."""
+        await self.connection.send(data, self.name)
 
-    def values_of(self, response_id: object) -> Mapping[str, str]:
-        """What the placeholders of a response that is remembered stand for."""
-        lane = self._lane_of(response_id)
-        return lane.values if lane is not None else {}
+    async def refuse(self, error: GatewayError) -> None:
+        """See SocketLane."""
+        await self.connection.send_error(error, self.name)
 
-    def _lane_of(self, response_id: object) -> "_Lane | None":
+    async def history(self, response_id: str) -> Stored | None:
+        """See Memory: of any lane of the connection."""
         lanes = self.connection.lanes.values()
-        return next((lane for lane in lanes if lane.latest and lane.latest == response_id), None)
+        lane = next((lane for lane in lanes if lane.latest and lane.latest == response_id), None)
+        value = await self.connection.remembered.get(*lane._place) if lane is not None else None
+        return Stored(orjson.loads(value), lane.values) if lane is not None and value is not None else None
 
-    async def put(self, response: Json, items: list[Json]) -> None:
-        """Remember a response instead of the former one."""
-        self.latest, value = "", orjson.dumps([*items, *response["output"]])
+    async def put(self, response: Json, kept: Stored) -> None:
+        """See Memory: instead of the former one."""
+        self.latest, value = "", orjson.dumps([*kept.items, *response["output"]])
         if await self.connection.remembered.put(Entry(*self._place, value, _AGE_S)):
-            placeholders = self.turn.context.placeholders if self.turn is not None else None
-            self.latest, self.values = str(response["id"]), placeholders.as_map() if placeholders else {}
+            self.latest, self.values = str(response["id"]), dict(kept.values)
 
     async def evict(self, response_id: object) -> None:
-        """Forget a response if it is the latest."""
+        """See SocketLane."""
         if self.latest and self.latest == response_id:
-            self.latest = ""
+            self.latest, self.values = "", {}
             await self.connection.remembered.delete(*self._place)
+
+    async def clear(self) -> None:
+        """Forget everything, and lead to nothing any more: the socket is closed."""
+        await self.evict(self.latest)
+        self.waiting.clear()
+        self.turn = self.task = self.worker = None
 
 
 class _Connection:
@@ -230,61 +276,79 @@ class _Connection:
     def __init__(
         self,
         socket: web.WebSocketResponse,
-        context: RequestContext,
+        incoming: Incoming,
+        call: HttpCall,
         endpoint: Endpoint,
-        client: str,
         responses: ResponsesHandler,
         remembered: MemoryEntries,
+        waiting: _Waiting,
+        client: str,
+        max_message_s: float,
     ) -> None:
-        self._socket = socket
-        self.caller, self.server, self.endpoint, self.client = context.caller, context.server, endpoint, client
-        self.responses = responses
+        """`incoming`: the message that is being received. `waiting`: what waits on all sockets of the key."""
+        self._socket, self.incoming = socket, incoming
+        self._call, self._server, self._endpoint = call, call.server, endpoint
+        self._responses = responses
         self.remembered, self.name = remembered, secrets.token_hex(8)
         self._telling: set[asyncio.Task[None]] = set()
         self.lanes: dict[str, _Lane] = {}
         self._active = asyncio.Semaphore(_ACTIVE)
-        self._waiting = self._waiting_bytes = 0
-        self._room = asyncio.Event()
-        self._room.set()
+        self._waiting = waiting
+        self._max_message_s = max_message_s
         self._began_s = self._used_s = time.monotonic()
         self._leaving: GatewayError | None = None
         self._close_code: int = WSCloseCode.OK
         self._closing: asyncio.Task[None] | None = None
-        self.key_id = context.caller.key_id
+        self.key_id = call.caller.key_id
+        self._client = client
 
     async def serve(self) -> None:
         """Read messages until the client or the gateway closes."""
         try:
             while True:
-                await self._room.wait()
+                await self._waiting.room.wait()
                 message = await self._socket.receive()
                 if message.type is WSMsgType.TEXT:
                     await self._take(cast(bytes, message.data))
                 elif message.type is WSMsgType.BINARY:
-                    await self.send_error(InvalidRequest("messages must be text, not binary"))
+                    await self._refuse(InvalidRequest("messages must be text, not binary"))
                 else:
                     break  # closed, or an error of the protocol
+                del message
         finally:
-            tasks = [task for lane in self.lanes.values() for task in (lane.worker, lane.task) if task is not None]
-            for task in [*tasks, *([self._closing] if self._closing is not None else [])]:
-                task.cancel()
-            if tasks:
-                await asyncio.wait(tasks, timeout=_CLOSE_S)
-            for lane in self.lanes.values():
-                await lane.evict(lane.latest)
+            await self._end()
+
+    async def _end(self) -> None:
+        """Cancel what runs, and let go of everything. Nothing is awaited before the memory is free: the task that
+        serves a socket is cancelled when its client closes."""
+        lanes = list(self.lanes.values())
+        tasks = [task for lane in lanes for task in (lane.worker, lane.task) if task is not None]
+        for task in [*tasks, *self._telling, *([self._closing] if self._closing is not None else [])]:
+            task.cancel()
+        for lane in lanes:
+            for create in lane.waiting:
+                self._waiting.remove(create)
+            await lane.clear()
+        self.lanes.clear()
+        self._closing = None
+        if tasks:
+            await asyncio.wait(tasks, timeout=_CLOSE_S)
 
     def check(self) -> None:
         """Called every second: whether the key, the time or the server ends this connection."""
         now_s = time.monotonic()
-        if not self.server.keys.is_live(self.key_id):
+        if not self._server.keys.is_live(self.key_id):
             for lane in self.lanes.values():
-                lane.waiting.clear()
+                while lane.waiting:
+                    self._waiting.remove(lane.waiting.popleft())
                 if lane.task is not None:
                     lane.task.cancel()
-            self._leave(Unauthenticated("this API key was revoked"), WSCloseCode.POLICY_VIOLATION)
-        elif self.server.in_flight.draining:
+            self._leave(Unauthenticated("this API key was revoked or has expired"), WSCloseCode.POLICY_VIOLATION)
+        elif self._server.in_flight.draining:
             stopping = Overloaded("the gateway is restarting; connect again", code="shutting_down", retry_after_s=1)
             self._leave(stopping, WSCloseCode.SERVICE_RESTART)
+        elif self.incoming.since_s and now_s - self.incoming.since_s > self._max_message_s:
+            self.cut(BodyTimeout(f"the message did not end within {self._max_message_s:g} s"))
         elif now_s - self._began_s > _AGE_S:
             text = f"a connection lasts {_AGE_S / 60:g} minutes; connect again"
             self._leave(InvalidRequest(text, code="websocket_connection_limit_reached"), WSCloseCode.GOING_AWAY)
@@ -311,6 +375,12 @@ class _Connection:
     def _is_busy(self) -> bool:
         return any(lane.turn is not None or lane.waiting for lane in self.lanes.values())
 
+    def cut(self, reason: GatewayError) -> None:
+        """End the connection at once: what it receives is not waited for."""
+        self._leave(reason, WSCloseCode.POLICY_VIOLATION)
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(reason))
+
     def _leave(self, reason: GatewayError, code: int) -> None:
         if self._leaving is None:
             self._leaving, self._close_code = reason, code
@@ -326,15 +396,13 @@ class _Connection:
         self._used_s = time.monotonic()
         lane = ""
         try:
-            body = await JsonBody.read(data, self.server.json_limits)
-            fields = _fields_of(body)
+            body = await JsonBody.read(data, self._server.json_limits)
+            fields = fields_of(body)
             lane = _lane_of(fields)
             kind = fields.get("type")
             if kind == "response.create":
-                generates = fields.get("generate") is not False
-                for name in _NOT_HERE:
-                    fields.pop(name, None)
-                self._add(lane, _Create(body, generates))
+                create = Create(data, body, fields.get("previous_response_id"), fields.get("generate") is not False)
+                self._add(lane, create)
             elif kind == "response.cancel":
                 self._cancel(lane)
             elif kind == "response.steer":
@@ -343,9 +411,20 @@ class _Connection:
                 known = "response.create, response.cancel, response.steer"
                 raise InvalidRequest(f"type: must be one of {known}", param="type")
         except GatewayError as error:
-            await self.send_error(error, lane if error.code != "invalid_stream_id" else "")
+            await self._refuse(error, lane if error.code != "invalid_stream_id" else "")
 
-    def _add(self, name: str, create: _Create) -> None:
+    async def _refuse(self, error: GatewayError, lane: str = "") -> None:
+        """Answer a message that is none of ours. It takes one call of the key's minute, as a bad POST does."""
+        try:
+            await self._call.charge()
+        except RateLimited as limited:
+            error = limited
+            await self.send_error(error, lane)
+            await asyncio.sleep(_BAD_MESSAGE_WAIT_S)
+            return
+        await self.send_error(error, lane)
+
+    def _add(self, name: str, create: Create) -> None:
         if self._leaving is not None:
             raise self._leaving
         lane = self.lanes.get(name)
@@ -354,11 +433,10 @@ class _Connection:
                 text = f"stream_id: a connection may have {_MAX_LANES} of them; use one again"
                 raise InvalidRequest(text, param="stream_id", code="websocket_stream_limit_reached")
             lane = self.lanes[name] = _Lane(self, name)
+        if lane.waiting or lane.turn is not None:
+            create.body = None  # what waits is bytes
         lane.waiting.append(create)
-        self._waiting += 1
-        self._waiting_bytes += create.body.size
-        if self._waiting >= _MAX_WAITING or self._waiting_bytes > _MAX_WAITING_BYTES:
-            self._room.clear()
+        self._waiting.add(create)
         if lane.worker is None or lane.worker.done():
             lane.worker = asyncio.create_task(self._work(lane))
 
@@ -366,16 +444,21 @@ class _Connection:
         """The requests of a lane, one after the other."""
         while lane.waiting:
             async with self._active:
+                if not lane.waiting:
+                    break  # its key has ended meanwhile
                 create = lane.waiting.popleft()
-                self._waiting -= 1
-                self._waiting_bytes -= create.body.size
-                self._room.set()
-                lane.turn = _Turn(lane, create)
+                self._waiting.remove(create)
+                lane.turn = self._new_turn(lane, create)
                 del create
                 lane.task = asyncio.create_task(self._turn(lane.turn))
                 await asyncio.wait({lane.task})
                 lane.turn = lane.task = None
         self._used_s = time.monotonic()
+
+    def _new_turn(self, lane: _Lane, create: Create) -> SocketTurn:
+        stats = RequestStats(started_s=time.perf_counter(), key_id=self.key_id)
+        call = Call(self._server, self._endpoint, self._server.new_id(), stats)
+        return SocketTurn(call, lane, create, self._responses, self._server.json_limits)
 
     def _cancel(self, lane: str) -> None:
         """End the response that runs on a lane."""
@@ -391,22 +474,23 @@ class _Connection:
         error = {"type": "invalid_request_error", "code": "steering_not_supported", "message": text}
         await self.send({"type": "response.steer.failed", "steer": steer, "error": error}, lane)
 
-    async def _turn(self, turn: "_Turn") -> None:
-        task, status = self.server.in_flight.enter(), CLIENT_GONE
+    async def _turn(self, turn: SocketTurn) -> None:
+        in_flight = self._server.in_flight
+        task, status = in_flight.enter(), CLIENT_GONE
         try:
-            status = await turn.run()
+            status = await turn.run(self.key_id)
         except asyncio.CancelledError:
-            stopping = self.server.in_flight.take_back()
+            stopping = in_flight.take_back()
             if stopping is not None:
-                status = await turn.fail(stopping)
+                status = await turn.refuse(stopping)
             elif turn.is_cancelled:
                 status = await turn.tell_cancelled()
             else:
-                turn.context.stats.outcome = "client_gone"
+                turn.call.stats.outcome = "client_gone"
                 raise
         finally:
-            self.server.in_flight.leave(task)
-            turn.record(status)
+            in_flight.leave(task)
+            turn.record(status, self._client)
 
     async def send_error(self, error: GatewayError, lane: str = "") -> None:
         """One `error` event. Codex CLI reads headers at its top, openai-python below `error`."""
@@ -425,125 +509,6 @@ class _Connection:
         await self._socket.send_frame(orjson.dumps(named), WSMsgType.TEXT)
 
 
-class _Turn:
-    """One response: a request of its own, with the key, the limits and the log line of one."""
-
-    def __init__(self, lane: _Lane, create: _Create) -> None:
-        self._lane, self._connection, self._create = lane, lane.connection, create
-        connection = lane.connection
-        server = connection.server
-        stats = RequestStats(started_s=time.perf_counter(), key_id=connection.key_id)
-        self.context = RequestContext(server, f"req_{server.id_bits(96):024x}", connection.endpoint, stats)
-        self.context.caller = connection.caller
-        self._reply: EventReply | None = None
-        self._events = 0
-        self.is_cancelled = False
-        self.sent_s = time.monotonic()
-
-    async def run(self) -> int:
-        """Make the response and send its events. Returns the status that a POST would have had."""
-        request, end_s = cast(web.Request, {CONTEXT: self.context}), time.monotonic() + _SLOT_WAIT_S
-        while True:
-            try:
-                await limits(request, self._serve)
-                return 200
-            except RateLimited as error:
-                if isinstance(error, BudgetSpent) or self._reply is not None or time.monotonic() > end_s:
-                    return await self.fail(error)
-                await asyncio.sleep(_SLOT_POLL_S)
-            except ConnectionError:
-                self.context.stats.outcome = "client_gone"
-                return CLIENT_GONE
-            except Exception as error:
-                return await self.fail(as_gateway_error(request, error))
-
-    async def _serve(self, request: web.Request) -> web.StreamResponse:
-        context, create = self.context, self._create
-        context.body = connection_body(create, context)
-        context.earlier_values = self._lane.values_of(context.body.get("previous_response_id"))
-        if context.server.budgets is not None and context.server.budgets.may_bind(context.caller):
-            await reserve(context)
-        reply = await sanitized(context, self._answer)
-        assert isinstance(reply, EventReply)
-        self._reply = reply
-        async with aclosing(reply.events) as batches:
-            async for batch in batches:
-                if not context.server.keys.is_live(context.caller.key_id):
-                    raise Unauthenticated("this API key was revoked")
-                for event in batch:
-                    await self._send(event)
-        return reply
-
-    async def _answer(self) -> web.StreamResponse:
-        responses = self._connection.responses
-        return await responses.answer(self.context, self._lane, generates=self._create.generates)
-
-    async def _send(self, event: Event) -> None:
-        data = _data_of(event)
-        if data is not None:
-            await self._connection.send(data, self._lane.name)
-            self._events += 1
-            self.sent_s = time.monotonic()
-
-    async def fail(self, error: GatewayError) -> int:
-        """Tell the client; what the turn continued on its own lane is let go."""
-        context = self.context
-        error.request_id = context.request_id
-        context.server.metrics.rejected.labels(error_label(error)).inc()
-        previous = self._create.body.value().get("previous_response_id")
-        await self._lane.evict(previous)
-        with contextlib.suppress(ConnectionError):
-            if self._events and self._reply is not None and self._reply.failure_events is not None:
-                context.stats.outcome = "truncated"
-                await self._send(self._reply.failure_events(error)[-1])
-            else:
-                await self._connection.send_error(error, self._lane.name)
-        return error.status
-
-    async def tell_cancelled(self) -> int:
-        """The end of a response that its client has cancelled."""
-        self.context.stats.outcome = "cancelled"
-        if self._reply is not None and self._reply.cancelled_events is not None and self._events:
-            with contextlib.suppress(ConnectionError):
-                for event in self._reply.cancelled_events():
-                    await self._send(event)
-            return 200
-        return await self.fail(InvalidRequest("the response was cancelled before it began", code="cancelled"))
-
-    def record(self, status: int) -> None:
-        """Log the response as a request of its own."""
-        context = self.context
-        context.stats.sent_events = self._events
-        total_s = time.perf_counter() - context.stats.started_s
-        finished = Finished(
-            context.stats, context.request_id, context.endpoint.name, "WS", status, total_s, self._events,
-            self._connection.client,
-        )  # fmt: skip
-        context.server.recorder.add(finished)
-
-
-def connection_body(create: _Create, context: RequestContext) -> Json:
-    """The checked body of a `response.create`. Raises InvalidRequest."""
-    check = context.endpoint.check
-    assert check is not None
-    body: Json = check(create.body, MultiDict())
-    if body.get("background"):
-        raise InvalidRequest("background: is for POST alone; leave it out", param="background")
-    body["stream"] = True
-    return body
-
-
-def _fields_of(body: JsonBody) -> Json:
-    """The object of a message. Raises InvalidRequest."""
-    try:
-        fields = body.value()
-    except BadJson as problem:
-        raise InvalidRequest(f"the message {problem}", code="invalid_json") from None
-    if not isinstance(fields, dict):
-        raise InvalidRequest("the message must be an object")
-    return fields
-
-
 def _lane_of(fields: Json) -> str:
     """The `stream_id` of a message, empty for none. Raises InvalidRequest."""
     lane = fields.get("stream_id")
@@ -555,15 +520,6 @@ def _lane_of(fields: Json) -> str:
         )
         raise InvalidRequest(text, param="stream_id", code="invalid_stream_id")
     return lane
-
-
-def _data_of(event: Event) -> Json | None:
-    """The data of an event as it is sent; None for comments and `[DONE]`."""
-    if event.data is not None:
-        return event.finish(event.data) if event.finish is not None else event.data
-    _, _, data = (event.raw or b"").partition(b"data: ")
-    decoded: Json | None = orjson.loads(data) if data.startswith(b"{") else None
-    return decoded
 
 
 def _name(key_id: str) -> str:

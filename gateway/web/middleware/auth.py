@@ -11,10 +11,10 @@ from aiohttp.typedefs import Handler
 from multidict import MultiMapping, istr
 
 from gateway.domain import Caller
-from gateway.errors import Forbidden, InvalidRequest, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
+from gateway.errors import InvalidRequest, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
 from gateway.web.middleware.errors import from_http_exception
 from gateway.web.origins import check_origin, is_preflight, preflight_reply
-from gateway.web.state import CONTEXT
+from gateway.web.state import CALL
 
 _API_KEY = istr("X-Api-Key")
 """Where clients of Anthropic's interface send the key; it is taken on every route."""
@@ -24,7 +24,7 @@ _NONE = ("",)
 
 @web.middleware
 async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Sets `caller` on the context. Raises GatewayError: Forbidden, NotFound, MethodNotAllowed, InvalidRequest,
+    """Lets the holder of the key in. Raises GatewayError: Forbidden, NotFound, MethodNotAllowed, InvalidRequest,
     Unauthenticated, UnsupportedProtocol, UnsupportedCoding."""
     headers = request.headers
     if request.version != HttpVersion11 or hdrs.TRANSFER_ENCODING in headers:
@@ -36,8 +36,8 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
             return preflight_reply(request)
     if request.match_info.http_exception is not None:
         raise from_http_exception(request, request.match_info.http_exception)
-    context = request[CONTEXT]
-    keys, presented = context.server.keys, _presented_key(headers)
+    call = request[CALL]
+    keys, presented = call.rules.keys, _presented_key(headers)
     try:
         if not presented:
             missing = Unauthenticated(_missing_key(headers.get(hdrs.AUTHORIZATION, "")))
@@ -49,13 +49,7 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
         if known_by_now is None:
             raise
         caller = known_by_now
-    context.caller = caller
-    context.stats.key_id = caller.key_id
-    scopes = context.endpoint.scopes
-    if scopes and not scopes & caller.scopes:
-        raise Forbidden(
-            f"this key lacks the scope {' or '.join(sorted(scopes))}; the operator can make one that has it"
-        )
+    call.admit(caller)
     return await handler(request)
 
 
@@ -95,7 +89,7 @@ async def _look_again(request: web.Request, presented: str) -> Caller | None:
     noted, which raises RateLimited. A valid key is served even where others behind the same address (a proxy, a NAT)
     guess.
     """
-    server = request[CONTEXT].server
+    server = request[CALL].server
     if presented and await server.keys.refresh():
         with contextlib.suppress(Unauthenticated):
             return server.keys.lookup(presented)

@@ -11,8 +11,7 @@ from aiohttp.typedefs import Handler
 from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
 from gateway.resilience.slices import in_slices
 from gateway.web.content_coding import coding_of, uncoded
-from gateway.web.middleware.limits import reserve
-from gateway.web.state import CONTEXT
+from gateway.web.state import CALL
 from gateway.wire.json_body import JsonBody
 
 _JSON = "application/json"
@@ -20,20 +19,18 @@ _JSON = "application/json"
 
 @web.middleware
 async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Sets `body` on the context where the endpoint has a check.
+    """Gives the call its body, where the endpoint has a check.
 
-    Raises UnsupportedMediaType, PayloadTooLarge, BodyTimeout, InvalidRequest (broken framing), the check's
-    errors, BudgetSpent, NoPrice.
+    Raises UnsupportedMediaType, PayloadTooLarge, BodyTimeout, InvalidRequest (broken framing), and as `Call.take`.
     """
-    context = request[CONTEXT]
-    check = context.endpoint.check
-    if check is not None:
+    call = request[CALL]
+    if call.endpoint.check is not None:
         headers = request.headers
         if headers.get(hdrs.CONTENT_TYPE) != _JSON and request.content_type.lower() != _JSON:
             raise UnsupportedMediaType("the Content-Type is not supported; it must be application/json")
         coding = coding_of(headers) if hdrs.CONTENT_ENCODING in headers else ""
-        server = context.server
-        max_bytes, own_max_bytes = request.client_max_size, context.endpoint.max_body_bytes
+        server = call.server
+        max_bytes, own_max_bytes = request.client_max_size, call.endpoint.max_body_bytes
         if 0 < own_max_bytes < max_bytes:
             max_bytes = own_max_bytes
         content = request.content
@@ -47,14 +44,8 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
             raw = await in_slices(uncoded(raw, coding, max_bytes))
         decoded = await JsonBody.read(raw, server.json_limits)
         del raw
-        if decoded.values:
-            context.work.charge_values(decoded.values)
-        context.body = check(decoded, headers)
+        await call.take(decoded, headers)
         del decoded
-        if server.budgets is not None and server.budgets.may_bind(context.caller):
-            await reserve(context)
-        if context.work.is_large:
-            await asyncio.sleep(0)  # checking took milliseconds, and so will what follows
     return await handler(request)
 
 

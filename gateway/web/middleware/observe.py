@@ -12,11 +12,11 @@ from multidict import istr
 
 from gateway import trace
 from gateway.access.rate_limits import LimitState
+from gateway.calls.call import CLIENT_GONE
 from gateway.domain import RequestStats
 from gateway.web.origins import allow_reading
 from gateway.web.replies import EventReply
-from gateway.web.request_log import Finished
-from gateway.web.state import CONTEXT, RequestContext, ServerState
+from gateway.web.state import CALL, HttpCall, ServerState
 
 # The headers with what is left of a caller's limits.
 #
@@ -50,10 +50,10 @@ def limit_headers(limits: Mapping[str, LimitState]) -> dict[str, str]:
     return headers
 
 
-CLIENT_GONE = 499
-"""The status recorded when the client left before its answer: nginx's number; it is never sent."""
-
 _REQUEST_ID, _TRACEPARENT = istr("X-Request-Id"), istr(trace.HEADER)
+
+GUARDRAIL_HEADER = "X-Gateway-Guardrail"
+"""`unavailable` when the guardrail failed and the policy let the text go on. For a stream: on its request alone."""
 
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 """A client's own request id that is taken over: safe in logs and headers. 64 holds a UUID with a prefix; longer ones
@@ -65,25 +65,26 @@ def observing(server: ServerState) -> Middleware:
 
     @web.middleware
     async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
-        started_s = time.perf_counter()
         client_id = request.headers.get(_REQUEST_ID)
-        request_id = client_id if client_id and _WELL_FORMED.fullmatch(client_id) else f"req_{server.id_bits(96):024x}"
+        request_id = client_id if client_id and _WELL_FORMED.fullmatch(client_id) else server.new_id()
         matched = server.endpoints.of(request)
         endpoint = matched or server.endpoints.nearest(request)
         name = "unmatched" if matched is None else matched.name
-        stats, task = RequestStats(started_s=started_s), server.in_flight.enter()
+        stats, task = RequestStats(started_s=time.perf_counter()), server.in_flight.enter()
         sent_trace, token = request.headers.get(_TRACEPARENT), None
         if sent_trace is not None and (parent := trace.parent_of(sent_trace)) is not None:
             stats.trace_id = trace.trace_id(parent)
             token = trace.enter(parent)
-        request[CONTEXT] = context = RequestContext(server, request_id, endpoint, stats)
+        request[CALL] = call = HttpCall(
+            server, endpoint, request_id, stats, path=request.match_info, server=server, endpoint=endpoint
+        )
         status, events = CLIENT_GONE, 0
         try:
             reply = await handler(request)
             if not reply.prepared:
-                stamp(request, context, reply)
+                stamp(request, call, reply)
             elif isinstance(reply, EventReply):
-                events = reply.event_count
+                events = reply.sent
             status = CLIENT_GONE if stats.outcome == "client_gone" else reply.status
             return reply
         except asyncio.CancelledError:
@@ -93,23 +94,23 @@ def observing(server: ServerState) -> Middleware:
             if token is not None:
                 trace.leave(token)  # the task serves other requests of the connection too
             server.in_flight.leave(task)
-            total_s = time.perf_counter() - started_s
-            client = server.address_of(request)
-            server.recorder.add(Finished(stats, request_id, name, request.method, status, total_s, events, client))
+            call.record(request.method, status, name=name, events=events, client=server.address_of(request))
 
     return observe
 
 
-def stamp(request: web.Request, context: RequestContext, reply: web.StreamResponse) -> None:
+def stamp(request: web.Request, call: HttpCall, reply: web.StreamResponse) -> None:
     """Set the headers of every answer, whole or streamed; call it before the head is sent."""
     headers = reply.headers
-    headers[_REQUEST_ID] = context.request_id
-    if context.endpoint.id_header:
-        headers[context.endpoint.id_header] = context.request_id
+    headers[_REQUEST_ID] = call.request_id
+    if call.endpoint.id_header:
+        headers[call.endpoint.id_header] = call.request_id
     headers[hdrs.SERVER] = "gateway"
-    if context.limits:
-        headers.update(limit_headers(context.limits))
+    if call.limits:
+        headers.update(limit_headers(call.limits))
+    if call.stats.unguarded:
+        headers[GUARDRAIL_HEADER] = "unavailable"
     if hdrs.ORIGIN in request.headers:
         allow_reading(request, reply)
-    if context.server.in_flight.draining:
+    if call.rules.in_flight.draining:
         reply.force_close()

@@ -43,7 +43,6 @@ from aiohttp import web
 from gateway import logs
 from gateway.config.loader import LoadedTls, read_certificate
 from gateway.config.settings import Tls
-from gateway.web.in_flight import IN_FLIGHT
 from gateway.web.listen_socket import BACKLOG
 from gateway.web.middleware.auth import auth
 from gateway.web.middleware.body import body
@@ -53,7 +52,7 @@ from gateway.web.middleware.limits import limits
 from gateway.web.middleware.observe import observing
 from gateway.web.middleware.sanitize import sanitize
 from gateway.web.server.connections import LINGER_S, ConnectionLimits, ConnectionServer, ServerRunner
-from gateway.web.state import SERVER_STATE, ServerState
+from gateway.web.state import IN_FLIGHT, SERVER_STATE, ServerState
 
 # Whether the files of `server.tls` could be read again: a broken one is told before a reload or a restart needs it.
 

@@ -27,7 +27,7 @@ from gateway.wire.untrusted_json import count_in, table_in, tables_in, words_of
 # --- native request ---
 # Rewrites a responses request for an upstream that speaks /responses itself.
 #
-# The gateway's own state (`previous_response_id`, `item_reference`, `store`) is never sent there: the earlier items are
+# The gateway's own state (_KEPT_HERE, `item_reference`, `store`) is never sent there: the earlier items are
 # sent instead. Source: OpenAI API reference (Responses), read 2026-11-21.
 
 _NOT_TAKEN = ("stop", "presence_penalty", "frequency_penalty", "n", "logit_bias", "seed")
@@ -38,6 +38,10 @@ _WITHOUT_ID = frozenset({
     "message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
 })  # fmt: skip
 """Items that need no id: theirs is known to the gateway's store alone. Items of other kinds keep what they have."""
+
+
+_KEPT_HERE = ("previous_response_id", "conversation", "background", "user")
+"""Fields whose meaning the gateway keeps itself: no upstream gets them."""
 
 
 def takes(body: Json) -> bool:
@@ -54,8 +58,8 @@ def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, use
     """
     sent = without_hosts(body)
     sent |= {"model": options.model, "store": False}
-    sent.pop("previous_response_id", None)
-    sent.pop("user", None)
+    for name in _KEPT_HERE:
+        sent.pop(name, None)
     if user is not None:
         sent["user"] = user
     form = sent.pop("response_format", None)

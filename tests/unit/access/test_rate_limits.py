@@ -7,6 +7,7 @@ from gateway.config.settings import Limits
 from gateway.domain import Caller
 from gateway.errors import RateLimited
 from gateway.shared_state.memory import MemoryWindows
+from tests.support.slots import slot
 
 
 class Clock:
@@ -45,12 +46,12 @@ async def test_defaults_serve_keys_without_limits_and_zero_lifts_them() -> None:
 async def test_a_slot_is_given_back_even_when_the_request_fails() -> None:
     limiter = Limiter(MemoryWindows(Clock()), Limits())
     with pytest.raises(ZeroDivisionError):
-        async with limiter.slot(caller(concurrent=1)):
+        async with slot(limiter, caller(concurrent=1)):
             with pytest.raises(RateLimited):
-                async with limiter.slot(caller(concurrent=1)):
+                async with slot(limiter, caller(concurrent=1)):
                     raise AssertionError("a second slot was given")
             raise ZeroDivisionError
-    async with limiter.slot(caller(concurrent=1)):
+    async with slot(limiter, caller(concurrent=1)):
         pass
     await limiter.close()
 

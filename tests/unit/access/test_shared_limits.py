@@ -16,6 +16,7 @@ from gateway.shared_state.fallback import FallbackWindows
 from gateway.shared_state.redis_state import RedisConnection, RedisTimes, RedisWindows
 from tests.support.logged import collect_events
 from tests.support.redis_server import RedisServer, running_redis
+from tests.support.slots import slot
 
 # Longer than in production where a test is not about time: a busy machine must not look like a dead Redis.
 CALM = RedisTimes(command_s=2, down_s=0.2)
@@ -87,13 +88,13 @@ async def test_two_machines_share_one_minute(machines: Machines) -> None:
 @pytest.mark.slow
 async def test_two_machines_share_slots_and_give_them_back(machines: Machines) -> None:
     one, two = machines.new(), machines.new()
-    async with one.slot(caller(concurrent=2)), two.slot(caller(concurrent=2)):
+    async with slot(one, caller(concurrent=2)), slot(two, caller(concurrent=2)):
         with pytest.raises(RateLimited, match="2 requests at once"):
-            async with one.slot(caller(concurrent=2)):
+            async with slot(one, caller(concurrent=2)):
                 raise AssertionError("a third slot was given")
     async with AsyncExitStack() as stack:
         for limiter in (one, two):
-            await stack.enter_async_context(limiter.slot(caller(concurrent=2)))
+            await stack.enter_async_context(slot(limiter, caller(concurrent=2)))
 
 
 @pytest.mark.slow
@@ -102,7 +103,7 @@ async def test_a_cancelled_request_gives_its_slot_back(machines: Machines) -> No
     inside = asyncio.Event()
 
     async def request() -> None:
-        async with one.slot(caller(concurrent=1)):
+        async with slot(one, caller(concurrent=1)):
             inside.set()
             await asyncio.Event().wait()
 
@@ -110,26 +111,26 @@ async def test_a_cancelled_request_gives_its_slot_back(machines: Machines) -> No
     await asyncio.wait_for(inside.wait(), 5)
     task.cancel()
     await asyncio.wait({task}, timeout=5)
-    async with two.slot(caller(concurrent=1)):
+    async with slot(two, caller(concurrent=1)):
         pass
 
 
 @pytest.mark.slow
 async def test_the_slots_of_a_dead_machine_come_free_and_those_of_a_live_one_do_not(machines: Machines) -> None:
     alive, dead, third = (machines.new(lease_s=0.6) for _ in range(3))
-    lost = dead.slot(caller(concurrent=2))
-    async with alive.slot(caller(concurrent=2)):
+    lost = slot(dead, caller(concurrent=2))
+    async with slot(alive, caller(concurrent=2)):
         await lost.__aenter__()
         assert dead._renewing is not None
         dead._renewing.cancel()  # as a killed process would stop renewing
         dead._leases.clear()
         with pytest.raises(RateLimited):
-            async with third.slot(caller(concurrent=2)):
+            async with slot(third, caller(concurrent=2)):
                 pass
         await asyncio.sleep(1.0)
-        async with third.slot(caller(concurrent=2)):
+        async with slot(third, caller(concurrent=2)):
             with pytest.raises(RateLimited):
-                async with third.slot(caller(concurrent=2)):
+                async with slot(third, caller(concurrent=2)):
                     raise AssertionError("the living machine's slot was given away")
     await lost.__aexit__(None, None, None)
 
@@ -151,9 +152,9 @@ async def test_while_redis_is_away_each_machine_grants_its_part_and_forgets_no_c
         await two.charge(caller(per_minute=6))
     with pytest.raises(RateLimited):
         await two.charge(caller(per_minute=6))
-    async with one.slot(caller(concurrent=2)):
+    async with slot(one, caller(concurrent=2)):
         with pytest.raises(RateLimited):
-            async with one.slot(caller(concurrent=2)):
+            async with slot(one, caller(concurrent=2)):
                 raise AssertionError("a slot of the other machine's part was given")
     await asyncio.sleep(0.3)  # past `down_s`: a second try fails, and is not logged
     await one.charge(caller(per_minute=100))
@@ -215,7 +216,7 @@ async def test_keys_without_limits_never_ask_redis(machines: Machines, server: R
     limiter = machines.new()
     await server.stop()
     await limiter.charge(caller())
-    async with limiter.slot(caller()):
+    async with slot(limiter, caller()):
         pass
     assert limiter.is_shared
 

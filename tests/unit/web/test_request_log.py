@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from gateway.access.usage import PriceList, UsageBook, read_usage
+from gateway.calls.call import Finished
 from gateway.domain import RequestStats
 from gateway.metrics import Metrics
 from gateway.shared_state.sqlite_state import StateFile
-from gateway.web.request_log import Finished, Recorder
+from gateway.web.request_log import Recorder
 
 
 def finished(**stats: Any) -> Finished:

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from gateway.access.keys import KeyFile, KeyRequest, KeyStore
 from gateway.access.rate_limits import BadKeyLimiter, Limiter
+from gateway.calls.in_flight import InFlight
 from gateway.config.settings import Limits, Sanitize
 from gateway.domain import Event, EventBatch, EventStream
 from gateway.errors import GatewayError, UpstreamError
@@ -21,7 +22,6 @@ from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.shared_state.memory import MemoryWindows
 from gateway.web.endpoints import Endpoint, EndpointTable, Handler
-from gateway.web.in_flight import InFlight
 from gateway.web.listen_socket import bind
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.request_log import Recorder

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from gateway.calls.in_flight import InFlight
 from gateway.config.loader import LoadedTls, loaded
 from gateway.config.settings import Tls
-from gateway.web.in_flight import IN_FLIGHT, InFlight
 from gateway.web.listen_socket import bind
 from gateway.web.server.connections import LINGER_S
 from gateway.web.server.runner import Listener
+from gateway.web.state import IN_FLIGHT
 from tests.support.connect_proxy import PrivateAuthority
 from tests.support.waiting import until
 

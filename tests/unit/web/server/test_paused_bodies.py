@@ -7,9 +7,10 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from gateway.web.in_flight import IN_FLIGHT, InFlight
+from gateway.calls.in_flight import InFlight
 from gateway.web.listen_socket import bind
 from gateway.web.server.runner import Listener
+from gateway.web.state import IN_FLIGHT
 
 
 def chunked(pieces: int, piece: bytes) -> bytes:

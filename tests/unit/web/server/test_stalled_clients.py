@@ -5,9 +5,10 @@ import socket
 
 from aiohttp import web
 
-from gateway.web.in_flight import IN_FLIGHT, InFlight
+from gateway.calls.in_flight import InFlight
 from gateway.web.listen_socket import bind
 from gateway.web.server.runner import Listener
+from gateway.web.state import IN_FLIGHT
 from tests.support.waiting import until
 
 ASK = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -19,8 +19,6 @@ Everything runs on one event loop; nothing here may be called from another threa
 import asyncio
 import math
 
-from aiohttp import web
-
 from gateway.errors import Overloaded
 from gateway.resilience.fair_queue import HALF, FairQueue
 
@@ -96,6 +94,3 @@ class InFlight:
         self._stopped.discard(task)
         task.uncancel()
         return Overloaded("the gateway is shutting down", code="shutting_down", retry_after_s=1)
-
-
-IN_FLIGHT = web.AppKey("in_flight", InFlight)

@@ -7,23 +7,18 @@ import orjson
 import pytest
 from multidict import MultiDict
 
+from gateway.calls.call import Call
 from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import Forbidden, InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.hosted_tools.citations import Sources
+from gateway.services.hosted_tools.hosted_responses import HostedResponses
+from gateway.services.hosted_tools.hosted_search import HostedRequest, HostedSearch, HostedSettings
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
+from gateway.services.hosted_tools.mcp_servers import HostedMcp, McpServerEntry
 from gateway.services.hosted_tools.search_options import SearchOptions
 from gateway.services.websearch.tools import tool_table
 from gateway.web.handlers.embeddings import EmbeddingsHandler
-from gateway.web.handlers.hosted import (
-    HostedMcp,
-    HostedRequest,
-    HostedResponses,
-    HostedSearch,
-    HostedSettings,
-    McpServerEntry,
-)
-from gateway.web.state import RequestContext
 from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.stream import ResponseStream
 from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, calls_of, text_of
@@ -63,14 +58,13 @@ class Desk:
         entry = McpServerEntry(lambda: self.server, allowed, needs_approval, 1_000)
         self.responses = HostedResponses(self.search, HostedMcp({"words": entry}, tools))
 
-    def context(self, body: Json, *scopes: str) -> RequestContext:
-        sanitizer = SimpleNamespace(requests=False, responses=False, routes=())
+    def context(self, body: Json, *scopes: str) -> Call:
         owner = Caller("key1", "name", frozenset(scopes or ("responses", "web-search", "mcp:words")), per_minute=100)
         made = SimpleNamespace(
             body={"model": "m", "input": [QUESTION], **body}, caller=owner, stats=RequestStats(), request_id="req_1",
-            charge=self.web.charge, server=SimpleNamespace(sanitizer=sanitizer), work=SimpleNamespace(is_large=False),
+            charge=self.web.charge, clean_tool_texts=_nothing,
         )  # fmt: skip
-        return cast(RequestContext, made)
+        return cast(Call, made)
 
     async def response(self, entry: ModelEntry = MODEL, earlier: Any = (), **body: Any) -> Json:
         context = self.context(body)
@@ -79,6 +73,10 @@ class Desk:
         answer = self.responses.answer(context, entry, list(earlier), wishes)
         stream = ResponseStream(context.body, lambda _: None, answer.chat.names, model="m", kinds=answer.kinds)
         return await stream.whole(answer.events)
+
+
+async def _nothing(unit: object, direction: object) -> None:
+    """Nothing is masked."""
 
 
 def kinds(response: Json) -> list[str]:

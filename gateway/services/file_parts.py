@@ -10,12 +10,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.calls.call import Call
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.ocr.request import checked_file_data, decode_file
-from gateway.web.middleware.sanitize import clean_request
-from gateway.web.state import RequestContext
 from gateway.wire.untrusted_json import table_in
 
 MAX_FILES = 8
@@ -49,10 +48,10 @@ class FileParts:
         self._read = read
         self._max_bytes = max_bytes
 
-    async def replace(self, context: RequestContext, entry: ModelEntry, body: Json) -> None:
+    async def replace(self, call: Call, entry: ModelEntry, body: Json) -> None:
         """Changes the body in place, unless every upstream of the model takes files.
 
-        Raises InvalidRequest, `param` naming the part, and as `clean_request`.
+        Raises InvalidRequest, `param` naming the part, and as `Masking.clean_part`.
         """
         if all(target.options.accepts_files for target in entry.targets):
             return
@@ -61,9 +60,10 @@ class FileParts:
         if len(places) > MAX_FILES:
             raise InvalidRequest(f"a request may hold at most {MAX_FILES} files", param=places[MAX_FILES].where)
         for place in places:
-            text = await self._text_of(place, context.caller.key_id)
+            text = await self._text_of(place, call.caller.key_id)
             part = {"type": place.text_type, "text": text}
-            await clean_request(context, {field: [{"type": "message", "role": "user", "content": [part]}]})
+            if call.masking is not None:
+                await call.masking.clean_part({field: [{"type": "message", "role": "user", "content": [part]}]})
             place.holder[place.index] = part
 
     async def _text_of(self, place: _Place, owner: str) -> str:

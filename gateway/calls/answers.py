@@ -1,0 +1,40 @@
+"""Answers as data: what handlers return, what is masked, and what a door sends in its own form."""
+
+from collections.abc import Callable
+from typing import Any
+
+from gateway.domain import Event, EventStream
+from gateway.errors import GatewayError
+from gateway.sanitize.stream_mask import Refusal
+
+Endings = Callable[[GatewayError], list[Event]]
+"""The events that end a stream which failed with this error."""
+
+
+class WholeAnswer:
+    """An answer as one value. `data` may change until a door has sent it."""
+
+    data: Any
+
+
+class StreamedAnswer:
+    """An answer as events. `events` yields batches; closing it reaches the upstream.
+
+    `first_event_wait_s`: how long a failure may still become a status instead of an event. `whole_answers`: each
+    event's data is a complete answer, not a piece of one, and is sanitized as such. `failure_events`,
+    `refusal_events`: the events that end this stream when it fails or is refused; the dialect's own where they are
+    None. A handler sets them when they hold what the dialect cannot know: a request's id, a sequence number, the tokens
+    used so far. `cancelled_events`: the end of one that its caller has cancelled. `passes`: which events are sent, once
+    they are masked; None for all. `was_masked`: the events were masked before they were kept; of them only placeholders
+    become values. `sent`: events sent so far.
+    """
+
+    events: EventStream
+    first_event_wait_s: float
+    whole_answers: bool
+    failure_events: Endings | None
+    refusal_events: Refusal | None
+    cancelled_events: Callable[[], list[Event]] | None
+    passes: Callable[[Event], bool] | None
+    was_masked: bool
+    sent: int

@@ -1,0 +1,383 @@
+"""One piece of work that a caller asks for, and the promises that hold for it.
+
+A door is a way in which work is asked for: a request of HTTP, whole or streamed, a message on a socket, a run in the
+background, a tool that a model calls. Each door makes a `Call` for each piece of work and is no more than an adapter:
+what is promised is kept here, once, so that it holds at every door.
+
+| promise          | kept by                                                                              |
+|------------------|--------------------------------------------------------------------------------------|
+| who may          | `admit`, `renew`, `require`, `require_live`                                           |
+| how much         | `served`, `charge`; tokens and money: `RequestStats.spend`                            |
+| how large        | `take`                                                                               |
+| what leaves      | `answered`, which masks what goes out and comes back (`calls.masking`)                |
+| what is kept     | `values`: what the placeholders stand for, stored beside the texts that hold them     |
+| how it ends      | `calls.delivery.deliver`, `as_error`                                                  |
+| what is told     | `refused`, `record`                                                                  |
+
+The order at every door: `admit` (or `renew`), `served`, `take`, `answered`, `deliver`, `record`.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from multidict import MultiMapping
+
+from gateway import logs
+from gateway.access.budgets import Budgets, Reservation, count_cut_off
+from gateway.access.keys import Keys
+from gateway.access.rate_limits import Limiter, LimitState
+from gateway.access.usage import Used
+from gateway.calls.in_flight import InFlight
+from gateway.calls.masking import Earlier, Masked, Masking, Memory, clean_tool_texts
+from gateway.domain import Caller, RequestStats
+from gateway.errors import (
+    BudgetSpent,
+    Forbidden,
+    GatewayError,
+    InternalError,
+    RateLimited,
+    Unauthenticated,
+    UpstreamRefused,
+)
+from gateway.metrics import Metrics
+from gateway.sanitize.pipeline import RequestWork, Sanitizer
+from gateway.sanitize.policy import Direction
+from gateway.texts import TextUnit
+from gateway.wire.dialect import Dialect
+from gateway.wire.json_body import JsonBody
+
+CLIENT_GONE = 499
+"""The status recorded when the client left before its answer: nginx's number; it is never sent."""
+
+_SLOT_POLL_S = 0.25
+"""Pause between two tries to get one of the key's slots, where a call waits for one."""
+
+_REFUSAL_CODES = frozenset(
+    (
+        *("content_filter", "context_length_exceeded", "insufficient_quota", "invalid_value", "rate_limit_exceeded"),
+        *("image_too_large", "invalid_image_format", "missing_image", "ocr_queue_full", "too_many_images"),
+    )
+)
+"""Codes of upstreams' refusals that are counted by themselves: those that the gateway sets or its OCR engine sends."""
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Finished:
+    """The record of a call that was answered, or whose client left.
+
+    `endpoint`: the row's name, `unmatched`, or `background`. `method`: of HTTP, or `WS`. `total_s`: seconds from the
+    call's beginning to the end of the answer. `events`: events of a stream that were sent. `client`: its address.
+    """
+
+    stats: RequestStats
+    request_id: str
+    endpoint: str
+    method: str
+    status: int
+    total_s: float
+    events: int
+    client: str = ""
+
+
+class CallLog(Protocol):
+    """Writes what is told of finished calls: log lines, metrics, usage."""
+
+    def add(self, finished: Finished) -> None:
+        """Record one call. Must be called inside the event loop."""
+        ...
+
+    def flush(self) -> None:
+        """Write what was recorded so far."""
+        ...
+
+
+class Interface(Protocol):
+    """What a call must know of the interface that it came by (`web.endpoints.Endpoint`)."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    @property
+    def scopes(self) -> frozenset[str]: ...
+
+    @property
+    def check(self) -> Callable[[JsonBody, MultiMapping[str]], Any] | None: ...
+
+    @property
+    def charged(self) -> bool: ...
+
+    @property
+    def is_light(self) -> bool: ...
+
+    @property
+    def sanitized_as(self) -> str: ...
+
+    @property
+    def reads(self) -> "Callable[[Call], Awaitable[Earlier | None]] | None": ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRules:
+    """What all calls of a server share. `budgets` None: keys have none."""
+
+    in_flight: InFlight
+    keys: Keys
+    limiter: Limiter
+    sanitizer: Sanitizer
+    metrics: Metrics
+    recorder: CallLog
+    budgets: Budgets | None = None
+
+
+@dataclass(slots=True)
+class Call:
+    """One call. `admit` sets `caller`, `take` sets `body`.
+
+    `path`: the variable parts of the path that it came by. `body`: the result of `Interface.check`, None where no body
+    was read. `earlier`: the stored items that it goes on with; `memory`: what its connection remembers beside the
+    store. `masking`: None where the interface is not sanitized. `limits`: the state of the key's limits after this call
+    was counted, by name. `reservation`: what it may use of its key's budgets, until that is settled.
+    """
+
+    rules: CallRules
+    interface: Interface
+    request_id: str
+    stats: RequestStats
+    caller: Caller = field(init=False)
+    path: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+    earlier: Earlier | None = None
+    memory: Memory | None = None
+    masking: Masking | None = None
+    limits: dict[str, LimitState] = field(default_factory=dict)
+    reservation: Reservation | None = None
+    _work: RequestWork | None = None
+    _slot: str = ""
+
+    # --- who may ---
+
+    def admit(self, caller: Caller) -> None:
+        """Let the holder of a key in. Raises Forbidden without a scope of the interface."""
+        self.caller = caller
+        self.stats.key_id = caller.key_id
+        self.require(self.interface.scopes)
+
+    def renew(self, key_id: str) -> None:
+        """As `admit`, with the rights and limits that a key has now. Raises Unauthenticated where it is not valid."""
+        caller = self.rules.keys.caller_of(key_id) if self.rules.keys.is_live(key_id) else None
+        if caller is None:
+            raise Unauthenticated("this API key is no longer valid")
+        self.admit(caller)
+
+    def require(self, scopes: Collection[str]) -> None:
+        """Raises Forbidden unless the key has one of these scopes; none are needed where there are none."""
+        if scopes and self.caller.scopes.isdisjoint(scopes):
+            raise Forbidden(
+                f"this key lacks the scope {' or '.join(sorted(scopes))}; the operator can make one that has it"
+            )
+
+    def require_live(self) -> None:
+        """Raises Unauthenticated once the key was revoked or has expired."""
+        if not self.rules.keys.is_live(self.caller.key_id):
+            raise Unauthenticated("this API key was revoked or has expired")
+
+    # --- how much ---
+
+    async def served(self, work: Callable[[], Awaitable[T]], wait_s: float = 0.0) -> T:
+        """Do the work while the call has a place in the gateway and one of its key's slots, and has taken one call of
+        the key's minute. `wait_s`: how long it waits for its key. Raises Overloaded, RateLimited."""
+        in_flight, key_id = self.rules.in_flight, self.caller.key_id
+        in_flight.take_place(key_id)
+        try:
+            await self._let_begin(wait_s)
+            return await self.held(work)
+        finally:
+            in_flight.give_back(key_id)
+
+    async def held(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do the work with what the call holds already; then give that back, and count what it has used."""
+        has_left = False
+        try:
+            return await work()
+        except asyncio.CancelledError:
+            has_left = True
+            raise
+        finally:
+            if self._slot:
+                await self._give_slot()
+            if self.earlier is not None:
+                await self.earlier.release()
+            if self.reservation is not None:
+                await self._settle(self.reservation, has_left)
+
+    async def charge(self, tool: str = "") -> None:
+        """Take one call from the key's calls a minute, and of a tool (a web tool, or `mcp:LABEL`) from its budgets.
+        Raises RateLimited."""
+        try:
+            state = await self.rules.limiter.charge(self.caller)
+        except RateLimited as error:
+            self.limits["requests"] = LimitState(error.limit, 0, error.retry_after_s or 0.0)
+            raise
+        if state is not None:
+            self.limits["requests"] = state
+        if tool:
+            budgets = self.rules.budgets
+            if budgets is not None and budgets.may_bind(self.caller):
+                model = self.stats.model or (self.reservation.model if self.reservation is not None else "")
+                await budgets.charge_tool(self.caller, tool, self.limits, model)
+            tools = self.stats.tools
+            tools[tool] = tools.get(tool, 0) + 1
+
+    def detached(self) -> "Call":
+        """A call that goes on where this one ends: it has this one's slot, and what it uses is counted for itself."""
+        own = copy(self)
+        own.stats = RequestStats(key_id=self.stats.key_id, started_s=time.perf_counter())
+        own.limits = {}
+        if own.masking is not None:
+            own.masking = own.masking.counted_in(own.stats)
+        self._slot, self.reservation, self.earlier = "", None, None
+        return own
+
+    def take_back(self, own: "Call") -> None:
+        """Undo `detached`, where the other call could not begin."""
+        self._slot, self.reservation, self.earlier = own._slot, own.reservation, own.earlier
+
+    async def _let_begin(self, wait_s: float) -> None:
+        """Take the slot, then the call of the minute. Raises RateLimited when the time to wait is over."""
+        limiter, end_s = self.rules.limiter, 0.0
+        while True:
+            try:
+                if not self._slot and not self.interface.is_light:
+                    self._slot = await limiter.take(self.caller)
+                if self.interface.charged:
+                    await self.charge()
+                return
+            except RateLimited as error:
+                end_s = end_s or time.monotonic() + wait_s
+                if isinstance(error, BudgetSpent) or time.monotonic() >= end_s:
+                    await self._give_slot()
+                    raise
+                await asyncio.sleep(_SLOT_POLL_S)
+            except BaseException:
+                await self._give_slot()
+                raise
+
+    async def _give_slot(self) -> None:
+        slot, self._slot = self._slot, ""
+        if slot:
+            await self.rules.limiter.give(self.caller.key_id, slot)
+
+    async def _settle(self, reservation: Reservation, has_left: bool) -> None:
+        stats, self.reservation = self.stats, None
+        if has_left or stats.outcome in ("client_gone", "truncated"):
+            count_cut_off(stats, reservation)
+        used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens, 0, stats.written_tokens)
+        if self.rules.budgets is not None:
+            await asyncio.shield(self.rules.budgets.settle(reservation, stats.model, used, self.limits))
+
+    # --- how large ---
+
+    @property
+    def work(self) -> RequestWork:
+        """What decoding, checking and sanitizing the call has cost."""
+        if self._work is None:
+            self._work = RequestWork(self.stats.key_id)
+        return self._work
+
+    async def take(self, body: JsonBody, headers: MultiMapping[str]) -> None:
+        """Check a decoded body, and reserve what it may use of the key's budgets: every body that names a model.
+
+        Raises InvalidRequest and the check's other errors, BudgetSpent, NoPrice.
+        """
+        if body.values:
+            self.work.charge_values(body.values)
+        assert self.interface.check is not None
+        self.body = self.interface.check(body, headers)
+        budgets = self.rules.budgets
+        names_model = isinstance(self.body, dict) and "model" in self.body
+        if budgets is not None and names_model and budgets.may_bind(self.caller):
+            self.reservation = await budgets.reserve(self.caller, self.body, self.limits)
+        if self._work is not None:
+            await asyncio.sleep(0)  # checking took milliseconds, and so will what follows
+
+    # --- what leaves ---
+
+    async def answered(self, make: Callable[[], Awaitable[Masked]]) -> Masked:
+        """The answer of `make`. Before it the stored items are read that the call goes on with; they, the body and the
+        answer are masked where the interface is sanitized.
+
+        Raises what `make` and `Interface.reads` raise, ContentBlocked, SanitizerFailed.
+        """
+        interface, sanitizer = self.interface, self.rules.sanitizer
+        if interface.sanitized_as in sanitizer.routes:
+            self.masking = Masking(sanitizer, interface.dialect, self.stats, self.work)
+        elif interface.reads is None:
+            return await make()
+        if interface.reads is not None:
+            try:
+                self.earlier = await interface.reads(self)
+            except GatewayError as error:
+                if self.masking is not None:
+                    await self.masking.clean_refusal(error)  # it may name an id that nothing has masked yet
+                raise
+        if self.masking is None:
+            return await make()
+        if interface.check is not None:
+            await self.masking.clean_request(self.body, self.earlier)
+        try:
+            reply = await make()
+        except UpstreamRefused as refused:
+            await self.masking.clean_refusal(refused)
+            raise
+        await self.masking.clean_reply(reply)
+        return reply
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What the placeholders in the call's texts stand for, `{EMAIL_1: value}`; empty where there are none."""
+        return self.masking.values if self.masking is not None else {}
+
+    async def clean_answer_text(self, text: str) -> str:
+        """A text that a model wrote, masked as an answer of the call. Raises ContentBlocked, SanitizerFailed."""
+        return await self.masking.clean_answer_text(text) if self.masking is not None else text
+
+    async def clean_tool_texts(self, unit: TextUnit, direction: Direction) -> None:
+        """Mask texts of a tool that the gateway calls for a model, in place. Raises ContentBlocked, SanitizerFailed."""
+        await clean_tool_texts(self.rules.sanitizer, self.stats, self.work, unit, direction)
+
+    # --- how it ends, what is told ---
+
+    def as_error(self, error: Exception) -> GatewayError:
+        """The error to answer any exception with. Unexpected ones become InternalError; their place is logged."""
+        if isinstance(error, GatewayError):
+            return error
+        logs.event("unexpected", level=logging.ERROR, request_id=self.request_id, error=logs.failure(error))
+        return InternalError("the gateway failed on this request; its log has the details under this request id")
+
+    def refused(self, error: GatewayError) -> None:
+        """Count an error that the client is told, which gets the call's id."""
+        self.rules.metrics.rejected.labels(error_label(error)).inc()
+        error.request_id = self.request_id
+
+    def record(self, method: str, status: int, *, name: str = "", events: int = 0, client: str = "") -> None:
+        """Record the end of the call. `name`: of the endpoint, where it is not the interface's."""
+        total_s = time.perf_counter() - self.stats.started_s
+        name = name or self.interface.name
+        self.rules.recorder.add(Finished(self.stats, self.request_id, name, method, status, total_s, events, client))
+
+
+def error_label(error: GatewayError) -> str:
+    """The error's code for the metrics. An upstream may word the code of its refusal as it likes, and each new word
+    would be a new time series."""
+    is_foreign = isinstance(error, UpstreamRefused) and error.code not in _REFUSAL_CODES
+    return "upstream_refused" if is_foreign else error.code

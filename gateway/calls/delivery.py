@@ -1,0 +1,121 @@
+"""A streamed answer on its way to whoever asked for it: what holds at every door from the first event to the last.
+
+One task reads the upstream and writes to the door's sink, so a slow client slows the reading down.
+
+Theory of operation of a stream:
+
+| state     | entered when                                     | on failure                     | next               |
+|-----------|--------------------------------------------------|--------------------------------|--------------------|
+| waiting   | `deliver` was called                             | raised: the door tells it      | committed          |
+| committed | a first event came, or `first_event_wait_s` over | events of failure, then the end| pumping            |
+| pumping   | the sink has begun                               | events of failure, then the end| ended              |
+| ended     | the events ended, failed, or the key was revoked | -                              | -                  |
+
+Invariants: a failed stream never ends cleanly: its last events say that it failed. `reply.events` is closed in every
+case, which lets the upstream go. The key is looked at again before each batch is written. A client that leaves ends
+everything with `ClientGone`, from a failed write, or with the task's cancellation.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import aclosing
+from typing import Protocol
+
+from gateway.calls.answers import StreamedAnswer
+from gateway.calls.call import Call
+from gateway.domain import Event, EventBatch, EventStream
+from gateway.errors import GatewayError, Unauthenticated
+
+_EVENTS_BETWEEN_YIELDS = 16
+"""Events written before other tasks get a turn. Encoding one takes microseconds, so a burst holds the loop for well
+below a millisecond."""
+
+_CANCEL_WAIT_S = 5.0
+"""How long an upstream that is no longer wanted may take to end. Closing takes milliseconds."""
+
+
+class ClientGone(ConnectionError):
+    """Writing to the client failed. A class of its own, since an upstream may raise the same built-in errors."""
+
+
+class Sink(Protocol):
+    """Where a door writes the events of one answer. Every method raises ClientGone where nobody reads any more."""
+
+    async def begin(self) -> None:
+        """The answer begins: no failure can become a status any more."""
+        ...
+
+    async def write(self, batch: EventBatch) -> None:
+        """Write events that belong together."""
+        ...
+
+    async def fail(self, events: list[Event]) -> None:
+        """Write the events that end a stream which failed."""
+        ...
+
+
+async def deliver(call: Call, reply: StreamedAnswer, sink: Sink) -> None:
+    """Write the events of an answer to its end. Raises GatewayError for a failure before the first one, ClientGone."""
+    async with aclosing(reply.events) as events:
+        first = asyncio.ensure_future(_first(events))
+        try:
+            await asyncio.wait({first}, timeout=reply.first_event_wait_s)
+            if first.done():
+                first.result()  # an early failure is raised here, while an error status can still be sent
+            await sink.begin()
+            await _pump(call, reply, sink, first)
+        finally:
+            if not first.done():
+                first.cancel()
+                await asyncio.wait({first}, timeout=_CANCEL_WAIT_S)
+
+
+async def _first(events: EventStream) -> EventBatch | None:
+    """The first batch that holds an event, None for none: an empty one says nothing of how the answer begins."""
+    async for batch in events:
+        if batch:
+            return batch
+    return None
+
+
+async def _pump(call: Call, reply: StreamedAnswer, sink: Sink, first: Awaitable[EventBatch | None]) -> None:
+    is_live, key_id = call.rules.keys.is_live, call.caller.key_id
+    following, advance, write = first, reply.events.__anext__, sink.write
+    next_yield, passes = _EVENTS_BETWEEN_YIELDS, reply.passes
+    while True:
+        try:
+            batch = await following
+        except StopAsyncIteration:
+            return
+        except (asyncio.CancelledError, Exception) as error:
+            fault = _fault_of(call, error)
+            if fault is None:
+                raise
+        else:
+            if batch is None:
+                return
+            if is_live(key_id):
+                if passes is not None:
+                    batch = [event for event in batch if passes(event)]
+                if batch:
+                    await write(batch)
+                    count = reply.sent = reply.sent + len(batch)
+                    if count >= next_yield:
+                        next_yield = count + _EVENTS_BETWEEN_YIELDS
+                        await asyncio.sleep(0)  # a burst must not hold up other requests
+                following = advance()
+                continue
+            fault = Unauthenticated("this API key was revoked or has expired")
+        call.stats.outcome = "truncated"
+        fault.request_id = call.request_id
+        events = (reply.failure_events or call.interface.dialect.error_events)(fault)
+        del fault  # its traceback leads back here: in a circle the call would wait for the garbage collector
+        await sink.fail(events)
+        return
+
+
+def _fault_of(call: Call, error: Exception | asyncio.CancelledError) -> GatewayError | None:
+    """What a stream ends with that failed, or was cut off at the end of a drain; None where the client has left."""
+    if isinstance(error, asyncio.CancelledError):
+        return call.rules.in_flight.take_back()
+    return call.as_error(error)

@@ -1,0 +1,185 @@
+"""What a responses request goes on with: the items of earlier turns, of a conversation, and of references.
+
+`ResponseInput.read` finds them before anything is masked; `Continued` puts them together with the request's own items
+once these are masked. Stored items go to a model again, so they are masked like the request.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from gateway.calls.call import Call
+from gateway.calls.masking import Stored
+from gateway.domain import Json
+from gateway.errors import InvalidRequest, NotFound
+from gateway.services.responses.compaction import ITEM_TYPES, Compactor, Holder, is_trigger
+from gateway.services.responses.conversations import Conversations, Lock
+from gateway.services.responses.listing import with_ids
+from gateway.services.responses.masking_maps import MaskingMaps
+from gateway.services.responses.store import ResponseStore, check_history
+from gateway.wire.responses.request import input_items
+
+
+@dataclass(slots=True)
+class Continued:
+    """The items of a request, `input` without its references and without a trigger.
+
+    `before`: the stored items before it, compaction items as they came; `earlier`: the same for the model, with the
+    newest compaction item opened, also one of the request. `first`: how many items of the request are among them.
+    `wants_compaction`: the request ends in a trigger. `lock`: the conversation that it holds. `values`: what the
+    placeholders in referenced items, compaction items and `earlier` stand for.
+    """
+
+    body: Json
+    before: list[Json]
+    earlier: list[Json]
+    values: list[dict[str, str]]
+    first: int = 0
+    wants_compaction: bool = False
+    lock: Lock | None = None
+    param: str = "input"
+    added: list[Json] = field(default_factory=list)
+    kept: list[Json] = field(default_factory=list)
+
+    @property
+    def stored(self) -> Sequence[Stored]:
+        """See `calls.masking.Earlier`."""
+        return [*(Stored([], values) for values in self.values[1:]), Stored(self.earlier, self.values[0])]
+
+    async def release(self) -> None:
+        """Let the conversation go."""
+        if self.lock is not None:
+            await self.lock.release()
+
+    def join(self) -> None:
+        """Set `added`, the request's items as they are stored, and `kept`, all that is stored for the next turn; and
+        take the items that are opened among the earlier ones from the body. Call it once the request is masked."""
+        sent: list[Json] = self.body["input"]
+        self.added = with_ids(sent)
+        if self.first:
+            self.kept = [*Compactor.cut([*self.before, *self.added[: self.first]]), *self.added[self.first :]]
+        else:
+            self.kept = [*Compactor.cut(self.before), *self.added]
+        self.body["input"] = sent[self.first :]
+
+    @property
+    def everything(self) -> list[Json]:
+        """All items for the model, once they are joined."""
+        return [*self.earlier, *self.body["input"]]
+
+
+class ResponseInput:
+    """Reads what requests go on with."""
+
+    def __init__(
+        self, store: ResponseStore, conversations: Conversations, compactor: Compactor, maps: MaskingMaps
+    ) -> None:
+        self._store = store
+        self._conversations = conversations
+        self._compactor = compactor
+        self._maps = maps
+
+    async def read(self, call: Call, *, passes_foreign: bool = False) -> Continued:
+        """The items of a checked request, whose `input` becomes a list. `passes_foreign`: the model's upstream may read
+        compaction items that are not ours. A conversation is held where the request may add to it.
+
+        Raises InvalidRequest, NotFound; then no conversation is held."""
+        body, owner = call.body, call.caller.key_id
+        conversation, lock = conversation_id(body), None
+        sent, previous = input_items(body), body.get("previous_response_id")
+        if conversation is not None and body.get("store") is not False:
+            lock = await self._conversations.lock(owner, conversation)
+        try:
+            before = await self._before(call, conversation, previous)
+            wants_compaction = is_trigger(sent)
+            if wants_compaction:
+                sent.pop()
+            values = [dict(before.values)]
+            body["input"] = await self._with_references(owner, sent, values)
+            continued = self._opened(call, before.items, values, passes_foreign=passes_foreign)
+        except BaseException:
+            if lock is not None:
+                await lock.release()
+            raise
+        continued.wants_compaction, continued.lock = wants_compaction, lock
+        return continued
+
+    async def _before(self, call: Call, conversation: str | None, previous: str | None) -> Stored:
+        """The stored items before the request's own."""
+        owner = call.caller.key_id
+        if conversation is not None:
+            items = (await self._conversations.get(owner, conversation)).items
+            check_history(len(items), 0, "conversation")
+            return Stored(items, await self._maps.load(owner, conversation))
+        if not previous:
+            return Stored([])
+        remembered = await call.memory.history(previous) if call.memory is not None else None
+        if remembered is not None:
+            return remembered
+        items = await self._store.history(owner, previous)
+        return Stored(items, await self._maps.load(owner, previous))
+
+    def _opened(
+        self, call: Call, before: list[Json], values: list[dict[str, str]], *, passes_foreign: bool
+    ) -> Continued:
+        sent: list[Json] = call.body["input"]
+        owner = call.caller.identity
+        at = max((place for place, item in enumerate(sent) if item.get("type") in ITEM_TYPES), default=-1) + 1
+        opened = self._compactor.opened(before, owner, "previous_response_id", passes_foreign=passes_foreign)
+        if at:
+            opened = self._compactor.opened(sent[:at], owner, passes_foreign=passes_foreign, before=before)
+            values.append(self._maps.carried(owner, sent[:at]))
+        name = "previous_response_id" if before else "input"
+        return Continued(call.body, before, opened, values, at, param=name)
+
+    async def _with_references(self, owner: str, sent: list[Json], values: list[dict[str, str]]) -> list[Json]:
+        """The items with those that references name in their place; what their placeholders stand for is added to
+        `values`. AI SDK clients send a reference for every old answer."""
+        found: list[Json] = []
+        size = count = 0
+        for index, item in enumerate(sent):
+            if item.get("type") == "item_reference":
+                try:
+                    raw = await self._store.item(owner, str(item.get("id")))
+                except NotFound as error:
+                    error.param = f"input[{index}].id"
+                    raise
+                size, count = size + len(raw), count + 1
+                check_history(count, size, "input")
+                item = orjson.loads(raw)
+            found.append(item)
+        return found
+
+
+def refuse_trigger(continued: Continued) -> None:
+    """Raises InvalidRequest where a request that makes no answer ends in a compaction trigger."""
+    if continued.wants_compaction:
+        raise InvalidRequest("input: a compaction_trigger has no meaning here; leave it out", param="input")
+
+
+def continued_of(call: Call) -> Continued:
+    """What a call goes on with, joined with its own items, which are masked by now."""
+    continued = call.earlier
+    assert isinstance(continued, Continued)
+    continued.join()
+    return continued
+
+
+def holder_of(call: Call) -> Holder:
+    """The key of a call as the holder of a summary, which is masked as an answer of the call's interface."""
+    return Holder(call.caller.identity, call.clean_answer_text, call.values)
+
+
+def conversation_id(body: Json) -> str | None:
+    """The id in a request's `conversation`, which is the id or `{id}`. Raises InvalidRequest."""
+    value = body.get("conversation")
+    if value is None:
+        return None
+    found = value.get("id") if isinstance(value, dict) else value
+    if not isinstance(found, str) or not found:
+        raise InvalidRequest("conversation: must be an id, or an object with one", param="conversation")
+    if body.get("previous_response_id"):
+        text = "conversation: cannot be combined with previous_response_id; leave one of the two out"
+        raise InvalidRequest(text, param="conversation")
+    return found

@@ -1,0 +1,455 @@
+"""The table of promises and doors: one row a promise, which every way in keeps (`tests/support/doors.py`).
+
+A cell that fails today stands in `RED` with what happens instead, and must fail: who mends it deletes its line. A cell
+that has no meaning stands in `EXCLUDED` with the sentence that says so.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.support.asking import RESPONSES
+from tests.support.doors import (
+    DOORS,
+    LIVE,
+    POLLED,
+    RESUMED,
+    ROUTES,
+    SCOPES,
+    Door,
+    Play,
+    Stage,
+    Told,
+    Way,
+    asking,
+    staged,
+)
+from tests.support.gateways import StartGateway
+
+JANE, BOB = "jane.doe@posthaus.org", "bob.ray@posthaus.org"
+WAITS_S = 0.3
+"""How long it takes a call that is served to reach what is scripted."""
+LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+PASSWORD = "tR4vel!ing77"
+CONVERSATIONS = "/v1/conversations"
+REVERSIBLE = "[sanitize]\nroutes = ['chat', 'responses', 'websearch']\nprofile = 'reversible'\n"
+PLAIN = "[sanitize]\nroutes = []\n"
+
+EXCLUDED: dict[tuple[str, str], str] = {
+    ("comes back", "mcp"): "Elsewhere (web tools, hosted calls, embeddings) `replace` means `redact`.",
+    ("ends with its key", "whole"): "a stream that runs under a revoked key ends with an error event",
+    ("ends with its key", "mcp"): "a stream that runs under a revoked key ends with an error event",
+    ("stored state", "mcp"): "every published revision, 2024-11-05 to 2026-07-28, stateless",
+}
+ALL = "whole, streamed, socket, background live, background resumed, background polled, hosted"
+CHATS = "chat whole, chat streamed, messages whole, messages streamed"
+RUNS = "background live, background resumed, background polled"
+_FAILS: tuple[tuple[str, str, str], ...] = (
+    ("stored state: names, item reference", ALL, "H1, N3: both are [EMAIL_1], the boss gets the client's mail"),
+    ("stored state: map, conversation", ALL, "H1: the map of a conversation ends after an hour"),
+    ("stored state: sealed", "hosted", "new: the query of a stored web_search_call is the value in the clear"),
+    (
+        "stored state: secret, stored response",
+        "whole, streamed, socket, background live, background resumed, background polled",
+        "N9: the secret reaches the model in the clear",
+    ),
+    (
+        "stored state: secret, conversation",
+        "whole, streamed, socket, background live, background resumed, background polled",
+        "N9: the secret reaches the model in the clear",
+    ),
+    ("stored state: running", ALL, "N5: answered without the answer that still runs"),
+    ("ends with its key: revoked", "streamed, hosted", "new: a stream ends at its next event only, if that ever comes"),
+    (
+        "ends with its key: expired",
+        "streamed, socket, background live, background resumed, background polled, hosted",
+        "N12: it goes on for a minute",
+    ),
+    ("an expired key is refused", f"{ALL}, mcp", "L2, N12: it is served for a minute more"),
+    ("a minute of now", "background resumed, background polled", "N10: reading a run takes a call of the minute"),
+    ("reserved before: output by another field", "chat whole, chat streamed", "H4: the smaller field is reserved"),
+    ("reserved before: input", "hosted", "N11: rounds after the first are not reserved"),
+    ("stored state: budget, stored response", ALL, "H4: the history is not reserved"),
+    ("stored state: budget, conversation", "whole, streamed, socket, hosted", "H4: the history is not reserved"),
+    ("settled after: nothing told", f"{ALL}, {CHATS}", "N11: a usage of 0 is believed"),
+    ("early failure: plain", RUNS, "N1: the run's line says 500 where its upstream failed"),
+    ("early failure: sanitized", RUNS, "N1: the run's line says 500 where its upstream failed"),
+)
+RED = {(row, door): reason for row, doors, reason in _FAILS for door in doors.split(", ")}
+"""What happens instead, by row and door, with its letter in the list of faults."""
+_CELLS: set[tuple[str, str]] = set()
+
+
+def row(name: str, doors: Iterable[Door] = DOORS, cases: Iterable[str] = ("",)) -> pytest.MarkDecorator:
+    """The cells of a promise: one a door, or one a case and door. `case` is given to functions that have cases."""
+    cells = []
+    has_cases = tuple(cases) != ("",)
+    for case in cases:
+        for door in doors:
+            full = f"{name}: {case}" if case else name
+            _CELLS.add((full, door.name))
+            if (name, door.name) in EXCLUDED or (full, door.name) in EXCLUDED:
+                continue
+            red = RED.get((full, door.name))
+            marks = [pytest.mark.xfail(reason=red, raises=AssertionError)] if red else []
+            values = (door, case) if has_cases else (door,)
+            cells.append(pytest.param(*values, marks=marks, id=f"{case}, {door.name}" if case else door.name))
+    return pytest.mark.parametrize(("door", "case") if has_cases else ("door",), cells)
+
+
+@pytest.fixture
+def ends_s(request: pytest.FixtureRequest) -> float:
+    """How long an end is waited for that the documents promise within five seconds, and shorter in red cells."""
+    return 1.5 if request.node.get_closest_marker("xfail") else 5.0
+
+
+@pytest.fixture
+async def plain(start_gateway: StartGateway) -> AsyncIterator[Stage]:
+    """No route is sanitized."""
+    async with staged(start_gateway, PLAIN) as made:
+        yield made
+
+
+@pytest.fixture
+async def masked(start_gateway: StartGateway) -> AsyncIterator[Stage]:
+    """Every route is, with values that come back."""
+    async with staged(start_gateway, REVERSIBLE) as made:
+        yield made
+
+
+def test_ten_cells_at_most_are_excluded_and_every_red_one_is_a_cell() -> None:
+    assert len(EXCLUDED) <= 10
+    assert RED.keys() <= _CELLS and not RED.keys() & EXCLUDED.keys()
+
+
+# --- what leaves -----------------------------------------------------------------------------------------------------
+
+
+@row("leaves masked", (*DOORS, *ROUTES))
+async def test_a_value_that_the_caller_types_leaves_masked(masked: Stage, door: Door) -> None:
+    async with door.opened(masked) as way:
+        told = await way.ask(f"write to {JANE}")
+    assert told.error is None and masked.asked()
+    assert JANE not in masked.left()
+    assert "write to [EMAIL_1]" in masked.left() or "write to [REDACTED:EMAIL]" in masked.left()
+
+
+@row("comes back", (*DOORS, *ROUTES), ("text", "arguments"))
+async def test_a_value_comes_back_to_who_typed_it(masked: Stage, door: Door, case: str) -> None:
+    if case == "arguments":
+        masked.will(Play(calls=lambda text: orjson.dumps({"to": text.removeprefix("write to ")}).decode()))
+    async with door.opened(masked) as way:
+        told = await way.ask(f"write to {JANE}", **({"tools": [door.tool]} if case == "arguments" else {}))
+    assert told.error is None and JANE not in masked.left()
+    if case == "arguments":
+        assert [orjson.loads(each) for each in told.arguments] == [{"to": JANE}]
+    else:
+        assert told.text == f"You said: write to {JANE}"
+
+
+# --- what is kept ----------------------------------------------------------------------------------------------------
+
+
+def introduced(talk: str) -> str:
+    """A model that names the boss and the client of a talk, as far as it knows them."""
+    known = [(word, re.search(rf"(?:my|your) {word} is ([^\s,]+[^\s,.])", talk)) for word in ("boss", "client")]
+    return ", ".join(f"your {word} is {match[1]}" for word, match in known if match) + "."
+
+
+async def carried(stage: Stage, way: Way, how: str, text: str, key: str = "") -> dict[str, Any]:
+    """A turn, or items, that say `text`; the fields of the request that goes on from there."""
+    if how == "stored response":
+        return {"previous_response_id": (await way.ask(text)).id}
+    if how == "item reference":
+        told = await way.ask(text)
+        said = [item["id"] for item in told.answer["output"] if item["type"] == "message"]
+        return {"references": said}
+    item = {"type": "message", "role": "user", "content": text}
+    made = {"items": [item]} if how == "conversation made of items" else {}
+    _, conversation = await stage.ask("POST", CONVERSATIONS, made, key)
+    if how == "items added":
+        path = f"{CONVERSATIONS}/{conversation['id']}/items"
+        assert (await stage.ask("POST", path, {"items": [item]}, key))[0] == 200
+    elif how == "conversation":
+        assert (await way.ask(text, conversation=conversation["id"])).error is None
+    return {"conversation": conversation["id"]}
+
+
+async def gone_on(way: Way, text: str, fields: dict[str, Any]) -> Told:
+    """The next turn after `carried`."""
+    if (references := fields.pop("references", None)) is not None:
+        found = [{"type": "item_reference", "id": each} for each in references]
+        fields["input"] = [*found, {"role": "user", "content": text}]
+    return await way.ask(text, **fields)
+
+
+CARRIERS = ("stored response", "conversation", "conversation made of items", "items added", "item reference")
+
+
+@row("stored state", cases=[f"names, {how}" for how in CARRIERS])
+async def test_two_people_of_two_turns_are_told_apart(masked: Stage, door: Door, case: str) -> None:
+    masked.will(Play(says=introduced, searches=lambda _: "weather"))
+    async with door.opened(masked) as way:
+        fields = await carried(masked, way, case.removeprefix("names, "), f"my boss is {JANE}")
+        told = await gone_on(way, f"my client is {BOB}", fields)
+    assert told.error is None and JANE not in masked.left() and BOB not in masked.left()
+    assert told.text == f"your boss is {JANE}, your client is {BOB}."
+
+
+@row("stored state", cases=("map, stored response", "map, conversation"))
+async def test_a_map_lives_as_long_as_what_it_belongs_to(masked: Stage, door: Door, case: str) -> None:
+    masked.will(Play(says=introduced, searches=lambda _: "weather"))
+    how = case.removeprefix("map, ")
+    async with door.opened(masked) as way:
+        fields = await carried(masked, way, how, f"my boss is {JANE}")
+        masked.later(50 * 60 if how == "stored response" else 25 * 86_400)
+        told = await gone_on(way, "who is it?", fields)
+    assert told.error is None and told.text == f"your boss is {JANE}."
+
+
+@row("stored state", cases=("shown, response", "shown, its input", "shown, conversation", "shown, made of items"))
+async def test_what_is_stored_is_shown_with_values_to_its_owner_alone(masked: Stage, door: Door, case: str) -> None:
+    other, what = masked.make_key(), case.removeprefix("shown, ")
+    async with door.opened(masked) as way:
+        if what in ("response", "its input"):
+            told = await way.ask(f"write to {JANE}")
+            path = f"{RESPONSES}/{told.id}" + ("" if what == "response" else "/input_items")
+        else:
+            how = "conversation" if what == "conversation" else "conversation made of items"
+            fields = await carried(masked, way, how, f"write to {JANE}")
+            path = f"{CONVERSATIONS}/{fields['conversation']}/items"
+            await gone_on(way, "go on", fields)
+    status, shown = await masked.ask("GET", path)
+    assert status == 200
+    assert JANE in str(shown) and "[EMAIL_1]" not in str(shown)
+    assert (await masked.ask("GET", path, key=other))[0] == 404
+
+
+@row("stored state", cases=("sealed",))
+async def test_a_value_is_never_stored_in_the_clear(masked: Stage, door: Door, case: str) -> None:
+    async with door.opened(masked) as way:
+        assert (await way.ask(f"write to {JANE}")).error is None
+    assert b"[EMAIL_1]" in masked.on_disk()
+    assert JANE.encode() not in masked.on_disk()
+
+
+@row("stored state", cases=("secret, stored response", "secret, conversation"))
+async def test_a_secret_that_was_named_once_is_one_without_its_name_later(masked: Stage, door: Door, case: str) -> None:
+    async with door.opened(masked) as way:
+        fields = await carried(masked, way, case.removeprefix("secret, "), f"password: {PASSWORD}")
+        told = await gone_on(way, f"try {PASSWORD} again", fields)
+    assert told.error is None
+    assert PASSWORD not in masked.left()
+
+
+@row("stored state", cases=("running",))
+async def test_nobody_goes_on_from_a_response_that_still_runs(plain: Stage, door: Door, case: str) -> None:
+    held = plain.will(Play(holds=True))
+    async with POLLED.opened(plain) as runs, asking(runs, held) as running:
+        plain.will(Play())
+        async with door.opened(plain) as way:
+            told = await way.ask("next", previous_response_id=runs.begun[-1])
+        held.go_on.set()
+        assert (await running).error is None
+    assert told.status == 409 and told.error["code"] == "response_in_progress"
+
+
+@row("another key", (*DOORS, *ROUTES))
+async def test_another_key_never_sees_a_value(masked: Stage, door: Door) -> None:
+    other = masked.make_key()
+    async with door.opened(masked) as way, door.opened(masked, other) as others:
+        told = await way.ask(f"write to {JANE}")
+        assert told.error is None
+        seen = [await others.ask("repeat [EMAIL_1] and [EMAIL_2]")]
+        if (told.answer or {}).get("object") == "response":
+            seen.append(await others.ask("repeat [EMAIL_1]", previous_response_id=told.id))
+            assert seen[-1].error is not None
+    assert JANE not in "".join(each.shown for each in seen) + masked.left()
+
+
+# --- who may ---------------------------------------------------------------------------------------------------------
+
+
+@row("a revoked key is refused")
+async def test_a_key_that_was_revoked_is_refused_at_the_next_step(plain: Stage, door: Door) -> None:
+    key = plain.make_key()
+    async with door.opened(plain, key) as way:
+        told = await way.ask()
+        assert told.status == 200
+        await plain.revoke(key)
+        asked = plain.asked()
+        assert (await way.again(told)).status == 401 and plain.asked() == asked
+
+
+@row("ends with its key", cases=("revoked", "expired"))
+async def test_what_runs_ends_with_its_key(plain: Stage, door: Door, case: str, ends_s: float) -> None:
+    key, held = plain.make_key(), plain.will(Play(holds=True))
+    async with door.opened(plain, key) as way, asking(way, held) as task:
+        await (plain.revoke(key) if case == "revoked" else plain.change_key(key, expires=int(time.time()) - 1))
+        await asyncio.wait({task}, timeout=ends_s)
+        assert task.done() and (await task).error is not None
+        await asyncio.wait_for(held.released.wait(), ends_s)
+
+
+@row("an expired key is refused")
+async def test_a_key_is_refused_from_the_second_on_in_which_it_expires(plain: Stage, door: Door) -> None:
+    key = plain.make_key()
+    async with door.opened(plain, key) as way:
+        told = await way.ask()
+        await plain.change_key(key, expires=int(time.time()) - 1)
+        assert (await way.again(told)).status == 401
+
+
+@row("a scope of now")
+async def test_a_scope_that_was_taken_away_is_missed_at_the_next_step(plain: Stage, door: Door) -> None:
+    key = plain.make_key()
+    async with door.opened(plain, key) as way:
+        told = await way.ask()
+        assert told.error is None
+        await plain.change_key(key, scopes=[scope for scope in SCOPES if scope != door.scope])
+        asked = plain.asked()
+        assert (await way.again(told)).status == 403 and plain.asked() == asked
+
+
+@row("a minute of now")
+async def test_the_minute_of_now_counts_what_is_asked_and_not_what_is_read(plain: Stage, door: Door) -> None:
+    key = plain.make_key(per_minute=50)
+    async with door.opened(plain, key) as way:
+        told = await way.ask()
+        await plain.change_key(key, per_minute=1)
+        if door in (RESUMED, POLLED):
+            assert (await way.again(told)).status == 200
+        await assert_not_served(plain, way)
+
+
+@row("concurrency of now")
+async def test_the_requests_at_once_of_now_are_counted(plain: Stage, door: Door) -> None:
+    key, held = plain.make_key(concurrent=9), plain.will(Play(holds=True))
+    async with door.opened(plain, key) as other, door.opened(plain, key) as way, asking(way, held) as task:
+        await plain.change_key(key, concurrent=1)
+        await assert_not_served(plain, other)
+        held.go_on.set()
+        assert (await task).error is None
+
+
+async def assert_not_served(stage: Stage, way: Way) -> None:
+    """A call is refused with 429, or waits, as a socket's do: clients take a 429 for the end."""
+    asked, late = stage.asked(), asyncio.create_task(way.ask("late"))
+    done, _ = await asyncio.wait({late}, timeout=WAITS_S)
+    assert stage.asked() == asked
+    assert not done or late.result().status == 429
+    late.cancel()
+    await asyncio.wait({late})
+
+
+@row("one slot is enough")
+async def test_a_key_with_one_request_at_once_can_use_every_door(plain: Stage, door: Door, ends_s: float) -> None:
+    async with door.opened(plain, plain.make_key(concurrent=1)) as way:
+        task = asyncio.create_task(way.ask())
+        await asyncio.wait({task}, timeout=ends_s)
+        assert task.done()
+        assert task.result().error is None
+
+
+# --- how much --------------------------------------------------------------------------------------------------------
+
+
+async def burst(stage: Stage, door: Door, key: str, text: str, fields: dict[str, Any]) -> list[Told]:
+    """Eight calls at once, each over a connection of its own."""
+    async with AsyncExitStack() as stack:
+        ways = [await stack.enter_async_context(door.opened(stage, key)) for _ in range(8)]
+        return await asyncio.gather(*(way.ask(text, **fields) for way in ways))
+
+
+def used(prompt: int, completion: int) -> dict[str, int]:
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+@row("reserved before", (*DOORS, *ROUTES), ("output", "output by another field", "input"))
+async def test_calls_at_once_never_exceed_a_budget_together(plain: Stage, door: Door, case: str) -> None:
+    """The model says as much as it was allowed by any field, or reads every character that it gets."""
+    most = (lambda body: used(1, max(body.get(name, 0) for name in LIMITS))) if case != "input" else all_read
+    play, budget = plain.will(Play(counts=most)), 10_000 if case != "input" else 2_150
+    more = {name: 3000 for name in LIMITS if name == door.limit or case == "output by another field"}
+    if case == "output by another field":
+        more["max_completion_tokens" if door in ROUTES[:2] else door.limit] = 16
+    elif case == "input":
+        more[door.limit] = 16
+    key = plain.make_key(tokens_per_day=budget, tool_calls_per_day=4)
+    text = "word " * (380 if case == "input" else 1)
+    told = await burst(plain, door, key, text, more if door.limit else {})
+    assert any(each.error is None for each in told)
+    assert play.spent <= budget
+    if not door.limit:
+        assert len(plain.search.asked) == 4
+
+
+def all_read(body: Any) -> dict[str, int]:
+    """The usage of a model for which four characters are a token, whatever part of the request they are."""
+    return used(len(orjson.dumps(body)) // 4, 5)
+
+
+@row("stored state", cases=("budget, stored response", "budget, conversation"))
+async def test_stored_history_is_reserved_too(plain: Stage, door: Door, case: str) -> None:
+    key, budget = plain.make_key(), 17_500
+    async with door.opened(plain, key) as way:
+        fields = await carried(plain, way, case.removeprefix("budget, "), "word " * 4_000, key)
+    await plain.change_key(key, tokens_per_day=budget)
+    play = plain.will(Play(counts=all_read))
+    is_read_alone = "conversation" in fields and door not in (LIVE, RESUMED, POLLED)
+    more = {"store": False} if is_read_alone else {}
+    told = await burst(plain, door, key, "hi", {door.limit: 16, **fields, **more})
+    assert any(each.error is None for each in told)
+    assert play.spent <= budget
+
+
+@row("settled after", (*DOORS, *ROUTES), ("nothing told",))
+async def test_an_upstream_that_tells_no_tokens_is_counted_all_the_same(plain: Stage, door: Door, case: str) -> None:
+    plain.will(Play(says=lambda _: "word " * 400, counts=lambda _: used(0, 0)))
+    key = plain.make_key(tokens_per_day=100_000)
+    async with door.opened(plain, key) as way:
+        assert (await way.ask("word " * 40)).error is None
+    await plain.work(key)
+    rows = await plain.usage(key)
+    assert sum(each["output_tokens"] >= 200 for each in rows) == 1 or not door.limit
+    assert sum(each["tool_calls"] for each in rows) == (door.scope == "web-search")
+
+
+# --- what is told ----------------------------------------------------------------------------------------------------
+
+
+@row("early failure", (*DOORS, *ROUTES), ("plain", "sanitized"))
+async def test_an_upstream_that_fails_at_once_is_an_error_and_no_answer(
+    start_gateway: StartGateway, door: Door, case: str
+) -> None:
+    async with staged(start_gateway, REVERSIBLE if case == "sanitized" else PLAIN) as stage:
+        stage.will(Play(fails=500))
+        key = stage.make_key()
+        async with door.opened(stage, key) as way:
+            told = await way.ask()
+        assert told.error is not None and told.text == ""
+        if door.fails_by == "status":
+            assert told.status in (502, 503)
+        (line,) = await stage.work(key)
+        assert line["status"] == (502 if door.fails_by == "response" else told.status)
+        kind = "2xx" if door.fails_by == "result" else "5xx"
+        endpoint = line["endpoint"]
+        assert await stage.metric("gateway_requests_total", endpoint=endpoint, status=kind) == 1
+
+
+@row("one line", (*DOORS, *ROUTES))
+async def test_a_call_has_one_log_line_and_one_record_of_usage(plain: Stage, door: Door) -> None:
+    key = plain.make_key()
+    async with door.opened(plain, key) as way:
+        assert (await way.ask()).error is None
+    (line,) = await plain.work(key)
+    assert (line["status"], line["outcome"]) == (200, "ok")
+    (used,) = [row for row in await plain.usage(key) if row["requests"] and (row["model"] or row["tool"])]
+    rounds = len(plain.model.seen)
+    assert (used["requests"], used["input_tokens"], used["output_tokens"]) == (1, 3 * rounds, 2 * rounds)

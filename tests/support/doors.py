@@ -1,0 +1,633 @@
+"""The doors: each way in which work is asked for, behind one interface, so that a promise is written once for all.
+
+    async with door.opened(stage, key) as way:
+        told = await way.ask("write to jane@posthaus.org")      # one request, turn, run or call
+        told.status, told.text, told.arguments, told.error
+        told = await way.again(told)                            # the next one on the same connection, or the next poll
+
+`Stage` is a gateway between a scripted model, a scripted search provider and whoever asks; `Play` says what the two do.
+"""
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import aiohttp
+import orjson
+from aiohttp import web
+
+from gateway.access.keys import KeyFile, KeyRequest, record_to_json
+from gateway.access.private_files import write_private
+from gateway.access.usage import read_usage
+from gateway.shared_state.sqlite_state import STATE_FILE
+from tests.support import upstream as up
+from tests.support.asking import CHAT, MCP, MESSAGES, RESPONSES, events_of, send, toml
+from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.hosted_search import SEARCH, Provider, search
+from tests.support.sockets import ENDS, Socket, opened
+from tests.support.upstream import Exchange, Upstream, scripted_upstream
+from tests.support.waiting import until
+from tests.support.web_tools import tool_call
+from tests.support.websites import Site, serving
+
+LIMIT_S = 10
+SCOPES = ("chat", "responses", "web-search")
+NOBODY = "gw_nobody99_0123456789012345678901234567890123456789012"
+_UNFINISHED = ("queued", "in_progress")
+
+
+# --- the stage -------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Play:
+    """What the model and the search provider do. `says`: the text of an answer, made of the texts that came, a line
+    each. `searches`: the query of its hosted search, made of the last one. `calls`: the arguments of a call of the tool
+    `send` instead of an answer. `fails`: an answer of this status instead.
+    `counts`: the usage of an answer, made of the request's body; `spent`: the tokens of all answers. `holds`: nothing
+    more is said before `go_on` is set; `released`: the gateway has let go meanwhile."""
+
+    says: Callable[[str], str] = lambda text: f"You said: {text}"
+    searches: Callable[[str], str] = str
+    calls: Callable[[str], str] | None = None
+    fails: int = 0
+    holds: bool = False
+    counts: Callable[[Any], dict[str, int]] = lambda body: dict(up.USAGE)
+    spent: int = 0
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def model(self, exchange: Exchange) -> None:
+        """A scripted model that speaks chat."""
+        body = exchange.seen.body
+        last = body["messages"][-1]
+        is_hosted = any(tool.get("function", {}).get("name") == "web_search" for tool in body.get("tools") or ())
+        if is_hosted and last["role"] != "tool":
+            if self.fails:
+                await up.answer({"error": {"message": "broken"}}, status=self.fails)(exchange)
+            else:
+                await self._answer(exchange, None, search(self.searches(_text_of(last))))
+            return
+        if not is_hosted:
+            await self._wait(exchange)
+        if self.fails:
+            await up.answer({"error": {"message": "broken"}}, status=self.fails)(exchange)
+            return
+        text = "\n".join(_text_of(message) for message in body["messages"] if message["role"] in ("user", "assistant"))
+        text = text.strip()
+        if self.calls is not None:
+            function = {"name": "send", "arguments": self.calls(text)}
+            await self._answer(exchange, None, {"index": 0, "id": "call_1", "type": "function", "function": function})
+        else:
+            await self._answer(exchange, self.says(text))
+
+    async def _wait(self, exchange: Exchange) -> None:
+        self.arrived.set()
+        if not self.holds:
+            return
+        if exchange.seen.body.get("stream"):
+            await exchange.stream_head()
+            await exchange.piece(up.chunk({"role": "assistant", "content": "begin "}))
+        gone, going = asyncio.ensure_future(exchange.gone(30)), asyncio.ensure_future(self.go_on.wait())
+        try:
+            await asyncio.wait({gone, going}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if gone.done():
+                self.released.set()
+            gone.cancel()
+            going.cancel()
+
+    async def _answer(self, exchange: Exchange, text: str | None, call: dict[str, Any] | None = None) -> None:
+        reason, usage = "tool_calls" if call else "stop", self.counts(exchange.seen.body)
+        self.spent += usage["total_tokens"]
+        if not exchange.seen.body.get("stream"):
+            whole = [{name: value for name, value in call.items() if name != "index"}] if call else None
+            data = up.completion(text, reason, **({"tool_calls": whole} if whole else {}))
+            await up.answer({**data, "usage": usage})(exchange)
+            return
+        pieces = [up.chunk({"role": "assistant", "content": ""})]
+        pieces += [up.chunk({"content": text[at : at + 4]}) for at in range(0, len(text or ""), 4)] if text else []
+        pieces += _call_pieces(call) if call else []
+        counts = orjson.loads(up.usage_chunk()[6:]) | {"usage": usage}
+        pieces += [up.chunk({}, reason), up.frame(counts), up.DONE]
+        if exchange.sent_bytes == 0:
+            await exchange.stream_head()
+        for piece in pieces:
+            await exchange.piece(piece)
+        await exchange.finish()
+
+    async def provider(self, request: web.Request) -> web.StreamResponse:
+        """A scripted search provider."""
+        self.arrived.set()
+        if self.holds:
+            try:
+                await self.go_on.wait()
+            except asyncio.CancelledError:
+                self.released.set()
+                raise
+        if self.fails:
+            return web.Response(status=self.fails, text="broken")
+        query = request.query.get("q", "")
+        found = {"title": "Found", "url": "https://a.example.com/found", "content": self.says(query)}
+        return web.json_response({"query": query, "results": [found]})
+
+
+def _text_of(message: Any) -> str:
+    content = message["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content or ())
+
+
+def _call_pieces(call: dict[str, Any]) -> list[bytes]:
+    text = call["function"]["arguments"]
+    pieces = [up.chunk({"tool_calls": [{**call, "function": {**call["function"], "arguments": ""}}]})]
+    for at in range(0, len(text), 5):
+        pieces.append(
+            up.chunk({"tool_calls": [{"index": call["index"], "function": {"arguments": text[at : at + 5]}}]})
+        )
+    return pieces
+
+
+@dataclass
+class Stage:
+    """A gateway between what is scripted and who asks."""
+
+    server: InProcessGateway
+    model: Upstream
+    search: Provider
+    play: Play = field(default_factory=Play)
+
+    def will(self, play: Play) -> Play:
+        """From now on the model and the provider do this."""
+        self.play = play
+        self.model.will(play.model)
+        self.search.answer = play.provider
+        return play
+
+    def left(self) -> str:
+        """All that has left the gateway for a model or a provider."""
+        return str([seen.body for seen in self.model.seen]) + str(self.search.asked)
+
+    def asked(self) -> int:
+        """How often a model or a provider was asked."""
+        return len(self.model.seen) + len(self.search.asked)
+
+    def make_key(self, *scopes: str, **limits: Any) -> str:
+        """A new key, by default with the scopes that every door needs."""
+        return self._keys.create(KeyRequest("door", scopes or SCOPES, **limits))[0]
+
+    async def change_key(self, key: str, **fields: Any) -> None:
+        """Write other fields into a key's record; the server has read them when this returns."""
+        records = [record_to_json(each) for each in self._keys.read()]
+        for record in records:
+            if record["id"] == key.split("_")[1]:
+                record |= fields
+        write_private(self._keys.path, orjson.dumps({"version": 1, "keys": records}))
+        await self._is_read()
+
+    async def revoke(self, key: str) -> None:
+        """Take a key away; the server knows it when this returns."""
+        self._keys.revoke(key.split("_")[1])
+        await self._is_read()
+
+    async def _is_read(self) -> None:
+        """A key that nobody has makes the server read its file at once."""
+        assert (await send(self.server, "/v1/models", method="GET", key=NOBODY))[0] == 401
+
+    @property
+    def _keys(self) -> KeyFile:
+        return KeyFile(self.server.config.state_dir / self.server.config.access.keys_file)
+
+    async def work(self, key: str) -> list[Any]:
+        """The log lines of a key's calls that asked for work, once nothing runs; those of runs where there are any."""
+        await until(lambda: not len(self.server.in_flight), LIMIT_S)
+        lines = [orjson.loads(line) for line in self.server.log_text().splitlines()]
+        own = [line for line in lines if line.get("key") == key.split("_")[1] and line["method"] != "GET"]
+        runs = [line for line in own if line["endpoint"] == "background"]
+        return runs or own
+
+    async def ask(self, method: str, path: str, body: Any = None, key: str = "") -> tuple[int, Any]:
+        """Status and answer of a request beside the doors."""
+        status, answer, _ = await send(self.server, path, body, method=method, key=key)
+        return status, answer
+
+    def on_disk(self) -> bytes:
+        """All that the gateway has written."""
+        return b"".join(path.read_bytes() for path in self.server.config.state_dir.rglob("*") if path.is_file())
+
+    def later(self, seconds: float) -> None:
+        """Let so much time pass for all that is stored."""
+        with self._state() as state:
+            state.execute("UPDATE entries SET expires = expires - ?", (seconds,))
+
+    @contextlib.contextmanager
+    def full_disk(self) -> Iterator[None]:
+        """Nothing more is written to the stores of responses and conversations in this block."""
+        with self._state() as state:
+            refusal = "BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+            state.execute(f"CREATE TRIGGER full BEFORE INSERT ON entries {refusal}")
+        try:
+            yield
+        finally:
+            with self._state() as state:
+                state.execute("DROP TRIGGER full")
+
+    @contextlib.contextmanager
+    def _state(self) -> Iterator[sqlite3.Connection]:
+        connection = sqlite3.connect(self.server.config.state_dir / STATE_FILE, timeout=LIMIT_S, isolation_level=None)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    async def metric(self, name: str, **labels: str) -> float:
+        """The sum of a metric's series that have these labels."""
+        _, text, _ = await send(self.server, self.server.ops_url + "/metrics", method="GET")
+        wanted = [f'{label}="{value}"' for label, value in labels.items()]
+        lines = [line for line in text.splitlines() if line.split("{")[0].split(" ")[0] == name]
+        return sum(float(line.split(" ")[-1]) for line in lines if all(each in line for each in wanted))
+
+    async def usage(self, key: str) -> list[Any]:
+        """The rows of the usage book for a key; the gateway is closed then."""
+        await self.server.listener.close()
+        rows = read_usage(self.server.config.state_dir / STATE_FILE, "2000-01-01", ["key", "model", "tool"])
+        return [row for row in rows if row["key"] == key.split("_")[1]]
+
+
+@asynccontextmanager
+async def staged(start_gateway: StartGateway, more: str = "", **settings: Any) -> AsyncIterator[Stage]:
+    """A stage whose gateway has `more` configuration; `settings` are those of the model's upstream."""
+    async with AsyncExitStack() as stack:
+        model = await stack.enter_async_context(scripted_upstream())
+        provider, engine = Provider(), Site()
+        engine.pages["/search"] = provider.handle
+        await stack.enter_async_context(serving(engine))
+        tables = (
+            f"\n[search]\nprovider = 'searxng'\nbase_url = '{engine.url}'\nfallback = []\ntimeout_s = 8\n"
+            f"cache_ttl_s = 0\n[web]\nallow_private = ['{engine.address}']\n[guardrail]\nenabled = 'off'\n"
+        )
+        stage = Stage(await start_gateway(toml(model, **settings) + tables + more), model, provider)
+        stage.will(Play())
+        yield stage
+
+
+# --- what is told ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a client saw of one call. `status`: of the answer, or the one that a socket's error event names. `error`:
+    the error object of the interface, None for a good end. `shown`: everything, as text. `answer`: the decoded answer,
+    or the response that a stream's last event holds."""
+
+    status: int
+    shown: str
+    text: str = ""
+    arguments: tuple[str, ...] = ()
+    error: Any = None
+    answer: Any = None
+    events: tuple[Any, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Of the response."""
+        return str(self.answer["id"])
+
+
+class Way(Protocol):
+    """One connection with a key."""
+
+    async def ask(self, text: str = "hello", **more: Any) -> Told:
+        """One call to its end. `more`: fields of the body."""
+
+    async def again(self, told: Told) -> Told:
+        """What this door does next after `told`: another turn or call, or another look at the run."""
+
+    async def follow(self, told: Told, text: str) -> Told:
+        """The next turn of the talk that `told` has begun, as a client of this door continues it."""
+
+
+class Door(Protocol):
+    """A way in."""
+
+    @property
+    def name(self) -> str:
+        """Of the column."""
+
+    @property
+    def fails_by(self) -> str:
+        """Where an early failure is told: `status`, `response` or `result`."""
+
+    @property
+    def tool(self) -> Any:
+        """The caller's own tool as this interface declares it."""
+
+    @property
+    def limit(self) -> str:
+        """The field that bounds an answer; empty where a call has no tokens."""
+
+    @property
+    def scope(self) -> str:
+        """The scope without which a key may not ask here."""
+
+    def opened(self, stage: Stage, key: str = "") -> AbstractAsyncContextManager[Way]:
+        """A connection."""
+
+
+_SEND = {"name": "send", "parameters": {"type": "object", "properties": {"to": {"type": "string"}}}}
+_TOOLS: dict[str, Any] = {
+    CHAT: {"type": "function", "function": _SEND},
+    RESPONSES: {"type": "function", **_SEND},
+    MESSAGES: {"name": "send", "input_schema": _SEND["parameters"]},
+}
+
+
+class HttpWay:
+    """Requests of one route over one client session."""
+
+    def __init__(self, stage: Stage, session: aiohttp.ClientSession, path: str, fields: dict[str, Any]) -> None:
+        self._stage, self._session, self._path, self._fields = stage, session, path, fields
+
+    async def ask(self, text: str = "hello", **more: Any) -> Told:
+        body = {"model": "SvcLLM", **self._fields}
+        if self._path == RESPONSES:
+            body["input"] = text
+        else:
+            body["messages"] = [{"role": "user", "content": text}]
+        if self._path == MESSAGES:
+            body["max_tokens"] = 100
+        return await self.request("POST", self._path, {**body, **more})
+
+    async def again(self, told: Told) -> Told:
+        return await self.ask("again")
+
+    async def follow(self, told: Told, text: str) -> Told:
+        assert self._path == RESPONSES
+        return await self.ask(text, previous_response_id=told.id)
+
+    async def request(self, method: str, path: str, body: Any = None) -> Told:
+        async with (
+            asyncio.timeout(LIMIT_S),
+            self._session.request(method, self._stage.server.url + path, json=body) as answer,
+        ):
+            raw = await answer.read()
+            if answer.content_type == "text/event-stream":
+                return told_of_events(answer.status, events_of(raw), raw.decode())
+            return told_of_answer(answer.status, orjson.loads(raw), raw.decode())
+
+
+class SocketWay:
+    """Turns on one socket."""
+
+    def __init__(self, socket: Socket) -> None:
+        self.socket = socket
+
+    async def ask(self, text: str = "hello", **more: Any) -> Told:
+        events: list[Any] = []
+        async with asyncio.timeout(LIMIT_S):
+            await self.socket.create(**{"input": text, **more})
+            while not events or (events[-1] is not None and events[-1]["type"] not in ENDS):
+                events.append(await self.socket.event())
+        seen = [event for event in events if event is not None]
+        status = 0 if not seen else seen[-1].get("status") or 200
+        return told_of_events(status, seen, orjson.dumps(events).decode())
+
+    async def again(self, told: Told) -> Told:
+        return await self.ask("again")
+
+    async def follow(self, told: Told, text: str) -> Told:
+        return await self.ask(text, previous_response_id=told.id)
+
+
+class RunWay(HttpWay):
+    """Background runs: `how` is `live`, `resumed` or `polled`."""
+
+    def __init__(self, stage: Stage, session: aiohttp.ClientSession, how: str) -> None:
+        super().__init__(stage, session, RESPONSES, {"background": True, "stream": how != "polled"})
+        self._how = how
+        self.begun: list[str] = []
+
+    async def ask(self, text: str = "hello", **more: Any) -> Told:
+        begun = await self.begin(text, **more)
+        if begun.answer and "id" in begun.answer:
+            self.begun.append(begun.id)
+        return begun if begun.status != 200 or self._how == "live" else await self.look(begun.id)
+
+    async def again(self, told: Told) -> Told:
+        return await self.ask("again") if self._how == "live" else await self.look(told.id)
+
+    async def begin(self, text: str = "hello", **more: Any) -> Told:
+        """The run to where its door leaves it: queued, its first event, or its end."""
+        body = {"model": "SvcLLM", "input": text, **self._fields, **more}
+        if self._how != "resumed":
+            return await self.request("POST", RESPONSES, body)
+        async with (
+            asyncio.timeout(LIMIT_S),
+            self._session.post(self._stage.server.url + RESPONSES, json=body) as answer,
+        ):
+            if answer.status != 200:
+                raw = await answer.read()
+                return told_of_answer(answer.status, orjson.loads(raw), raw.decode())
+            async for line in answer.content:
+                if line.startswith(b"data: {"):
+                    event = orjson.loads(line[6:])
+                    return Told(200, line.decode(), answer=event["response"], events=(event,))
+        raise AssertionError("the stream had no event")
+
+    async def look(self, response_id: str) -> Told:
+        """The run, to its end."""
+        path = f"{RESPONSES}/{response_id}"
+        if self._how == "resumed":
+            return await self.request("GET", f"{path}?stream=true&starting_after=0")
+        async with asyncio.timeout(LIMIT_S):
+            while True:
+                told = await self.request("GET", path)
+                if told.status != 200 or told.answer["status"] not in _UNFINISHED:
+                    return told
+                await asyncio.sleep(0.02)
+
+
+class McpWay:
+    """Calls of the search tool."""
+
+    def __init__(self, stage: Stage, session: aiohttp.ClientSession) -> None:
+        self._stage, self._session = stage, session
+
+    async def ask(self, text: str = "hello", **more: Any) -> Told:
+        body = tool_call("search", {"query": text, **more})
+        headers = {"Accept": "application/json"}
+        url = self._stage.server.url + MCP
+        async with asyncio.timeout(LIMIT_S), self._session.post(url, json=body, headers=headers) as answer:
+            raw = await answer.read()
+        data = orjson.loads(raw)
+        if "result" not in data:
+            return Told(answer.status, raw.decode(), error=data["error"], answer=data)
+        found = orjson.loads(data["result"]["content"][0]["text"])["data"]
+        text = "".join(each["content"] for each in found.get("results", ()))
+        return Told(answer.status, raw.decode(), text, error=found.get("error"), answer=data)
+
+    async def again(self, told: Told) -> Told:
+        return await self.ask("again")
+
+    async def follow(self, told: Told, text: str) -> Told:
+        raise AssertionError("tool calls are no talk")
+
+
+@dataclass(frozen=True)
+class HttpDoor:
+    name: str
+    path: str
+    fields: dict[str, Any]
+    scope: str = "responses"
+    fails_by: str = "status"
+
+    @property
+    def tool(self) -> Any:
+        return _TOOLS[self.path]
+
+    @property
+    def limit(self) -> str:
+        return "max_output_tokens" if self.path == RESPONSES else "max_tokens"
+
+    @asynccontextmanager
+    async def opened(self, stage: Stage, key: str = "") -> AsyncIterator[Way]:
+        async with _session(stage, key) as session:
+            yield HttpWay(stage, session, self.path, self.fields)
+
+
+@dataclass(frozen=True)
+class SocketDoor:
+    name: str = "socket"
+    fails_by: str = "status"
+    tool: Any = field(default_factory=lambda: _TOOLS[RESPONSES])
+    limit: str = "max_output_tokens"
+    scope: str = "responses"
+
+    @asynccontextmanager
+    async def opened(self, stage: Stage, key: str = "") -> AsyncIterator[Way]:
+        async with opened(stage.server, key) as socket:
+            yield SocketWay(socket)
+
+
+@dataclass(frozen=True)
+class RunDoor:
+    how: str
+    fails_by: str = "response"
+    tool: Any = field(default_factory=lambda: _TOOLS[RESPONSES])
+    limit: str = "max_output_tokens"
+    scope: str = "responses"
+
+    @property
+    def name(self) -> str:
+        return f"background {self.how}"
+
+    @asynccontextmanager
+    async def opened(self, stage: Stage, key: str = "") -> AsyncIterator["RunWay"]:
+        async with _session(stage, key) as session:
+            yield RunWay(stage, session, self.how)
+
+
+@dataclass(frozen=True)
+class McpDoor:
+    name: str = "mcp"
+    fails_by: str = "result"
+    tool: Any = None
+    limit: str = ""
+    scope: str = "web-search"
+
+    @asynccontextmanager
+    async def opened(self, stage: Stage, key: str = "") -> AsyncIterator[Way]:
+        async with _session(stage, key) as session:
+            yield McpWay(stage, session)
+
+
+@asynccontextmanager
+async def _session(stage: Stage, key: str) -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key or stage.server.key}"}) as session:
+        yield session
+
+
+WHOLE, STREAMED = HttpDoor("whole", RESPONSES, {}), HttpDoor("streamed", RESPONSES, {"stream": True})
+SOCKET, HOSTED, TOOL = (
+    SocketDoor(),
+    HttpDoor("hosted", RESPONSES, {"stream": True, "tools": [SEARCH]}, "web-search"),
+    McpDoor(),
+)
+LIVE, RESUMED, POLLED = RunDoor("live"), RunDoor("resumed"), RunDoor("polled")
+DOORS: tuple[Door, ...] = (WHOLE, STREAMED, SOCKET, LIVE, RESUMED, POLLED, HOSTED, TOOL)
+"""The columns of the table."""
+ROUTES: tuple[Door, ...] = (
+    HttpDoor("chat whole", CHAT, {}, "chat"), HttpDoor("chat streamed", CHAT, {"stream": True}, "chat"),
+    HttpDoor("messages whole", MESSAGES, {}, "chat"), HttpDoor("messages streamed", MESSAGES, {"stream": True}, "chat"),
+)  # fmt: skip
+"""Further columns where a route matters."""
+
+
+def told_of_answer(status: int, data: Any, shown: str) -> Told:
+    """A whole answer of any route."""
+    error = data.get("error")
+    if status != 200 or error:
+        return Told(status, shown, error=error, answer=data)
+    if "choices" in data:
+        message = data["choices"][0]["message"]
+        calls = tuple(call["function"]["arguments"] for call in message.get("tool_calls") or ())
+        return Told(status, shown, message["content"] or "", calls, answer=data)
+    if data.get("type") == "message":
+        calls = tuple(orjson.dumps(part["input"]).decode() for part in data["content"] if part["type"] == "tool_use")
+        return Told(status, shown, "".join(part.get("text", "") for part in data["content"]), calls, answer=data)
+    return Told(status, shown, *_said_in(data.get("output", ())), answer=data)
+
+
+def _said_in(output: Any) -> tuple[str, tuple[str, ...]]:
+    """The text and the arguments of the caller's calls of a response's items."""
+    texts = [part["text"] for item in output if item["type"] == "message" for part in item["content"]]
+    return "".join(texts), tuple(item["arguments"] for item in output if item["type"] == "function_call")
+
+
+def told_of_events(status: int, events: list[Any], shown: str) -> Told:
+    """A stream of any route: its text and arguments are those of its deltas."""
+    texts, arguments = [], dict[int, str]()
+    told = Told(status, shown, events=tuple(events))
+    for event in events:
+        kind = event.get("type", "chat")
+        if event.get("error") or kind in ("error", "response.failed"):
+            told = replace(told, error=event.get("error") or event["response"]["error"], answer=event.get("response"))
+        elif kind == "chat":
+            for choice in event["choices"]:
+                texts.append(choice["delta"].get("content") or "")
+                for call in choice["delta"].get("tool_calls") or ():
+                    at = call["index"]
+                    arguments[at] = arguments.get(at, "") + (call["function"].get("arguments") or "")
+        elif kind == "response.output_text.delta":
+            texts.append(event["delta"])
+        elif kind == "content_block_delta":
+            texts.append(event["delta"].get("text", ""))
+            at, piece = event["index"], event["delta"].get("partial_json")
+            if piece is not None:
+                arguments[at] = arguments.get(at, "") + piece
+        elif kind == "response.function_call_arguments.delta":
+            at = event["output_index"]
+            arguments[at] = arguments.get(at, "") + event["delta"]
+        if "response" in event and told.error is None:
+            told = replace(told, answer=event["response"])
+    return replace(told, text="".join(texts), arguments=tuple(arguments.values()))
+
+
+@contextlib.asynccontextmanager
+async def asking(way: Way, play: Play, text: str = "hello", **more: Any) -> AsyncIterator[asyncio.Task[Told]]:
+    """A call that has reached what is scripted, for what happens meanwhile; it is left where it still runs."""
+    task = asyncio.create_task(way.ask(text, **more))
+    try:
+        arrived = asyncio.create_task(play.arrived.wait())
+        await asyncio.wait({arrived, task}, timeout=LIMIT_S, return_when=asyncio.FIRST_COMPLETED)
+        arrived.cancel()
+        assert play.arrived.is_set(), task.result() if task.done() else "nothing has arrived"
+        yield task
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
