@@ -31,7 +31,7 @@ BUDGETS = {
     "providers": 1848,
     "resilience": 431,
     "runtime": 1368,
-    "sanitize": 5418,
+    "sanitize": 5447,
     "schemas": 240,
     "services": 5084,
     "shared_state": 1173,
