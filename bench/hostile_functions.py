@@ -42,8 +42,9 @@ from gateway.mcp.messages import Envelope, RpcFault, value_of
 from gateway.sanitize.folding import View
 from gateway.sanitize.plain_words import plain_text_cut
 from gateway.sanitize.scanner import Scanner
-from gateway.services.hosted_tools.citations import CitationFinder, Sources
+from gateway.services.hosted_tools.citations import CitationFinder
 from gateway.services.hosted_tools.page_text import find_in
+from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch import filters, results
 from gateway.services.websearch.arguments import Arguments
 from gateway.wire import image_header, mended_json, ocr, sse, text_walk, untrusted_json

@@ -14,10 +14,10 @@ from gateway.services.completion.images import MAX_IMAGES
 from gateway.services.completion.service import CompletionService
 from gateway.services.completion.token_counter import TokenCounter
 from gateway.services.file_parts import FileParts
-from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.hosted_search import HostedRequest, HostedSearch
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.search_options import of_messages
+from gateway.services.hosted_tools.sources import Sources
 from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
 from gateway.web.replies import JsonReply
