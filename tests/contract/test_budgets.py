@@ -27,7 +27,7 @@ BUDGETS = {
     "engines": 16187,
     "geometry": 988,
     "mcp": 793,
-    "ocr": 4725,
+    "ocr": 4737,
     "providers": 1852,
     "resilience": 431,
     "runtime": 1368,

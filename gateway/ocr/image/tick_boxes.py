@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.geometry.boxes import Line, Rect, Word
 from gateway.ocr.extras import vision
-from gateway.ocr.image.areas import MARK_BELOW, MARK_WINDOW
+from gateway.ocr.image.table_marks import MARK_BELOW, MARK_WINDOW
 
 # Sides of a tick box in line heights, and how square it is. A capital letter is narrower, a bullet smaller.
 MIN_TICK, MAX_TICK, SQUARE = 0.4, 1.1, 0.12
