@@ -19,7 +19,7 @@ from bench import hostile_hidden
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
 from gateway import schemas, trace
-from gateway.access.budgets import token_estimate
+from gateway.access.tokens import size_of
 from gateway.engines.answer import excerpt, sections
 from gateway.engines.answer import text as words
 from gateway.engines.documents import simhash
@@ -280,7 +280,9 @@ READERS: dict[str, Reader] = {
     "place in a page": Reader(lambda text: find_in(text, text[:8] or "a", None), inputs.TEXTS),
     "thoughts": Reader(untrusted_json.without_thinking, inputs.TEXTS),
     "trace": Reader(lambda text: trace.parent_of("00-" + text), inputs.TEXTS),
-    "token estimate": Reader(lambda body: token_estimate(orjson.loads(body)), inputs.BODIES),
+    "token estimate": Reader(
+        lambda body: size_of({"messages": (read := orjson.loads(body)), "tools": read}), inputs.BODIES
+    ),
 }
 """By the name that `bench.hostile` prints."""
 MORE_READERS = {"page, odd": Reader(_page, _encoded(pages.MORE_PAGES) | dict(pages.CHARSETS))}

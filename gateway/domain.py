@@ -3,7 +3,7 @@
 Times are seconds, sizes bytes, unless a name says otherwise."""
 
 import re
-from collections.abc import AsyncGenerator, Callable, Hashable
+from collections.abc import AsyncGenerator, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
@@ -246,6 +246,46 @@ class Metered(Protocol):
     def usage(self) -> Json: ...
 
 
+class HeldBudget(Protocol):
+    """What one call of a model may use of its caller's budgets: `access.budgets.Reservation`, which says what each of
+    these does. The call is settled at the end of the block."""
+
+    def limited(self, body: Json) -> Json: ...
+
+    def clipped(self, sent: Json) -> Json: ...
+
+    def wrote(self, size: int) -> bool: ...
+
+    async def extend(self) -> bool: ...
+
+    def cut(self, size: int) -> int: ...
+
+    def answered(self, usage: Json, written: int = 0) -> None: ...
+
+    def counted(self) -> Json: ...
+
+    async def __aenter__(self) -> "HeldBudget": ...
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None: ...
+
+
+class Spending(Protocol):
+    """What a caller may spend on models: `access.budgets.Spend`."""
+
+    async def reserve(
+        self,
+        body: Json,
+        stats: "RequestStats",
+        *,
+        more: Sequence[Json] = (),
+        fixed: Sequence[Mapping[str, Any]] = (),
+        has_output: bool = True,
+    ) -> HeldBudget:
+        """Reserve what a call may use. `body`: what the model is asked, `more`: what it reads beside it; `fixed`: the
+        operator's own fields of each upstream that may answer. Raises BudgetSpent, NoPrice."""
+        ...
+
+
 Outcome: TypeAlias = Literal["", "client_gone", "truncated", "tool_error", "cancelled", "failed"]
 """How a request ended, where its HTTP status does not tell; empty where it does. The last three are a tool call's."""
 
@@ -282,3 +322,5 @@ class RequestStats:
     """What the upstream of the answer must get back of it; of the last round, where there are several."""
     streaming: "Metered | None" = None
     """The stream that is being answered; its tokens so far are not yet in the counts above."""
+    spend: Spending | None = None
+    """What its calls of models are paid from; None where nothing binds."""

@@ -15,6 +15,7 @@ GatewayError
 │   └── NoPrice               403  a spend limit, and no price to count by
 ├── NotFound                  404
 │   └── ModelNotFound         404
+├── Conflict                  409  it goes on with what is not finished
 ├── MethodNotAllowed          405
 ├── NotAcceptable             406
 ├── UpgradeRequired           426  WebSocket is turned off
@@ -137,6 +138,15 @@ class ModelNotFound(NotFound):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, param="model")
+
+
+class Conflict(GatewayError):
+    """The request goes on with something that is not finished."""
+
+    status = 409
+    type = "invalid_request_error"
+    code = "response_in_progress"
+    retryable = True
 
 
 class MethodNotAllowed(GatewayError):

@@ -52,6 +52,7 @@ class Metrics:
         self.truncated = counter("gateway_truncated_streams", "Streams that failed after they began", "endpoint")
         self.tokens = counter("gateway_tokens", "Tokens by model and kind", "model", "kind")
         self.attempts = counter("gateway_upstream_attempts", "Calls to upstreams", "model")
+        self.overrun = counter("gateway_budget_overrun_tokens", "Tokens beyond what calls had reserved", "model")
         self.findings = counter("gateway_sanitizer_findings", "Sensitive values found", "entity")
         self.unguarded = counter(
             "gateway_unguarded_texts", "Texts that went on though the guardrail failed", "endpoint"

@@ -30,9 +30,6 @@ from gateway.access.private_files import locked, naming, own_like_folder, write_
 from gateway.domain import KEY_LIMITS, SCOPES, Caller, Json, KeyLimits, is_scope
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
 
-_LEEWAY_S = 5
-"""A key is accepted for so long after its expiry: clocks of machines differ."""
-
 _MAX_KEY_CHARS = 256
 """Longer keys are refused unhashed. Ours have 55 characters; the rest is room for keys of a later format."""
 
@@ -103,7 +100,7 @@ class Keys(ABC):
         self._problem = f"{problem}; the last good keys stay valid; {remedy}"
 
     def _is_in_time(self, expires: int | None) -> bool:
-        return expires is None or self._now() < expires + _LEEWAY_S
+        return expires is None or self._now() < expires
 
 
 class AuditLog:

@@ -94,6 +94,14 @@ class PriceList:
         tokens += used.output_tokens * price.output_per_million
         return round(tokens * (NANO // _MILLION) + used.tool_calls * price.tool_call * NANO)
 
+    def most_input_cost(self, name: str, tokens: int) -> int:
+        """What so much input of a model costs at most: none of it, or all, is written to its cache."""
+        return max(self.cost(name, Used(tokens)), self.cost(name, Used(tokens, written_tokens=tokens)))
+
+    def output_cost(self, name: str) -> float:
+        """What a token of output costs."""
+        return self._prices[name].output_per_million * (NANO // _MILLION) if name in self._prices else 0.0
+
 
 _WRITE_S = 5.0
 """Time between two writes, which is what a crash may lose."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gateway.access.tokens import TokenCounts
 from gateway.app.shared import SharedParts
 from gateway.config.settings import Config
 from gateway.services.completion.service import CompletionService
@@ -32,7 +33,12 @@ class ResponseParts:
 
 
 def response_parts(
-    config: Config, shared: SharedParts, completions: CompletionService, hosted: HostedResponses, files: FileParts
+    config: Config,
+    shared: SharedParts,
+    completions: CompletionService,
+    hosted: HostedResponses,
+    files: FileParts,
+    tokens: TokenCounts,
 ) -> ResponseParts:
     """Everything of the responses route."""
     store = ResponseStore(shared.responses, config.shared.response_ttl_s)
@@ -40,7 +46,7 @@ def response_parts(
     conversations = Conversations(shared.conversations, shared.windows, config.responses.conversations)
     maps = MaskingMaps(shared.responses, shared.sealer, config.shared.response_ttl_s)
     compactor, background = Compactor(completions, shared.sealer), BackgroundResponses(runs, store, maps)
-    kept = Kept(store, conversations, compactor, maps, background)
+    kept = Kept(store, conversations, compactor, maps, runs, background, tokens)
     responses = ResponsesHandler(completions, kept, hosted, files)
     server = config.server
     settings = SocketSettings(server.websocket, server.websocket_per_key, server.max_body_bytes, server.body_timeout_s)

@@ -93,8 +93,8 @@ def _responses_rows(parts: ResponseParts) -> list[Endpoint]:
     ) -> Endpoint:
         is_light = check is None  # a run that holds the key's last slot can be looked at
         return Endpoint(
-            name, method, path, handler, form, scope, check, covered_by="responses", is_light=is_light, reads=reads
-        )
+            name, method, path, handler, form, scope, check, charged=method != "GET", covered_by="responses",
+            is_light=is_light, reads=reads)  # fmt: skip
 
     talk = "/v1/conversations/{conversation_id}"
     return [

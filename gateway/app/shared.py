@@ -14,6 +14,7 @@ from gateway.access.sealing import Sealer, make_sealer
 from gateway.access.usage import PriceList, SharedUsage, UsageBook, UsageReader, UsageSharing
 from gateway.config.settings import Config
 from gateway.errors import ModelNotFound
+from gateway.metrics import Metrics
 from gateway.services.completion.service import CompletionService
 from gateway.services.responses import background, conversations
 from gateway.services.responses.store import MAX_STORED_BYTES
@@ -81,7 +82,7 @@ class SharedParts:
         if isinstance(self.keys, RedisKeyStore):
             await self.keys.start()
 
-    def budgets(self, completions: CompletionService) -> Budgets:
+    def budgets(self, completions: CompletionService, metrics: Metrics) -> Budgets:
         """The budgets of keys for the models of the table."""
 
         def names(model: str) -> list[str] | None:
@@ -91,7 +92,7 @@ class SharedParts:
                 return None
             return [entry.name, *(completions.resolve(name).name for name in entry.fallback)]
 
-        return Budgets(self.counters, self.config.limits, self.prices, names)
+        return Budgets(self.counters, self.config.limits, self.prices, names, metrics=metrics)
 
     def agree_on_user_key(self, completions: CompletionService) -> None:
         """The key that hashes user names becomes that of all machines as soon as Redis answers."""

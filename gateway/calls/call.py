@@ -7,7 +7,7 @@ what is promised is kept here, once, so that it holds at every door.
 | promise          | kept by                                                                              |
 |------------------|--------------------------------------------------------------------------------------|
 | who may          | `admit`, `renew`, `require`, `require_live`                                           |
-| how much         | `served`, `charge`; tokens and money: `RequestStats.spend`                            |
+| how much         | `served`, `charge`; tokens and money: `access.budgets`, by `RequestStats.spend`       |
 | how large        | `take`                                                                               |
 | what leaves      | `answered`, which masks what goes out and comes back (`calls.masking`)                |
 | what is kept     | `values`: what the placeholders stand for, stored beside the texts that hold them     |
@@ -28,10 +28,9 @@ from typing import Any, Protocol, TypeVar
 from multidict import MultiMapping
 
 from gateway import logs
-from gateway.access.budgets import Budgets, Reservation, count_cut_off
+from gateway.access.budgets import Budgets
 from gateway.access.keys import Keys
 from gateway.access.rate_limits import Limiter, LimitState
-from gateway.access.usage import Used
 from gateway.calls.in_flight import InFlight
 from gateway.calls.masking import Earlier, Masked, Masking, Memory, clean_tool_texts
 from gateway.domain import Caller, RequestStats
@@ -146,7 +145,7 @@ class Call:
     `path`: the variable parts of the path that it came by. `body`: the result of `Interface.check`, None where no body
     was read. `earlier`: the stored items that it goes on with; `memory`: what its connection remembers beside the
     store. `masking`: None where the interface is not sanitized. `limits`: the state of the key's limits after this call
-    was counted, by name. `reservation`: what it may use of its key's budgets, until that is settled.
+    was counted, by name. `fault_status`: of the error that its stream ended with, 0 for none.
     """
 
     rules: CallRules
@@ -160,7 +159,7 @@ class Call:
     memory: Memory | None = None
     masking: Masking | None = None
     limits: dict[str, LimitState] = field(default_factory=dict)
-    reservation: Reservation | None = None
+    fault_status: int = 0
     _work: RequestWork | None = None
     _slot: str = ""
 
@@ -170,6 +169,7 @@ class Call:
         """Let the holder of a key in. Raises Forbidden without a scope of the interface."""
         self.caller = caller
         self.stats.key_id = caller.key_id
+        self._pay()
         self.require(self.interface.scopes)
 
     def renew(self, key_id: str) -> None:
@@ -191,6 +191,11 @@ class Call:
         if not self.rules.keys.is_live(self.caller.key_id):
             raise Unauthenticated("this API key was revoked or has expired")
 
+    def _pay(self) -> None:
+        """From here on what is used of models is paid from the caller's budgets, where it has any."""
+        budgets = self.rules.budgets
+        self.stats.spend = budgets.of(self.caller, self.limits) if budgets is not None else None
+
     # --- how much ---
 
     async def served(self, work: Callable[[], Awaitable[T]], wait_s: float = 0.0) -> T:
@@ -205,20 +210,14 @@ class Call:
             in_flight.give_back(key_id)
 
     async def held(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do the work with what the call holds already; then give that back, and count what it has used."""
-        has_left = False
+        """Do the work with what the call holds already; then give that back."""
         try:
             return await work()
-        except asyncio.CancelledError:
-            has_left = True
-            raise
         finally:
             if self._slot:
                 await self._give_slot()
             if self.earlier is not None:
                 await self.earlier.release()
-            if self.reservation is not None:
-                await self._settle(self.reservation, has_left)
 
     async def charge(self, tool: str = "") -> None:
         """Take one call from the key's calls a minute, and of a tool (a web tool, or `mcp:LABEL`) from its budgets.
@@ -233,8 +232,8 @@ class Call:
         if tool:
             budgets = self.rules.budgets
             if budgets is not None and budgets.may_bind(self.caller):
-                model = self.stats.model or (self.reservation.model if self.reservation is not None else "")
-                await budgets.charge_tool(self.caller, tool, self.limits, model)
+                asked = self.body.get("model") if isinstance(self.body, dict) else None
+                await budgets.charge_tool(self.caller, tool, self.limits, self.stats.model or str(asked or ""))
             tools = self.stats.tools
             tools[tool] = tools.get(tool, 0) + 1
 
@@ -245,45 +244,39 @@ class Call:
         own.limits = {}
         if own.masking is not None:
             own.masking = own.masking.counted_in(own.stats)
-        self._slot, self.reservation, self.earlier = "", None, None
+        own._pay()
+        self._slot, self.earlier = "", None
         return own
 
     def take_back(self, own: "Call") -> None:
         """Undo `detached`, where the other call could not begin."""
-        self._slot, self.reservation, self.earlier = own._slot, own.reservation, own.earlier
+        self._slot, self.earlier = own._slot, own.earlier
 
     async def _let_begin(self, wait_s: float) -> None:
         """Take the slot, then the call of the minute. Raises RateLimited when the time to wait is over."""
-        limiter, end_s = self.rules.limiter, 0.0
-        while True:
-            try:
-                if not self._slot and not self.interface.is_light:
-                    self._slot = await limiter.take(self.caller)
-                if self.interface.charged:
-                    await self.charge()
-                return
-            except RateLimited as error:
-                end_s = end_s or time.monotonic() + wait_s
-                if isinstance(error, BudgetSpent) or time.monotonic() >= end_s:
-                    await self._give_slot()
-                    raise
-                await asyncio.sleep(_SLOT_POLL_S)
-            except BaseException:
-                await self._give_slot()
-                raise
+        end_s = 0.0
+        try:
+            while True:
+                try:
+                    if not self._slot and not self.interface.is_light:
+                        self._slot = await self.rules.limiter.take(self.caller)
+                    if self.interface.charged:
+                        await self.charge()
+                    return
+                except RateLimited as error:
+                    end_s = end_s or time.monotonic() + wait_s
+                    if isinstance(error, BudgetSpent) or time.monotonic() >= end_s:
+                        raise
+                    await asyncio.sleep(_SLOT_POLL_S)
+                    self.require_live()
+        except BaseException:
+            await self._give_slot()
+            raise
 
     async def _give_slot(self) -> None:
         slot, self._slot = self._slot, ""
         if slot:
             await self.rules.limiter.give(self.caller.key_id, slot)
-
-    async def _settle(self, reservation: Reservation, has_left: bool) -> None:
-        stats, self.reservation = self.stats, None
-        if has_left or stats.outcome in ("client_gone", "truncated"):
-            count_cut_off(stats, reservation)
-        used = Used(stats.input_tokens, stats.cached_tokens, stats.output_tokens, 0, stats.written_tokens)
-        if self.rules.budgets is not None:
-            await asyncio.shield(self.rules.budgets.settle(reservation, stats.model, used, self.limits))
 
     # --- how large ---
 
@@ -295,18 +288,11 @@ class Call:
         return self._work
 
     async def take(self, body: JsonBody, headers: MultiMapping[str]) -> None:
-        """Check a decoded body, and reserve what it may use of the key's budgets: every body that names a model.
-
-        Raises InvalidRequest and the check's other errors, BudgetSpent, NoPrice.
-        """
+        """Check a decoded body. Raises InvalidRequest and the check's other errors."""
         if body.values:
             self.work.charge_values(body.values)
         assert self.interface.check is not None
         self.body = self.interface.check(body, headers)
-        budgets = self.rules.budgets
-        names_model = isinstance(self.body, dict) and "model" in self.body
-        if budgets is not None and names_model and budgets.may_bind(self.caller):
-            self.reservation = await budgets.reserve(self.caller, self.body, self.limits)
         if self._work is not None:
             await asyncio.sleep(0)  # checking took milliseconds, and so will what follows
 

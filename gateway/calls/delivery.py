@@ -56,6 +56,7 @@ class Sink(Protocol):
 
 async def deliver(call: Call, reply: StreamedAnswer, sink: Sink) -> None:
     """Write the events of an answer to its end. Raises GatewayError for a failure before the first one, ClientGone."""
+    call.rules.in_flight.note_stream(call.caller.key_id)
     async with aclosing(reply.events) as events:
         first = asyncio.ensure_future(_first(events))
         try:
@@ -107,7 +108,7 @@ async def _pump(call: Call, reply: StreamedAnswer, sink: Sink, first: Awaitable[
                 continue
             fault = Unauthenticated("this API key was revoked or has expired")
         call.stats.outcome = "truncated"
-        fault.request_id = call.request_id
+        fault.request_id, call.fault_status = call.request_id, fault.status
         events = (reply.failure_events or call.interface.dialect.error_events)(fault)
         del fault  # its traceback leads back here: in a circle the call would wait for the garbage collector
         await sink.fail(events)

@@ -1,14 +1,14 @@
 """The requests being served right now: their number, the cap on it by key, and their end when the server must stop.
 
 At the end of a drain every request still running is cancelled with a mark, so that its caller gets an error in the
-interface's own form instead of a cut connection.
+interface's own form instead of a cut connection; so is a stream whose key is valid no more.
 
 Theory of operation, for each task that serves a request:
 
 | state    | entered by                         | left by                                                   |
 |----------|------------------------------------|-----------------------------------------------------------|
 | running  | `enter`, in the task itself        | `leave` (gone), `stop_all` (stopped)                      |
-| stopped  | `stop_all`: cancelled and marked   | `take_back` in the task (answering), `leave` (gone)       |
+| stopped  | `stop_all`, `end_streams`          | `take_back` in the task (answering), `leave` (gone)       |
 | answering| `take_back`: cancellation undone   | `leave` (gone)                                            |
 
 Invariants: the task that called `enter` calls `leave` exactly once, and `take_back` only in `except CancelledError`.
@@ -18,8 +18,9 @@ Everything runs on one event loop; nothing here may be called from another threa
 
 import asyncio
 import math
+from collections.abc import Callable
 
-from gateway.errors import Overloaded
+from gateway.errors import GatewayError, Overloaded, Unauthenticated
 from gateway.resilience.fair_queue import HALF, FairQueue
 
 _SPARE_PART = 4
@@ -42,7 +43,8 @@ class InFlight:
         self.give_back = places.release
         """Called with the key when the request that `take_place` counted has ended."""
         self._tasks: dict[asyncio.Task[object], int] = {}
-        self._stopped: set[asyncio.Task[object]] = set()
+        self._stopped: dict[asyncio.Task[object], GatewayError] = {}
+        self._streams: dict[asyncio.Task[object], str] = {}
         self._count = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self.draining = False
@@ -63,7 +65,25 @@ class InFlight:
     def leave(self, task: asyncio.Task[object]) -> None:
         """The task's request was answered, or its client has left."""
         del self._tasks[task]
-        self._stopped.discard(task)
+        self._stopped.pop(task, None)
+        self._streams.pop(task, None)
+
+    def note_stream(self, key_id: str) -> None:
+        """The current task sends a stream for a key until it leaves."""
+        task = asyncio.current_task()
+        if task is not None and task in self._tasks:
+            self._streams[task] = key_id
+
+    def end_streams(self, is_live: Callable[[str], bool]) -> None:
+        """Stop the streams of keys that are valid no more."""
+        for task, key_id in list(self._streams.items()):
+            if not is_live(key_id):
+                del self._streams[task]
+                self._stop(task, Unauthenticated("this API key was revoked or has expired"))
+
+    def _stop(self, task: "asyncio.Task[object]", reason: GatewayError) -> None:
+        self._stopped[task] = reason
+        task.cancel()
 
     async def wait(self, limit_s: float, *, current_alone: bool = False) -> None:
         """Wait until no request runs, or none that runs at the call, at most `limit_s` seconds."""
@@ -82,15 +102,13 @@ class InFlight:
     def stop_all(self) -> int:
         """Cancel and mark every running task. Returns how many there were."""
         for task in self._tasks:
-            task.cancel()
-        self._stopped.update(self._tasks)
+            self._stop(task, Overloaded("the gateway is shutting down", code="shutting_down", retry_after_s=1))
         return len(self._tasks)
 
-    def take_back(self) -> Overloaded | None:
-        """In `except CancelledError`: the error to answer with if `stop_all` cancelled this task, else None."""
+    def take_back(self) -> GatewayError | None:
+        """In `except CancelledError`: the error to answer with if this task was stopped here, else None."""
         task = asyncio.current_task()
-        if task is None or task not in self._stopped:
-            return None
-        self._stopped.discard(task)
-        task.uncancel()
-        return Overloaded("the gateway is shutting down", code="shutting_down", retry_after_s=1)
+        reason = self._stopped.pop(task, None) if task is not None else None
+        if task is not None and reason is not None:
+            task.uncancel()
+        return reason

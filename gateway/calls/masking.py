@@ -124,6 +124,7 @@ class Masking:
             self._addresses, self._is_json = addresses_of(body), asks_for_json(body)
         for each in stored:
             self._placeholders.adopt(each.values)
+            self._work.masks.know(each.values)
 
     async def clean_part(self, body: object) -> None:
         """Mask a checked body, or a part that was added to one, in place. Raises as `clean_request`."""

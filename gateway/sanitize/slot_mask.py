@@ -66,6 +66,13 @@ class Masks:
     found: dict[str, Finding] = field(default_factory=dict)
     names_allowance: SharedAllowance = field(default_factory=SharedAllowance)
 
+    def know(self, values: Mapping[str, str]) -> None:
+        """Look for the values of turns before this one, `{SECRET_1: value}`, wherever they stand."""
+        secrets_first = sorted(values.items(), key=lambda each: not each[0].startswith("SECRET"))
+        for name, value in secrets_first:
+            if len(value) >= _MIN_KNOWN_CHARS and len(self.found) < _MAX_KNOWN:
+                self.found.setdefault(value, Finding(0, len(value), name.rpartition("_")[0], certain=True))
+
     def over(self, finding: Finding, value: str, action: Action) -> str:
         """The mask over a value."""
         if len(value) >= _MIN_KNOWN_CHARS and len(self.found) < _MAX_KNOWN and not value.startswith("["):

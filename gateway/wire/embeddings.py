@@ -75,14 +75,19 @@ def checked_data(answer: Json, body: Json) -> list[Json]:
     return [item for item in items if item is not None]
 
 
+def told_usage(answer: Json) -> Json:
+    """`{prompt_tokens}` of an upstream's answer, 0 where it has told nothing."""
+    usage = table_in(answer, "usage")
+    return {"prompt_tokens": count_in(usage, "prompt_tokens") or count_in(usage, "total_tokens")}
+
+
 def embeddings_object(data: list[Json], model: str, answer: Json, estimate: int) -> Json:
     """`{object: "list", data, model, usage: {prompt_tokens, total_tokens}, provider_specific_fields}`.
 
     Without a count in the upstream's `answer` the usage is `estimate`, and `provider_specific_fields.usage_estimated`
     says so; `.truncated` lists the inputs that the embedded model has read in part.
     """
-    usage = table_in(answer, "usage")
-    tokens = count_in(usage, "prompt_tokens") or count_in(usage, "total_tokens")
+    tokens = told_usage(answer)["prompt_tokens"]
     fields: Json = {} if tokens else {"usage_estimated": True}
     if cut := [index for index in list_in(answer, "truncated") if isinstance(index, int)]:
         fields["truncated"] = cut

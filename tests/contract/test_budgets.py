@@ -15,10 +15,10 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1293,
-    "app": 990,
-    "bench": 6322,
-    "calls": 647,
+    "access": 1631,
+    "app": 999,
+    "bench": 6324,
+    "calls": 650,
     "child": 429,
     "cli": 2229,
     "config": 726,
@@ -31,14 +31,14 @@ BUDGETS = {
     "providers": 1852,
     "resilience": 431,
     "runtime": 1368,
-    "sanitize": 5447,
+    "sanitize": 5452,
     "schemas": 240,
-    "services": 5107,
+    "services": 5187,
     "shared_state": 1173,
-    "tests": 46065,
-    "top": 714,
-    "web": 3519,
-    "wire": 6502,
+    "tests": 47005,
+    "top": 743,
+    "web": 3526,
+    "wire": 6564,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
@@ -69,7 +69,6 @@ def room_of(path: Path) -> str:
     return parts[1] if len(parts) > 2 else "top"
 
 
-@functools.cache
 @functools.cache
 def sums() -> dict[str, int]:
     """Lines of code by room, as they are."""

@@ -10,6 +10,7 @@
 
 import asyncio
 import contextlib
+import io
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -43,7 +44,7 @@ _UNFINISHED = ("queued", "in_progress")
 # --- the stage -------------------------------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(repr=False)
 class Play:
     """What the model and the search provider do. `says`: the text of an answer, made of the texts that came, a line
     each. `searches`: the query of its hosted search, made of the last one. `calls`: the arguments of a call of the tool
@@ -63,8 +64,11 @@ class Play:
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def model(self, exchange: Exchange) -> None:
-        """A scripted model that speaks chat."""
+        """A scripted model that speaks chat, and responses where it is asked so."""
         body = exchange.seen.body
+        if exchange.seen.path.endswith("/responses"):
+            await self._respond(exchange)
+            return
         last = body["messages"][-1]
         is_hosted = any(tool.get("function", {}).get("name") == "web_search" for tool in body.get("tools") or ())
         if is_hosted and last["role"] != "tool":
@@ -111,7 +115,7 @@ class Play:
             await up.answer({**data, "usage": usage})(exchange)
             return
         pieces = [up.chunk({"role": "assistant", "content": ""})]
-        pieces += [up.chunk({"content": text[at : at + 4]}) for at in range(0, len(text or ""), 4)] if text else []
+        pieces += [up.chunk({"content": piece}) for piece in _cut(text or "")]
         pieces += _call_pieces(call) if call else []
         counts = orjson.loads(up.usage_chunk()[6:]) | {"usage": usage}
         pieces += [up.chunk({}, reason), up.frame(counts), up.DONE]
@@ -120,6 +124,32 @@ class Play:
         for piece in pieces:
             await exchange.piece(piece)
         await exchange.finish()
+
+    async def _respond(self, exchange: Exchange) -> None:
+        body = exchange.seen.body
+        text = self.says("\n".join(_text_of(item) for item in body["input"] if "content" in item))
+        part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+        item = {"type": "message", "id": "msg_up", "status": "completed", "role": "assistant", "content": [part]}
+        opened = {"id": "resp_up", "object": "response", "created_at": 17, "model": "up-model", "output": []}
+        usage = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
+        done = {**opened, "status": "completed", "output": [item], "usage": usage}
+        if not body.get("stream"):
+            await up.answer(done)(exchange)
+            return
+        begun = {**opened, "status": "in_progress"}
+        at = {"output_index": 0, "item_id": "msg_up", "content_index": 0}
+        events: list[dict[str, Any]] = [
+            {"type": "response.created", "response": begun},
+            {"type": "response.in_progress", "response": begun},
+            {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}},
+            {"type": "response.content_part.added", **at, "part": {**part, "text": ""}},
+            {"type": "response.output_text.delta", **at, "delta": text},
+            {"type": "response.output_text.done", **at, "text": text},
+            {"type": "response.content_part.done", **at, "part": part},
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            {"type": "response.completed", "response": done},
+        ]
+        await up.stream(*(up.frame({**each, "sequence_number": n}) for n, each in enumerate(events)))(exchange)
 
     async def provider(self, request: web.Request) -> web.StreamResponse:
         """A scripted search provider."""
@@ -142,17 +172,20 @@ def _text_of(message: Any) -> str:
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content or ())
 
 
+def _cut(text: str) -> list[str]:
+    """Pieces of four characters, or some dozens of larger ones: placeholders are cut within."""
+    size = max(4, len(text) // 40)
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
 def _call_pieces(call: dict[str, Any]) -> list[bytes]:
     text = call["function"]["arguments"]
     pieces = [up.chunk({"tool_calls": [{**call, "function": {**call["function"], "arguments": ""}}]})]
-    for at in range(0, len(text), 5):
-        pieces.append(
-            up.chunk({"tool_calls": [{"index": call["index"], "function": {"arguments": text[at : at + 5]}}]})
-        )
-    return pieces
+    arguments = [{"index": call["index"], "function": {"arguments": piece}} for piece in _cut(text)]
+    return [*pieces, *(up.chunk({"tool_calls": [piece]}) for piece in arguments)]
 
 
-@dataclass
+@dataclass(repr=False)
 class Stage:
     """A gateway between what is scripted and who asks."""
 
@@ -205,10 +238,17 @@ class Stage:
     async def work(self, key: str) -> list[Any]:
         """The log lines of a key's calls that asked for work, once nothing runs; those of runs where there are any."""
         await until(lambda: not len(self.server.in_flight), LIMIT_S)
+        return self.runs(key) or self._lines(key)
+
+    def runs(self, key: str) -> list[Any]:
+        """The log lines of a key's background runs."""
+        return [line for line in self._lines(key) if line["endpoint"] == "background"]
+
+    def _lines(self, key: str) -> list[Any]:
         lines = [orjson.loads(line) for line in self.server.log_text().splitlines()]
-        own = [line for line in lines if line.get("key") == key.split("_")[1] and line["method"] != "GET"]
-        runs = [line for line in own if line["endpoint"] == "background"]
-        return runs or own
+        return [
+            line for line in lines if line.get("key") == key.split("_")[1] and line.get("method") not in (None, "GET")
+        ]
 
     async def ask(self, method: str, path: str, body: Any = None, key: str = "") -> tuple[int, Any]:
         """Status and answer of a request beside the doors."""
@@ -259,8 +299,11 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(start_gateway: StartGateway, more: str = "", **settings: Any) -> AsyncIterator[Stage]:
-    """A stage whose gateway has `more` configuration; `settings` are those of the model's upstream."""
+async def staged(
+    start_gateway: StartGateway, more: str = "", server: str = "", **settings: Any
+) -> AsyncIterator[Stage]:
+    """A stage whose gateway has `more` configuration, and these lines of the table `server`; `settings` are those of
+    the model's upstream."""
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(scripted_upstream())
         provider, engine = Provider(), Site()
@@ -270,7 +313,8 @@ async def staged(start_gateway: StartGateway, more: str = "", **settings: Any) -
             f"\n[search]\nprovider = 'searxng'\nbase_url = '{engine.url}'\nfallback = []\ntimeout_s = 8\n"
             f"cache_ttl_s = 0\n[web]\nallow_private = ['{engine.address}']\n[guardrail]\nenabled = 'off'\n"
         )
-        stage = Stage(await start_gateway(toml(model, **settings) + tables + more), model, provider)
+        own = toml(model, **settings).replace("[server]", f"[server]\n{server}", 1)
+        stage = Stage(await start_gateway(own + tables + more), model, provider)
         stage.will(Play())
         yield stage
 
@@ -307,8 +351,14 @@ class Way(Protocol):
     async def again(self, told: Told) -> Told:
         """What this door does next after `told`: another turn or call, or another look at the run."""
 
-    async def follow(self, told: Told, text: str) -> Told:
-        """The next turn of the talk that `told` has begun, as a client of this door continues it."""
+    def raw(self, text: str = "hello", **more: Any) -> bytes:
+        """The body or message of a call."""
+
+    async def send(self, raw: bytes) -> None:
+        """Send a body or message; a socket does not wait for what comes back."""
+
+    async def refused(self, raw: bytes) -> int:
+        """The status of a body or message that is refused; 0 where the connection is closed instead."""
 
 
 class Door(Protocol):
@@ -325,6 +375,10 @@ class Door(Protocol):
     @property
     def tool(self) -> Any:
         """The caller's own tool as this interface declares it."""
+
+    @property
+    def path(self) -> str:
+        """Of the route."""
 
     @property
     def limit(self) -> str:
@@ -353,6 +407,9 @@ class HttpWay:
         self._stage, self._session, self._path, self._fields = stage, session, path, fields
 
     async def ask(self, text: str = "hello", **more: Any) -> Told:
+        return await self.request("POST", self._path, self.raw(text, **more))
+
+    def raw(self, text: str = "hello", **more: Any) -> bytes:
         body = {"model": "SvcLLM", **self._fields}
         if self._path == RESPONSES:
             body["input"] = text
@@ -360,19 +417,26 @@ class HttpWay:
             body["messages"] = [{"role": "user", "content": text}]
         if self._path == MESSAGES:
             body["max_tokens"] = 100
-        return await self.request("POST", self._path, {**body, **more})
+        return orjson.dumps({**body, **more})
 
     async def again(self, told: Told) -> Told:
         return await self.ask("again")
 
-    async def follow(self, told: Told, text: str) -> Told:
-        assert self._path == RESPONSES
-        return await self.ask(text, previous_response_id=told.id)
+    async def send(self, raw: bytes) -> None:
+        await self.refused(raw)
 
-    async def request(self, method: str, path: str, body: Any = None) -> Told:
+    async def refused(self, raw: bytes) -> int:
+        headers, url = {"Content-Type": "application/json"}, self._stage.server.url + self._path
+        async with asyncio.timeout(LIMIT_S), self._session.post(url, data=io.BytesIO(raw), headers=headers) as answer:
+            await answer.read()
+            return answer.status
+
+    async def request(self, method: str, path: str, body: bytes | None = None) -> Told:
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        url = self._stage.server.url + path
         async with (
             asyncio.timeout(LIMIT_S),
-            self._session.request(method, self._stage.server.url + path, json=body) as answer,
+            self._session.request(method, url, data=body, headers=headers) as answer,
         ):
             raw = await answer.read()
             if answer.content_type == "text/event-stream":
@@ -399,8 +463,16 @@ class SocketWay:
     async def again(self, told: Told) -> Told:
         return await self.ask("again")
 
-    async def follow(self, told: Told, text: str) -> Told:
-        return await self.ask(text, previous_response_id=told.id)
+    def raw(self, text: str = "hello", **more: Any) -> bytes:
+        return orjson.dumps({"type": "response.create", "model": "SvcLLM", "input": text, **more})
+
+    async def send(self, raw: bytes) -> None:
+        await self.socket.raw.send_str(raw.decode())
+
+    async def refused(self, raw: bytes) -> int:
+        await self.send(raw)
+        event = await self.socket.event()
+        return int(event["status"]) if event is not None else 0
 
 
 class RunWay(HttpWay):
@@ -422,12 +494,14 @@ class RunWay(HttpWay):
 
     async def begin(self, text: str = "hello", **more: Any) -> Told:
         """The run to where its door leaves it: queued, its first event, or its end."""
-        body = {"model": "SvcLLM", "input": text, **self._fields, **more}
+        body = self.raw(text, **more)
         if self._how != "resumed":
             return await self.request("POST", RESPONSES, body)
         async with (
             asyncio.timeout(LIMIT_S),
-            self._session.post(self._stage.server.url + RESPONSES, json=body) as answer,
+            self._session.post(
+                self._stage.server.url + RESPONSES, data=body, headers={"Content-Type": "application/json"}
+            ) as answer,
         ):
             if answer.status != 200:
                 raw = await answer.read()
@@ -451,17 +525,20 @@ class RunWay(HttpWay):
                 await asyncio.sleep(0.02)
 
 
-class McpWay:
+class McpWay(HttpWay):
     """Calls of the search tool."""
 
     def __init__(self, stage: Stage, session: aiohttp.ClientSession) -> None:
-        self._stage, self._session = stage, session
+        super().__init__(stage, session, MCP, {})
+
+    def raw(self, text: str = "hello", **more: Any) -> bytes:
+        return orjson.dumps(tool_call("search", {"query": text, **more}))
 
     async def ask(self, text: str = "hello", **more: Any) -> Told:
-        body = tool_call("search", {"query": text, **more})
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
         url = self._stage.server.url + MCP
-        async with asyncio.timeout(LIMIT_S), self._session.post(url, json=body, headers=headers) as answer:
+        body = self.raw(text, **more)
+        async with asyncio.timeout(LIMIT_S), self._session.post(url, data=body, headers=headers) as answer:
             raw = await answer.read()
         data = orjson.loads(raw)
         if "result" not in data:
@@ -472,9 +549,6 @@ class McpWay:
 
     async def again(self, told: Told) -> Told:
         return await self.ask("again")
-
-    async def follow(self, told: Told, text: str) -> Told:
-        raise AssertionError("tool calls are no talk")
 
 
 @dataclass(frozen=True)
@@ -504,6 +578,7 @@ class SocketDoor:
     name: str = "socket"
     fails_by: str = "status"
     tool: Any = field(default_factory=lambda: _TOOLS[RESPONSES])
+    path: str = RESPONSES
     limit: str = "max_output_tokens"
     scope: str = "responses"
 
@@ -518,6 +593,7 @@ class RunDoor:
     how: str
     fails_by: str = "response"
     tool: Any = field(default_factory=lambda: _TOOLS[RESPONSES])
+    path: str = RESPONSES
     limit: str = "max_output_tokens"
     scope: str = "responses"
 
@@ -536,6 +612,7 @@ class McpDoor:
     name: str = "mcp"
     fails_by: str = "result"
     tool: Any = None
+    path: str = MCP
     limit: str = ""
     scope: str = "web-search"
 
@@ -565,6 +642,27 @@ ROUTES: tuple[Door, ...] = (
     HttpDoor("messages whole", MESSAGES, {}, "chat"), HttpDoor("messages streamed", MESSAGES, {"stream": True}, "chat"),
 )  # fmt: skip
 """Further columns where a route matters."""
+
+
+async def unfinished(stage: Stage, door: Door, key: str) -> bytes:
+    """What is answered to a body or message whose end never comes, to the end of the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", stage.server.port)
+    lines = [f"{'GET' if door is SOCKET else 'POST'} {door.path} HTTP/1.1", "Host: x", f"Authorization: Bearer {key}"]
+    if door is SOCKET:
+        lines += ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"]
+        lines += ["Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="]
+    else:
+        lines += ["Content-Type: application/json", "Content-Length: 100"]
+    writer.write("\r\n".join([*lines, "", ""]).encode())
+    try:
+        if door is SOCKET:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"\x01\x81\0\0\0\0{")  # a masked frame of text, after which more is to come
+        else:
+            writer.write(b"{")
+        return await reader.read()
+    finally:
+        writer.close()
 
 
 def told_of_answer(status: int, data: Any, shown: str) -> Told:
@@ -629,5 +727,4 @@ async def asking(way: Way, play: Play, text: str = "hello", **more: Any) -> Asyn
         yield task
     finally:
         task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        await asyncio.wait({task})

@@ -39,7 +39,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from gateway import logs
-from gateway.domain import RequestStats
+from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.ports import CompletionUpstream
 from gateway.resilience.bounded_cache import BoundedCache
@@ -356,6 +356,12 @@ class Plan:
             self._waiting[:own] = sorted(self._waiting[:own], key=lambda attempt: attempt.maker != maker)
         self._made = 0
         self._retried = False
+
+    @property
+    def fixed(self) -> list[Json]:
+        """The fields that the operator sets in the requests to each upstream that may be asked."""
+        options = [attempt.target.options for attempt in self._waiting]
+        return [{**each.rules.set, **each.extra_body} for each in options]
 
     def attempt(self, stats: RequestStats) -> "_Calling":
         """The next attempt, counted in `stats`. A retryable UpstreamError inside the block is swallowed: loop again.

@@ -4,7 +4,7 @@ Model table, retries, fallbacks, queues and health are those of completions.
 """
 
 from gateway.domain import Json, RequestStats
-from gateway.services.completion.service import CompletionService
+from gateway.services.completion.service import FREE, CompletionService
 from gateway.wire import embeddings as wire
 
 _ROUTE = "embeddings"
@@ -19,21 +19,28 @@ class EmbeddingService:
     async def create(self, body: Json, stats: RequestStats) -> Json:
         """The embeddings object of a checked body (`wire.embeddings.embeddings_object`).
 
-        Raises GatewayError: ModelNotFound, UpstreamError, also for an answer that does not fit the inputs.
+        Raises GatewayError: ModelNotFound, UpstreamError, also for an answer that does not fit the inputs, BudgetSpent,
+        NoPrice.
         """
-        plan = self._completions.plan(body["model"])
+        plan, held = self._completions.plan(body["model"]), None
         user = self._completions.hashed_user(body, stats)
         estimate = wire.token_estimate(body)
-        while True:
-            async with plan.attempt(stats) as attempt:
-                target = attempt.target
-                sent = wire.to_upstream(body, target.options, user=user)
-                answer = await target.upstream.complete(sent, stats, route=_ROUTE)
-                data = wire.checked_data(answer, body)
-                break
+        if stats.spend is not None:
+            held = await stats.spend.reserve(body, stats, has_output=False)
+        async with held or FREE:
+            while True:
+                async with plan.attempt(stats) as attempt:
+                    target = attempt.target
+                    sent = wire.to_upstream(body, target.options, user=user)
+                    answer = await target.upstream.complete(sent, stats, route=_ROUTE)
+                    if held is not None:
+                        held.answered(wire.told_usage(answer))
+                    data = wire.checked_data(answer, body)
+                    break
         result = wire.embeddings_object(data, attempt.entry.name, answer, estimate)
         result["provider_specific_fields"] |= {
             "provider": target.upstream.name, "model": target.options.model, "attempts": stats.attempts
         }  # fmt: skip
-        stats.input_tokens += result["usage"]["prompt_tokens"]
+        if held is None:
+            stats.input_tokens += result["usage"]["prompt_tokens"]
         return result

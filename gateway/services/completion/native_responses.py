@@ -6,17 +6,18 @@ requests and repairs answers.
 
 import time
 from contextlib import aclosing
+from typing import NamedTuple
 
-from gateway.domain import EventStream, Json, RequestStats
+from gateway.domain import EventBatch, EventStream, HeldBudget, Json, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
-from gateway.services.completion.service import CompletionService, count_usage
-from gateway.wire.chat.answer import AnswerContext
+from gateway.services.completion.service import FREE, CompletionService, count_usage, first_within
+from gateway.wire.chat.answer import AnswerContext, told_usage
 from gateway.wire.hosted_answer import events_of, events_of_whole
-from gateway.wire.responses.native import NativeStream, image_parts, repair_response, takes, to_native
+from gateway.wire.responses.native import NativeStream, image_parts, repair_response, said_bytes, takes, to_native
 from gateway.wire.responses.request import ChatRequest, to_chat
 from gateway.wire.responses.stream import ResponseStream
-from gateway.wire.untrusted_json import table_in
+from gateway.wire.untrusted_json import table_in, utf8_size
 
 _ROUTE = "responses"
 
@@ -74,34 +75,58 @@ class NativeResponses:
         raise error
 
     async def _complete(self, body: Json, earlier: list[Json], stats: RequestStats) -> Json:
-        plan, started_s = self._plan(body), time.perf_counter()
-        await self._completions.inline(image_parts(body["input"]), "input")
-        while True:
-            async with plan.attempt(stats) as attempt:
-                answer = await attempt.target.upstream.complete(
-                    self._sent(body, earlier, attempt, stats), stats, route=_ROUTE
-                )
-                backend = _fields(attempt, stats, started_s)
-                response = repair_response(answer, body, attempt.entry.name, backend)
-                break
-        count_usage(table_in(response, "usage"), stats)
+        call = await self._begun(body, earlier, stats)
+        async with call.held or FREE:
+            while True:
+                async with call.plan.attempt(stats) as attempt:
+                    answer = await attempt.target.upstream.complete(
+                        self._sent(call, attempt, stats), stats, route=_ROUTE
+                    )
+                    if call.held is not None:
+                        call.held.answered(told_usage(answer.get("usage")))
+                    backend = _fields(attempt, stats, call.started_s)
+                    response = repair_response(answer, body, attempt.entry.name, backend)
+                    break
+            if call.held is None:
+                count_usage(table_in(response, "usage"), stats)
+            else:
+                call.held.wrote(sum(map(said_bytes, response["output"])))
         return response
 
     async def _stream(self, body: Json, earlier: list[Json], stats: RequestStats, state: NativeStream) -> EventStream:
+        call = await self._begun(body, earlier, stats)
+        held = call.held
+        async with held or FREE:
+            while True:
+                async with call.plan.attempt(stats) as attempt:
+                    state.model, state.backend = attempt.entry.name, _fields(attempt, stats, call.started_s)
+                    payloads = attempt.target.upstream.stream(self._sent(call, attempt, stats), stats, route=_ROUTE)
+                    try:
+                        async with aclosing(state.pass_through(payloads)) as batches:
+                            async for batch in batches:
+                                if not attempt.begun:
+                                    attempt.begin()
+                                if held is not None:
+                                    if held.wrote(size := _size(batch)) and not await held.extend():
+                                        batch = first_within(batch, held.cut(size), _size)
+                                        state.cut(held.counted())
+                                    state.note(batch)
+                                yield batch
+                    finally:
+                        if attempt.begun and held is not None:
+                            held.answered(told_usage(state.told))
+                    if held is None:
+                        count_usage(table_in(state.response, "usage"), stats)
+                    return
+
+    async def _begun(self, body: Json, earlier: list[Json], stats: RequestStats) -> "_NativeCall":
+        """A call before its first attempt, with what it may use reserved."""
         plan, started_s = self._plan(body), time.perf_counter()
         await self._completions.inline(image_parts(body["input"]), "input")
-        while True:
-            async with plan.attempt(stats) as attempt:
-                state.model, state.backend = attempt.entry.name, _fields(attempt, stats, started_s)
-                sent = self._sent(body, earlier, attempt, stats)
-                payloads = attempt.target.upstream.stream(sent, stats, route=_ROUTE)
-                async with aclosing(state.pass_through(payloads)) as batches:
-                    async for batch in batches:
-                        if not attempt.begun:
-                            attempt.begin()
-                        yield batch
-                count_usage(table_in(state.response, "usage"), stats)
-                return
+        if stats.spend is None:
+            return _NativeCall(body, earlier, plan, started_s)
+        held = await stats.spend.reserve(body, stats, more=earlier, fixed=plan.fixed)
+        return _NativeCall(held.limited(body), earlier, plan, started_s, held)
 
     def _plan(self, body: Json) -> Plan:
         """The model's upstreams, then those of its fallbacks that speak /responses."""
@@ -109,9 +134,26 @@ class NativeResponses:
         others = (self._completions.resolve(name) for name in entry.fallback)
         return Plan([entry, *(other for other in others if is_native(other))])
 
-    def _sent(self, body: Json, earlier: list[Json], attempt: Attempt, stats: RequestStats) -> Json:
-        user = self._completions.hashed_user(body, stats)
-        return to_native(body, earlier, attempt.target.options, user)
+    def _sent(self, call: "_NativeCall", attempt: Attempt, stats: RequestStats) -> Json:
+        user = self._completions.hashed_user(call.body, stats)
+        sent = to_native(call.body, call.earlier, attempt.target.options, user)
+        return sent if call.held is None else call.held.clipped(sent)
+
+
+class _NativeCall(NamedTuple):
+    """One call of a model. `held`: what is reserved for it, None where nothing binds."""
+
+    body: Json
+    earlier: list[Json]
+    plan: Plan
+    started_s: float
+    held: HeldBudget | None = None
+
+
+def _size(events: EventBatch) -> int:
+    """Bytes of all that a model has said in the events of one read."""
+    deltas = [event.data["delta"] for event in events if event.data is not None and "delta" in event.data]
+    return sum(utf8_size(delta) for delta in deltas if isinstance(delta, str))
 
 
 def is_native(entry: ModelEntry) -> bool:

@@ -9,22 +9,25 @@ import hashlib
 import hmac
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
+from typing import NamedTuple
 
 from gateway.access.sealing import Sealer
-from gateway.domain import EventBatch, EventStream, Json, RequestStats
+from gateway.domain import EventBatch, EventStream, HeldBudget, Json, RequestStats
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.key_scrubber import scrub_keys
 from gateway.ports import ImageSource
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.images import inline_images
 from gateway.services.completion.turns import SealedStates, Turn, TurnMemory
-from gateway.wire.chat.answer import AnswerContext, normalise_answer
+from gateway.wire.chat.answer import AnswerContext, normalise_answer, said_bytes, told_usage
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.chat.request import ImagePlace, image_parts, is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat.stream import ChatStream, require_json
-from gateway.wire.untrusted_json import count_in, table_in
+from gateway.wire.untrusted_json import count_in, table_in, utf8_size
 
+FREE = nullcontext()
+"""In the place of a reservation where nothing binds."""
 _AFTER_FINISH_S = 5.0
 """Seconds to wait for usage and `[DONE]` after the finish reason."""
 _SHOWN_CHARS = 80
@@ -63,23 +66,27 @@ class CompletionService:
     async def complete(self, body: Json, stats: RequestStats) -> Json:
         """A normal `chat.completion` object (see `wire.chat.answer.normalise_answer`) for a checked chat body.
 
-        Adds the answer's tokens to `stats`. Raises GatewayError: ModelNotFound, InvalidRequest, UpstreamError.
+        Adds the answer's tokens to `stats`. Raises GatewayError: ModelNotFound, InvalidRequest, UpstreamError,
+        BudgetSpent, NoPrice.
         """
-        self.resolve(body["model"])
-        await self.inline(image_parts(body))
-        started_s = time.perf_counter()
-        turn = Turn(self._memory, stats.key_id, body["messages"])
-        plan = self.plan(body["model"], turn.maker)
-        while True:
-            async with plan.attempt(stats) as attempt:
-                context = _context(body, attempt, stats, started_s, turn)
-                is_checked = needs_json_check(body, attempt.target.options)
-                answer = await attempt.target.upstream.complete(self._sent(body, attempt, stats, turn), stats)
-                answer = normalise_answer(answer, context)
-                break
+        call = await self._begun(body, stats)
+        held = call.held
+        async with held or FREE:
+            while True:
+                async with call.plan.attempt(stats) as attempt:
+                    context = _context(call, attempt, stats)
+                    is_checked = needs_json_check(body, attempt.target.options)
+                    answer = await attempt.target.upstream.complete(self._sent(call, attempt, stats), stats)
+                    if held is not None:
+                        held.answered(told_usage(answer.get("usage")))
+                    answer = normalise_answer(answer, context)
+                    break
+            if held is None:
+                count_usage(answer["usage"], stats)
+            else:
+                held.wrote(sum(said_bytes(choice["message"]) for choice in answer["choices"]))
         stats.made = context.state_of(0)
-        turn.remember(context.states.values())
-        count_usage(answer["usage"], stats)
+        call.turn.remember(context.states.values())
         if is_checked:
             for choice in answer["choices"]:
                 if choice["finish_reason"] == "stop":
@@ -87,48 +94,70 @@ class CompletionService:
         return answer
 
     async def stream(self, body: Json, stats: RequestStats) -> EventStream:
-        """Normal `chat.completion.chunk` events, ended by `[DONE]`, for a checked chat body.
+        """Normal `chat.completion.chunk` events, ended by `[DONE]`, for a checked chat body. The stream of a key that
+        has no budget left for it ends with `length`.
 
-        Raises GatewayError, also after the first events; there is no `[DONE]` then.
+        Raises GatewayError as `complete`, also after the first events; there is no `[DONE]` then.
         """
+        call = await self._begun(body, stats)
+        held = call.held
+        async with held or FREE:
+            while True:
+                async with call.plan.attempt(stats) as attempt:
+                    context = _context(call, attempt, stats)
+                    stats.made = context.state_of(0)
+                    state = ChatStream(context, keep_text=needs_json_check(body, attempt.target.options))
+                    stream = attempt.target.upstream.stream(self._sent(call, attempt, stats), stats)
+                    try:
+                        async with aclosing(stream) as payloads:
+                            async for batch in payloads:
+                                plain, fault = state.relayed(batch), None
+                                if plain is not None and held is None:  # the attempt has begun with another
+                                    yield plain
+                                    continue
+                                events = plain
+                                if events is None:
+                                    events, fault = state.take(batch)
+                                is_spent = False
+                                if held is not None and held.wrote(size := _size(events)) and not await held.extend():
+                                    is_spent = True
+                                    events = first_within(events, held.cut(size), _size)
+                                if events:
+                                    if not attempt.begun:  # with the first event no other upstream is asked any more
+                                        attempt.begin()
+                                        stats.streaming = state
+                                    yield events
+                                if fault is not None:
+                                    raise fault
+                                if is_spent and held is not None:
+                                    state.cut(held.counted())
+                                if state.finished or state.done:
+                                    break
+                            if state.finished and not state.done and (trailing := await _trailing(payloads, state)):
+                                yield trailing
+                        ending = state.end()
+                        call.turn.remember(context.states.values())
+                        attempt.begin()
+                        yield ending
+                    finally:
+                        stats.streaming = None
+                        if attempt.begun and held is not None:
+                            held.answered(state.told)
+                        elif attempt.begun:  # an attempt that sent no event must not add estimated tokens
+                            count_usage(state.usage, stats)
+                    return
+
+    async def _begun(self, body: Json, stats: RequestStats) -> "_ChatCall":
+        """A call before its first attempt, with all that its model will read; what it may use is reserved."""
         self.resolve(body["model"])
         await self.inline(image_parts(body))
         started_s = time.perf_counter()
         turn = Turn(self._memory, stats.key_id, body["messages"])
         plan = self.plan(body["model"], turn.maker)
-        while True:
-            async with plan.attempt(stats) as attempt:
-                context = _context(body, attempt, stats, started_s, turn)
-                stats.made = context.state_of(0)
-                state = ChatStream(context, keep_text=needs_json_check(body, attempt.target.options))
-                stream = attempt.target.upstream.stream(self._sent(body, attempt, stats, turn), stats)
-                try:
-                    async with aclosing(stream) as payloads:
-                        async for batch in payloads:
-                            if (plain := state.relayed(batch)) is not None:  # the attempt has begun with another
-                                yield plain
-                                continue
-                            events, fault = state.take(batch)
-                            if events:
-                                if not attempt.begun:  # with the first event no other upstream is asked any more
-                                    attempt.begin()
-                                    stats.streaming = state
-                                yield events
-                            if fault is not None:
-                                raise fault
-                            if state.finished or state.done:
-                                break
-                        if state.finished and not state.done and (trailing := await _trailing(payloads, state)):
-                            yield trailing
-                    ending = state.end()
-                    turn.remember(context.states.values())
-                    attempt.begin()
-                    yield ending
-                finally:
-                    stats.streaming = None
-                    if attempt.begun:  # an attempt that sent no event must not add estimated tokens
-                        count_usage(state.usage, stats)
-                return
+        if stats.spend is None:
+            return _ChatCall(body, turn, plan, started_s)
+        held = await stats.spend.reserve(body, stats, more=turn.remembered, fixed=plan.fixed)
+        return _ChatCall(held.limited(body), turn, plan, started_s, held)
 
     def hashed_user(self, body: Json, stats: RequestStats) -> str | None:
         """`user_` and 32 hex digits, an HMAC of the body's `user`, noted for the log; None when it has none."""
@@ -142,10 +171,11 @@ class CompletionService:
         """Put the images themselves in the place of their addresses. Raises InvalidRequest as `inline_images`."""
         await inline_images(images, self._images, param)
 
-    def _sent(self, body: Json, attempt: Attempt, stats: RequestStats, turn: Turn) -> Json:
-        options = attempt.target.options
-        messages = turn.messages_for(attempt.maker, options.rules.thoughts)
-        return to_upstream({**body, "messages": messages}, options, user=self.hashed_user(body, stats))
+    def _sent(self, call: "_ChatCall", attempt: Attempt, stats: RequestStats) -> Json:
+        options, body = attempt.target.options, call.body
+        messages = call.turn.messages_for(attempt.maker, options.rules.thoughts)
+        sent = to_upstream({**body, "messages": messages}, options, user=self.hashed_user(body, stats))
+        return sent if call.held is None else call.held.clipped(sent)
 
     def notes(self) -> list[str]:
         """What an operator must know: upstreams that are not called for a while, and why."""
@@ -206,12 +236,43 @@ async def _trailing(payloads: AsyncGenerator[list[bytes], None], state: ChatStre
     return events
 
 
-def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float, turn: Turn) -> AnswerContext:
+class _ChatCall(NamedTuple):
+    """One call of a model. `held`: what is reserved for it, None where nothing binds."""
+
+    body: Json
+    turn: Turn
+    plan: Plan
+    started_s: float
+    held: HeldBudget | None = None
+
+
+def _size(events: EventBatch) -> int:
+    """Bytes of all that a model has said in the events of one read."""
+    size = 0
+    for event in events:
+        if event.relayed is not None and event.data is None:
+            size += utf8_size(event.text)
+        elif event.data is not None:
+            size += sum(said_bytes(choice["delta"]) for choice in event.data["choices"])
+    return size
+
+
+def first_within(events: EventBatch, most: int, size_of: Callable[[EventBatch], int]) -> EventBatch:
+    """The first events that have no more than `most` bytes by `size_of`."""
+    total = 0
+    for place, event in enumerate(events):
+        if (total := total + size_of([event])) > most:
+            return events[:place]
+    return events
+
+
+def _context(call: _ChatCall, attempt: Attempt, stats: RequestStats) -> AnswerContext:
+    body = call.body
     return AnswerContext(
         model=attempt.entry.name,
         provider=attempt.target.upstream.name,
         upstream_model=attempt.target.options.model,
-        started_s=started_s,
+        started_s=call.started_s,
         attempts=stats.attempts,
         legacy=is_legacy(body),
         include_usage=bool((body.get("stream_options") or {}).get("include_usage")),
@@ -219,7 +280,7 @@ def _context(body: Json, attempt: Attempt, stats: RequestStats, started_s: float
         fingerprint=attempt.target.options.fingerprint,
         warnings=stats.warnings,
         made_by=attempt.maker,
-        ids=turn.ids,
+        ids=call.turn.ids,
     )
 
 

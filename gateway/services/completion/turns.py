@@ -90,12 +90,13 @@ class SealedStates(Carrier):
 
 class Turn:
     """One request's conversation. `maker`: the upstream that made the newest message with a state, empty for none.
-    `ids`: makes those of the answer's calls unique."""
+    `ids`: makes those of the answer's calls unique. `remembered`: the states that the messages have not themselves."""
 
     def __init__(self, memory: TurnMemory, owner: str, messages: Sequence[Json]) -> None:
         self._memory, self._owner, self._messages = memory, owner, messages
         self.ids = CallIds(messages)
         self._states: dict[int, Json | None] = {}
+        self.remembered: list[Json] = []
         self.maker = ""
         for index, message in enumerate(messages):
             if message["role"] == "assistant" and not message.keys() <= _PLAIN:
@@ -107,6 +108,8 @@ class Turn:
     def _found(self, index: int, message: Json) -> Json | None:
         before = self._messages[index - 1] if index else None
         found = self._memory.find(self._owner, before, message) if message.get("tool_calls") else None
+        if found is not None:
+            self.remembered.append(found)
         given = message.get(STATE)
         return found or (given if isinstance(given, dict) and isinstance(given.get("by"), str) else None)
 

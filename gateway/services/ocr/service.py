@@ -40,8 +40,8 @@ class Completions(Protocol):
 class OwnUseCounter(Protocol):
     """Counts calls that the gateway makes by itself; implemented by `access.budgets.OwnUse`."""
 
-    def charged(self, body: Json, stats: RequestStats) -> AbstractAsyncContextManager[None]:
-        """Around one call with `body`, for the key named in `stats`. Raises BudgetSpent and NoPrice before it."""
+    def charged(self, stats: RequestStats) -> AbstractAsyncContextManager[None]:
+        """Around one call, for the key named in `stats`."""
         ...
 
 
@@ -199,7 +199,7 @@ class OwnOcr:
         content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": prompt}]
         body = {"model": self._model, "messages": [{"role": "user", "content": content}]}
         stats = RequestStats(key_id=owner)
-        async with self._own_use.charged(body, stats):
+        async with self._own_use.charged(stats):
             answer = await self._ocr.complete(body, stats)
         choice = answer["choices"][0]
         report = table_in(table_in(choice, "provider_specific_fields"), wire.REPORT)

@@ -18,8 +18,8 @@ from typing import Protocol
 
 import orjson
 
-from gateway.access.budgets import token_estimate
 from gateway.access.sealing import Sealer, SealRefused
+from gateway.access.tokens import estimate
 from gateway.domain import Json, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, UpstreamError
 from gateway.wire.chat.answer import summed_usage
@@ -147,7 +147,7 @@ class Compactor:
         limit, count = _SUMMARY_TOKENS, 1
         if context_tokens:
             limit = min(limit, context_tokens // 4)
-            while count < _MOST_PARTS and token_estimate(items) > count * (context_tokens - 2 * limit):
+            while count < _MOST_PARTS and estimate(items) > count * (context_tokens - 2 * limit):
                 count *= 2
         while True:
             try:

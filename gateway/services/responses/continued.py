@@ -12,13 +12,16 @@ import orjson
 from gateway.calls.call import Call
 from gateway.calls.masking import Stored
 from gateway.domain import Json
-from gateway.errors import InvalidRequest, NotFound
+from gateway.errors import Conflict, InvalidRequest, NotFound
+from gateway.services.responses.background import UNFINISHED, Runs
 from gateway.services.responses.compaction import ITEM_TYPES, Compactor, Holder, is_trigger
 from gateway.services.responses.conversations import Conversations, Lock
 from gateway.services.responses.listing import with_ids
 from gateway.services.responses.masking_maps import MaskingMaps
 from gateway.services.responses.store import ResponseStore, check_history
 from gateway.wire.responses.request import input_items
+
+_RETRY_S = 2.0
 
 
 @dataclass(slots=True)
@@ -73,9 +76,10 @@ class ResponseInput:
     """Reads what requests go on with."""
 
     def __init__(
-        self, store: ResponseStore, conversations: Conversations, compactor: Compactor, maps: MaskingMaps
+        self, store: ResponseStore, runs: Runs, conversations: Conversations, compactor: Compactor, maps: MaskingMaps
     ) -> None:
         self._store = store
+        self._runs = runs
         self._conversations = conversations
         self._compactor = compactor
         self._maps = maps
@@ -117,8 +121,11 @@ class ResponseInput:
         remembered = await call.memory.history(previous) if call.memory is not None else None
         if remembered is not None:
             return remembered
-        items = await self._store.history(owner, previous)
-        return Stored(items, await self._maps.load(owner, previous))
+        stored = await self._store.history(owner, previous)
+        if (await self._runs.settled(owner, stored.response))["status"] in UNFINISHED:
+            text = "previous_response_id: this response is still being made; wait for its end, or cancel it"
+            raise Conflict(text, param="previous_response_id", retry_after_s=_RETRY_S)
+        return Stored(stored.history, await self._maps.load(owner, previous))
 
     def _opened(
         self, call: Call, before: list[Json], values: list[dict[str, str]], *, passes_foreign: bool

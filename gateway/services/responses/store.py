@@ -39,6 +39,11 @@ class StoredResponse:
     response: Json
     items: list[Json]
 
+    @property
+    def history(self) -> list[Json]:
+        """The input and output items of all turns up to and including it, oldest first."""
+        return [*self.items, *self.response["output"]]
+
 
 @contextmanager
 def available(what: str) -> Iterator[None]:
@@ -77,12 +82,9 @@ class ResponseStore:
         with available("stored responses"):
             await self._entries.delete(owner, response_id)
 
-    async def history(self, owner: str, response_id: str) -> list[Json]:
-        """The input and output items of all turns up to and including a response, oldest first.
-
-        Raises InvalidRequest (OpenAI's clients expect a 400 here) when the response is not found, or there is more
-        than MAX_HISTORY_ITEMS or MAX_HISTORY_BYTES.
-        """
+    async def history(self, owner: str, response_id: str) -> StoredResponse:
+        """A response that is gone on from. Raises InvalidRequest (OpenAI's clients expect a 400 here) when it is not
+        found, or there is more than MAX_HISTORY_ITEMS or MAX_HISTORY_BYTES."""
         try:
             count, value = await self._value(owner, response_id)
         except NotFound:
@@ -92,8 +94,7 @@ class ResponseStore:
                 code="previous_response_not_found",
             ) from None
         check_history(count, len(value), "previous_response_id")
-        stored = _decoded(value)
-        return [*stored.items, *stored.response["output"]]
+        return _decoded(value)
 
     async def item(self, owner: str, item_id: str) -> bytes:
         """An output item, the JSON of `{id, type, …}`, by its own id. Raises NotFound."""

@@ -10,6 +10,7 @@ from aiohttp import web
 from gateway.calls.call import Call
 from gateway.calls.delivery import Sink, deliver
 from gateway.domain import Event, EventStream, Json
+from gateway.errors import GatewayError
 from gateway.services.responses.background import Job, Runs, checked_after
 from gateway.services.responses.masking_maps import MaskingMaps
 from gateway.services.responses.store import ResponseStore
@@ -101,7 +102,10 @@ async def _run(call: Call, reply: EventReply, sink: Sink) -> None:
     status = 500
     try:
         await call.held(partial(deliver, call, reply, sink))
-        status = 200 if not call.stats.outcome else 500
+        status = call.fault_status or 200
+    except GatewayError as error:
+        status = error.status
+        raise
     except asyncio.CancelledError:
         call.stats.outcome = "cancelled"
         raise

@@ -8,12 +8,13 @@ surrounds it.
 import re
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from aiohttp import web
 from multidict import MultiMapping
 
 from gateway import schemas
+from gateway.access.tokens import TokenCounts, read_size
 from gateway.calls.call import Call
 from gateway.calls.masking import Stored
 from gateway.domain import Event, EventStream, Json, RequestStats
@@ -23,13 +24,13 @@ from gateway.services.completion.native_responses import NativeResponses, is_nat
 from gateway.services.completion.service import CompletionService
 from gateway.services.file_parts import FileParts
 from gateway.services.hosted_tools.hosted_responses import HostedAnswer, HostedResponses, HostedWishes
+from gateway.services.responses.background import Runs
 from gateway.services.responses.compaction import Compacted, Compactor, has_something_to_drop, threshold
 from gateway.services.responses.continued import Continued, ResponseInput, continued_of, holder_of
 from gateway.services.responses.conversations import Conversations
 from gateway.services.responses.listing import page_of
 from gateway.services.responses.masking_maps import MaskingMaps
 from gateway.services.responses.store import Keeper, ResponseStore, Storing
-from gateway.services.responses.token_counts import TokenCounts
 from gateway.web.handlers.background import BackgroundResponses
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
 from gateway.web.replies import EventReply, JsonReply
@@ -56,12 +57,13 @@ class Kept:
     conversations: Conversations
     compactor: Compactor
     maps: MaskingMaps
+    runs: Runs
     background: BackgroundResponses
-    tokens: TokenCounts = field(default_factory=TokenCounts)
+    tokens: TokenCounts
 
     def inputs(self) -> ResponseInput:
         """What reads the items that requests continue."""
-        return ResponseInput(self.store, self.conversations, self.compactor, self.maps)
+        return ResponseInput(self.store, self.runs, self.conversations, self.compactor, self.maps)
 
 
 @dataclass(slots=True)
@@ -183,6 +185,16 @@ class ResponsesHandler:
         kept, owner, keepers = self._kept, call.caller.key_id, list[Keeper]()
         if continued.wants_compaction:
             return Storing([])
+        if (lock := continued.lock) is not None:
+
+            async def add(response: Json) -> None:
+                if call.values:
+                    await kept.maps.keep(owner, lock.conversation_id, call.values)
+                items = [*continued.added, *response["output"]]
+                await kept.conversations.append(owner, lock.conversation_id, items)
+                await lock.release()  # before the response is stored as finished: who has seen it may ask at once
+
+            keepers.append(add)
         if call.body.get("store") is not False:
 
             async def store(response: Json) -> None:
@@ -191,16 +203,6 @@ class ResponsesHandler:
                 await kept.store.put(owner, response, continued.kept)
 
             keepers.append(store)
-        if (lock := continued.lock) is not None:
-
-            async def add(response: Json) -> None:
-                if call.values:
-                    await kept.maps.keep(owner, lock.conversation_id, call.values)
-                items = [*continued.added, *response["output"]]
-                await kept.conversations.append(owner, lock.conversation_id, items)
-                await lock.release()  # before the end is told: who has seen it may ask at once
-
-            keepers.append(add)
         if (memory := call.memory) is not None:
             keepers.append(lambda response: memory.put(response, Stored(continued.kept, call.values)))
         return Storing(keepers)
@@ -252,7 +254,7 @@ class ResponsesHandler:
         async def note(response: Json) -> None:
             is_estimate = (response.get("provider_specific_fields") or {}).get("usage_estimated")
             if response.get("usage") and not is_estimate and not turn.is_over:
-                self._kept.tokens.note(turn.entry.name, chat, response["usage"]["input_tokens"])
+                self._kept.tokens.note(turn.entry.name, read_size(chat), response["usage"]["input_tokens"])
 
         return note
 

@@ -1,7 +1,8 @@
-"""Bounds what runs: the gateway's own cap, dealt out by key, then the key's concurrent requests, calls and budgets.
+"""Bounds what runs: the gateway's own cap, dealt out by key, then the key's concurrent requests and calls.
 
 Place and slot are held to the end of a stream. An endpoint whose calls are only known from its body (a batch) is not
-charged here: its handler charges each call. A socket is no request: each of its turns is limited.
+charged here: its handler charges each call. A socket is no request: each of its turns is limited. Budgets are kept
+where models are called (`access.budgets`).
 """
 
 from functools import partial

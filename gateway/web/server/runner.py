@@ -118,6 +118,7 @@ async def loop_watch(app: web.Application) -> AsyncIterator[None]:
 async def _watch(server: ServerState) -> None:
     metrics, in_flight = server.metrics, server.in_flight
     while True:
+        in_flight.end_streams(server.keys.is_live)
         metrics.in_flight.set(len(in_flight))
         metrics.tasks.set(len(asyncio.all_tasks()))
         due_s = time.perf_counter() + _PAUSE_S

@@ -17,7 +17,7 @@ from gateway.errors import UpstreamError
 from gateway.wire.chat.call_ids import CallIds
 from gateway.wire.chat.kept import THOUGHTS, StateSoFar, call_extras, extras, split_parts, thoughts_of
 from gateway.wire.openai_error import error_in_answer
-from gateway.wire.untrusted_json import is_count, table_in, words_of
+from gateway.wire.untrusted_json import is_count, table_in, utf8_size, words_of
 
 _CLASSES: tuple[tuple[str | None, re.Pattern[str]], ...] = (
     (
@@ -305,6 +305,23 @@ def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: i
         completion = -(-answer_chars // _CHARS_PER_TOKEN)
     counts: Json = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     return {**reported, **counts, **({"prompt_tokens_details": details} if details else {})}, estimated
+
+
+def told_usage(usage: Any) -> Json:
+    """An upstream's usage in the normal form, with 0 for what it has not told."""
+    return normalise_usage(usage, lambda: 0, 0)[0]
+
+
+_SAID = ("content", "reasoning_content", "refusal")
+
+
+def said_bytes(message: Json) -> int:
+    """Bytes of what a model has written in a normal message or delta: text, thoughts, refusal, calls."""
+    size = sum(utf8_size(text) for name in _SAID if isinstance(text := message.get(name), str))
+    calls = [each.get("function") or {} for each in message.get("tool_calls") or ()]
+    for call in (*calls, message.get("function_call") or {}):
+        size += utf8_size(call.get("name") or "") + utf8_size(call.get("arguments") or "")
+    return size
 
 
 def summed_usage(total: Json | None, usage: Json | None) -> Json:

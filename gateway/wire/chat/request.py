@@ -34,6 +34,8 @@ _PLAIN_ROLES = ("user", "assistant", "system")
 """Roles that every upstream accepts as they are."""
 CACHE = "gateway_cache"
 """The member of a text part or tool in which a translated request has its caller's `cache_control`."""
+THINKING = "gateway_thinking"
+"""The member of a translated request with the tokens that its caller has given to thoughts. No upstream gets it."""
 _JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no code fence."
 
 
@@ -96,6 +98,7 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None
     """
     sent = without_hosts(body)
     sent["model"] = options.model
+    sent.pop(THINKING, None)
     messages = body["messages"]
     if changed := [message for message in messages if not _is_current(message)]:
         sent["messages"] = [_upstream_message(message, caches=options.rules.caches) for message in messages]

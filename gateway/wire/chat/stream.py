@@ -40,6 +40,7 @@ from gateway.wire.chat.answer import (
     normalise_usage,
     others,
     reason_of,
+    told_usage,
 )
 from gateway.wire.chat.calls import CallDeltas
 from gateway.wire.chat.chunk_relay import MAX_RELAYED_BYTES, ChunkPattern, split_around_content
@@ -116,6 +117,19 @@ class ChatStream:
     def usage(self) -> Json:
         """`{prompt_tokens, completion_tokens, total_tokens, …}` so far; estimated where the upstream sent no counts."""
         return normalise_usage(self._usage, lambda: self._context.prompt_chars, self._characters)[0]
+
+    @property
+    def told(self) -> Json:
+        """The usage so far, with 0 for what the upstream has not told."""
+        return told_usage(self._usage)
+
+    def cut(self, usage: Json) -> None:
+        """End it here, with `length`, and with this usage unless the upstream has told its own: no more will be read.
+        One of its choices has begun."""
+        for choice in self._choices.values():
+            choice.finish = "length"
+        self._usage = self._usage or usage
+        self.done = True
 
     def take(self, batch: list[bytes]) -> tuple[EventBatch, UpstreamError | None]:
         """Our events for the data of one batch of theirs, and the error that ended it, if any.

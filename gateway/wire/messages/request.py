@@ -11,9 +11,11 @@ from typing import Any
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
+from gateway.wire.chat.request import THINKING
 from gateway.wire.messages.chat_builder import ChatBuilder
 from gateway.wire.messages.error import NO_THREADS
 from gateway.wire.messages.tools import chat_tool, forced_kind, offered_tools, set_choice
+from gateway.wire.untrusted_json import table_in
 
 _BILLING = "x-anthropic-billing-header:"
 """Beginning of a first system block of Claude Code. It changes with every version, so that no prompt cache would hit,
@@ -50,6 +52,8 @@ def to_chat(
         chat["max_tokens"] = limit
     if stops := body.get("stop_sequences"):
         chat["stop"] = stops
+    if thinking_display(body) is not None:
+        chat[THINKING] = table_in(body, "thinking").get("budget_tokens") or 1
     user = (body.get("metadata") or {}).get("user_id")
     if isinstance(user, str) and user:
         chat["user"] = user

@@ -21,8 +21,9 @@ from gateway.wire.mended_json import mended_json
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects
 from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL
+from gateway.wire.responses.sent_items import SentItems
 from gateway.wire.responses.stream import ResponseStream
-from gateway.wire.untrusted_json import count_in, table_in, tables_in, words_of
+from gateway.wire.untrusted_json import count_in, table_in, tables_in, utf8_size, words_of
 
 # --- native request ---
 # Rewrites a responses request for an upstream that speaks /responses itself.
@@ -209,6 +210,14 @@ def _repair_part(part: Json) -> Json:
     return part
 
 
+def said_bytes(item: Json) -> int:
+    """Bytes of what a model has written in an output item: text, refusal, summary of thoughts, arguments."""
+    texts = [item.get("arguments"), item.get("input"), item.get("name")]
+    for part in (*tables_in(item, "content"), *tables_in(item, "summary")):
+        texts += [part.get("text"), part.get("refusal")]
+    return sum(utf8_size(text) for text in texts if isinstance(text, str))
+
+
 def _finish_reason(response: Json) -> str:
     if response["incomplete_details"]:
         return "length" if response["incomplete_details"]["reason"] == "max_output_tokens" else "content_filter"
@@ -223,6 +232,23 @@ class NativeStream(ResponseStream):
     """
 
     model = ""
+
+    def __init__(self, *parts: Any, **more: Any) -> None:
+        super().__init__(*parts, **more)
+        self.told: Json = {}
+        """The usage that the upstream has told."""
+        self._seen = SentItems()
+        self._counted: Json | None = None
+
+    def note(self, events: EventBatch) -> None:
+        """Remember what is passed on of it, for `cut`: call it with every batch, or with none."""
+        for event in events:
+            self._seen.note(event.data or {"type": ""})
+
+    def cut(self, usage: Json) -> None:
+        """End it, after what was noted, as one that has come to its limit; no more will be read. `usage` has chat's
+        names."""
+        self._counted = {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]}
 
     async def pass_through(self, payloads: AsyncGenerator[list[bytes], None]) -> EventStream:
         """Our events for the data of theirs, ended by `response.completed` or `.incomplete` and `[DONE]`.
@@ -246,9 +272,20 @@ class NativeStream(ResponseStream):
                     raise
                 if events:
                     yield events
+                if self._counted is not None:
+                    yield self._cut_end(self._counted)
                 if self._ended:
                     return
         raise UpstreamError("the upstream ended its stream before the answer was complete")
+
+    def _cut_end(self, usage: Json) -> EventBatch:
+        self._done = {index: item for index, item in self._done.items() if index in self._seen.done}
+        answer = {
+            "usage": usage,
+            "incomplete_details": {"reason": "max_output_tokens"},
+            "output": self._seen.at_failure(),
+        }
+        return list(self._native_end({"type": "response.incomplete", "response": answer}))
 
     def _event_for(self, data: Json) -> Iterator[Event]:
         kind = words_of(data.get("type") or "")
@@ -272,11 +309,11 @@ class NativeStream(ResponseStream):
         self._opened = True
         self.response["model"] = self.model
         if isinstance(theirs, dict):
-            if isinstance(theirs.get("id"), str) and theirs["id"]:
+            if isinstance(theirs.get("id"), str) and theirs["id"] and not self._is_created:
                 self.response["id"] = theirs["id"]
             if isinstance(theirs.get("created_at"), int | float):
                 self.response["created"] = self.response["created_at"] = int(theirs["created_at"])
-        for kind in ("response.created", "response.in_progress"):
+        for kind in ("response.created", "response.in_progress")[self._is_created :]:
             yield self._event(kind, {"response": {**self.response, "output": []}})
 
     def _open_item(self, data: Json) -> Iterator[Event]:
@@ -285,7 +322,7 @@ class NativeStream(ResponseStream):
         self._indexes[item["id"]] = index = len(self._ids)
         self._ids.append(item["id"])
         self.response["output"].append(item)
-        yield self._event("response.output_item.added", {"output_index": index, "item": dict(item)})
+        yield self._event("response.output_item.added", {"output_index": index, "item": self._copy(item)})
 
     def _item_event(self, kind: str, data: Json) -> Iterator[Event]:
         """Any other event; one of an item gets the id and index that the item was opened with."""
@@ -306,7 +343,7 @@ class NativeStream(ResponseStream):
             if kind == "response.output_item.done":
                 self._done[index] = self.response["output"][index] = repaired
                 self._closed.add(repaired["id"])
-            yield self._event(kind, {**rest, "item": dict(repaired)})
+            yield self._event(kind, {**rest, "item": self._copy(repaired)})
             return
         rest["item_id"] = self._ids[index]
         if kind.startswith(("response.output_text", "response.content_part", "response.refusal")):
@@ -327,6 +364,7 @@ class NativeStream(ResponseStream):
     def _native_end(self, data: Json) -> Iterator[Event]:
         theirs = data.get("response")
         answer: Json = dict(theirs) if isinstance(theirs, dict) else {}
+        self.told = table_in(answer, "usage")
         finals = tables_in(answer, "output")
         outputs = []
         for index, identity in enumerate(self._ids):
@@ -336,7 +374,7 @@ class NativeStream(ResponseStream):
             repaired = {**repair_item(item), "id": identity}
             if index not in self._done:
                 repaired["status"] = "completed" if repaired.get("status") == "in_progress" else repaired.get("status")
-                yield self._event("response.output_item.done", {"output_index": index, "item": dict(repaired)})
+                yield self._event("response.output_item.done", {"output_index": index, "item": self._copy(repaired)})
             outputs.append(repaired)
         outputs += finals[len(outputs) :]
         if data["type"] == "response.incomplete":

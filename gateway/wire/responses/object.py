@@ -137,8 +137,21 @@ def summary_part(text: str) -> Json:
 
 
 def snapshot(item: Json) -> Json:
-    """A copy of the item and its parts, which later additions to the item do not change."""
-    return {name: [dict(part) for part in value] if isinstance(value, list) else value for name, value in item.items()}
+    """A copy of the item: what is added to the item, or masked in one, does not change the other. The annotations of
+    its texts are the same objects, by which their positions are found."""
+    return {
+        name: [dict(part) for part in value] if name in _PARTS and isinstance(value, list) else _copied(value)
+        for name, value in item.items()
+    }
+
+
+_PARTS = ("content", "summary")
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _copied(each) for name, each in value.items()}
+    return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
 def without_text(item: Json) -> None:

@@ -21,11 +21,12 @@ _Place = tuple[int, str, int]
 
 
 class SentItems:
-    """One stream. Call `note` with the data of every event in the order in which they are sent, then `at_failure`."""
+    """One stream. Call `note` with the data of every event in the order in which they are sent, then `at_failure`.
+    `done`: the places of the items that were finished."""
 
     def __init__(self) -> None:
         self._items: dict[int, Json] = {}
-        self._done: set[int] = set()
+        self.done: set[int] = set()
         self._texts: dict[_Place, list[str]] = {}
         self._notes: dict[_Place, list[Any]] = {}
 
@@ -42,15 +43,14 @@ class SentItems:
             index = data["output_index"]
             self._items[index] = data["item"]
             if kind.endswith("done"):
-                self._done.add(index)
+                self.done.add(index)
                 for place in [each for each in self._texts if each[0] == index]:
                     del self._texts[place]
 
     def at_failure(self) -> list[Json]:
         """The items in their order; those that were not finished have the text that was sent and say so."""
         return [
-            item if index in self._done else self._unfinished(index, item)
-            for index, item in sorted(self._items.items())
+            item if index in self.done else self._unfinished(index, item) for index, item in sorted(self._items.items())
         ]
 
     def _unfinished(self, index: int, item: Json) -> Json:

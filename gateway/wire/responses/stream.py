@@ -13,7 +13,7 @@ one message or reasoning item is open; function calls stay open beside each othe
 |           | a refusal; the end, if the answer | text after a refusal, or the end                       |
 |           | is empty or all reasoning         |                                                        |
 | call      | the first delta of its index; the | the end                                                |
-|           | end, if it is held (`held`)       |                                                        |
+|           | end, if it is held (`calls`)      |                                                        |
 | hosted    | its first phase                   | its phase `completed` or `failed`                      |
 
 Invariants: an item is opened once and closed once, with the same id and place in all its events; the last event is

@@ -1,16 +1,18 @@
-"""Budgets: reserved before, settled after, never exceeded together, refused with the truth about when to come back."""
+"""Budgets: reserved before, extended on the way, settled after, never exceeded together, refused with the truth."""
 
 import asyncio
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-from gateway.access.budgets import SPEND_MONTH, Budgets, periods, token_estimate
+from gateway.access.budgets import Budgets, Reservation, periods
 from gateway.access.rate_limits import LimitState
 from gateway.access.usage import NANO, PriceList, Used
 from gateway.config.settings import Limits, Price
-from gateway.domain import Caller, Json
-from gateway.errors import BudgetSpent, NoPrice
+from gateway.domain import Caller, Json, RequestStats
+from gateway.errors import BudgetSpent, NoPrice, UpstreamRefused, UpstreamTimeout
+from gateway.metrics import Metrics
 from gateway.shared_state.memory import MemoryCounters
 
 PRICES = PriceList(
@@ -26,9 +28,9 @@ PRICES = PriceList(
         Price("websearch-search", tool_call=0.5),
     ]
 )
-BODY: Json = {"model": "SvcLLM", "messages": [{"role": "user", "content": "x" * 398}], "max_tokens": 100}
-"""103 tokens of input by the estimate (`SvcLLM` and `user` are text too), 100 of output."""
-RESERVED = 203
+BODY: Json = {"model": "SvcLLM", "messages": [{"role": "user", "content": "x" * 385}], "max_tokens": 100}
+"""400 bytes, names and role included: 200 tokens of input by the first count; 100 of output."""
+INPUT, RESERVED = 200, 300
 
 
 class Now:
@@ -52,8 +54,38 @@ def now() -> Now:
 
 
 @pytest.fixture
-def budgets(now: Now) -> Budgets:
-    return Budgets(MemoryCounters(now), Limits(reserve_tokens=50), PRICES, models, now)
+def metrics() -> Metrics:
+    return Metrics()
+
+
+@pytest.fixture
+def budgets(now: Now, metrics: Metrics) -> Budgets:
+    return Budgets(MemoryCounters(now), Limits(reserve_tokens=500), PRICES, models, now, metrics=metrics)
+
+
+class Key:
+    """Calls for one caller. `limits`: the states that the last one told."""
+
+    def __init__(self, budgets: Budgets, **limits: float) -> None:
+        self.limits: dict[str, LimitState] = {}
+        spend = budgets.of(caller(**limits), self.limits)
+        assert spend is not None
+        self.spend = spend
+
+    async def reserve(self, body: Json = BODY, **more: Any) -> Reservation:
+        """What a call has reserved whose upstream is then asked."""
+        stats = RequestStats()
+        held = await self.spend.reserve(body, stats, **more)
+        stats.model, stats.attempts = str(body["model"]), 1
+        return held
+
+    async def use(self, prompt: int, completion: int, body: Json = BODY, written: int = 0, **told: Any) -> None:
+        """A whole call whose upstream tells this usage."""
+        async with await self.reserve(body) as held:
+            held.answered({"prompt_tokens": prompt, "completion_tokens": completion, **told}, written or completion)
+
+    def left(self, budget: str = "tokens-day") -> int:
+        return self.limits[budget].remaining
 
 
 def test_periods_are_those_of_utc_and_a_month_ends_where_the_next_begins() -> None:
@@ -66,103 +98,229 @@ def test_periods_are_those_of_utc_and_a_month_ends_where_the_next_begins() -> No
     assert {period.ends_at for period in found.values()} == {datetime(2028, 3, 1, tzinfo=UTC).timestamp()}
 
 
-async def test_a_request_reserves_its_input_and_most_output_and_is_settled_to_what_it_used(budgets: Budgets) -> None:
-    limits: dict[str, LimitState] = {}
-    reservation = await budgets.reserve(caller(tokens_per_day=1000), BODY, limits)
-    assert reservation is not None
-    assert limits["tokens-day"].remaining == 1000 - RESERVED
-    await budgets.settle(reservation, "SvcLLM", Used(90, 0, 10), limits)
-    assert limits == {"tokens-day": LimitState(1000, 900, 13.5 * 3600 - 20)}
-    without = await budgets.reserve(caller(tokens_per_day=1000), {**BODY, "max_tokens": None, "n": 2}, limits)
-    assert without is not None and limits["tokens-day"].remaining == 900 - 103 - 2 * 50
+async def test_a_call_reserves_its_input_and_its_limit_and_is_settled_to_what_it_used(budgets: Budgets) -> None:
+    key = Key(budgets, tokens_per_day=1000)
+    async with await key.reserve() as held:
+        assert (held.limit, key.left()) == (100, 1000 - RESERVED)
+        held.answered({"prompt_tokens": 90, "completion_tokens": 10}, 40)
+    assert key.limits == {"tokens-day": LimitState(1000, 900, 13.5 * 3600 - 20)}
 
 
-async def test_fifty_requests_at_once_never_exceed_a_budget_together(budgets: Budgets) -> None:
-    answers = await asyncio.gather(
-        *(budgets.reserve(caller(tokens_per_day=10 * RESERVED + 5), BODY, {}) for _ in range(50)),
-        return_exceptions=True,
-    )
+async def test_where_no_limit_was_asked_for_the_usual_one_is_sent_for_each_answer(budgets: Budgets) -> None:
+    key = Key(budgets, tokens_per_day=10_000)
+    body = {**BODY, "max_tokens": None, "n": 2}
+    held = await key.reserve(body)
+    assert held.limited(body)["max_tokens"] == 500 and key.left() == 10_000 - INPUT - 2 * 500
+
+
+async def test_of_several_limits_the_largest_is_reserved_and_each_is_lowered_to_what_is_left(budgets: Budgets) -> None:
+    key = Key(budgets, tokens_per_day=1000)
+    body = {**BODY, "max_completion_tokens": 1, "max_tokens": 5000}
+    held = await key.reserve(body)
+    sent = held.limited(body)
+    assert (sent["max_completion_tokens"], sent["max_tokens"]) == (1, 800) and key.left() == 0
+    assert held.clipped({"max_tokens": 4000, "max_output_tokens": 10}) == {"max_tokens": 800, "max_output_tokens": 10}
+
+
+async def test_what_is_left_is_divided_among_the_answers(budgets: Budgets) -> None:
+    held = await Key(budgets, tokens_per_day=1000).reserve({**BODY, "max_tokens": 5000, "n": 3})
+    assert held.limit == (1000 - INPUT) // 3
+
+
+async def test_fields_of_the_operator_count_for_the_limit_and_the_number_of_answers(budgets: Budgets) -> None:
+    key = Key(budgets, tokens_per_day=10_000)
+    await key.reserve(fixed=[{"max_tokens": 1500, "n": 2}])
+    assert key.left() == 10_000 - INPUT - 3000
+
+
+async def test_an_answer_that_would_be_shorter_than_256_tokens_is_refused_unless_it_was_asked_for(
+    budgets: Budgets,
+) -> None:
+    key = Key(budgets, tokens_per_day=INPUT + 255)
+    with pytest.raises(BudgetSpent, match="needs 456; send less"):
+        await key.reserve({**BODY, "max_tokens": 5000})
+    held = await key.reserve({**BODY, "max_tokens": 200})
+    assert held.limit == 200
+    assert (await Key(budgets, tokens_per_minute=INPUT + 256).reserve({**BODY, "max_tokens": 5000})).limit == 256
+
+
+@pytest.mark.parametrize("fields", [{"thinking": {"type": "enabled", "budget_tokens": 900}}, {"gateway_thinking": 900}])
+async def test_an_answer_that_has_no_room_for_its_thoughts_is_refused(budgets: Budgets, fields: Json) -> None:
+    body = {**BODY, "max_tokens": 5000, **fields}
+    with pytest.raises(BudgetSpent):
+        await Key(budgets, tokens_per_day=INPUT + 900).reserve(body)
+    assert (await Key(budgets, tokens_per_day=INPUT + 901).reserve(body)).limit == 901
+
+
+async def test_a_stream_reserves_a_slice_and_extends_before_it_is_spent(budgets: Budgets) -> None:
+    key = Key(budgets, tokens_per_day=20_000)
+    held = await key.reserve({**BODY, "max_tokens": 3000, "stream": True})
+    assert key.left() == 20_000 - INPUT - 1024
+    assert not held.wrote(1500) and held.wrote(40)  # 770 tokens: a quarter of the slice is left
+    assert await held.extend() and key.left() == 20_000 - INPUT - 2048
+    assert held.wrote(4000 - 1540) and await held.extend()
+    assert key.left() == 20_000 - INPUT - 3000  # all that its upstream may make
+
+
+async def test_a_stream_ends_where_no_slice_is_left(budgets: Budgets) -> None:
+    key = Key(budgets, tokens_per_day=4000)
+    async with await key.reserve({**BODY, "max_tokens": 3000, "stream": True}) as held:
+        await Key(budgets, tokens_per_day=4000).reserve({**BODY, "max_tokens": 2500})  # another takes the rest
+        assert held.wrote(1600) and await held.extend()  # what is left of its slice
+        assert held.wrote(600) and not await held.extend()
+        assert held.counted() == {"prompt_tokens": INPUT, "completion_tokens": 1100, "estimated": True}
+        held.answered({"prompt_tokens": 0, "completion_tokens": 0})
+    assert key.left() == 4000 - INPUT - 2500 - INPUT - 1100
+
+
+async def test_a_stream_within_its_limit_is_not_cut_for_a_count_that_is_too_high(budgets: Budgets) -> None:
+    key = Key(budgets, tokens_per_day=INPUT + 300)
+    held = await key.reserve({**BODY, "max_tokens": 300, "stream": True})
+    assert held.wrote(1200) and await held.extend()  # 300 tokens of four bytes
+    assert held.wrote(2000) and not await held.extend()  # no tokenizer makes 300 of that
+
+
+async def test_thoughts_that_nobody_sees_are_reserved_at_once(budgets: Budgets) -> None:
+    body = {**BODY, "max_tokens": 3000, "stream": True}
+    for fields in ({"reasoning_effort": "low"}, {"thinking": {"type": "enabled"}}, {"gateway_thinking": 1}):
+        key = Key(budgets, tokens_per_day=20_000)
+        held = await key.reserve({**body, **fields})
+        assert key.left() == 20_000 - INPUT - 3000
+        async with held:
+            pass
+    await key.reserve(body)
+    assert key.left() == 20_000 - INPUT - 1024
+    await key.use(90, 900, {**BODY, "max_tokens": 900}, written=40)
+    left = key.left()
+    await key.reserve(body)
+    assert left - key.left() >= 3000  # it has been seen to think
+
+
+async def test_fifty_calls_at_once_never_exceed_a_budget_together(budgets: Budgets) -> None:
+    key = Key(budgets, tokens_per_day=10 * RESERVED + 5)
+    answers = await asyncio.gather(*(key.reserve() for _ in range(50)), return_exceptions=True)
     assert sum(not isinstance(answer, BudgetSpent) for answer in answers) == 10
 
 
+@pytest.mark.parametrize(
+    ("error", "left"),
+    [
+        (UpstreamRefused("no", status=400, code="x"), 1000),
+        (UpstreamTimeout("late"), 1000 - INPUT),
+        (asyncio.CancelledError(), 1000 - INPUT),
+        (GeneratorExit(), 1000 - INPUT),
+    ],
+)
+async def test_a_call_without_an_answer_costs_its_input_if_its_upstream_may_have_worked(
+    budgets: Budgets, error: BaseException, left: int
+) -> None:
+    key = Key(budgets, tokens_per_day=1000)
+    with pytest.raises(type(error)):
+        async with await key.reserve():
+            raise error
+    assert key.left() == left
+
+
+@pytest.mark.parametrize(
+    "told", [{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": 1, "completion_tokens": 1}]
+)
+async def test_usage_that_no_tokenizer_counts_is_not_believed(budgets: Budgets, told: Json) -> None:
+    key = Key(budgets, tokens_per_day=1000)
+    async with await key.reserve() as held:
+        held.answered(told, 160)
+    assert key.left() == 1000 - INPUT - 80
+
+
+async def test_what_an_upstream_uses_beyond_its_limit_is_counted_and_told(
+    budgets: Budgets, metrics: Metrics, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = Key(budgets, tokens_per_day=1000)
+    with caplog.at_level("WARNING", "gateway"):
+        await key.use(100, 700, written=2800)
+    assert key.left() == 200
+    assert metrics.registry.get_sample_value("gateway_budget_overrun_tokens_total", {"model": "SvcLLM"}) == 500
+    assert "budget_overrun" in caplog.text
+
+
 async def test_a_day_that_is_used_up_is_not_worth_waiting_for_and_ends_at_midnight(budgets: Budgets, now: Now) -> None:
-    await budgets.reserve(caller(tokens_per_day=RESERVED), BODY, {})
-    with pytest.raises(BudgetSpent, match=r"203 tokens a day; it has used 203") as refusal:
-        await budgets.reserve(caller(tokens_per_day=RESERVED), BODY, {})
+    key = Key(budgets, tokens_per_day=RESERVED)
+    await key.reserve()
+    with pytest.raises(BudgetSpent, match=r"300 tokens a day; it has used 300") as refusal:
+        await key.reserve()
     assert refusal.value.retry_after_s == 13.5 * 3600 - 20
     assert (refusal.value.status, refusal.value.code, refusal.value.retryable) == (429, "insufficient_quota", False)
     now.at += refusal.value.retry_after_s
-    assert await budgets.reserve(caller(tokens_per_day=RESERVED), BODY, {})
+    assert await key.reserve()
 
 
 async def test_a_minute_that_is_used_up_is_worth_waiting_for(budgets: Budgets, now: Now) -> None:
-    await budgets.reserve(caller(tokens_per_minute=RESERVED), BODY, {})
-    with pytest.raises(BudgetSpent, match="203 tokens a minute") as refusal:
-        await budgets.reserve(caller(tokens_per_minute=RESERVED), BODY, {})
+    key = Key(budgets, tokens_per_minute=RESERVED)
+    await key.reserve()
+    with pytest.raises(BudgetSpent, match="300 tokens a minute") as refusal:
+        await key.reserve()
     assert (refusal.value.code, refusal.value.retryable) == ("rate_limit_exceeded", True)
     assert refusal.value.retry_after_s == 40 + 60  # all of it must have passed by
     now.at += 100
-    assert await budgets.reserve(caller(tokens_per_minute=RESERVED), BODY, {})
+    assert await key.reserve()
 
 
 async def test_of_the_minute_before_counts_what_lies_within_the_last_sixty_seconds(budgets: Budgets, now: Now) -> None:
-    key, limits = caller(tokens_per_minute=2 * RESERVED), dict[str, LimitState]()
+    key = Key(budgets, tokens_per_minute=2 * RESERVED)
     for _ in range(2):
-        await budgets.reserve(key, BODY, limits)
-    assert limits["tokens-minute"].remaining == 0
+        await key.reserve()
+    assert key.left("tokens-minute") == 0
     now.at += 41  # the next minute of the clock, a second old
     with pytest.raises(BudgetSpent) as refusal:
-        await budgets.reserve(key, BODY, limits)
+        await key.reserve()
     assert refusal.value.retry_after_s is not None
     assert refusal.value.retry_after_s == pytest.approx(29, abs=0.5)  # half of the two has passed by then
     now.at += refusal.value.retry_after_s + 0.2  # what the rounding up of a token takes
-    await budgets.reserve(key, BODY, limits)
-    assert 0 <= limits["tokens-minute"].remaining < 5
+    await key.reserve()
+    assert 0 <= key.left("tokens-minute") < 5
     now.at += 1
     with pytest.raises(BudgetSpent):
-        await budgets.reserve(key, BODY, limits)
+        await key.reserve()
 
 
 async def test_waiting_as_long_as_a_refusal_says_is_enough(budgets: Budgets, now: Now) -> None:
-    key, refused = caller(tokens_per_minute=5 * RESERVED // 2), 0
+    key, refused = Key(budgets, tokens_per_minute=5 * RESERVED // 2), 0
     for _ in range(40):
         now.at += 7
         try:
-            await budgets.reserve(key, BODY, {})
+            await key.reserve()
         except BudgetSpent as refusal:
             refused += 1
             assert refusal.retry_after_s is not None
             now.at += refusal.retry_after_s + 0.5  # what the rounding up of a token takes
-            await budgets.reserve(key, BODY, {})
+            await key.reserve()
     assert refused > 10
 
 
-async def test_a_request_that_is_larger_than_the_whole_budget_is_told_to_ask_for_less(budgets: Budgets) -> None:
-    with pytest.raises(BudgetSpent, match="this request alone may use 203; ask for less output") as refusal:
-        await budgets.reserve(caller(tokens_per_minute=100), BODY, {})
+async def test_a_call_that_is_larger_than_the_whole_budget_is_told_to_send_less(budgets: Budgets) -> None:
+    with pytest.raises(BudgetSpent, match="this request alone needs 300; send less") as refusal:
+        await Key(budgets, tokens_per_minute=100).reserve()
     assert not refusal.value.retryable
 
 
-async def test_spend_is_counted_by_the_model_that_answered_and_cached_input_at_its_own_price(budgets: Budgets) -> None:
-    key = caller(spend_per_month=1.0)
+async def test_spend_is_reserved_at_the_dearest_prices_and_settled_by_the_model_that_answered(budgets: Budgets) -> None:
+    key = Key(budgets, spend_per_month=1.0)
     for _ in range(2):
-        reservation = await budgets.reserve(key, {**BODY, "model": "cheap"}, {})
-        assert reservation is not None
-        [(budget, amount)] = reservation.amounts
-        assert budget == SPEND_MONTH
-        assert amount.amount == 102 * 1000 + 100 * 10_000  # the dearer of those that may answer
-        await budgets.settle(reservation, "SvcLLM", Used(300_000, 200_000, 10_000), {})
+        async with await key.reserve({**BODY, "model": "cheap", "max_tokens": 70_000}) as held:
+            held._stats.model = "SvcLLM"
+            cached = {"prompt_tokens_details": {"cached_tokens": 200_000}}
+            held.answered({"prompt_tokens": 300_000, "completion_tokens": 10_000, **cached}, 40_000)
     # each: 100,000 at 1.0, 200,000 at 0.1 and 10,000 at 10.0 a million: 0.22
-    with pytest.raises(BudgetSpent, match=r"USD 1 a month; it has used 0\.44"):
-        await budgets.reserve(key, {**BODY, "max_tokens": 60_000}, {})
+    assert (await key.reserve({**BODY, "max_tokens": 60_000})).limit == 55_975  # 0.56 less 200 tokens of cache writes
+    with pytest.raises(BudgetSpent, match="USD 1 a month; it has used 1"):
+        await key.reserve()
 
 
 async def test_a_spend_limit_on_a_model_or_fallback_without_a_price_is_refused_naming_the_setting() -> None:
     budgets = Budgets(MemoryCounters(), Limits(spend_per_month=5), PRICES, lambda name: ["cheap", "free"])
     with pytest.raises(NoPrice, match=r"'free' has no price; the operator must add \[\[prices\]\]") as refusal:
-        await budgets.reserve(caller(), BODY, {})
+        await Key(budgets).reserve()
     assert (refusal.value.status, refusal.value.param) == (403, "model")
-    assert await budgets.reserve(caller(spend_per_month=0), BODY, {}) is None
+    assert budgets.of(caller(spend_per_month=0), {}) is None
 
 
 async def test_tool_calls_have_a_budget_a_day_and_a_price(budgets: Budgets) -> None:
@@ -178,27 +336,19 @@ async def test_tool_calls_have_a_budget_a_day_and_a_price(budgets: Budgets) -> N
         await budgets.charge_tool(key, "websearch-map", limits)
 
 
-async def test_a_request_that_ends_in_the_next_period_is_settled_in_its_own(budgets: Budgets, now: Now) -> None:
-    key = caller(tokens_per_minute=RESERVED)
-    reservation = await budgets.reserve(key, BODY, {})
-    assert reservation is not None
-    now.at += 40
-    with pytest.raises(BudgetSpent):
-        await budgets.reserve(key, BODY, {})
-    await budgets.settle(reservation, "SvcLLM", Used(), {})  # which used nothing
-    limits: dict[str, LimitState] = {}
-    assert await budgets.reserve(key, BODY, limits)
-    assert limits["tokens-minute"].remaining == 0
+async def test_a_call_that_ends_in_the_next_period_is_settled_in_its_own(budgets: Budgets, now: Now) -> None:
+    key = Key(budgets, tokens_per_minute=RESERVED)
+    async with await key.reserve() as held:
+        now.at += 40
+        with pytest.raises(BudgetSpent):
+            await key.reserve()
+        held._stats.attempts = 0  # nobody was asked: it used nothing
+    await key.reserve()
+    assert key.left("tokens-minute") == 0
 
 
-async def test_keys_without_budgets_and_unknown_models_reserve_nothing(budgets: Budgets) -> None:
-    assert await budgets.reserve(caller(), BODY, {}) is None
-    assert await budgets.reserve(caller(tokens_per_day=1), {**BODY, "model": "unknown"}, {}) is None
-
-
-def test_an_image_counts_as_an_image_and_not_as_its_letters() -> None:
-    parts = [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4_000_000}}]
-    assert token_estimate({"messages": [{"content": parts}]}) < 1100
+async def test_keys_without_budgets_reserve_nothing(budgets: Budgets) -> None:
+    assert budgets.of(caller(), {}) is None and budgets.of(caller(tool_calls_per_day=5), {}) is None
 
 
 def test_a_cost_is_a_whole_number_of_billionths() -> None:

@@ -44,7 +44,7 @@ async def test_one_keys_large_answers_do_not_evict_anothers() -> None:
     await store.put("small", response("resp_kept"), [])
     for number in range(50):
         await store.put("flood", response(f"resp_{number}", "a" * 3_000), [])
-    assert await store.history("small", "resp_kept") and await store.item("small", "msg_resp_kept")
+    assert (await store.history("small", "resp_kept")).history and await store.item("small", "msg_resp_kept")
     assert await store.get("flood", "resp_49") and len(entries) == 6
     with pytest.raises(NotFound):
         await store.item("flood", "msg_resp_0")
@@ -54,15 +54,15 @@ async def test_what_is_read_is_a_copy_of_its_own() -> None:
     store = ResponseStore(MemoryEntries(2**26, 2**24))
     await store.put("key1", response("resp_1", "as it was"), [{"id": "msg_0", "role": "user", "content": "hi"}])
     (await store.get("key1", "resp_1")).response["output"][0]["content"] = "changed"
-    (await store.history("key1", "resp_1"))[0]["content"] = "changed"
-    assert [item["content"] for item in await store.history("key1", "resp_1")] == ["hi", "as it was"]
+    (await store.history("key1", "resp_1")).history[0]["content"] = "changed"
+    assert [item["content"] for item in (await store.history("key1", "resp_1")).history] == ["hi", "as it was"]
 
 
 async def test_a_history_has_a_limit_of_items_and_of_bytes_and_says_what_to_do() -> None:
     store = ResponseStore(MemoryEntries(2**26, 2**24))
     items: list[Json] = [{"id": f"msg_{number}", "content": "x"} for number in range(MAX_HISTORY_ITEMS)]
     await store.put("key1", response("resp_1"), items[1:])
-    assert len(await store.history("key1", "resp_1")) == MAX_HISTORY_ITEMS
+    assert len((await store.history("key1", "resp_1")).history) == MAX_HISTORY_ITEMS
     await store.put("key1", response("resp_2"), items)
     with pytest.raises(
         InvalidRequest, match=rf"{MAX_HISTORY_ITEMS + 1} items; the limit is {MAX_HISTORY_ITEMS}; begin"
@@ -114,4 +114,4 @@ async def test_a_response_is_stored_with_its_items() -> None:
         stored = await store.get("key1", name)
         assert stored.items == [{"id": "msg_0", "role": "user", "content": "ä" * 900}]
         assert stored.response == {**response(name), "store": True}
-    assert len(await store.history("key1", "resp_2")) == 1 + len(stored.response["output"])
+    assert len((await store.history("key1", "resp_2")).history) == 1 + len(stored.response["output"])

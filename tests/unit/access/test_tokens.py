@@ -1,0 +1,86 @@
+"""Tokens are counted by bytes, and better with every answer whose upstream tells how many there were."""
+
+import pytest
+
+from gateway.access.tokens import Size, TokenCounts, believed, estimate, size_of
+from gateway.domain import Json
+
+
+def message(*parts: Json) -> Json:
+    return {"model": "m", "messages": [{"role": "user", "content": list(parts)}]}
+
+
+TEXT = {"type": "text", "text": "a" * 1000}
+EMPTY = size_of(message()).bytes
+
+
+def test_a_token_has_two_bytes_until_more_is_known() -> None:
+    assert TokenCounts().most("m", Size(4001)) == 2001
+    assert TokenCounts().most("m", Size(0)) == 1
+    assert TokenCounts().of("m", {"messages": [{"role": "user", "content": "a" * 4000}]}) == (1004, True)
+
+
+def test_a_character_counts_by_its_bytes_and_names_of_members_count_too() -> None:
+    assert size_of({"model": "long name", "max_tokens": 5, "input": "äö"}) == Size(4)
+    assert size_of({"tools": [{"name": "é"}]}) == Size(6)
+    assert size_of({"input": [1, 2, 3]}) == Size(6) == size_of({"input": ["a", 1, "b", 22]})
+
+
+@pytest.mark.parametrize(
+    ("part", "size"),
+    [
+        ({"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4_000_000}}, Size(9, 1000)),
+        ({"type": "input_image", "image_url": "https://example.org/a.png"}, Size(11, 1000)),
+        ({"type": "input_audio", "input_audio": {"data": "A" * 6400, "format": "wav"}}, Size(14, 1100)),
+        ({"type": "file", "file": {"file_data": "data:application/pdf;base64," + "A" * 6372}}, Size(4, 1100)),
+        ({"type": "file", "file": {"file_data": "data:text/plain;base64," + "A" * 3977}}, Size(4 + 3000)),
+    ],
+)
+def test_media_counts_as_such_and_a_file_of_text_by_its_text(part: Json, size: Size) -> None:
+    found = size_of(message(TEXT, part))
+    alone = size_of(message(TEXT))
+    assert (found.bytes - alone.bytes, found.media_tokens) == size
+
+
+def test_text_that_looks_like_an_image_is_text() -> None:
+    text = "data:image/png;base64," + "word " * 2000
+    assert size_of(message({"type": "text", "text": text})).bytes > 10_000
+    schema = {"type": "image_url", "image_url": {"url": text}}
+    assert size_of({"messages": [], "tools": [{"parameters": schema}]}).bytes > 10_000
+
+
+def test_a_model_has_its_own_ratio_once_its_upstream_has_told() -> None:
+    counts = TokenCounts()
+    counts.note("m", Size(40_000), 10_000)
+    chat = {"messages": [{"role": "user", "content": "a" * 3985}]}
+    assert counts.of("m", chat) == (1000, False) and counts.of("other", chat)[1]
+    for _ in range(20):
+        counts.note("m", Size(40_000), 10_000)
+    assert 1050 <= counts.most("m", Size(4000)) < 1100 and counts.most("other", Size(4000)) == 2000
+
+
+def test_a_denser_text_raises_what_is_reserved_at_once_and_a_template_comes_on_top() -> None:
+    counts = TokenCounts()
+    for _ in range(20):
+        counts.note("m", Size(40_000), 10_000)
+    counts.note("m", Size(40_000), 24_000)
+    assert 24_000 <= counts.most("m", Size(40_000)) < 26_000
+    counts.note("m", Size(20), 300)
+    assert counts.most("m", Size(20)) >= 300
+
+
+@pytest.mark.parametrize("told", [0, 1, 100, 90_000, 10**9])
+def test_what_no_tokenizer_makes_says_nothing(told: int) -> None:
+    counts = TokenCounts()
+    counts.note("m", Size(40_000), told)
+    assert counts.most("m", Size(40_000)) == 20_000 and counts.of("m", {})[1]
+
+
+def test_what_is_told_counts_unless_no_tokenizer_makes_so_few() -> None:
+    assert believed(100, 400, 200) == 100
+    assert believed(1000, 400, 200) == 1000
+    assert believed(1, 400, 200) == believed(0, 400, 200) == 200
+
+
+def test_a_conversation_is_estimated_by_its_bytes() -> None:
+    assert estimate([{"type": "message", "content": "a" * 3982}]) == 1000
