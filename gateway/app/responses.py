@@ -44,7 +44,7 @@ def response_parts(
     store = ResponseStore(shared.responses, config.shared.response_ttl_s)
     runs = Runs(store, shared.runs, shared.windows, shared.bus, config.responses.background)
     conversations = Conversations(shared.conversations, shared.windows, config.responses.conversations)
-    maps = MaskingMaps(shared.responses, shared.sealer, config.shared.response_ttl_s)
+    maps = MaskingMaps(shared.sealer, store)
     compactor, background = Compactor(completions, shared.sealer), BackgroundResponses(runs, store, maps)
     kept = Kept(store, conversations, compactor, maps, runs, background, tokens)
     responses = ResponsesHandler(completions, kept, hosted, files)

@@ -37,12 +37,13 @@ Masked = TypeVar("Masked")
 
 @dataclass(slots=True)
 class Stored:
-    """Items that were stored together, and what their placeholders stand for. `is_read`: the model reads the items; of
-    others only the names of their placeholders count."""
+    """Items that were stored together, and what their placeholders stand for. `is_read`: they are masked as the request
+    is; others are in its body already, or are not read. `where`: the field that names them."""
 
     items: list[Json]
     values: Mapping[str, str] = field(default_factory=dict)
     is_read: bool = True
+    where: str = "previous_response_id"
 
 
 class Earlier(Protocol):
@@ -118,13 +119,12 @@ class Masking:
     def _begin(self, body: object, stored: Sequence[Stored]) -> None:
         """Prepare the placeholders: none that the caller typed, or that a stored item holds without a map."""
         assert self._placeholders is not None
-        self._placeholders.reserve_typed([each.items for each in stored])
+        for each in stored:
+            self._placeholders.meet(each.items, each.values, each.where)
+            self._work.masks.know(each.values)
         if isinstance(body, dict):
             self._placeholders.reserve_typed(body)
             self._addresses, self._is_json = addresses_of(body), asks_for_json(body)
-        for each in stored:
-            self._placeholders.adopt(each.values)
-            self._work.masks.know(each.values)
 
     async def clean_part(self, body: object) -> None:
         """Mask a checked body, or a part that was added to one, in place. Raises as `clean_request`."""

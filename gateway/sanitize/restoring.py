@@ -25,6 +25,7 @@ import orjson
 import re2
 
 from gateway.domain import Json
+from gateway.errors import InvalidRequest
 from gateway.sanitize.re2_search import searcher, spans
 from gateway.texts import GroupSlot, TextSlot
 
@@ -52,6 +53,8 @@ ADDRESS_REACH_CHARS = 2_048
 _JSON_BEGINS = re.compile(r"\s{0,64}+(?:```(?:json)?\s{0,64}+)?(?:\{|\[\s{0,64}+(?:[\"{\[\]\d-]|true|false|null|\Z))")
 _OWN_ROLES = frozenset(("user", "system", "developer"))
 _OWN_PARTS = frozenset(("text", "input_text"))
+_STATES = ("encrypted_content", "signature", "thought_signature")
+"""Members that hold a model's state in a form of its own."""
 _TOOL_INPUT = re.compile(r"content\[(\d+)\]\.input\b")
 
 
@@ -63,6 +66,7 @@ class Placeholders:
         self._values: dict[str, str] = {}
         self._typed: set[str] = set()
         self._last: dict[str, int] = {}
+        self._first = ""
         self.replaced: Counter[str] = Counter()
 
     def __bool__(self) -> bool:
@@ -83,22 +87,58 @@ class Placeholders:
     def adopt(self, stored: Mapping[str, str]) -> None:
         """Go on with the names of the turns before this one, `{EMAIL_1: value}`."""
         for name, value in stored.items():
-            entity, _, number = name.rpartition("_")
-            self._values[name] = value
-            self._names.setdefault((entity, value), name)
-            self._last[entity] = max(self._last.get(entity, 0), int(number))
+            self._hold(name, value)
             self._typed.discard(name)
+
+    def meet(self, items: list[Json], values: Mapping[str, str], where: str) -> None:
+        """Go on with the names in stored items. A name that stands for something else already is given up: these items
+        get another one, in place. A name without a value counts as typed.
+
+            names {EMAIL_1: jane}, values {EMAIL_1: bob}, items "write to [EMAIL_1]"  ->  "write to [EMAIL_2]"
+
+        Raises InvalidRequest where a state that only its model can read holds a name that must be given up. `where`:
+        the field that names the items.
+        """
+        renamed: dict[str, str] = {}
+        for name, value in values.items():
+            if self._values.get(name, value) != value or name in self._typed:
+                entity = name.rpartition("_")[0]
+                renamed[name] = self._names.get((entity, value)) or self._next(entity, values)
+                self._hold(renamed[name], value)
+        if renamed and (holder := next(filter(_holds_state, items), None)) is not None:
+            others = " and ".join(dict.fromkeys(filter(None, (self._first, where))))
+            raise InvalidRequest(
+                f"{where}: the placeholder [{min(renamed)}] stands for different values in {others}, and the state of "
+                f"an item of type '{holder.get('type')}' cannot be changed; begin a new conversation",
+                param=where,
+                code="masked_values_clash",
+            )
+        for item in items if renamed else ():
+            _rename(item, renamed)
+        self._first = self._first or where
+        self.reserve_typed(items)
+        self.adopt({name: value for name, value in values.items() if name not in renamed})
+        self._typed -= set(renamed.values())
+
+    def _next(self, entity: str, taken: Collection[str]) -> str:
+        """A name that is neither given out, nor typed, nor among `taken`."""
+        number = self._last.get(entity, 0) + 1
+        while (name := f"{entity}_{number}") in self._typed or name in self._values or name in taken:
+            number += 1
+        return name
+
+    def _hold(self, name: str, value: str) -> None:
+        entity, _, number = name.rpartition("_")
+        self._values[name] = value
+        self._names.setdefault((entity, value), name)
+        self._last[entity] = max(self._last.get(entity, 0), int(number))
 
     def mask(self, entity: str, value: str) -> str:
         """The placeholder of a value: the same one whenever it is asked for."""
         name = self._names.get((entity, value))
         if name is None:
-            number = self._last.get(entity, 0) + 1
-            while f"{entity}_{number}" in self._typed:
-                number += 1
-            self._last[entity] = number
-            name = self._names[entity, value] = f"{entity}_{number}"
-            self._values[name] = value
+            name = self._next(entity, ())
+            self._hold(name, value)
         self.replaced[entity] += 1
         return f"[{name}]"
 
@@ -310,6 +350,34 @@ def _own_texts(body: Json) -> Iterator[str]:
 def _name_of(match: re.Match[str]) -> str:
     """The name in a placeholder, as it was given out: `EMAIL_1` of `[ email 1 ]`."""
     return f"{_SEPARATORS.sub('_', match[1]).upper()}_{int(match[2])}"
+
+
+def _holds_state(item: Json) -> bool:
+    """Whether an item holds what only its model can read, and what is therefore never rewritten."""
+    waiting: list[Any] = [item]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if any(isinstance(value.get(name), str) and value[name] for name in _STATES):
+                return True
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+    return False
+
+
+def _rename(holder: Any, renamed: Mapping[str, str]) -> None:
+    """Write other names into the placeholders of all strings of an item, a dict or list."""
+
+    def other(match: re.Match[str]) -> str:
+        name = renamed.get(_name_of(match))
+        return f"[{name}]" if name is not None else match.group()
+
+    for key, value in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
+        if isinstance(value, str) and "[" in value:
+            holder[key] = _PLACEHOLDER.sub(other, value)
+        elif isinstance(value, dict | list):
+            _rename(value, renamed)
 
 
 def _kept_backslashes(match: re.Match[str], as_json: bool) -> int:

@@ -62,8 +62,6 @@ ALL = "whole, streamed, socket, background live, background resumed, background 
 CHATS = "chat whole, chat streamed, messages whole, messages streamed"
 RUNS = "background live, background resumed, background polled"
 _FAILS: tuple[tuple[str, str, str], ...] = (
-    ("stored state: names, item reference", ALL, "H1, N3: both are [EMAIL_1], the boss gets the client's mail"),
-    ("stored state: map, conversation", ALL, "H1: the map of a conversation ends after an hour"),
     ("stored state: full disk, conversation, before", ALL, "M4: 200, and the turn is not in the conversation"),
     (
         "stored state: full disk, conversation, meanwhile",

@@ -69,7 +69,7 @@ class Job:
 
     `work` writes the events into a sink, and stores the finished response; it raises GatewayError for a failure before
     the first event. `failed` and `cancelled` give the events that end it otherwise, and set the response. `is_live`:
-    whether its key is still valid. `keeps_events`: a client may read them.
+    whether its key is still valid. `keeps_events`: a client may read them. `sealed`: see StoredResponse.
     """
 
     owner: str
@@ -80,6 +80,7 @@ class Job:
     cancelled: Callable[[], list[Event]]
     is_live: Callable[[], bool]
     keeps_events: bool
+    sealed: str = ""
 
 
 @dataclass(slots=True)
@@ -169,7 +170,7 @@ class Runs:
             raise Overloaded("the gateway is shutting down", code="shutting_down", retry_after_s=1)
         await self._take_place(job.owner, response_id)
         try:
-            size = await self._store.put(job.owner, {**job.response, "status": "queued"}, job.items)
+            size = await self._store.put(job.owner, {**job.response, "status": "queued"}, job.items, job.sealed)
             if size + sum(run.size for run in self._running.values()) > _MAX_HELD_BYTES:
                 raise Overloaded("background runs hold too much memory; try again later", retry_after_s=_RETRY_S)
             run = _Run(job, size)
@@ -277,7 +278,7 @@ class Runs:
         """Keep the events that end a run, whatever came before, and its response."""
         run.frames_bytes = 0
         run.add(events)
-        await self._store.put(run.job.owner, run.job.response, run.job.items)
+        await self._store.put(run.job.owner, run.job.response, run.job.items, run.job.sealed)
 
     async def _end_early(self, run: _Run) -> None:
         if run.ending == "cancelled":
@@ -389,7 +390,7 @@ class Runs:
             return stored.response  # it has ended meanwhile
         error = {"code": "server_stopped", "message": "the server that ran this response has stopped"}
         response = {**stored.response, "status": "failed", "error": error}
-        await self._store.put(owner, response, stored.items)
+        await self._store.put(owner, response, stored.items, stored.sealed)
         head = await self._head(owner, response_id)
         if head is not None and not head["is_over"]:
             await self._end_events(owner, response, head)

@@ -4,7 +4,6 @@
 once these are masked. Stored items go to a model again, so they are masked like the request.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import orjson
@@ -30,25 +29,20 @@ class Continued:
 
     `before`: the stored items before it, compaction items as they came; `earlier`: the same for the model, with the
     newest compaction item opened, also one of the request. `first`: how many items of the request are among them.
-    `wants_compaction`: the request ends in a trigger. `lock`: the conversation that it holds. `values`: what the
-    placeholders in referenced items, compaction items and `earlier` stand for.
+    `stored`: the same by where they come from, with what their placeholders stand for (`calls.masking.Earlier`).
+    `wants_compaction`: the request ends in a trigger. `lock`: the conversation that it holds.
     """
 
     body: Json
     before: list[Json]
     earlier: list[Json]
-    values: list[dict[str, str]]
+    stored: list[Stored]
     first: int = 0
     wants_compaction: bool = False
     lock: Lock | None = None
     param: str = "input"
     added: list[Json] = field(default_factory=list)
     kept: list[Json] = field(default_factory=list)
-
-    @property
-    def stored(self) -> Sequence[Stored]:
-        """See `calls.masking.Earlier`."""
-        return [*(Stored([], values) for values in self.values[1:]), Stored(self.earlier, self.values[0])]
 
     async def release(self) -> None:
         """Let the conversation go."""
@@ -99,9 +93,8 @@ class ResponseInput:
             wants_compaction = is_trigger(sent)
             if wants_compaction:
                 sent.pop()
-            values = [dict(before.values)]
-            body["input"] = await self._with_references(owner, sent, values)
-            continued = self._opened(call, before.items, values, passes_foreign=passes_foreign)
+            referenced = await self._with_references(call, sent)
+            continued = self._opened(call, before, referenced, passes_foreign=passes_foreign)
         except BaseException:
             if lock is not None:
                 await lock.release()
@@ -113,9 +106,10 @@ class ResponseInput:
         """The stored items before the request's own."""
         owner = call.caller.key_id
         if conversation is not None:
-            items = (await self._conversations.get(owner, conversation)).items
-            check_history(len(items), 0, "conversation")
-            return Stored(items, await self._maps.load(owner, conversation))
+            found = await self._conversations.get(owner, conversation)
+            check_history(len(found.items), 0, "conversation")
+            values = await self._maps.values_of(call, conversation, found.sealed)
+            return Stored(found.items, values, where="conversation")
         if not previous:
             return Stored([])
         remembered = await call.memory.history(previous) if call.memory is not None else None
@@ -125,37 +119,41 @@ class ResponseInput:
         if (await self._runs.settled(owner, stored.response))["status"] in UNFINISHED:
             text = "previous_response_id: this response is still being made; wait for its end, or cancel it"
             raise Conflict(text, param="previous_response_id", retry_after_s=_RETRY_S)
-        return Stored(stored.history, await self._maps.load(owner, previous))
+        values = await self._maps.values_of(call, previous, stored.sealed)
+        return Stored(stored.history, values, where="previous_response_id")
 
-    def _opened(
-        self, call: Call, before: list[Json], values: list[dict[str, str]], *, passes_foreign: bool
-    ) -> Continued:
+    def _opened(self, call: Call, before: Stored, referenced: list[Stored], *, passes_foreign: bool) -> Continued:
         sent: list[Json] = call.body["input"]
         owner = call.caller.identity
         at = max((place for place, item in enumerate(sent) if item.get("type") in ITEM_TYPES), default=-1) + 1
-        opened = self._compactor.opened(before, owner, "previous_response_id", passes_foreign=passes_foreign)
+        opened = self._compactor.opened(before.items, owner, "previous_response_id", passes_foreign=passes_foreign)
         if at:
-            opened = self._compactor.opened(sent[:at], owner, passes_foreign=passes_foreign, before=before)
-            values.append(self._maps.carried(owner, sent[:at]))
-        name = "previous_response_id" if before else "input"
-        return Continued(call.body, before, opened, values, at, param=name)
+            opened = self._compactor.opened(sent[:at], owner, passes_foreign=passes_foreign, before=before.items)
+        known = {id(item) for item in (*before.items, *sent)}
+        kept = Stored([item for item in opened if id(item) in known], before.values, where=before.where)
+        carried = self._maps.carried(call.caller, [*before.items, *sent[:at]]) if call.masking is not None else {}
+        summary = Stored([item for item in opened if id(item) not in known], carried, where="the compaction item")
+        param = "previous_response_id" if before.items else "input"
+        stored = [each for each in (kept, summary, *referenced) if each.items]
+        return Continued(call.body, before.items, opened, stored, at, param=param)
 
-    async def _with_references(self, owner: str, sent: list[Json], values: list[dict[str, str]]) -> list[Json]:
-        """The items with those that references name in their place; what their placeholders stand for is added to
-        `values`. AI SDK clients send a reference for every old answer."""
-        found: list[Json] = []
-        size = count = 0
+    async def _with_references(self, call: Call, sent: list[Json]) -> list[Stored]:
+        """Put the items that references name in their place, as the input of the body. AI SDK clients send a reference
+        for every old answer."""
+        owner, found, size = call.caller.key_id, list[Stored](), 0
         for index, item in enumerate(sent):
             if item.get("type") == "item_reference":
                 try:
-                    raw = await self._store.item(owner, str(item.get("id")))
+                    raw, sealed = await self._store.item(owner, str(item.get("id")))
                 except NotFound as error:
                     error.param = f"input[{index}].id"
                     raise
-                size, count = size + len(raw), count + 1
-                check_history(count, size, "input")
-                item = orjson.loads(raw)
-            found.append(item)
+                size += len(raw)
+                check_history(len(found) + 1, size, "input")
+                sent[index] = orjson.loads(raw)
+                values = self._maps.opened(sealed, call.caller) if call.masking is not None else {}
+                found.append(Stored([sent[index]], values, is_read=False, where=f"input[{index}]"))
+        call.body["input"] = sent
         return found
 
 

@@ -36,17 +36,22 @@ CHANGE_WAIT_S = 2.0
 _LOCK_POLL_S = 0.05
 _RETRY_S = 5.0
 _SHOWN_ID_CHARS = 80
+_SEALED = "gateway:sealed"
+"""The member of the stored metadata with the map: version 0.4 opens no conversation with a member of its own, and must
+be able to after a rollback."""
 _MAX_PAIRS, _MAX_KEY_CHARS, _MAX_VALUE_CHARS = 16, 64, 512
 
 
 @dataclass(slots=True)
 class Conversation:
-    """`items` are in the order in which they were added; each has an id."""
+    """`items` are in the order in which they were added; each has an id. `sealed`: what the placeholders in them stand
+    for (`masking_maps`), empty where they have none."""
 
     id: str
     created_at: int
     metadata: Json
     items: list[Json]
+    sealed: str = ""
 
     def shown(self) -> Json:
         """`{id, object: "conversation", created_at, metadata}`."""
@@ -69,9 +74,9 @@ class Conversations:
         self._limits = limits
         self._now = now
 
-    async def create(self, owner: str, items: Sequence[Json], metadata: Json | None) -> Conversation:
+    async def create(self, owner: str, items: Sequence[Json], metadata: Json | None, sealed: str = "") -> Conversation:
         """A new conversation. Raises InvalidRequest, and RateLimited where the key has `per_key` already."""
-        made = Conversation(new_id("conv"), int(self._now()), checked_metadata(metadata), with_ids(items))
+        made = Conversation(new_id("conv"), int(self._now()), checked_metadata(metadata), with_ids(items), sealed)
         with available("conversations"):
             count = await self._entries.count(owner)
         if count >= self._limits.per_key:
@@ -87,7 +92,8 @@ class Conversations:
             raise NotFound(
                 f"conversation '{conversation_id[:_SHOWN_ID_CHARS]}' not found", code="conversation_not_found"
             )
-        return Conversation(**orjson.loads(value))
+        fields = orjson.loads(value)
+        return Conversation(**fields, sealed=fields["metadata"].pop(_SEALED, ""))
 
     async def update(self, owner: str, conversation_id: str, metadata: Json | None) -> Conversation:
         """Replace the metadata. Raises InvalidRequest."""
@@ -129,18 +135,21 @@ class Conversations:
             await lock.take(wait_s)
         return lock
 
-    async def append(self, owner: str, conversation_id: str, items: Sequence[Json]) -> list[Json]:
-        """Add items at the end, for a caller who has the lock. Returns them with their ids. Raises InvalidRequest where
-        the conversation is full."""
+    async def append(self, owner: str, conversation_id: str, items: Sequence[Json], sealed: str = "") -> list[Json]:
+        """Add items at the end, for a caller who has the lock, and the map of all placeholders. Returns the items with
+        their ids. Raises InvalidRequest where the conversation is full."""
         added = with_ids(items)
         conversation = await self.get(owner, conversation_id)
         conversation.items += added
+        conversation.sealed = sealed or conversation.sealed
         await self._put(owner, conversation)
         return added
 
     async def _put(self, owner: str, conversation: Conversation) -> None:
         limits, count = self._limits, len(conversation.items)
         fields = {name: getattr(conversation, name) for name in ("id", "created_at", "metadata", "items")}
+        if conversation.sealed:
+            fields["metadata"] = {**conversation.metadata, _SEALED: conversation.sealed}
         value = orjson.dumps(fields)
         for number, limit, unit in ((count, limits.items, "items"), (len(value), limits.max_bytes, "bytes")):
             if number > limit:

@@ -1,66 +1,78 @@
-"""The maps of stored responses whose texts hold placeholders: which value each stands for, sealed for the key.
+"""Which value each placeholder in stored texts stands for: a map, sealed for the key and stored in their own entry.
 
-    maps.keep(key_id, "resp_7f…", {"EMAIL_1": "jane@posthaus.org"})
-    maps.load(key_id, "resp_7f…")  ->  {"EMAIL_1": "jane@posthaus.org"}
+    maps.sealed({"EMAIL_1": "jane@posthaus.org"}, owner)  ->  "gws1_…"
+    maps.opened("gws1_…", owner)                           ->  {"EMAIL_1": "jane@posthaus.org"}
 
-A map lies beside its response, in the same store and for the same time; nobody without the installation's secret can
-read it (`access.sealing`).
+So a map is written with its text, lives as long, and goes with it. Nobody without the installation's secret can read it
+(`access.sealing`). Its owner is the identity of the key, which rotation keeps.
 """
 
 from collections.abc import Callable, Mapping
 
 import orjson
 
-from gateway.access.sealing import Sealer
+from gateway.access.sealing import MAX_SEALED_BYTES, Sealer, SealRefused
+from gateway.calls.call import Call
+from gateway.domain import Caller
+from gateway.errors import InvalidRequest
 from gateway.services.responses.compaction import ITEM_TYPES, carried_values
-from gateway.shared_state.port import Entries, Entry, StateDown
+from gateway.services.responses.store import ResponseStore
 
 _PURPOSE = "masking map"
+_MOST_BYTES = MAX_SEALED_BYTES - (1 << 20)
+"""Of a map, as JSON: a compaction item holds a summary and the latest calls beside it."""
 
 
 class MaskingMaps:
-    """`sealer` gives the installation's sealer, or raises EngineMissing; `ttl_s`: that of responses."""
+    """`sealer` gives the installation's sealer, or raises EngineMissing. `store` has the maps of version 0.4."""
 
-    def __init__(self, entries: Entries, sealer: Callable[[], Sealer], ttl_s: float) -> None:
-        self._entries, self._sealer, self._ttl_s = entries, sealer, ttl_s
+    def __init__(self, sealer: Callable[[], Sealer], store: ResponseStore) -> None:
+        self._sealer = sealer
+        self._store = store
 
-    def require(self) -> None:
-        """Raises EngineMissing, naming the extra, where nothing can be sealed."""
-        self._sealer()
+    def require(self, values: Mapping[str, str]) -> None:
+        """Raises EngineMissing, naming the extra, where nothing can be sealed, InvalidRequest for too many values. Call
+        it before a model is asked."""
+        if values:
+            self._sealer()
+            if len(orjson.dumps(values)) > _MOST_BYTES:
+                text = f"input: {len(values):,} masked values are too many to be stored; send less, or store: false"
+                raise InvalidRequest(text, param="input", code="too_many_masked_values")
 
-    async def keep(self, owner: str, response_id: str, values: Mapping[str, str]) -> None:
-        """Seal a response's map. Raises EngineMissing; a store that is away is as for the response itself."""
-        token = self._sealer().seal(orjson.dumps(values), purpose=_PURPOSE, owner=owner)
-        try:
-            await self._entries.put(Entry(owner, _name(response_id), token.encode(), self._ttl_s))
-        except StateDown:
-            return
+    def sealed(self, values: Mapping[str, str], owner: Caller) -> str:
+        """The token of a map; empty for an empty one. Raises as `require`."""
+        if not values:
+            return ""
+        return self._sealer().seal(orjson.dumps(values), purpose=_PURPOSE, owner=owner.identity)
 
-    async def load(self, owner: str, response_id: str) -> dict[str, str]:
-        """The map of a response; empty where it has none. Raises SealRefused where it cannot be opened."""
-        try:
-            token = await self._entries.get(owner, _name(response_id))
-        except StateDown:
+    def opened(self, token: str | None, owner: Caller) -> dict[str, str]:
+        """The map of a token; empty for none. Raises SealRefused where it cannot be opened."""
+        if not token:
             return {}
-        if token is None:
-            return {}
-        values: dict[str, str] = orjson.loads(self._sealer().open(token.decode(), purpose=_PURPOSE, owner=owner))
+        try:
+            data = self._sealer().open(token, purpose=_PURPOSE, owner=owner.identity)
+        except SealRefused:
+            if owner.identity == owner.key_id:
+                raise
+            data = self._sealer().open(token, purpose=_PURPOSE, owner=owner.key_id)  # as 0.4 has sealed it
+        values: dict[str, str] = orjson.loads(data)
         return values
 
-    def carried(self, owner: str, items: object) -> dict[str, str]:
-        """The map that the newest compaction item of a request's input carries. `owner`: the identity of its key."""
+    async def values_of(self, call: Call, name: str, sealed: str) -> dict[str, str]:
+        """What the placeholders of a stored response or conversation stand for; nothing where the call is not masked.
+        Raises as `opened`."""
+        if call.masking is None:
+            return {}
+        return self.opened(sealed or await self._store.map_of_0_4(call.caller.key_id, name), call.caller)
+
+    async def show(self, call: Call, name: str, sealed: str) -> None:
+        """Let the answer to a call, which is a stored text, be shown with its values."""
+        if call.masking is not None:
+            call.masking.know(await self.values_of(call, name, sealed))
+
+    def carried(self, owner: Caller, items: object) -> dict[str, str]:
+        """The map that the newest compaction item of a list carries."""
         listed = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         if not any(item.get("type") in ITEM_TYPES for item in listed):
             return {}
-        return carried_values(listed, self._sealer(), owner)
-
-    async def forget(self, owner: str, response_id: str) -> None:
-        """Delete a response's map."""
-        try:
-            await self._entries.delete(owner, _name(response_id))
-        except StateDown:
-            return
-
-
-def _name(response_id: str) -> str:
-    return f"masking:{response_id}"
+        return carried_values(listed, self._sealer(), owner.identity)

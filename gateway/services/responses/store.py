@@ -28,16 +28,20 @@ much as a request body may have that sends the conversation itself."""
 _SHOWN_ID_CHARS = 80
 """An id in an error text is cut here: it comes from the caller and may be megabytes long."""
 
+_SEALED_PART = ":sealed"
+"""Behind an item's id: the name of the part with the map of its placeholders."""
 _RETRY_S = 5.0
 """When to ask again while the store is away: as long as Redis is left alone after a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """A finished response, and the input items of its request, those of earlier turns included. The caller's own."""
+    """A finished response, and the input items of its request, those of earlier turns included. The caller's own.
+    `sealed`: what their placeholders stand for (`masking_maps`), empty where they have none."""
 
     response: Json
     items: list[Json]
+    sealed: str = ""
 
     @property
     def history(self) -> list[Json]:
@@ -63,11 +67,11 @@ class ResponseStore:
         self._entries = entries
         self.ttl_s = ttl_s
 
-    async def put(self, owner: str, response: Json, items: list[Json]) -> int:
-        """Remember a response, `{id, output: [{id, …}], …}`, with its input items. One for which there is no room is
-        ignored. An id may come again, from an upstream that speaks /responses itself: the new one replaces.
-        Returns its bytes."""
-        value, parts = _encoded(response, items)
+    async def put(self, owner: str, response: Json, items: list[Json], sealed: str = "") -> int:
+        """Remember a response, `{id, output: [{id, …}], …}`, with its input items and its sealed map. One for which
+        there is no room is ignored. An id may come again, from an upstream that speaks /responses itself: the new one
+        replaces. Returns its bytes."""
+        value, parts = _encoded(response, items, sealed)
         with suppress(StateDown):  # the answer itself is not lost
             await self._entries.put(Entry(owner, str(response["id"]), value, self.ttl_s, parts))
         return len(value)
@@ -81,6 +85,7 @@ class ResponseStore:
         await self._value(owner, response_id)
         with available("stored responses"):
             await self._entries.delete(owner, response_id)
+            await self._entries.delete(owner, _map_of_0_4(response_id))
 
     async def history(self, owner: str, response_id: str) -> StoredResponse:
         """A response that is gone on from. Raises InvalidRequest (OpenAI's clients expect a 400 here) when it is not
@@ -96,18 +101,30 @@ class ResponseStore:
         check_history(count, len(value), "previous_response_id")
         return _decoded(value)
 
-    async def item(self, owner: str, item_id: str) -> bytes:
-        """An output item, the JSON of `{id, type, …}`, by its own id. Raises NotFound."""
+    async def map_of_0_4(self, owner: str, name: str) -> str:
+        """The sealed map of a response or conversation that version 0.4 has stored; empty for none."""
         with available("stored responses"):
-            item = await self._entries.get_part(owner, item_id)
+            token = await self._entries.get(owner, _map_of_0_4(name))
+        return token.decode() if token is not None else ""
+
+    async def item(self, owner: str, item_id: str) -> tuple[bytes, str]:
+        """An output item, the JSON of `{id, type, …}`, by its own id, and the sealed map of its response. Raises
+        NotFound."""
+        item = sealed = None
+        with available("stored responses"):
+            if not item_id.endswith(_SEALED_PART):
+                item = await self._entries.get_part(owner, item_id)
+                sealed = await self._entries.get_part(owner, item_id + _SEALED_PART) if item is not None else None
         if item is None:
             raise NotFound(f"item '{item_id[:_SHOWN_ID_CHARS]}' not found", code="item_not_found")
-        return item
+        return item, (sealed or b"").decode()
 
     async def _value(self, owner: str, response_id: str) -> tuple[int, bytes]:
         """How many items a response has with those before it, and its JSON. Raises NotFound, StateUnavailable."""
+        value = None
         with available("stored responses"):
-            value = await self._entries.get(owner, response_id)
+            if ":" not in response_id:  # the names of other entries
+                value = await self._entries.get(owner, response_id)
         if value is None:
             shown = response_id[:_SHOWN_ID_CHARS]
             raise NotFound(f"response '{shown}' not found; responses expire after a while", code="response_not_found")
@@ -154,8 +171,9 @@ class Storing:
                 yield batch
 
 
-def _encoded(response: Json, items: list[Json]) -> tuple[bytes, dict[str, tuple[int, int]]]:
-    """The number of items, a line feed, `{output, response, items}` as JSON; and the place of each output item."""
+def _encoded(response: Json, items: list[Json], sealed: str) -> tuple[bytes, dict[str, tuple[int, int]]]:
+    """The number of items, a line feed, `{output, response, items, sealed?}` as JSON; and the places of each output
+    item and of its sealed map."""
     parts = [f'{len(items) + len(response["output"])}\n{{"output":['.encode()]
     size, places = len(parts[0]), dict[str, tuple[int, int]]()
     for number, item in enumerate(response["output"]):
@@ -164,12 +182,23 @@ def _encoded(response: Json, items: list[Json]) -> tuple[bytes, dict[str, tuple[
         places[str(item["id"])] = (start, size)
         parts += [b",", encoded] if number else [encoded]
     rest, listed = orjson.dumps({**response, "output": None}), orjson.dumps(items)
-    return b"".join((*parts, b'],"response":', rest, b',"items":', listed, b"}")), places
+    parts += [b'],"response":', rest, b',"items":', listed]
+    if sealed:
+        parts += [b',"sealed":"', sealed.encode()]
+        end = sum(map(len, parts))
+        places |= {f"{item_id}{_SEALED_PART}": (end - len(sealed), end) for item_id in list(places)}
+        parts.append(b'"')
+    return b"".join((*parts, b"}")), places
 
 
 def _decoded(value: bytes) -> StoredResponse:
     document = orjson.loads(value)
-    return StoredResponse({**document["response"], "output": document["output"]}, document["items"])
+    response = {**document["response"], "output": document["output"]}
+    return StoredResponse(response, document["items"], document.get("sealed", ""))
+
+
+def _map_of_0_4(name: str) -> str:
+    return f"masking:{name}"
 
 
 def check_history(items: int, size: int, param: str) -> None:

@@ -48,9 +48,8 @@ class BackgroundResponses:
             stream.cancelled_events,
             partial(call.rules.keys.is_live, owner),
             keeps_events=keeps_events,
+            sealed=self._maps.sealed(call.values, call.caller),
         )
-        if call.values:
-            await self._maps.keep(owner, response["id"], call.values)
         await self._runs.start(job)
         return self._followed(call, response["id"], -1) if keeps_events else JsonReply(response)
 
@@ -60,8 +59,7 @@ class BackgroundResponses:
         call, response_id = request[CALL], request.match_info["response_id"]
         owner = call.caller.key_id
         stored = await self._store.get(owner, response_id)
-        if call.masking is not None:
-            call.masking.know(await self._maps.load(owner, response_id))
+        await self._maps.show(call, response_id, stored.sealed)
         if request.query.get("stream") == "true":
             return self._followed(call, response_id, checked_after(request.query.get("starting_after")))
         return _shown(await self._runs.settled(owner, stored.response))
@@ -76,7 +74,6 @@ class BackgroundResponses:
         owner, response_id = request[CALL].caller.key_id, request.match_info["response_id"]
         await self._runs.refuse_running(owner, response_id)
         await self._store.delete(owner, response_id)
-        await self._maps.forget(owner, response_id)
         return JsonReply({"id": response_id, "object": "response", "deleted": True})
 
     def _followed(self, call: Call, response_id: str, after: int) -> EventReply:

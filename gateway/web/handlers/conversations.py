@@ -31,11 +31,8 @@ class ConversationsHandler:
         """`{items?, metadata?}` -> the conversation."""
         call = request[CALL]
         items = self._items(call)
-        if call.values:
-            self._maps.require()
-        made = await self._conversations.create(call.caller.key_id, items, call.body.get("metadata"))
-        if call.values:
-            await self._maps.keep(call.caller.key_id, made.id, call.values)
+        sealed = self._maps.sealed(call.values, call.caller)
+        made = await self._conversations.create(call.caller.key_id, items, call.body.get("metadata"), sealed)
         return JsonReply(made.shown())
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
@@ -53,13 +50,12 @@ class ConversationsHandler:
         """`{id, object: "conversation.deleted", deleted: true}`."""
         owner, conversation_id = _place(request)
         await self._conversations.delete(owner, conversation_id)
-        await self._maps.forget(owner, conversation_id)
         return JsonReply({"id": conversation_id, "object": "conversation.deleted", "deleted": True})
 
     async def items(self, request: web.Request) -> web.StreamResponse:
         """A page of the items, newest first unless `order=asc`."""
         conversation = await self._conversations.get(*_place(request))
-        await self._know(request)
+        await self._maps.show(request[CALL], conversation.id, conversation.sealed)
         return JsonReply(page_of(conversation.items, request.query))
 
     async def reads(self, call: Call) -> "_Held":
@@ -67,8 +63,9 @@ class ConversationsHandler:
         owner, conversation_id = call.caller.key_id, call.path["conversation_id"]
         lock = await self._conversations.lock(owner, conversation_id, CHANGE_WAIT_S)
         try:
-            items = (await self._conversations.get(owner, conversation_id)).items
-            return _Held([Stored(items, await self._maps.load(owner, conversation_id), is_read=False)], lock)
+            found = await self._conversations.get(owner, conversation_id)
+            values = await self._maps.values_of(call, conversation_id, found.sealed)
+            return _Held([Stored(found.items, values, is_read=False, where="conversation")], lock)
         except BaseException:
             await lock.release()
             raise
@@ -79,24 +76,18 @@ class ConversationsHandler:
         items = self._items(call)
         if not items:
             raise InvalidRequest("items: must hold an item", param="items")
-        if call.values:
-            await self._maps.keep(owner, conversation_id, call.values)
-        return JsonReply(as_list(await self._conversations.append(owner, conversation_id, items)))
+        sealed = self._maps.sealed(call.values, call.caller)
+        return JsonReply(as_list(await self._conversations.append(owner, conversation_id, items, sealed)))
 
     async def item(self, request: web.Request) -> web.StreamResponse:
         """One item."""
         conversation = await self._conversations.get(*_place(request))
-        await self._know(request)
+        await self._maps.show(request[CALL], conversation.id, conversation.sealed)
         return JsonReply(item_of(conversation, request.match_info["item_id"]))
 
     async def remove(self, request: web.Request) -> web.StreamResponse:
         """Remove an item -> the conversation."""
         return JsonReply((await self._conversations.remove(*_place(request), request.match_info["item_id"])).shown())
-
-    async def _know(self, request: web.Request) -> None:
-        """Show the items of the conversation with their values."""
-        if (masking := request[CALL].masking) is not None:
-            masking.know(await self._maps.load(*_place(request)))
 
     def _items(self, call: Call) -> list[Json]:
         """The items of a body; compaction items among them are ones that this key can use later."""

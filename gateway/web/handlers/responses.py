@@ -148,8 +148,8 @@ class ResponsesHandler:
         keeps_events = bool(body.get("stream"))
         await self._files.replace(call, entry, body)
         continued = continued_of(call)
-        if call.values and body.get("store") is not False:
-            self._kept.maps.require()
+        if body.get("store") is not False or continued.lock is not None:
+            self._kept.maps.require(call.values)
         if not body.get("background"):
             turn = self._turn(call, entry, continued, generates=generates)
             return _streamed(turn, self._events(turn)) if body.get("stream") else await self._whole(turn)
@@ -168,8 +168,7 @@ class ResponsesHandler:
         InvalidRequest."""
         call, response_id = request[CALL], request.match_info["response_id"]
         stored = await self._kept.store.get(call.caller.key_id, response_id)
-        if call.masking is not None:
-            call.masking.know(await self._kept.maps.load(call.caller.key_id, response_id))
+        await self._kept.maps.show(call, response_id, stored.sealed)
         page = page_of(stored.items, request.query)
         return JsonReply(page, finish=KeptLinks(text_holders(page["data"])).placed)
 
@@ -188,19 +187,17 @@ class ResponsesHandler:
         if (lock := continued.lock) is not None:
 
             async def add(response: Json) -> None:
-                if call.values:
-                    await kept.maps.keep(owner, lock.conversation_id, call.values)
                 items = [*continued.added, *response["output"]]
-                await kept.conversations.append(owner, lock.conversation_id, items)
+                sealed = kept.maps.sealed(call.values, call.caller)
+                await kept.conversations.append(owner, lock.conversation_id, items, sealed)
                 await lock.release()  # before the response is stored as finished: who has seen it may ask at once
 
             keepers.append(add)
         if call.body.get("store") is not False:
 
             async def store(response: Json) -> None:
-                if call.values:
-                    await kept.maps.keep(owner, response["id"], call.values)
-                await kept.store.put(owner, response, continued.kept)
+                sealed = kept.maps.sealed(call.values, call.caller)
+                await kept.store.put(owner, response, continued.kept, sealed)
 
             keepers.append(store)
         if (memory := call.memory) is not None:
