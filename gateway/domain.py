@@ -246,7 +246,7 @@ class Metered(Protocol):
     def usage(self) -> Json: ...
 
 
-class HeldBudget(Protocol):
+class Reserved(Protocol):
     """What one call of a model may use of its caller's budgets: `access.budgets.Reservation`, which says what each of
     these does. The call is settled at the end of the block."""
 
@@ -264,12 +264,12 @@ class HeldBudget(Protocol):
 
     def counted(self) -> Json: ...
 
-    async def __aenter__(self) -> "HeldBudget": ...
+    async def __aenter__(self) -> "Reserved": ...
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None: ...
 
 
-class Spending(Protocol):
+class Spend(Protocol):
     """What a caller may spend on models: `access.budgets.Spend`."""
 
     async def reserve(
@@ -280,7 +280,7 @@ class Spending(Protocol):
         more: Sequence[Json] = (),
         fixed: Sequence[Mapping[str, Any]] = (),
         has_output: bool = True,
-    ) -> HeldBudget:
+    ) -> Reserved:
         """Reserve what a call may use. `body`: what the model is asked, `more`: what it reads beside it; `fixed`: the
         operator's own fields of each upstream that may answer. Raises BudgetSpent, NoPrice."""
         ...
@@ -322,5 +322,5 @@ class RequestStats:
     """What the upstream of the answer must get back of it; of the last round, where there are several."""
     streaming: "Metered | None" = None
     """The stream that is being answered; its tokens so far are not yet in the counts above."""
-    spend: Spending | None = None
+    spend: Spend | None = None
     """What its calls of models are paid from; None where nothing binds."""

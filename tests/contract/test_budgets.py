@@ -31,13 +31,13 @@ BUDGETS = {
     "providers": 1852,
     "resilience": 431,
     "runtime": 1368,
-    "sanitize": 5452,
+    "sanitize": 5500,
     "schemas": 240,
-    "services": 5187,
+    "services": 5228,
     "shared_state": 1173,
     "tests": 47005,
     "top": 743,
-    "web": 3526,
+    "web": 3513,
     "wire": 6564,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
