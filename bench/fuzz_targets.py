@@ -35,7 +35,7 @@ from gateway.wire.chat.answer import AnswerContext
 from gateway.wire.chat.stream import ChatStream
 from gateway.wire.image_header import read_header
 from gateway.wire.json_body import CUT_BYTES, LARGE_BYTES, JsonBody, JsonLimits, is_too_deep
-from gateway.wire.openai_error import retry_after_s
+from gateway.wire.retry_after import retry_after_s
 from tests.support.web_tools import RecordingTools
 
 CORPUS = Path(__file__).resolve().parent.parent / "tests" / "corpus"

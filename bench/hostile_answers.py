@@ -14,15 +14,16 @@ from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import SlotMasker
 from gateway.texts import TextSlot
-from gateway.wire import ocr
+from gateway.wire import ocr, repetition
 from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.prompted_tools import PromptedTools
 from gateway.wire.hosted_answer import AnswerEnd, ClientCall, HostedEvent, ReasoningPiece, TextPiece, events_of
+from gateway.wire.logprobs import spell
+from gateway.wire.messages.blocks import Blocks
 from gateway.wire.messages.request import to_chat
-from gateway.wire.messages.stream import Blocks
 from gateway.wire.responses.stream import ResponseStream
-from gateway.wire.responses.tools import StreamedCall, ToolRef
-from gateway.wire.text_walk import spell
+from gateway.wire.responses.streamed_call import StreamedCall
+from gateway.wire.responses.tool_names import ToolRef
 
 __all__ = [
     "ANSWERS", "DELTAS", "HOSTED", "LOGPROBS", "REQUESTS", "blocks", "custom_input", "hosted_chat", "loop_guard",
@@ -101,7 +102,7 @@ def prompted_call(text: str) -> None:
 
 
 def loop_guard(text: str) -> None:
-    guard = ocr.LoopGuard()
+    guard = repetition.LoopGuard()
     for at in range(0, len(text), 5):
         guard.feed(text[at : at + 5])
 

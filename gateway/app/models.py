@@ -32,7 +32,8 @@ from gateway.providers.wrappers import (
 from gateway.sanitize.guardrail import Guardrail
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.services.completion.service import CompletionService, OwnModel
-from gateway.services.ocr.request import DocumentLimits, Documents, ImageLoader, PixelWork
+from gateway.services.ocr.documents import DocumentLimits, Documents
+from gateway.services.ocr.images import ImageLoader, PixelWork
 from gateway.services.ocr.service import OcrService
 from gateway.services.ocr.upstream import OcrAdapter
 from gateway.wire.chat.request import UpstreamOptions

@@ -18,7 +18,7 @@ from gateway.metrics import Metrics
 from gateway.services.completion.service import CompletionService
 from gateway.services.responses import background, conversations
 from gateway.services.responses.store import MAX_STORED_BYTES
-from gateway.services.websearch.results import MAX_CACHE_BYTES
+from gateway.services.websearch.search_cache import MAX_CACHE_BYTES
 from gateway.shared_state.bus import BUS_FOLDER, Bus, RedisBus, WorkerBus
 from gateway.shared_state.fallback import FallbackCounters, FallbackEntries, FallbackWindows
 from gateway.shared_state.memory import MemoryEntries, MemoryWindows

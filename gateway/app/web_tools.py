@@ -18,7 +18,7 @@ from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.render.renderer import Renderer
 from gateway.errors import InvalidRequest
 from gateway.ports import SearchProvider, WebEngine
-from gateway.providers.http import DIRECT, egress_of
+from gateway.providers.egress import DIRECT, egress_of
 from gateway.providers.mcp_client import McpClient, McpServerSettings
 from gateway.providers.search_table import REMOTE_PROVIDERS
 from gateway.providers.tavily import Tavily

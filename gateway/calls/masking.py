@@ -20,7 +20,8 @@ from gateway.sanitize.restoring import Placeholders, Restorer, addresses_of, ask
 from gateway.sanitize.stream_mask import StreamMask
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire import sse
-from gateway.wire.dialect import Dialect, ending_of, merged_reports, report_of
+from gateway.wire.dialect import Dialect
+from gateway.wire.sanitizer_report import ending_of, merged_reports, report_of
 
 RESTORABLE = frozenset(("chat", "responses", "messages"))
 """Interfaces on which `replace` puts values back; on others it means redact."""
@@ -318,7 +319,7 @@ def _in_order(units: Iterable[TextUnit], placeholders: Placeholders | None) -> I
 
 
 def _merged(verdicts: Iterable[Verdict]) -> Json:
-    """The report on all verdicts together (`wire.dialect.report_of`)."""
+    """The report on all verdicts together (`wire.sanitizer_report`)."""
     return merged_reports(
         report_of(each.counts, each.flagged, each.replaced, is_degraded=each.degraded) for each in verdicts
     )

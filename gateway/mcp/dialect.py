@@ -11,8 +11,8 @@ from gateway.errors import GatewayError
 from gateway.mcp.messages import RequestId, RpcBatch, ToolOutcome, error_response
 from gateway.services.websearch.tool_calls import ToolCall, failed
 from gateway.texts import TextSlot, TextUnit
-from gateway.wire.dialect import merged_reports
 from gateway.wire.preencoded import PackedJson
+from gateway.wire.sanitizer_report import merged_reports
 from gateway.wire.text_walk import text_slot_steps
 
 _OWN_FIELDS = frozenset({"provider", "request_id", "published_date", "ignored_parameters", "sanitization"})

@@ -26,7 +26,8 @@ from gateway import __version__
 from gateway.domain import Json
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.mcp.versions import HANDSHAKE, META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN, UNSUPPORTED_VERSION
-from gateway.providers.http import DIRECT, Answer, Egress, HttpClient, Timeouts, decoded_answer
+from gateway.providers.egress import DIRECT, Egress
+from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer
 from gateway.wire import sse
 from gateway.wire.openai_error import scrubbed, upstream_error
 from gateway.wire.untrusted_json import table_in, tables_in, words_of

@@ -13,7 +13,8 @@ import orjson
 from gateway.config.settings import Upstream
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused
-from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer, egress_of
+from gateway.providers.egress import egress_of
+from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.wire import sse
 from gateway.wire.openai_error import error_in_answer, upstream_error

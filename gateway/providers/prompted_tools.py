@@ -13,7 +13,8 @@ from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError
 from gateway.providers.wrappers import Wrapper
 from gateway.wire.chat.prompted_tools import BEGINNING_CHARS, NO_CALL, PromptedTools, has_tool_history, may_begin_call
-from gateway.wire.untrusted_json import mended_json, table_in, tables_in
+from gateway.wire.mended_json import mended_json
+from gateway.wire.untrusted_json import table_in, tables_in
 
 _MAX_HELD_CHARS = 1 << 18
 """Most characters of an answer that are held back until it is clear whether they are a call."""

@@ -8,17 +8,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
-from gateway.providers.search import (
-    COMMON,
-    PROBE_TIMEOUT_S,
-    ProviderRequest,
-    SearchAdapter,
-    failure_in_shape,
-    pages_in_shape,
-    phrase_or_words,
-    result,
-    web_address,
-)
+from gateway.providers.search import COMMON, PROBE_TIMEOUT_S, ProviderRequest, SearchAdapter, phrase_or_words, result
+from gateway.providers.search_results import failure_in_shape, pages_in_shape, web_address
 from gateway.wire.untrusted_json import tables_in
 
 _EXTRACT_TIMEOUT_S = 60

@@ -19,7 +19,7 @@ from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.ports import CompletionUpstream
 from gateway.resilience.fair_queue import FairQueue, QueueFull
 from gateway.wire.chat.over_responses import ChunksOfEvents, to_completion, to_responses
-from gateway.wire.untrusted_json import mended_json
+from gateway.wire.mended_json import mended_json
 
 _CHAT = "chat/completions"
 _SPARE_PART = 4

@@ -38,30 +38,28 @@ them.
 """
 
 import asyncio
-import re
 import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
 from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
+from gateway.sanitize.channel import Channel, Piece, Segment, holdback_of
 from gateway.sanitize.findings import Finding, mask_of
-from gateway.sanitize.folding import View
 from gateway.sanitize.holdback import (
     MAX_HOLDBACK_CHARS,
     REST_OF_KEY,
     REST_OF_VALUE,
-    holdback_start,
     may_be_key,
     may_be_value,
 )
+from gateway.sanitize.pending_events import EventQueue, PendingEvent
 from gateway.sanitize.plain_words import plain_text_cut
 from gateway.sanitize.policy import Action, ActionTable
-from gateway.sanitize.restoring import ADDRESS_REACH_CHARS, Restorer
+from gateway.sanitize.restoring import Restorer
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import IN_THREAD_CHARS, SlotMasker, weight_of
 from gateway.texts import TextSlot
@@ -79,14 +77,11 @@ IDLE_EVENTS = 64
 MAX_IDLE_EVENTS = 1024
 """The same for a channel that may end in a number or key (`may_be_key`): 600 pieces of reasoning may stand between two
 pieces of a message."""
-_CONTEXT_CHARS = 256
-"""Decided text that stays in the buffer, as detectors look to the left of a value: more than any reach of a word."""
 _GLANCE_CHARS = 40
 """Decided text that the glance at plain words looks at too, so that a sign split by the border (an escape, `://`, 16
 characters without a space) is still seen."""
 _TURN_S = 0.004
 """Work after which other requests get a turn, as in `pipeline`."""
-_QUOTE_OR_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
 
 
 class Blocked(Exception):
@@ -97,239 +92,9 @@ class Blocked(Exception):
         self.entity, self.where, self.last_event = entity, where, last_event
 
 
-# ----------------------------------------------------------------------------------------------------
-# The events that wait until their texts are decided, in the order in which they came.
-@dataclass(slots=True)
-class PendingEvent:
-    """`number` counts the stream's events from 1; `frame` holds the bytes it came as, None when it must be encoded
-    again. `copies`: its whole texts, where some of them repeat closed texts that are not decided."""
-
-    event: Event
-    number: int
-    frame: bytes | None
-    undecided_pieces: int = 0
-    copies: list[TextSlot] | None = None
-
-
-class _Queue:
-    """`pending`: events that have not left; `ready`: those that `take` returns; `count`: all events so far."""
-
-    __slots__ = ("count", "pending", "ready")
-
-    def __init__(self) -> None:
-        self.pending: deque[PendingEvent] = deque()
-        self.ready: EventBatch = []
-        self.count = 0
-
-    def add(self, event: Event) -> PendingEvent:
-        self.count += 1
-        pending = PendingEvent(event, self.count, event.raw)
-        self.pending.append(pending)
-        return pending
-
-    def release(self) -> PendingEvent | None:
-        """Make decided events ready, up to one whose copies are to be written before, which is returned."""
-        queue = self.pending
-        while queue and not queue[0].undecided_pieces:
-            if queue[0].copies is not None:
-                return queue[0]
-            pending = queue.popleft()
-            if pending.frame is not None:
-                pending.event.raw = pending.frame  # unchanged: the frame need not be encoded again
-            self.ready.append(pending.event)
-        return None
-
-    def take(self) -> EventBatch:
-        """The events that have become ready since the last call."""
-        ready, self.ready = self.ready, []
-        return ready
-
-    def end(self, last: PendingEvent | None, before: PendingEvent | None = None) -> None:
-        """Keep the decided events up to `last`, or before `before`; drop the rest."""
-        kept: deque[PendingEvent] = deque()
-        for pending in self.pending:
-            if pending.undecided_pieces or pending is before:
-                break
-            kept.append(pending)
-            if pending is last:
-                break
-        self.pending = kept
-
-
-# ----------------------------------------------------------------------------------------------------
-# One text of a stream: its pieces, how much of it is decided, and the masks that are written into the pieces.
-# "Offset" counts characters from the channel's beginning, "index" characters of the buffer.
-@dataclass(slots=True)
-class Segment:
-    """The text of one item of a flow, as it came and as it was sent. `left`: pieces that are not decided."""
-
-    came: list[str] = field(default_factory=list)
-    sent: list[str] = field(default_factory=list)
-    left: int = 0
-
-
-@dataclass(slots=True)
-class Piece:
-    """The text of one slot, or of one relayed event, at the offsets [start, end) of its channel."""
-
-    slot: TextSlot | RelayTemplate
-    start: int
-    end: int
-    pending: PendingEvent
-    segment: Segment | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Channel:
-    """`form`, `where` and `name` are those of its TextSlots.
-
-    `edits` are (start, end, mask) in offsets, in order. `last_event` is the number of the last event with text.
-    `mask_until` matches the rest of a value that was too long to hold back. `in_string`: for the form `json`, whether
-    `final` is inside a JSON string. `segment`: the open item's, in a flow. For `Restorer`: `is_json`, whether all of
-    the text is JSON, None before it is known; `past`, the text before the buffer.
-    """
-
-    form: str
-    where: str
-    name: Hashable = None
-    closed: bool = False
-    parted: bool = False
-    last_event: int = 0
-    buffer: str = ""
-    base: int = 0
-    final: int = 0
-    pieces: deque[Piece] = field(default_factory=deque)
-    edits: deque[tuple[int, int, str]] = field(default_factory=deque)
-    mask_until: re.Pattern[str] | None = None
-    in_string: bool = False
-    segment: Segment | None = None
-    is_json: bool | None = None
-    past: str = ""
-
-    @property
-    def length(self) -> int:
-        """The offset of the text's end."""
-        return self.base + len(self.buffer)
-
-    def append(self, slot: TextSlot, pending: PendingEvent) -> None:
-        """Add the slot's text as the next piece."""
-        start, text = self.length, slot.text
-        self.buffer += text
-        self.last_event = pending.number
-        if slot.flow is not None:
-            self.segment = self.segment or Segment()
-            self.segment.came.append(text)
-            self.segment.left += 1
-        self.pieces.append(Piece(slot, start, self.length, pending, self.segment))
-        pending.undecided_pieces += 1
-
-    @property
-    def held(self) -> str:
-        """The end of the text that a later text could change."""
-        return self.buffer[_holdback_start(self.buffer) :]
-
-    def add_edit(self, start: int, end: int, mask: str) -> None:
-        """Replace the buffer's [start, end) by `mask`. In a JSON text a mask outside a string is quoted."""
-        self.decide_until(start)
-        if self.form == "json" and not self.in_string:
-            mask = f'"{mask}"'
-        self.edits.append((self.base + start, self.base + end, mask))
-        self.final = max(self.final, self.base + end)
-
-    def decide_until(self, index: int) -> None:
-        """Decide the text before an index of the buffer."""
-        if self.form == "json":
-            for match in _QUOTE_OR_ESCAPE.finditer(self.buffer, self.final - self.base, index):
-                self.in_string ^= match.group() == '"'
-        self.final = max(self.final, self.base + index)
-
-    def forget_decided(self) -> None:
-        """Keep only _CONTEXT_CHARS of the decided text in the buffer."""
-        cut = self.final - self.base - _CONTEXT_CHARS
-        if cut > _CONTEXT_CHARS:
-            self.past = (self.past + self.buffer[:cut])[-ADDRESS_REACH_CHARS:]
-            self.buffer = self.buffer[cut:]
-            self.base += cut
-
-    def ends_in_mask(self) -> bool:
-        """Whether the last edit reaches the text's end, or that of a private key a line end before it."""
-        end = self.edits[-1][1]
-        return end == self.length or (self.buffer[end - self.base :].isspace() and "-----BEGIN" in self.buffer)
-
-    def continue_mask(self) -> None:
-        """Extend the last edit over new text, as far as `mask_until` matches; end when it matches no further."""
-        if self.mask_until is None:
-            return
-        start = self.final - self.base
-        match = self.mask_until.match(self.buffer, start)
-        end = match.end() if match else start
-        first, _, mask = self.edits.pop()
-        self.edits.append((first, self.base + end, mask))
-        self.final = self.base + end
-        if end < len(self.buffer):
-            self.mask_until = None
-
-    def cut_at(self, index: int) -> PendingEvent | None:
-        """Remove all text from the buffer's `index` on and decide the rest. Returns the event that holds the index."""
-        start = self.base + index
-        self.edits.append((start, self.length, ""))
-        self.final = self.length
-        last_event = next((piece.pending for piece in self.pieces if piece.end > start), None)
-        self.emit_decided()
-        return last_event
-
-    def emit_decided(self) -> None:
-        """Write its final text into the slot of every piece that is decided, and forget piece and used edits."""
-        pieces, edits = self.pieces, self.edits
-        while pieces and pieces[0].end <= self.final:
-            piece = pieces.popleft()
-            piece.pending.undecided_pieces -= 1
-            if not edits and piece.segment is None:
-                continue
-            slot = piece.slot if isinstance(piece.slot, TextSlot) else piece.slot.slot_of(piece.pending.event)
-            text = _edited(piece, slot.text, edits)
-            if text is not None:
-                slot.text = text
-                piece.pending.frame = None
-            if piece.segment is not None:
-                piece.segment.sent.append(slot.text)
-                piece.segment.left -= 1
-        needed_from = pieces[0].start if pieces else self.final
-        while edits and edits[0][1] <= needed_from and not (self.mask_until and len(edits) == 1):
-            edits.popleft()
-
-
-def _holdback_start(text: str, least: int = 0) -> int:
-    """`holdback.holdback_start` of a text that is not folded; with text beyond ASCII, `least` does not count."""
-    if text.isascii() and "[" not in text:
-        return holdback_start(text.encode(), least)
-    view = View(text)
-    index = holdback_start(view.folded, 0)
-    if not view.is_shifted:
-        return max(index, least)
-    return view.origin(index, index + 1)[0] if index < len(view.folded) else len(text)
-
-
-def _edited(piece: Piece, text: str, edits: Iterable[tuple[int, int, str]]) -> str | None:
-    """The piece's text with the edits that overlap it; None when none does."""
-    parts: list[str] = []
-    offset, is_changed = piece.start, False
-    for first, last, mask in edits:
-        if first >= piece.end:
-            break
-        if last <= piece.start:
-            continue
-        is_changed = True
-        if first >= offset:
-            parts += (text[offset - piece.start : first - piece.start], mask)
-        offset = max(offset, last)
-    return "".join((*parts, text[max(offset - piece.start, 0) :])) if is_changed else None
-
-
-# ----------------------------------------------------------------------------------------------------
-# Decides how much of a channel's text is final, and which masks lie over it.
 class _Judge:
-    """For one stream. `on_finding(entity)` is called once for each finding."""
+    """Decides how much of a channel's text is final, and which masks lie over it; for one stream. `on_finding(entity)`
+    is called once for each finding."""
 
     def __init__(
         self, scanner: Scanner, actions: ActionTable, on_finding: Callable[[str], None], restorer: Restorer | None
@@ -365,7 +130,7 @@ class _Judge:
         start, length = channel.final - channel.base, len(channel.buffer)
         cut = length
         if not whole and not channel.closed:
-            cut = max(min(_holdback_start(channel.buffer, start), length - self.scanner.min_holdback_chars), start)
+            cut = max(min(holdback_of(channel.buffer, start), length - self.scanner.min_holdback_chars), start)
             if self._restorer is not None:
                 cut = min(cut, self._restorer.holdback_start(channel.buffer, start))
         if cut > start or length - start > MAX_HOLDBACK_CHARS:
@@ -439,7 +204,6 @@ class _Judge:
             raise Blocked(finding.entity, channel.where, channel.cut_at(finding.start))
 
 
-# ----------------------------------------------------------------------------------------------------
 class StreamMask:
     """Masks one stream. Callers: one task, either `run` alone or `push` any number of times and then `finish`. After an
     exception the mask must not be used again."""
@@ -457,7 +221,7 @@ class StreamMask:
         self._slots_of, self._on_finding, self._restorer = slots_of, on_finding, restorer
         self._judge = _Judge(scanner, actions, on_finding, restorer)
         self._masker = SlotMasker(scanner, actions, self._note)
-        self._queue = _Queue()
+        self._queue = EventQueue()
         self._last: Event | None = None
         self._channels: dict[Hashable, Channel] = {}
         self._parted: dict[Hashable, Channel] = {}  # by flow: the channel of its last closed item

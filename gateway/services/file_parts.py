@@ -14,7 +14,7 @@ from gateway.calls.call import Call
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
-from gateway.services.ocr.request import checked_file_data, decode_file
+from gateway.services.ocr.data_urls import checked_file_data, decode_file
 from gateway.wire.untrusted_json import table_in
 
 MAX_FILES = 8

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.shared_state.memory import MemoryCounters, MemoryWindows
-from gateway.shared_state.port import Amount, Entries, Entry, Reserved, StateDown, Taken, Windows
+from gateway.shared_state.port import Amount, Entries, Entry, ReserveResult, StateDown, Taken, Windows
 from gateway.shared_state.redis_state import RedisConnection, RedisCounters, RedisWindows
 from gateway.shared_state.sqlite_state import SqliteCounters
 
@@ -83,7 +83,7 @@ class FallbackCounters:
         self._machines = machines
         self._known: BoundedCache[str, tuple[int, int]] = BoundedCache(_MAX_KNOWN)
 
-    async def reserve(self, amounts: Sequence[Amount]) -> Reserved:
+    async def reserve(self, amounts: Sequence[Amount]) -> ReserveResult:
         if self._redis is None:
             return await self._reserve_here(amounts)
         try:
@@ -96,7 +96,7 @@ class FallbackCounters:
             await self._reserve_here([each._replace(limit=None) for each in amounts])
         return reserved
 
-    async def _reserve_here(self, amounts: Sequence[Amount], *, unsent: bool = False) -> Reserved:
+    async def _reserve_here(self, amounts: Sequence[Amount], *, unsent: bool = False) -> ReserveResult:
         try:
             return await self._file.reserve(amounts, unsent=unsent)
         except StateDown:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from gateway.resilience.bounded_cache import BoundedCache, SharedCache
-from gateway.shared_state.port import Amount, Entry, Reserved, Taken
+from gateway.shared_state.port import Amount, Entry, ReserveResult, Taken
 
 _MAX_NAMES = 100_000
 """Windows and counters remembered."""
@@ -65,15 +65,15 @@ class MemoryCounters:
         self._now = now
         self._totals: BoundedCache[str, int] = BoundedCache(max_names, clock=now)
 
-    async def reserve(self, amounts: Sequence[Amount]) -> Reserved:
+    async def reserve(self, amounts: Sequence[Amount]) -> ReserveResult:
         before = tuple(self._totals.get(each.name) or 0 for each in amounts)
         for index, (total, each) in enumerate(zip(before, amounts, strict=True)):
             if is_too_much(total, each):
-                return Reserved(index, before, before)
+                return ReserveResult(index, before, before)
         for total, each in zip(before, amounts, strict=True):
             self._totals.put(each.name, total + each.amount, ttl_s=each.ends_at - self._now())
         after = tuple(total + each.amount for total, each in zip(before, amounts, strict=True))
-        return Reserved(None, after, after)
+        return ReserveResult(None, after, after)
 
 
 def is_too_much(total: int, amount: Amount) -> bool:

@@ -46,7 +46,7 @@ class Amount(NamedTuple):
     ends_at: float
 
 
-class Reserved(NamedTuple):
+class ReserveResult(NamedTuple):
     """The answer to `reserve`. `refused`: the index of the first amount that is too much, None where all were added.
 
     `totals`: the sum of each counter afterwards, of all who share it. `own`: the part that this machine has added.
@@ -88,7 +88,7 @@ class Windows(Protocol):
 class Counters(Protocol):
     """Sums, each for a period that its name holds. Amounts and limits are whole numbers below 2**53."""
 
-    async def reserve(self, amounts: Sequence[Amount]) -> Reserved:
+    async def reserve(self, amounts: Sequence[Amount]) -> ReserveResult:
         """Add all amounts, or none where a counter would exceed its limit. Negative ones are never refused."""
         ...
 

@@ -30,7 +30,7 @@ from typing import Any
 
 from gateway import logs
 from gateway.errors import EngineMissing, InvalidRequest
-from gateway.shared_state.port import Amount, Entry, Reserved, StateDown, Taken
+from gateway.shared_state.port import Amount, Entry, ReserveResult, StateDown, Taken
 
 _CONNECTIONS = 8
 """Connections of each process."""
@@ -344,7 +344,7 @@ class RedisCounters:
         self._connection = connection
         self.machine = secrets.token_hex(8)
 
-    async def reserve(self, amounts: Sequence[Amount]) -> Reserved:
+    async def reserve(self, amounts: Sequence[Amount]) -> ReserveResult:
         return _reserved(await self._connection.ask(lambda redis: self._reserve(redis, amounts)))
 
     async def add_while_checking(self, amounts: Sequence[Amount]) -> None:
@@ -359,9 +359,9 @@ class RedisCounters:
         return redis.eval(_RESERVE, len(names), *names, self.machine, *figures)
 
 
-def _reserved(answer: Sequence[bytes]) -> Reserved:
+def _reserved(answer: Sequence[bytes]) -> ReserveResult:
     refused, *figures = map(int, answer)
-    return Reserved(refused - 1 if refused else None, tuple(figures[0::2]), tuple(figures[1::2]))
+    return ReserveResult(refused - 1 if refused else None, tuple(figures[0::2]), tuple(figures[1::2]))
 
 
 class RedisEntries:

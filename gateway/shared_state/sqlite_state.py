@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 from gateway import logs
 from gateway.resilience.bounded_cache import whose_entries_leave
 from gateway.shared_state.memory import is_too_much
-from gateway.shared_state.port import Amount, Entry, Reserved, StateDown, Taken
+from gateway.shared_state.port import Amount, Entry, ReserveResult, StateDown, Taken
 
 
 def own_file(path: Path) -> int:
@@ -393,7 +393,7 @@ class SqliteCounters:
     def __init__(self, file: StateFile) -> None:
         self._file = file
 
-    async def reserve(self, amounts: Sequence[Amount], *, unsent: bool = False) -> Reserved:
+    async def reserve(self, amounts: Sequence[Amount], *, unsent: bool = False) -> ReserveResult:
         """As in the port. `unsent`: the amounts must be told to the other store later."""
         return await self._file.run(lambda connection: _reserve(connection, amounts, unsent))
 
@@ -435,7 +435,7 @@ class SqliteCounters:
         return await self._file.run(machine_name)
 
 
-def _reserve(connection: sqlite3.Connection, amounts: Sequence[Amount], unsent: bool) -> Reserved:
+def _reserve(connection: sqlite3.Connection, amounts: Sequence[Amount], unsent: bool) -> ReserveResult:
     now_s = time.time()
     totals = []
     for each in amounts:
@@ -445,7 +445,7 @@ def _reserve(connection: sqlite3.Connection, amounts: Sequence[Amount], unsent: 
         totals.append(row[0] if row is not None else 0)
     for index, (total, each) in enumerate(zip(totals, amounts, strict=True)):
         if is_too_much(total, each):
-            return Reserved(index, tuple(totals), tuple(totals))
+            return ReserveResult(index, tuple(totals), tuple(totals))
     for each in amounts:
         more = each.amount if unsent else 0
         connection.execute(
@@ -454,7 +454,7 @@ def _reserve(connection: sqlite3.Connection, amounts: Sequence[Amount], unsent: 
             (each.name, each.amount, more, each.ends_at, now_s),
         )
     after = tuple(total + each.amount for total, each in zip(totals, amounts, strict=True))
-    return Reserved(None, after, after)
+    return ReserveResult(None, after, after)
 
 
 _PUT = "INSERT INTO entries (space, owner, name, size, expires, value) VALUES (?, ?, ?, ?, ?, ?)"

@@ -2,10 +2,10 @@
 
 The sanitize middleware asks where the text is; the errors and deliver middlewares ask for the form of an error, whole
 or inside a stream. Implementations, one for each interface: `wire.chat.dialect`, `wire.responses.dialect`,
-`wire.messages.dialect`, `wire.embeddings`, `mcp.dialect`.
+`wire.messages.dialect`, `wire.embeddings`, `mcp.dialect`. `withhold` cuts a blocked answer.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Protocol
 
@@ -75,70 +75,13 @@ class Dialect(Protocol):
         ...
 
 
-# --- sanitizer report ---
-# What the sanitizer did to a text, as callers see it: `{redacted: {entity: count}, flagged: {entity: count}}`.
-#
-# `redacted` counts the values that are missing from the text, masked or withheld with it; `flagged` those that stay.
-# Where values become placeholders, `replaced` counts those of the request, `restored` the placeholders that became
-# values again in the answer, `not_restored` those that did not. `guardrail: "unavailable"` is added where the guardrail
-# failed and the policy let the text pass. Never a value found.
-
-
-def report_of(
-    counts: Mapping[str, int],
-    flagged: Mapping[str, int],
-    replaced: Mapping[str, int] | None = None,
-    *,
-    is_degraded: bool = False,
-) -> Json:
-    """The report on one text. `counts`: all findings by entity; `flagged`: those of them that stay; `replaced`: those
-    that became placeholders."""
-    replaced = replaced or {}
-    redacted = {entity: number - flagged.get(entity, 0) - replaced.get(entity, 0) for entity, number in counts.items()}
-    report: Json = {
-        "redacted": {entity: number for entity, number in sorted(redacted.items()) if number > 0},
-        "flagged": dict(sorted(flagged.items())),
-    }
-    if replaced:
-        report["replaced"] = dict(sorted(replaced.items()))
-    if is_degraded:
-        report["guardrail"] = "unavailable"
-    return report
-
-
-def merged_reports(reports: Iterable[Json]) -> Json:
-    """One report on several texts together."""
-    total: Json = {"redacted": {}, "flagged": {}}
-    for report in reports:
-        for kind in ("redacted", "flagged", "replaced", "restored", "not_restored"):
-            for entity, number in report.get(kind, {}).items():
-                total.setdefault(kind, {})
-                total[kind][entity] = total[kind].get(entity, 0) + number
-        if "guardrail" in report:
-            total["guardrail"] = report["guardrail"]
-    return total
-
-
-def ending_of(data: Json) -> Json | None:
-    """What holds the `provider_specific_fields` of an answer in the event that ends it: a choice with a finish reason,
-    a response that is over, a message's last delta. None for any other event."""
-    if data.get("type") == "message_delta":
-        return data
-    response = data.get("response")
-    if isinstance(response, dict):
-        return response if response.get("status") in ("completed", "incomplete", "failed") else None
-    return next((choice for choice in data.get("choices") or () if choice.get("finish_reason")), None)
-
-
-# --- one question ---
-# What the dialects have in common whose requests are one question with one answer.
-
 _PLAIN_MESSAGE = frozenset(("role", "content"))
 """Members of most messages; the schemas allow six words as roles."""
 
 
 class OneQuestion:
-    """A base of `wire.dialect.Dialect`s, which documents the methods."""
+    """What the dialects have in common whose requests are one question with one answer. `Dialect` documents the
+    methods."""
 
     @property
     def is_one_question(self) -> bool:
@@ -180,10 +123,6 @@ def message_units(body: Json, skip: frozenset[str]) -> Iterator[TextUnit]:
 def whole_unit(body: Json, skip: frozenset[str]) -> Iterator[TextUnit]:
     """One unit: every string of a request but those of the members in `skip`."""
     yield TextUnit(lambda: request_steps(body, skip=skip), owner=body)
-
-
-# --- cut blocked ---
-# Cuts a blocked answer: of its texts only those up to the finding remain.
 
 
 def withhold(unit: TextUnit, where: str | None) -> None:

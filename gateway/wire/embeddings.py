@@ -1,4 +1,4 @@
-"""Embeddings requests towards an upstream, and its answers in the one form that clients are promised.
+"""Embeddings requests towards an upstream, its answers in the one form that clients are promised, and the dialect.
 
 Source: OpenAI API reference (Embeddings), read 2026-11-22. An embedding is a list of numbers, or base64 of
 little-endian 32-bit floats: whichever the caller has asked for, whatever the upstream sends.
@@ -115,17 +115,13 @@ def _in_form(embedding: Any, *, in_base64: bool) -> Any:
     return base64.b64encode(numbers.tobytes()).decode() if in_base64 else numbers.tolist()
 
 
-# --- dialect ---
-# The embeddings dialect: the texts of a request; an answer holds numbers and what the gateway writes itself.
-#
-# Source: OpenAI API reference (Embeddings), read 2026-11-22.
-
 _OWN_IN_REQUESTS = frozenset(("model", "user"))
 """Members of a request that never leave as they are: a name of ours and a keyed hash go instead."""
 
 
 class EmbeddingsDialect(OneQuestion):
-    """Implements `wire.dialect.Dialect`, which documents the methods; stateless. There are no streams."""
+    """Implements `wire.dialect.Dialect`, which documents the methods; stateless. A request has texts; an answer holds
+    numbers and what the gateway writes itself. There are no streams."""
 
     @property
     def name(self) -> str:

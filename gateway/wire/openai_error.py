@@ -4,10 +4,8 @@ Source: OpenAI API reference and SDKs openai 3.52, @ai-sdk/openai 3.0 (read 2026
 one SDK drops the message when it is null.
 """
 
-import email.utils
 import re
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -15,6 +13,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import GatewayError, Unauthenticated, UpstreamError, UpstreamRefused, UpstreamUnavailable
 from gateway.key_scrubber import HIDDEN, scrub_keys
+from gateway.wire.retry_after import retry_after_s
 from gateway.wire.untrusted_json import table_in, tables_in, words_of
 
 _WRONG_KEY = "Incorrect API key provided"
@@ -260,42 +259,3 @@ def _detail(words: Any) -> Any:
         return words
     problems = [each for each in words if isinstance(each, dict) and isinstance(each.get("loc"), list)]
     return "; ".join(f"{'.'.join(map(str, each['loc']))}: {words_of(each.get('msg'))}" for each in problems) or words
-
-
-# --- retry after ---
-# Reads how long a server wants to be left alone: `Retry-After` in seconds or as a date (RFC 9110 §10.2.3), with
-# decimals as some send it, and `retry-after-ms` (Azure, OpenAI's SDKs; read 2026-11-28).
-#
-#     wait_s({"retry-after-ms": "7400", "Retry-After": "8"})  # 7.4
-
-_MOST_S = 10_000_000
-"""Four months. A longer wait is a mistake of the server, and is treated as none."""
-
-
-_SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
-
-
-def wait_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds from now by the headers of an answer, the more exact one first; None where they say none."""
-    milliseconds = headers.get("retry-after-ms", "").strip()
-    if _SECONDS.fullmatch(milliseconds):
-        return _sensible(float(milliseconds) / 1000)
-    return retry_after_s(headers.get("Retry-After", ""))
-
-
-def retry_after_s(value: str, now: Callable[[], float] = time.time) -> float | None:
-    """Seconds from now, 0 for a date in the past; None for an empty or invalid value, and from _MOST_S on.
-
-    `now` gives Unix time.
-    """
-    value = value.strip()
-    if _SECONDS.fullmatch(value):
-        return _sensible(float(value))
-    try:
-        return _sensible(max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - now()))
-    except (ValueError, TypeError, OverflowError):
-        return None
-
-
-def _sensible(seconds: float) -> float | None:
-    return seconds if seconds < _MOST_S else None

@@ -16,9 +16,9 @@ from tests.support.paths import ROOT
 
 BUDGETS = {
     "access": 1631,
-    "app": 1009,
-    "bench": 6322,
-    "calls": 649,
+    "app": 1010,
+    "bench": 6324,
+    "calls": 650,
     "child": 429,
     "cli": 2229,
     "config": 726,
@@ -27,18 +27,18 @@ BUDGETS = {
     "engines": 16187,
     "geometry": 988,
     "mcp": 793,
-    "ocr": 4726,
-    "providers": 1846,
+    "ocr": 4737,
+    "providers": 1852,
     "resilience": 431,
     "runtime": 1368,
-    "sanitize": 5471,
+    "sanitize": 5500,
     "schemas": 240,
-    "services": 5206,
+    "services": 5232,
     "shared_state": 1214,
-    "tests": 46973,
+    "tests": 46988,
     "top": 743,
-    "web": 3524,
-    "wire": 6471,
+    "web": 3527,
+    "wire": 6564,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
@@ -69,7 +69,6 @@ def room_of(path: Path) -> str:
     return parts[1] if len(parts) > 2 else "top"
 
 
-@functools.cache
 @functools.cache
 def sums() -> dict[str, int]:
     """Lines of code by room, as they are."""

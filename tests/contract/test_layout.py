@@ -27,7 +27,7 @@ LEVELS = [
     },
     {
         "config", "wire.chat", "services.websearch", "engines.html",
-        "ocr.image", "ocr.text", "sanitize.plain_words",
+        "ocr.image", "ocr.text", "sanitize.guardrail_prompt", "sanitize.plain_words",
     },
     {"mcp"},
     {
@@ -36,7 +36,7 @@ LEVELS = [
         "wire.messages", "wire.embeddings", "ocr.scripts", "ocr.code",
     },
     {
-        "engines.content", "ocr.server", "sanitize.slot_mask", "services.completion",
+        "engines.content", "ocr.server", "services.completion",
     },
     {"engines.documents", "engines.render", "engines.embedding"},
     {"engines.index", "sanitize", "services.ocr"},

@@ -9,9 +9,9 @@ from typing import Any, Literal, cast
 from gateway.domain import Event, EventBatch, Json, RequestStats
 from gateway.errors import GatewayError
 from gateway.services.completion.service import CompletionService
-from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import HostedLoop, HostedTool, LoopLimits, LoopRequest
 from gateway.services.hosted_tools.search_options import SearchOptions
+from gateway.services.hosted_tools.sources import Sources
 from gateway.services.hosted_tools.web_calls import ToolCaller, WebCalls
 from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.services.websearch.tools import tool_table

@@ -14,7 +14,7 @@ from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 from gateway.errors import RateLimited, Unauthenticated
 from gateway.shared_state.memory import MemoryWindows
-from gateway.wire.openai_error import retry_after_s
+from gateway.wire.retry_after import retry_after_s
 
 HOUR_S = 3600.0
 WORDS = ["zebra", "ostrich", "walnut", "harbour", "violin"]

@@ -135,7 +135,7 @@ _TELLING = {
     "pt": "uma nao sao quando onde fazer este esta para que um os do da em na de",
     "nl": "het een van niet hoe wat waar wie zijn voor naar uit bij aan dat wordt worden mijn de en ik op te er",
 }
-"""Folded (`tokens.fold`). None of three letters and more is a usual English word."""
+"""Folded (`fold`). None of three letters and more is a usual English word."""
 _FURTHER = {
     "de": "die man hat war am an du ihr was so in des",
     "fr": "comment pour sans est par sur son mon on plus a l d",
@@ -198,7 +198,7 @@ _TIMES_ENGLISH = 2
 
 
 def stem_of(word: str) -> str:
-    """The stem of a folded word (`tokens.fold`), followed by MARK; empty for a short or very long word."""
+    """The stem of a folded word (`fold`), followed by MARK; empty for a short or very long word."""
     if not _LEAST_WORD_CHARS <= len(word) <= _MOST_WORD_CHARS:
         return ""
     script = "cyrillic" if _CYRILLIC.match(word) else "greek" if _GREEK.match(word) else "latin"
@@ -213,7 +213,7 @@ def stem_of(word: str) -> str:
 
 
 def text_stems(folded: str) -> list[str]:
-    """The stems of a text's words. The text is folded (`tokens.fold`).
+    """The stems of a text's words. The text is folded (`fold`).
 
     A text that `is_foreign` has stems of all its words; any other text has stems of its Cyrillic and Greek words.
     """

@@ -23,7 +23,7 @@ from gateway.engines.fetch.robots import HostSlots
 from gateway.engines.fetch.urls import canonical, route_of
 from gateway.engines.html.head import refresh_target
 from gateway.engines.render.renderer import NotRendered, Renderer
-from gateway.wire.openai_error import retry_after_s
+from gateway.wire.retry_after import retry_after_s
 
 MAX_WAIT_S = 5.0  # longest pause that a request waits out
 UNTOLD_PAUSE_S = 30.0  # pause after a 429 that names none

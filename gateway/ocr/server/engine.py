@@ -20,16 +20,12 @@ from gateway.geometry.tables import aligned_tables
 from gateway.ocr.code.reading import is_monospaced, read_block
 from gateway.ocr.code.regions import Rhythm, code_regions, without_frames
 from gateway.ocr.extras import vision
-from gateway.ocr.image.areas import (
-    find_boxes,
-    level_edges,
-    read_table,
-    ruled_regions,
-    tick_boxes,
-    without_ticks,
-)
 from gateway.ocr.image.decode import UprightImage, decode_page
+from gateway.ocr.image.grids import ruled_regions
 from gateway.ocr.image.ink import PageInk, bullet_at, measure, part_words, parts_of, rhythm, tighten, without_rules
+from gateway.ocr.image.panels import find_boxes, level_edges
+from gateway.ocr.image.table_marks import read_table
+from gateway.ocr.image.tick_boxes import tick_boxes, without_ticks
 from gateway.ocr.image.upright import Warp, even_grounds, flattened, level, mostly_tall, moved, sheet_matrix, tilt_of
 from gateway.ocr.scripts.mixed import LATIN, clear_guess, is_suspect, resolve, sample_of
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract

@@ -14,7 +14,8 @@ from gateway.access.sealing import SEALED, Sealer, SealRefused
 from gateway.domain import Json, RequestStats
 from gateway.errors import EngineMissing
 from gateway.resilience.bounded_cache import SharedCache
-from gateway.wire.chat.kept import STATE, CallIds, Carrier, StateSoFar, given_back, is_changed, prints_of, with_own_ids
+from gateway.wire.chat.call_ids import CallIds, with_own_ids
+from gateway.wire.chat.kept import STATE, Carrier, StateSoFar, given_back, is_changed, prints_of
 
 _MAX_ENTRIES = 20_000
 _MAX_BYTES = 32 * 1024 * 1024

@@ -13,9 +13,9 @@ import orjson
 
 from gateway.domain import Json
 from gateway.resilience.bounded_cache import SharedCache
-from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.page_text import search_text
 from gateway.services.hosted_tools.search_options import SEARCH
+from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import HostedCall, Source
 from gateway.wire.preencoded import snug
 from gateway.wire.untrusted_json import table_in, tables_in

@@ -12,17 +12,9 @@ from gateway.domain import Json, RequestStats
 from gateway.engines.answer.excerpt import excerpt_steps
 from gateway.resilience.slices import in_slices
 from gateway.services.completion.service import CompletionService
-from gateway.services.hosted_tools.citations import Sources
-from gateway.services.hosted_tools.loop import (
-    LoopLimits,
-    LoopRequest,
-    Round,
-    RoundReader,
-    ask,
-    is_prose,
-    message_text,
-    run_all,
-)
+from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest, is_prose, run_all
+from gateway.services.hosted_tools.model_round import Round, RoundReader, ask, message_text
+from gateway.services.hosted_tools.sources import Sources
 from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.wire.hosted_answer import AnswerEnd, HostedCall, HostedEvent
 

@@ -7,18 +7,18 @@ from gateway.calls.call import Call
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
-from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.hosted_search import HostedRequest, HostedSearch
 from gateway.services.hosted_tools.loop import HostedTool, LoopRequest
 from gateway.services.hosted_tools.mcp_servers import HostedMcp
 from gateway.services.hosted_tools.search_options import SearchOptions, of_tool, with_defaults
+from gateway.services.hosted_tools.sources import Sources
 from gateway.services.hosted_tools.tool_search import ToolSearch
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import HostedEvent
 from gateway.wire.responses.hosted_items import HostedItems, hosted_items
+from gateway.wire.responses.hosted_request import WEB_SEARCH, SearchWish, finds_tools, loop_body, search_wish
 from gateway.wire.responses.mcp import McpWish, approved_calls, demands_any_call, mcp_wishes, replayed
 from gateway.wire.responses.request import ChatRequest, to_chat
-from gateway.wire.responses.tools import WEB_SEARCH, SearchWish, finds_tools, loop_body, search_wish
 
 
 @dataclass(frozen=True, slots=True)

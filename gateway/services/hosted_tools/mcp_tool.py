@@ -34,7 +34,8 @@ from gateway.services.websearch.tools import Tool
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire.hosted_answer import CallPhase, HostedCall, HostedEvent
 from gateway.wire.responses.mcp import ApprovalRule, ApprovedCall
-from gateway.wire.responses.tools import DeferredTool, ToolNames, ToolRef
+from gateway.wire.responses.tool_names import ToolNames, ToolRef
+from gateway.wire.responses.tools import DeferredTool
 from gateway.wire.text_walk import answer_slots, text_slots
 from gateway.wire.untrusted_json import table_in, words_of
 

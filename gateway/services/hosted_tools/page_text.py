@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gateway.domain import Json
-from gateway.services.hosted_tools.citations import Sources
+from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import Source
 
 _MAX_MATCHES = 8

@@ -14,10 +14,10 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, GatewayError, InvalidRequest
-from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import HostedTool
 from gateway.services.hosted_tools.page_text import find_in, open_text, search_text
 from gateway.services.hosted_tools.search_options import FIND, OPEN, SEARCH, SIZES, SearchOptions, is_within
+from gateway.services.hosted_tools.sources import Sources
 from gateway.services.hosted_tools.web_calls import WebCalls
 from gateway.services.websearch.results import fit
 from gateway.wire.hosted_answer import HostedCall

@@ -16,8 +16,9 @@ from gateway.domain import Json, RequestStats
 from gateway.engines.answer.text import visible
 from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
-from gateway.wire.ocr import LoopGuard, cut_loop
-from gateway.wire.untrusted_json import list_in, mended_json, table_in, tables_in
+from gateway.wire.mended_json import mended_json
+from gateway.wire.repetition import LoopGuard, cut_loop
+from gateway.wire.untrusted_json import list_in, table_in, tables_in
 
 CONTEXT_TOKENS = 8192
 """DeepSeek-OCR's context (its README); a server may refuse a request whose prompt and limit exceed it."""

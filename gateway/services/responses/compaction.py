@@ -23,9 +23,9 @@ from gateway.access.tokens import estimate
 from gateway.domain import Json, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, UpstreamError
 from gateway.wire.chat.answer import summed_usage
+from gateway.wire.responses.call_kinds import KIND_OF_CALL, KIND_OF_OUTPUT
 from gateway.wire.responses.object import new_id
 from gateway.wire.responses.request import to_chat
-from gateway.wire.responses.tools import KIND_OF_CALL, KIND_OF_OUTPUT
 
 ITEM_TYPES = ("compaction", "compaction_summary")
 """Types of a sealed summary; the second is what older clients call it."""

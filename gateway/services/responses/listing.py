@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL, KIND_OF_OUTPUT
 from gateway.wire.responses.object import new_id
-from gateway.wire.responses.tools import CALL_KINDS, KIND_OF_CALL, KIND_OF_OUTPUT
 
 _MAX_PAGE = 100
 _DEFAULT_PAGE = 20

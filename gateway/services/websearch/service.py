@@ -13,7 +13,8 @@ from gateway.errors import EngineMissing, GatewayError, InvalidRequest, Upstream
 from gateway.ports import SearchProvider, WebEngine
 from gateway.resilience.slices import in_slices
 from gateway.services.websearch import filters
-from gateway.services.websearch.results import ResultCutter, SearchCache, Shorten
+from gateway.services.websearch.results import ResultCutter, Shorten
+from gateway.services.websearch.search_cache import SearchCache
 from gateway.wire.preencoded import PackedJson
 from gateway.wire.untrusted_json import MOST_RESULTS
 

@@ -19,7 +19,7 @@ class ToolCall:
     `trace_parent`: what its `_meta.traceparent` becomes for upstreams (`gateway.trace`). `cache_key`: the arguments as
     JSON bytes, as they came. `is_shared`: arguments and request belong to other calls too, so they must not be changed.
     `error`, once set, is the outcome. `slots` and `originals`: the texts after and before sanitizing, empty where
-    nothing was scanned. `findings`: the report on the arguments (`wire.dialect.report_of`).
+    nothing was scanned. `findings`: the report on the arguments (`wire.sanitizer_report`).
     """
 
     tool: str

@@ -17,8 +17,8 @@ from gateway.services.responses.store import ResponseStore
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.state import CALL
 from gateway.wire import sse
-from gateway.wire.hosted_answer import KeptLinks, text_holders
 from gateway.wire.responses.stream import ResponseStream
+from gateway.wire.url_citations import KeptLinks, text_holders
 
 
 class BackgroundResponses:

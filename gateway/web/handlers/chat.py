@@ -21,7 +21,8 @@ from gateway.web.state import CALL
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.request import is_legacy
-from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT, KeptLinks
+from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
+from gateway.wire.url_citations import KeptLinks
 
 _SCOPE_OF_KIND = {"text": "chat", "ocr": "ocr"}
 """The scope a key needs on the chat route, by the model's kind; models of other kinds have a route of their own."""

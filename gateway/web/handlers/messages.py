@@ -14,19 +14,20 @@ from gateway.services.completion.images import MAX_IMAGES
 from gateway.services.completion.service import CompletionService
 from gateway.services.completion.token_counter import TokenCounter
 from gateway.services.file_parts import FileParts
-from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.hosted_search import HostedRequest, HostedSearch
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.search_options import of_messages
+from gateway.services.hosted_tools.sources import Sources
 from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
 from gateway.web.replies import JsonReply
 from gateway.web.state import CALL
 from gateway.wire.hosted_answer import events_of, events_of_whole
+from gateway.wire.messages.hosted_search import WebWish, item_id, open_calls, web_wish
 from gateway.wire.messages.object import token_estimate
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import MessageStream
-from gateway.wire.messages.tools import WebWish, item_id, left_out, open_calls, web_wish
+from gateway.wire.messages.tools import left_out
 
 _CALL_AND_OUTPUT = 2
 """Items that a remembered call is recalled as."""

@@ -35,12 +35,13 @@ from gateway.web.handlers.background import BackgroundResponses
 from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.state import CALL
-from gateway.wire.hosted_answer import KeptLinks, events_of, text_holders
+from gateway.wire.hosted_answer import events_of
 from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.mcp import approved_calls, refuse_unserved
 from gateway.wire.responses.native import NativeStream
 from gateway.wire.responses.request import ChatRequest, refuse_unkept, to_chat
 from gateway.wire.responses.stream import ResponseStream
+from gateway.wire.url_citations import KeptLinks, text_holders
 
 _MAX_NAMED = 8
 """Tools named in the warning header."""

@@ -14,7 +14,8 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import UpstreamError
-from gateway.wire.chat.kept import THOUGHTS, CallIds, StateSoFar, call_extras, extras, split_parts, thoughts_of
+from gateway.wire.chat.call_ids import CallIds
+from gateway.wire.chat.kept import THOUGHTS, StateSoFar, call_extras, extras, split_parts, thoughts_of
 from gateway.wire.openai_error import error_in_answer
 from gateway.wire.untrusted_json import is_count, table_in, utf8_size, words_of
 

@@ -10,7 +10,8 @@ from typing import Any
 from gateway.domain import Json
 from gateway.errors import UpstreamError
 from gateway.wire.chat.answer import MAX_CALLS, TOO_MANY_CALLS, arguments_text, new_id
-from gateway.wire.chat.kept import CallIds, StateSoFar, call_extras
+from gateway.wire.chat.call_ids import CallIds
+from gateway.wire.chat.kept import StateSoFar, call_extras
 from gateway.wire.untrusted_json import words_of
 
 _BRACKETS = re.compile(r'["\\{}\[\]]')

@@ -15,7 +15,8 @@ import orjson
 
 from gateway.domain import Json
 from gateway.wire.chat.request import flat
-from gateway.wire.untrusted_json import list_in, mended_json, table_in, tables_in
+from gateway.wire.mended_json import mended_json
+from gateway.wire.untrusted_json import list_in, table_in, tables_in
 
 _ITEMS = "reasoning_items"
 _TRANSLATED = frozenset((

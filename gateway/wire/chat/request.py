@@ -39,12 +39,9 @@ THINKING = "gateway_thinking"
 _JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no code fence."
 
 
-# --- open calls ---
-# The calls of a conversation that wait for a result, found by id or by name without a search.
-
-
 class OpenCalls:
-    """Calls in their order. Naive form: a list of `(id, name)` that is searched for each result."""
+    """The calls of a conversation that wait for a result, in their order. Naive form: a list of `(id, name)` that is
+    searched for each result."""
 
     def __init__(self) -> None:
         self._calls: OrderedDict[int, Any] = OrderedDict()
@@ -70,9 +67,6 @@ class OpenCalls:
             if (number := numbers.popleft()) in self._calls:
                 return self._calls.pop(number)
         return self._calls.popitem(last=False)[1] if self._calls and not call_id else None
-
-
-# --- requests ---
 
 
 @dataclass(frozen=True, slots=True)

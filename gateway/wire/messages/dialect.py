@@ -10,7 +10,8 @@ from gateway.domain import Event, Json
 from gateway.errors import GatewayError
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire.dialect import OneQuestion, message_units, withhold
-from gateway.wire.messages.object import error_object, stop_fields
+from gateway.wire.messages.error import error_object
+from gateway.wire.messages.object import stop_fields
 from gateway.wire.text_walk import answer_slots, answer_steps
 
 _OWN_IN_REQUESTS = frozenset(("messages", "model", "metadata"))

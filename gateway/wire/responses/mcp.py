@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.wire.responses.tools import ToolNames, ToolRef
+from gateway.wire.responses.tool_names import ToolNames, ToolRef
 from gateway.wire.untrusted_json import list_in, table_in, tables_in, texts_in
 
 _CALLERS_OWN = ("server_url", "headers", "authorization", "connector_id", "tunnel_id")

@@ -17,11 +17,13 @@ from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire import sse
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
 from gateway.wire.chat.request import ImagePlace, UpstreamOptions, flat, without_hosts
+from gateway.wire.mended_json import mended_json
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects
-from gateway.wire.responses.stream import ResponseStream, SentItems
-from gateway.wire.responses.tools import CALL_KINDS, KIND_OF_CALL
-from gateway.wire.untrusted_json import count_in, mended_json, table_in, tables_in, utf8_size, words_of
+from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL
+from gateway.wire.responses.sent_items import SentItems
+from gateway.wire.responses.stream import ResponseStream
+from gateway.wire.untrusted_json import count_in, table_in, tables_in, utf8_size, words_of
 
 # --- native request ---
 # Rewrites a responses request for an upstream that speaks /responses itself.

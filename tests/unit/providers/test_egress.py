@@ -13,7 +13,8 @@ from aiohttp import web
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
 from gateway.errors import UpstreamError, UpstreamUnavailable
-from gateway.providers.http import DIRECT, UNREACHABLE, Egress, HttpClient, Timeouts, egress_of
+from gateway.providers.egress import DIRECT, Egress, egress_of
+from gateway.providers.http import UNREACHABLE, HttpClient, Timeouts
 from gateway.providers.search import ProviderRequest
 from gateway.providers.tavily import Tavily
 from tests.support.connect_proxy import ConnectProxy, PrivateAuthority

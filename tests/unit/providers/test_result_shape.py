@@ -9,7 +9,8 @@ from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, We
 from gateway.errors import UpstreamError
 from gateway.providers.brave import Brave
 from gateway.providers.exa import Exa
-from gateway.providers.search import SearchAdapter, in_shape, web_address
+from gateway.providers.search import SearchAdapter
+from gateway.providers.search_results import in_shape, web_address
 from gateway.providers.searxng import Searxng
 from gateway.providers.serper import Serper
 from gateway.providers.tavily import Tavily

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.sanitize.slot_mask import read
+from gateway.sanitize.encoded_text import read
 
 TEXT = "A note of some length, with an äöü in it."
 

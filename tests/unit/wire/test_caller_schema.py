@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.wire.chat.prompted_tools import MAX_PARTS, CallerSchema
+from gateway.wire.chat.caller_schema import MAX_PARTS, CallerSchema
 from tests.support.cpu_time import takes_less
 
 TWICE = {"allOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/b"}]}

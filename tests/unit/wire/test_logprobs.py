@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.wire.text_walk import LogprobsSlot, answer_slots
+from gateway.wire.logprobs import LogprobsSlot
+from gateway.wire.text_walk import answer_slots
 
 
 def slot_of(logprobs: Any) -> LogprobsSlot:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from gateway.wire import ocr as wire
-from gateway.wire.ocr import LoopGuard, cut_loop, find_loop
+from gateway.wire.repetition import LoopGuard, cut_loop, find_loop
 
 
 @pytest.mark.parametrize("mode", [mode for mode in wire.MODES if mode is not wire.CUSTOM], ids=lambda mode: mode.name)

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from gateway.wire.chat.stream import decode_chunk
-from gateway.wire.untrusted_json import mended_json
+from gateway.wire.mended_json import mended_json
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from gateway.wire.ocr import MAX_PERIOD_CHARS, SUSPECTED, Loop, find_loop
+from gateway.wire.repetition import MAX_PERIOD_CHARS, SUSPECTED, Loop, find_loop
 
 
 def naive(text: str) -> Loop | None:

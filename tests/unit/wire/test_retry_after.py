@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from gateway.wire.openai_error import retry_after_s, upstream_error, wait_s
+from gateway.wire.openai_error import upstream_error
+from gateway.wire.retry_after import retry_after_s, wait_s
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from gateway.sanitize.scanner import Scanner
 from gateway.texts import GroupSlot, TextSlot
 from gateway.wire import field_rules as rules
 from gateway.wire.chat.dialect import ChatDialect
+from gateway.wire.responses.call_kinds import CALL_KINDS
 from gateway.wire.responses.dialect import ResponsesDialect
 from gateway.wire.responses.object import new_id
-from gateway.wire.responses.tools import CALL_KINDS
 from gateway.wire.text_walk import answer_slots, answer_unit, request_slots, request_steps
 
 NAMES = st.sampled_from(

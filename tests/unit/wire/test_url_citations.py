@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.domain import Json
-from gateway.wire.dialect import merged_reports, report_of
-from gateway.wire.hosted_answer import KeptLinks, text_holders
+from gateway.wire.sanitizer_report import merged_reports, report_of
+from gateway.wire.url_citations import KeptLinks, text_holders
 
 TEXT = "Mail a@b.example [1], see [2] and [2]."
 

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from gateway.geometry.boxes import Line, Rect
-from gateway.ocr.image.areas import DASH, missed_marks
+from gateway.ocr.image.table_marks import DASH, missed_marks
 from tests.support.cpu_time import takes_less
 from tests.support.ocr_pages import font
 

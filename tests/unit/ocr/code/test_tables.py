@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw
 from gateway.geometry.boxes import Line, Rect, Table, Word
 from gateway.geometry.reading_order import bands_of, rows_of
 from gateway.geometry.tables import aligned_tables, build_table, column_table
-from gateway.ocr.image.areas import find_grid, ruled_regions
+from gateway.ocr.image.grids import find_grid, ruled_regions
 from gateway.ocr.image.ink import PageInk, measure, part_words, parts_of, without_rules
 from tests.support.ocr_pages import font
 

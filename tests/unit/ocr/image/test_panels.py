@@ -4,7 +4,7 @@ import numpy
 from PIL import Image, ImageDraw, ImageFilter
 
 from gateway.geometry.boxes import Rect
-from gateway.ocr.image.areas import find_boxes, level_edges
+from gateway.ocr.image.panels import find_boxes, level_edges
 
 GROUND, CARD, STROKE = (243, 244, 246), (255, 255, 255), (229, 231, 235)
 

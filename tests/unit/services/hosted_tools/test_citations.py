@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from gateway.services.hosted_tools.citations import CitationFinder, Sources
+from gateway.services.hosted_tools.citations import CitationFinder
+from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import TextPiece
 
 URL = "https://docs.example.com/guide_(new)?a=1"

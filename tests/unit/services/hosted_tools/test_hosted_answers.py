@@ -11,12 +11,12 @@ from gateway.calls.call import Call
 from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import Forbidden, InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
-from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.hosted_responses import HostedResponses
 from gateway.services.hosted_tools.hosted_search import HostedRequest, HostedSearch, HostedSettings
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
 from gateway.services.hosted_tools.mcp_servers import HostedMcp, McpServerEntry
 from gateway.services.hosted_tools.search_options import SearchOptions
+from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch.tools import tool_table
 from gateway.web.handlers.embeddings import EmbeddingsHandler
 from gateway.wire.json_body import JsonBody

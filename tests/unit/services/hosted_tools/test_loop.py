@@ -6,10 +6,11 @@ import pytest
 
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError, UpstreamUnavailable
-from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.forced_search import search_once
-from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest, Round, RoundReader
+from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
+from gateway.services.hosted_tools.model_round import Round, RoundReader
 from gateway.services.hosted_tools.search_options import SearchOptions
+from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import AnswerEnd, ClientCall, ReasoningPiece, TextPiece
 from tests.support.scripted_loop import LYON, PARIS, ScriptedModel, ScriptedWeb, call, calls_of, play, text_of
 

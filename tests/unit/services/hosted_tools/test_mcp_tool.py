@@ -7,9 +7,9 @@ import pytest
 
 from gateway.domain import Json
 from gateway.errors import UpstreamError
-from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
 from gateway.services.hosted_tools.mcp_tool import McpGrant, McpTool, OwnTools
+from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch.tools import tool_table
 from gateway.wire.hosted_answer import AnswerEnd, CallPhase, HostedCall
 from gateway.wire.responses.mcp import ApprovalRule, ApprovedCall

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.page_text import find_in, open_text, search_text
+from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import Source
 
 PAGE = Source(3, "https://a.example/", "A")

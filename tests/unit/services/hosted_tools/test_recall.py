@@ -7,7 +7,6 @@ import pytest
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.hosted_tools.call_memory import CallMemory
-from gateway.services.hosted_tools.citations import Sources
 from gateway.services.hosted_tools.search_options import (
     FUNCTIONS,
     checked_domain,
@@ -17,6 +16,7 @@ from gateway.services.hosted_tools.search_options import (
     of_tool,
     with_defaults,
 )
+from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import HostedCall, Source
 
 USER: Json = {"role": "user", "content": "x"}

@@ -11,7 +11,8 @@ import pytest
 from gateway.domain import Json, RequestStats
 from gateway.errors import BudgetSpent, EngineMissing, InvalidRequest, UpstreamRefused
 from gateway.ports import PagePicture
-from gateway.services.ocr.request import DocumentLimits, Documents, ImageLoader
+from gateway.services.ocr.documents import DocumentLimits, Documents
+from gateway.services.ocr.images import ImageLoader
 from gateway.services.ocr.service import OcrService, OwnOcr
 from gateway.wire import sse
 from tests.support.ocr_scripted import TEXT, Scripted, body

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from gateway.services.ocr.request import Image
-from gateway.services.ocr.service import reported
+from gateway.services.ocr.images import Image
+from gateway.services.ocr.joined_answers import reported
 
 SURE = {"low_confidence": False, "scripts": ["Latin"], "warnings": [], "lines": [{"text": "a", "page": 1}]}
 DOUBT = {

@@ -13,7 +13,10 @@ from gateway.engines.documents.parse_pool import ParsePool
 from gateway.engines.documents.pictures import PooledPixels
 from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.ports import PagePicture
-from gateway.services.ocr.request import DocumentLimits, Documents, ImageLoader, OcrInput, decode_data_url
+from gateway.services.ocr.data_urls import decode_data_url
+from gateway.services.ocr.documents import DocumentLimits, Documents
+from gateway.services.ocr.images import ImageLoader
+from gateway.services.ocr.request import OcrInput
 from gateway.services.ocr.service import OcrService
 from gateway.wire import sse
 from tests.support.ocr_scripted import TEXT, Scripted, body, part

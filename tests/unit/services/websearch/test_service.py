@@ -13,7 +13,7 @@ from gateway.engines.answer.excerpt import shorten
 from gateway.errors import InvalidRequest, UpstreamUnavailable
 from gateway.ports import SearchProvider
 from gateway.services.websearch.filters import on_domain, published
-from gateway.services.websearch.results import SearchCache
+from gateway.services.websearch.search_cache import SearchCache
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
 from gateway.wire.preencoded import PackedJson
 from tests.support.websites import Site, engine, page, serving

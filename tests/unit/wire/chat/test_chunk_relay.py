@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from gateway.wire import sse
-from gateway.wire.chat.stream import ChunkPattern, split_around_content
+from gateway.wire.chat.chunk_relay import ChunkPattern, split_around_content
 
 ALPHABET = [
     *"abc XYZ 0", "ä", "字", "😀", '\\"', "\\\\", "\\n", "\\u00e4", "\\u0000", "\\ud83d\\ude00", "\\ud800", '"', "\\",

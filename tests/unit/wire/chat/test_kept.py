@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from gateway.wire.chat.kept import STATE, CallIds, StateSoFar, given_back, prints_of, split_parts, with_own_ids
+from gateway.wire.chat.call_ids import CallIds, with_own_ids
+from gateway.wire.chat.kept import STATE, StateSoFar, given_back, prints_of, split_parts
 
 CALL: dict[str, Any] = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
 MESSAGE: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [CALL]}

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.errors import UpstreamError
 from gateway.wire.chat.calls import JsonEnd
-from gateway.wire.messages.stream import Blocks
+from gateway.wire.messages.blocks import Blocks
 
 DOCUMENTS = ["{}", '{"a":"}"}', '{"a":["\\"{",{"b":[]}]}', '{"a":"\\\\"}', '[1,{"a":2}]', '{"ü":"\\u007d{"}']
 

@@ -9,7 +9,8 @@ from gateway.errors import ContentBlocked, InvalidRequest, UpstreamRefused
 from gateway.wire.dialect import Dialect
 from gateway.wire.embeddings import EmbeddingsDialect
 from gateway.wire.messages.dialect import MessagesDialect
-from gateway.wire.messages.object import error_object, stop_fields, token_estimate
+from gateway.wire.messages.error import error_object
+from gateway.wire.messages.object import stop_fields, token_estimate
 from gateway.wire.messages.tools import chat_tool, offered_tools, set_choice
 from gateway.wire.responses.dialect import ResponsesDialect
 

@@ -8,10 +8,12 @@ from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest, Overloaded, RateLimited, UpstreamError, UpstreamRefused
 from gateway.wire.chat.request import UpstreamOptions, to_upstream
 from gateway.wire.hosted_answer import HostedEvents, ReasoningPiece, TextPiece
-from gateway.wire.messages.object import error_object
+from gateway.wire.messages.client_tools import long_names, named_block
+from gateway.wire.messages.error import error_object
+from gateway.wire.messages.hosted_search import block_id, open_calls, web_wish
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import MessageStream
-from gateway.wire.messages.tools import block_id, forced_kind, left_out, long_names, named_block, open_calls, web_wish
+from gateway.wire.messages.tools import forced_kind, left_out
 from gateway.wire.parameters import rules_of
 
 PIXEL: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}

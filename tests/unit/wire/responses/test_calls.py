@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.wire.responses.tools import StreamedCall, ToolRef
+from gateway.wire.responses.streamed_call import StreamedCall
+from gateway.wire.responses.tool_names import ToolRef
 
 CUSTOM = ToolRef("custom", "apply")
 

@@ -12,7 +12,8 @@ from gateway.wire import sse
 from gateway.wire.hosted_answer import HostedEvents, events_of, events_of_whole
 from gateway.wire.responses.native import NativeStream, repair_response
 from gateway.wire.responses.object import text_part
-from gateway.wire.responses.stream import ResponseStream, SentItems
+from gateway.wire.responses.sent_items import SentItems
+from gateway.wire.responses.stream import ResponseStream
 
 USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
 BODY: Json = {"model": "m", "input": []}

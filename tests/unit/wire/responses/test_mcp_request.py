@@ -6,6 +6,7 @@ import pytest
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.wire.responses.hosted_request import search_wish
 from gateway.wire.responses.mcp import (
     ApprovalRule,
     ApprovedCall,
@@ -16,7 +17,6 @@ from gateway.wire.responses.mcp import (
     refuse_unserved,
     replayed,
 )
-from gateway.wire.responses.tools import search_wish
 
 WORDS: Json = {"type": "mcp", "server_label": "words"}
 ASKED: Json = {"type": "mcp_approval_request", "id": "r1", "server_label": "words", "name": "wipe", "arguments": "{}"}

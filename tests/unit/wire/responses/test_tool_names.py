@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.wire.responses.tools import MAX_NAME_CHARS, ToolNames, ToolRef
+from gateway.wire.responses.tool_names import MAX_NAME_CHARS, ToolNames, ToolRef
 
 REFS = st.builds(
     ToolRef,

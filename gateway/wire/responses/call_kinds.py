@@ -1,0 +1,119 @@
+"""The kinds of tools that the caller runs itself: their call and output items, and the function that represents each.
+
+The one table of these kinds; all that translates them reads it. Built-in tools have no schema in a request, so theirs
+are here. Source: OpenAI API reference (Responses) and openai-python 3.52, read 2026-11-22.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from gateway.domain import Json
+from gateway.wire.responses.tool_names import ToolRef
+
+
+@dataclass(frozen=True, slots=True)
+class CallKind:
+    """One kind of tool.
+
+    `call`, `output`: the types of its items. `argument`: the field of the call item that holds the arguments.
+    `id_prefix`: of the ids of its items. `parameters`: the JSON Schema of a built-in tool, and `description` for the
+    model. `fixed`: what the argument holds besides the model's arguments; `extra`: further fields of the call item.
+    """
+
+    call: str
+    output: str
+    argument: str
+    id_prefix: str
+    description: str = ""
+    parameters: Json | None = None
+    fixed: Json = field(default_factory=dict)
+    extra: Json = field(default_factory=dict)
+
+
+_LOCAL_SHELL: Json = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "array", "items": {"type": "string"}, "description": "The program and its arguments."},
+        "working_directory": {"type": "string"},
+        "timeout_ms": {"type": "integer"},
+    },
+    "required": ["command"],
+}
+_SHELL: Json = {
+    "type": "object",
+    "properties": {
+        "commands": {"type": "array", "items": {"type": "string"}, "description": "Shell commands, run in order."},
+        "timeout_ms": {"type": "integer"},
+        "max_output_length": {"type": "integer"},
+    },
+    "required": ["commands"],
+}
+_APPLY_PATCH: Json = {
+    "type": "object",
+    "properties": {
+        "type": {"type": "string", "enum": ["create_file", "update_file", "delete_file"]},
+        "path": {"type": "string"},
+        "diff": {"type": "string", "description": "The change in the V4A diff format; not for delete_file."},
+    },
+    "required": ["type", "path"],
+}
+_SEARCH: Json = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+
+CALL_KINDS: Mapping[str, CallKind] = {
+    "function": CallKind("function_call", "function_call_output", "arguments", "fc"),
+    "custom": CallKind("custom_tool_call", "custom_tool_call_output", "input", "ctc"),
+    "local_shell": CallKind(
+        "local_shell_call", "local_shell_call_output", "action", "lsh", "Runs a program on the user's machine.",
+        _LOCAL_SHELL, {"type": "exec", "env": {}}),
+    "shell": CallKind(
+        "shell_call", "shell_call_output", "action", "sh", "Runs shell commands on the user's machine.", _SHELL),
+    "apply_patch": CallKind(
+        "apply_patch_call", "apply_patch_call_output", "operation", "apc", "Creates, changes or deletes a file.",
+        _APPLY_PATCH),
+    "tool_search": CallKind(
+        "tool_search_call", "tool_search_output", "arguments", "tsc", "Finds further tools, which can then be called.",
+        _SEARCH, {}, {"execution": "client"}),
+    "computer": CallKind("computer_call", "computer_call_output", "action", "cu"),
+}  # fmt: skip
+"""{type of the tool: its calls}. `computer` is read in histories only: a model must be trained for it."""
+
+KIND_OF_CALL: Mapping[str, str] = {kind.call: name for name, kind in CALL_KINDS.items()} | {"tool_call": "function"}
+KIND_OF_OUTPUT: Mapping[str, str] = {kind.output: name for name, kind in CALL_KINDS.items()} | {
+    "tool_call_output": "function"
+}
+"""The kind of an item's type. `tool_call` and `tool_call_output` are the names of this service's specification."""
+
+
+def arguments_of(item: Json, kind: str) -> str:
+    """The arguments of a call item as the JSON text that chat has."""
+    value: Any = item.get(CALL_KINDS[kind].argument)
+    if kind == "custom":
+        return orjson.dumps({"input": value or ""}).decode()
+    if kind == "computer":
+        value = value or {"actions": item.get("actions")}
+    if isinstance(value, str):
+        return value or "{}"
+    return orjson.dumps(value or {}).decode()
+
+
+def built_in_argument(kind: str, arguments: str) -> Json | None:
+    """The object for a built-in call's `argument` field; None where the model's arguments lack what the tool needs."""
+    try:
+        decoded = orjson.loads(arguments)
+    except orjson.JSONDecodeError:
+        return None
+    table = CALL_KINDS[kind]
+    required = (table.parameters or {}).get("required", ()) if kind != "tool_search" else ()
+    if not isinstance(decoded, dict) or any(decoded.get(name) is None for name in required):
+        return None
+    return {**table.fixed, **decoded}
+
+
+def ref_of_call(item: Json, kind: str) -> ToolRef:
+    """The tool that a call item names; a built-in tool's name is its type."""
+    if kind in ("function", "custom"):
+        return ToolRef(kind, str(item.get("name") or ""), str(item.get("namespace") or ""))
+    return ToolRef(kind, kind)
