@@ -33,6 +33,8 @@ TEXT_MODEL, OCR_MODEL, OCR_MODEL_ALIAS, EMBEDDING_MODEL = "SvcLLM", "SvcOCR", "S
 
 WEB_TOOLS = ("websearch-search", "websearch-extract", "websearch-crawl", "websearch-map", "websearch-search_status")
 """Names of the web tools."""
+WEB_SEARCH_SCOPE = "web-search"
+"""What a key needs for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

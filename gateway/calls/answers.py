@@ -24,7 +24,8 @@ class StreamedAnswer:
     event's data is a complete answer, not a piece of one, and is sanitized as such. `failure_events`,
     `refusal_events`: the events that end this stream when it fails or is refused; the dialect's own where they are
     None. A handler sets them when they hold what the dialect cannot know: a request's id, a sequence number, the tokens
-    used so far. `cancelled_events`: the end of one that its caller has cancelled. `passes`: which events are sent, once
+    used so far. `cancelled_events`: the end of one that its caller has cancelled. `instead`: the events of one that
+    failed before its first event, where that is told in the stream all the same. `passes`: which events are sent, once
     they are masked; None for all. `was_masked`: the events were masked before they were kept; of them only placeholders
     become values. `sent`: events sent so far.
     """
@@ -35,6 +36,7 @@ class StreamedAnswer:
     failure_events: Endings | None
     refusal_events: Refusal | None
     cancelled_events: Callable[[], list[Event]] | None
+    instead: Callable[[GatewayError], list[Event]] | None
     passes: Callable[[Event], bool] | None
     was_masked: bool
     sent: int

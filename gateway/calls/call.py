@@ -33,7 +33,7 @@ from gateway.access.keys import Keys
 from gateway.access.rate_limits import Limiter, LimitState
 from gateway.calls.in_flight import InFlight
 from gateway.calls.masking import Earlier, Masked, Masking, Memory, clean_tool_texts
-from gateway.domain import Caller, RequestStats
+from gateway.domain import WEB_SEARCH_SCOPE, WEB_TOOLS, Caller, RequestStats
 from gateway.errors import (
     BudgetSpent,
     Forbidden,
@@ -220,8 +220,10 @@ class Call:
                 await self.earlier.release()
 
     async def charge(self, tool: str = "") -> None:
-        """Take one call from the key's calls a minute, and of a tool (a web tool, or `mcp:LABEL`) from its budgets.
-        Raises RateLimited."""
+        """Take one call from the key's calls a minute, and of a tool (a web tool, or `mcp:LABEL`) from its budgets, with
+        the rights and limits of now. Raises RateLimited; for a tool Unauthenticated and Forbidden."""
+        if tool:
+            self._look_again(tool)
         try:
             state = await self.rules.limiter.charge(self.caller)
         except RateLimited as error:
@@ -236,6 +238,12 @@ class Call:
                 await budgets.charge_tool(self.caller, tool, self.limits, self.stats.model or str(asked or ""))
             tools = self.stats.tools
             tools[tool] = tools.get(tool, 0) + 1
+
+    def _look_again(self, tool: str) -> None:
+        """A call may last for minutes: what it may do is looked up again for each tool."""
+        self.require_live()
+        self.caller = self.rules.keys.caller_of(self.caller.key_id) or self.caller
+        self.require((WEB_SEARCH_SCOPE,) if tool in WEB_TOOLS else (tool,))
 
     def detached(self) -> "Call":
         """A call that goes on where this one ends: it has this one's slot, and what it uses is counted for itself."""

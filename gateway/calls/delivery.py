@@ -61,14 +61,32 @@ async def deliver(call: Call, reply: StreamedAnswer, sink: Sink) -> None:
         first = asyncio.ensure_future(_first(events))
         try:
             await asyncio.wait({first}, timeout=reply.first_event_wait_s)
-            if first.done():
-                first.result()  # an early failure is raised here, while an error status can still be sent
+            instead = _failed_at_once(reply, first)  # raises a failure that can still become an error status
             await sink.begin()
-            await _pump(call, reply, sink, first)
+            if instead:
+                call.stats.outcome = "failed"
+                await sink.write(instead)
+            else:
+                await _pump(call, reply, sink, first)
         finally:
             if not first.done():
                 first.cancel()
                 await asyncio.wait({first}, timeout=_CANCEL_WAIT_S)
+
+
+def _failed_at_once(reply: StreamedAnswer, first: "asyncio.Future[EventBatch | None]") -> list[Event]:
+    """The events in the place of those of a stream that has failed already; none where it goes on. Raises its error
+    unless that is told in the stream."""
+    if not first.done():
+        return []
+    try:
+        first.result()
+    except GatewayError as error:
+        events = reply.instead(error) if reply.instead is not None else []
+        if not events:
+            raise
+        return events
+    return []
 
 
 async def _first(events: EventStream) -> EventBatch | None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from gateway import logs, trace
 from gateway.domain import Event, EventStream, Json, Progress, RequestStats, WebCall
-from gateway.errors import GatewayError, InvalidRequest, RateLimited, UpstreamTimeout
+from gateway.errors import GatewayError, RateLimited, UpstreamTimeout
 from gateway.mcp import versions
 from gateway.mcp.messages import (
     INTERNAL_ERROR,
@@ -37,7 +37,8 @@ from gateway.mcp.methods import McpMethods
 from gateway.mcp.running_calls import RunningCalls
 from gateway.mcp.versions import RpcHeaders
 from gateway.services.websearch.tool_calls import ToolCall, failed, succeeded
-from gateway.services.websearch.tools import Searched, Tool, WebTools, tool_table
+from gateway.services.websearch.tool_runner import Charge, ToolRunner
+from gateway.services.websearch.tools import Searched, WebTools, tool_table
 from gateway.wire.json_body import JsonBody
 
 
@@ -119,15 +120,12 @@ _MAX_CONCURRENT_MEMBERS = 8
 
 @dataclass(slots=True)
 class RpcCaller:
-    """Who sent a body. `owner` is the key's id; `client()` tells the clients of one key apart, as far as HTTP shows.
-
-    `charge(tool)` takes one call from the key's calls a minute and of its tools' budget, and raises RateLimited.
-    """
+    """Who sent a body. `owner` is the key's id; `client()` tells the clients of one key apart, as far as HTTP shows."""
 
     owner: str
     client: Callable[[], Hashable]
     request_id: str
-    charge: Callable[[str], Awaitable[None]]
+    charge: Charge
     stats: RequestStats
 
 
@@ -143,6 +141,7 @@ class Dispatcher:
     ) -> None:
         """`cancel` ends a client's call wherever it runs; without it, in this process."""
         self._tools = tool_table(service, searched)
+        self._runner = ToolRunner(self._tools)
         self._methods = McpMethods(self._tools)
         self._envelope = Envelope()
         self._running = running
@@ -232,8 +231,8 @@ class Dispatcher:
         running = self._running.enter(caller.client, message.call_id)
         token = trace.enter(call.trace_parent) if call.trace_parent is not None else None
         try:
-            await caller.charge(tool.name)
-            outcome, from_web = succeeded(await _start(tool, call, caller, reporter)), tool.from_web
+            data = await self._runner.run(call, caller.charge, _how(call, caller, reporter))
+            outcome, from_web = succeeded(data), tool.from_web
         except RateLimited as error:
             if not batch.is_batch:
                 raise  # the whole request is over the limit: 429, which HTTP clients understand
@@ -269,28 +268,10 @@ class Dispatcher:
         logs.event("unexpected", level=logging.ERROR, request_id=caller.request_id, error=logs.failure(error))
 
 
-def _start(tool: Tool, call: ToolCall, caller: RpcCaller, reporter: ProgressReporter | None) -> Awaitable[Json]:
-    """Call the tool's service. Raises the call's error, and InvalidRequest for arguments that masking made wrong."""
-    if call.error is not None:
-        raise call.error
-    if call.slots and (masked := call.masked()):
-        _recheck(tool, call, masked)
-    elif not call.is_shared:
-        tool.remember(call)
+def _how(call: ToolCall, caller: RpcCaller, reporter: ProgressReporter | None) -> WebCall:
     patient = call.progress_token is not None
     progress = Progress(reporter.changed) if reporter is not None and patient else None
-    return tool.run(call.request, WebCall(caller.owner, caller.request_id, patient, progress))
-
-
-def _recheck(tool: Tool, call: ToolCall, masked: list[str]) -> None:
-    """Check masked arguments again: a date or a country may no longer be one. Raises InvalidRequest."""
-    error = tool.arguments.check(call.arguments, masked=True)
-    if error is not None:
-        places = ", ".join(masked[:8])
-        raise InvalidRequest(
-            f"{error.message}; sensitive values were masked in: {places}", param=error.param, code="content_filter"
-        )
-    call.request = tool.as_request(call.arguments)
+    return WebCall(caller.owner, caller.request_id, patient, progress)
 
 
 def _fault(code: int, text: str, message: Message) -> Json:

@@ -174,7 +174,7 @@ class FallbackEntries:
             await self._forget(place)
 
     async def catch_up(self, connection: RedisConnection) -> None:
-        """A `redis_connection.OnBack`: tell Redis as soon as it answers."""
+        """A `redis_state.OnBack`: tell Redis as soon as it answers."""
         self._tell(_TELL_AFTER_S)
 
     def _tell(self, after_s: float = 0.0) -> None:

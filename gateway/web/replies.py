@@ -150,6 +150,7 @@ class EventReply(EventSourceResponse, StreamedAnswer):
         self.cancelled_events = cancelled_events
         self.first_event_wait_s = first_event_wait_s
         self.refusal_events = refusal_events
+        self.instead = None
         self.passes = None
         self.was_masked = False
         self.sent = 0
@@ -172,4 +173,6 @@ class EventReply(EventSourceResponse, StreamedAnswer):
         collector with its request and all that the request holds.
         """
         super().stop_streaming()
-        self._ping_task = self.failure_events = self.cancelled_events = self.refusal_events = self.late_headers = None
+        self._ping_task = self.instead = self.failure_events = self.cancelled_events = self.refusal_events = (
+            self.late_headers
+        ) = None

@@ -12,8 +12,9 @@ from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.loop import HostedLoop, HostedTool, LoopLimits, LoopRequest
 from gateway.services.hosted_tools.search_options import SearchOptions
 from gateway.services.hosted_tools.sources import Sources
-from gateway.services.hosted_tools.web_calls import ToolCaller, WebCalls
+from gateway.services.hosted_tools.web_calls import WebCalls
 from gateway.services.hosted_tools.web_search import WebSearchTool
+from gateway.services.websearch.tool_runner import ToolCaller
 from gateway.services.websearch.tools import tool_table
 from gateway.texts import TextUnit
 from gateway.wire.chat.kept import NO_CARRIER, Carrier

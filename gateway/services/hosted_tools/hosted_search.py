@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from gateway.calls.call import Call
-from gateway.domain import Caller, Json
+from gateway.domain import WEB_SEARCH_SCOPE, Caller, Json
 from gateway.errors import Forbidden
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
@@ -18,12 +18,12 @@ from gateway.services.hosted_tools.loop import HostedLoop, HostedTool, LoopLimit
 from gateway.services.hosted_tools.model_round import message_text
 from gateway.services.hosted_tools.search_options import SearchOptions
 from gateway.services.hosted_tools.sources import Sources
-from gateway.services.hosted_tools.web_calls import ToolCaller, WebCalls
+from gateway.services.hosted_tools.web_calls import WebCalls
 from gateway.services.hosted_tools.web_search import WebSearchTool
+from gateway.services.websearch.tool_runner import ToolCaller
 from gateway.services.websearch.tools import Tool
 from gateway.wire.hosted_answer import HostedEvent
 
-WEB_SEARCH_SCOPE = "web-search"
 _SEARCHED_ONCE = "this model makes no tool calls: the last question was searched once, before it answered"
 
 

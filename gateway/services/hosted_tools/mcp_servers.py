@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gateway.calls.call import Call
-from gateway.domain import OWN_TOOLS_LABEL, Caller, Json
+from gateway.domain import OWN_TOOLS_LABEL, WEB_SEARCH_SCOPE, Caller, Json
 from gateway.errors import Forbidden, InvalidRequest
 from gateway.ports import ToolServer
-from gateway.services.hosted_tools.hosted_search import WEB_SEARCH_SCOPE, tool_caller
+from gateway.services.hosted_tools.hosted_search import tool_caller
 from gateway.services.hosted_tools.mcp_tool import McpGrant, McpTool, OwnTools
 from gateway.services.hosted_tools.web_calls import WebCalls
 from gateway.services.websearch.tools import Tool

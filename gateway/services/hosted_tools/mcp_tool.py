@@ -29,7 +29,8 @@ from gateway.errors import GatewayError
 from gateway.ports import ToolServer
 from gateway.resilience.slices import in_slices
 from gateway.services.hosted_tools.loop import OUT_OF_TIME, HostedTool, run_all
-from gateway.services.hosted_tools.web_calls import ToolCaller, WebCalls
+from gateway.services.hosted_tools.web_calls import WebCalls
+from gateway.services.websearch.tool_runner import ToolCaller
 from gateway.services.websearch.tools import Tool
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire.hosted_answer import CallPhase, HostedCall, HostedEvent

@@ -17,7 +17,7 @@ from gateway import schemas
 from gateway.access.tokens import TokenCounts, read_size
 from gateway.calls.call import Call
 from gateway.calls.masking import Stored
-from gateway.domain import Event, EventStream, Json, RequestStats
+from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError, InvalidRequest, UpstreamError
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses, is_native
@@ -255,10 +255,12 @@ class ResponsesHandler:
 
         return note
 
-    async def _events(self, turn: _Turn) -> EventStream:
+    def _events(self, turn: _Turn) -> EventStream:
         """The events of a response; the upstream is called at the first one."""
-        if turn.is_over:
-            await self._cut(turn)
+        return self._after_cut(turn) if turn.is_over else self._answered(turn)
+
+    async def _after_cut(self, turn: _Turn) -> EventStream:
+        await self._cut(turn)
         async with aclosing(self._answered(turn)) as batches:
             async for batch in batches:
                 yield batch
@@ -317,34 +319,25 @@ class ResponsesHandler:
         turn.out.begin_with([compacted.item], compacted.usage)
 
 
-async def _told_in_stream(stream: ResponseStream, events: EventStream, stats: RequestStats) -> EventStream:
-    """The events; a conversation that is too long is a failed response, not an error status: Codex compacts then."""
-    begun = False
-    async with aclosing(events) as batches:
-        try:
-            async for batch in batches:
-                begun = True
-                yield batch
-        except UpstreamError as error:
-            if begun or error.code != "context_length_exceeded":
-                raise
-            stats.outcome = "failed"
-            yield [*stream.opening(), *stream.error_events(error)]
-
-
 def _streamed(turn: _Turn, events: EventStream) -> EventReply:
     stream = turn.out
 
     def refused(error: GatewayError, last: Json | None, used: Json) -> list[Event]:
         return stream.refused_events(error, used)
 
-    told = _told_in_stream(stream, events, turn.call.stats)
-    return streamed(
+    def instead(error: GatewayError) -> list[Event]:
+        """A conversation that is too long is a failed response, not an error status: Codex compacts then."""
+        is_told = isinstance(error, UpstreamError) and error.code == "context_length_exceeded"
+        return [*stream.opening(), *stream.error_events(error)] if is_told else []
+
+    reply = streamed(
         turn.call,
         turn.entry,
-        told,
+        events,
         refused,
         headers=turn.headers(),
         failed=stream.error_events,
         cancelled=stream.cancelled_events,
     )
+    reply.instead = instead
+    return reply
