@@ -148,7 +148,7 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         usage=usage,
         usage_reader=usage_reader,
         responses=_kept("responses", config, file, redis, (MAX_STORED_BYTES, budget)),
-        conversations=_kept("conversations", config, file, redis, conversations.MOST_BYTES),
+        conversations=_kept("conversations", config, file, redis, conversations.MOST_BYTES, is_lasting=True),
         runs=_kept("runs", config, file, redis, background.MOST_BYTES),
         windows=windows,
         searches=_entries("searches", file, redis, MAX_CACHE_BYTES, MAX_CACHE_BYTES) if redis or workers > 1 else None,
@@ -204,16 +204,28 @@ def _limits(
 
 
 def _kept(
-    space: str, config: Config, file: StateFile, redis: RedisConnection | None, most_bytes: tuple[int, int]
+    space: str,
+    config: Config,
+    file: StateFile,
+    redis: RedisConnection | None,
+    most_bytes: tuple[int, int],
+    *,
+    is_lasting: bool = False,
 ) -> Entries:
-    """Entries as `shared.store` says; `most_bytes`: of all keys on one machine, and of one key."""
+    """Entries as `shared.store` says; `most_bytes`: of all keys on one machine, and of one key. While nothing can be
+    written they are in memory, unless they must last: then they are refused."""
     memory = MemoryEntries(*most_bytes, ttl_s=config.shared.response_ttl_s)
     if config.shared.store == "memory":
         return memory
-    return FallbackEntries(_entries(space, file, redis, *most_bytes), memory)
+    entries = _entries(space, file, redis, *most_bytes)
+    return entries if is_lasting else FallbackEntries(entries, memory)
 
 
 def _entries(space: str, file: StateFile, redis: RedisConnection | None, max_bytes: int, budget: int) -> Entries:
     """Entries in Redis, where there is one; in the machine's file otherwise and meanwhile."""
     local = SqliteEntries(file, space, max_bytes, budget)
-    return local if redis is None else FallbackEntries(RedisEntries(redis, space, budget), local)
+    if redis is None:
+        return local
+    entries = FallbackEntries(RedisEntries(redis, space, budget), local)
+    redis.on_back.append(entries.catch_up)
+    return entries

@@ -9,10 +9,13 @@ second answers alone:
 |          | members of before the outage count                    | under the same names                              |
 | counters | this machine grants its share of what was left when   | what was added meanwhile is added; everything, if |
 |          | the first was last heard; of the limit if it never was| the first has lost its data (its epoch is new)    |
-| entries  | this machine's own                                    | those that it has kept meanwhile are still found  |
+| entries  | this machine's own                                    | those that it has kept meanwhile are told         |
 """
 
+import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.shared_state.memory import MemoryCounters, MemoryWindows
@@ -21,7 +24,9 @@ from gateway.shared_state.redis_state import RedisConnection, RedisCounters, Red
 from gateway.shared_state.sqlite_state import SqliteCounters
 
 _MAX_KNOWN = 20_000
-"""Counters whose totals are remembered, and windows that are told again."""
+"""Counters whose totals are remembered, and windows and entries that are told again."""
+_TELL_AFTER_S = 1.0
+"""A store that has just come back answers after that."""
 
 
 def _share(limit: int, parts: int) -> int:
@@ -123,18 +128,33 @@ class FallbackCounters:
 
 
 class FallbackEntries:
-    """As `port.Entries`. What `second` has kept while `first` was down is found there."""
+    """As `port.Entries`. What `second` has kept while `first` was down is found there, and told when that is back."""
 
     def __init__(self, first: Entries, second: Entries) -> None:
         self._first, self._second = first, second
+        self._untold: BoundedCache[tuple[str, str], Entry] = BoundedCache(_MAX_KNOWN)
+        self._telling: asyncio.Task[None] | None = None
 
     async def put(self, entry: Entry) -> bool:
+        place = entry.owner, entry.name
         try:
-            return await self._first.put(entry)
+            is_kept = await self._first.put(entry)
         except StateDown:
-            return await self._second.put(entry)
+            is_kept = await self._second.put(entry)
+            if is_kept:
+                self._untold.put(place, replace(entry, value=b""))
+            return is_kept
+        if self._untold.get(place) is not None:
+            await self._forget(place)
+        self._tell()
+        return is_kept
 
     async def get(self, owner: str, name: str) -> bytes | None:
+        if self._untold.get((owner, name)) is not None:  # what the first has is older
+            value = await self._second.get(owner, name)
+            if value is not None:
+                self._tell()
+                return value
         return await self._first_found(lambda entries: entries.get(owner, name))
 
     async def get_part(self, owner: str, name: str) -> bytes | None:
@@ -142,8 +162,33 @@ class FallbackEntries:
 
     async def delete(self, owner: str, name: str) -> None:
         """As in the port. While the first is down the entry may live on there, so StateDown is raised then."""
-        await self._second.delete(owner, name)
+        await self._forget((owner, name))
         await self._first.delete(owner, name)
+
+    async def tell(self) -> None:
+        """Give the first store what the second has kept for it. Raises StateDown where the first is still down."""
+        for place in self._untold.held():
+            entry, value = self._untold.get(place), await self._second.get(*place)
+            if entry is not None and value is not None:
+                await self._first.put(replace(entry, value=value))
+            await self._forget(place)
+
+    async def catch_up(self, connection: RedisConnection) -> None:
+        """A `redis_state.OnBack`: tell Redis as soon as it answers."""
+        self._tell(_TELL_AFTER_S)
+
+    def _tell(self, after_s: float = 0.0) -> None:
+        if self._untold.held() and (self._telling is None or self._telling.done()):
+            self._telling = asyncio.create_task(self._tell_later(after_s))
+
+    async def _tell_later(self, after_s: float) -> None:
+        await asyncio.sleep(after_s)
+        with contextlib.suppress(StateDown):
+            await self.tell()
+
+    async def _forget(self, place: tuple[str, str]) -> None:
+        self._untold.remove(place)
+        await self._second.delete(*place)
 
     async def count(self, owner: str) -> int:
         """As in the port; what `second` has alone counts too."""
@@ -155,6 +200,9 @@ class FallbackEntries:
 
     async def erase(self, owner: str) -> None:
         """As `delete`."""
+        for place in self._untold.held():
+            if place[0] == owner:
+                self._untold.remove(place)
         await self._second.erase(owner)
         await self._first.erase(owner)
 

@@ -89,7 +89,7 @@ class ResponseInput:
         if conversation is not None and body.get("store") is not False:
             lock = await self._conversations.lock(owner, conversation)
         try:
-            before = await self._before(call, conversation, previous)
+            before = await self._before(call, conversation, previous, adds=lock is not None)
             wants_compaction = is_trigger(sent)
             if wants_compaction:
                 sent.pop()
@@ -102,12 +102,14 @@ class ResponseInput:
         continued.wants_compaction, continued.lock = wants_compaction, lock
         return continued
 
-    async def _before(self, call: Call, conversation: str | None, previous: str | None) -> Stored:
-        """The stored items before the request's own."""
+    async def _before(self, call: Call, conversation: str | None, previous: str | None, *, adds: bool) -> Stored:
+        """The stored items before the request's own. `adds`: these are added to the conversation."""
         owner = call.caller.key_id
         if conversation is not None:
             found = await self._conversations.get(owner, conversation)
             check_history(len(found.items), 0, "conversation")
+            if adds:
+                await self._conversations.touch(owner, found)
             values = await self._maps.values_of(call, conversation, found.sealed)
             return Stored(found.items, values, where="conversation")
         if not previous:

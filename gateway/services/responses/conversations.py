@@ -145,6 +145,11 @@ class Conversations:
         await self._put(owner, conversation)
         return added
 
+    async def touch(self, owner: str, conversation: Conversation) -> None:
+        """Write a conversation as it is, before a turn that is to be added to it: a store that cannot be written says
+        so while no model has been asked."""
+        await self._put(owner, conversation)
+
     async def _put(self, owner: str, conversation: Conversation) -> None:
         limits, count = self._limits, len(conversation.items)
         fields = {name: getattr(conversation, name) for name in ("id", "created_at", "metadata", "items")}
