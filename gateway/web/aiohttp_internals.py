@@ -121,8 +121,13 @@ class ConnectionBase(RequestHandler):
 
     def set_parser(self, parser: Any, data_received_cb: Callable[[], None] | None = None) -> None:
         """Called by aiohttp when the connection becomes a WebSocket."""
-        self.incoming = Incoming(parser)
+        self.incoming: Incoming | None = Incoming(parser)
         super().set_parser(self.incoming, data_received_cb)  # type: ignore[arg-type]
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Called by asyncio at the end; what is left of a WebSocket leads back here."""
+        super().connection_lost(exc)
+        self.incoming = self._data_received_cb = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)

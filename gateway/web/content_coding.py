@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from aiohttp import hdrs
 
-from gateway.engines.fetch.fetcher import DamagedBody, Decompressor
+from gateway.engines.fetch.fetcher import MAX_MEMBERS, DamagedBody, Decompressor
 from gateway.errors import InvalidRequest, PayloadTooLarge, UnsupportedMediaType
 from gateway.resilience.slices import Steps
 
@@ -22,6 +22,8 @@ _STEP_BYTES = 2_048
 """Compressed bytes of one step of zlib, which makes at most 2 MB of them: 4 ms."""
 _STEP_OUTPUT = 1 << 20
 """Output of one step of zstd, which may make any number of bytes of a few: 8 ms."""
+_STEP_INPUT = 1 << 16
+"""Compressed bytes that zstd is given at a time: at the end of each frame what is left of them is copied."""
 _WINDOW_LOG = 23
 _CODINGS = ("gzip", "x-gzip", "deflate", "zstd")
 _REFUSED = "the Content-Encoding {} is not supported; send gzip, deflate, zstd, or none"
@@ -73,14 +75,23 @@ def _zlib_pieces(raw: bytes | bytearray, coding: str) -> Iterator[bytes]:
 
 def _zstd_pieces(raw: bytes | bytearray) -> Iterator[bytes]:
     """The output of all frames. Raises ZstdError, DamagedBody."""
-    rest, options = bytes(raw), {int(zstd.DecompressionParameter.window_log_max): _WINDOW_LOG}
-    while True:
-        frame = zstd.ZstdDecompressor(options=options)
-        yield frame.decompress(rest, max_length=_STEP_OUTPUT)
-        while not frame.eof:
-            if frame.needs_input:
-                raise DamagedBody("the body is cut")
-            yield frame.decompress(b"", max_length=_STEP_OUTPUT)
-        rest = frame.unused_data
-        if not rest:
-            return
+    options = {int(zstd.DecompressionParameter.window_log_max): _WINDOW_LOG}
+    frame, frames = zstd.ZstdDecompressor(options=options), 1
+    for start in range(0, max(1, len(raw)), _STEP_INPUT):
+        window = bytes(raw[start : start + _STEP_INPUT])
+        while True:
+            yield frame.decompress(window, max_length=_STEP_OUTPUT)
+            window = b""
+            if not frame.eof:
+                if frame.needs_input:
+                    break
+                continue
+            window = frame.unused_data
+            if not window and start + _STEP_INPUT >= len(raw):
+                return
+            frame, frames = zstd.ZstdDecompressor(options=options), frames + 1
+            if frames > MAX_MEMBERS:
+                raise DamagedBody("too many frames")
+            if not window:
+                break
+    raise DamagedBody("the body is cut")

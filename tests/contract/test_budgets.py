@@ -35,9 +35,9 @@ BUDGETS = {
     "schemas": 240,
     "services": 5232,
     "shared_state": 1214,
-    "tests": 46997,
+    "tests": 47013,
     "top": 743,
-    "web": 3513,
+    "web": 3527,
     "wire": 6564,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""

@@ -30,6 +30,7 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_kwargs": "the settings of a runner's server, handed on to connections of our own class",
         "_make_server": "AppRunner has no public hook for a server class",
         "_app": "the application of a runner",
+        "_data_received_cb": "what a closed WebSocket leaves on its connection leads back to it",
         "_task_handler": "the connection's task, whose error would keep the last request",
         "_serialize_headers": "head and body of an answer leave in one piece; its writer joins them in five calls",
     },

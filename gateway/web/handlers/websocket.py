@@ -164,7 +164,7 @@ class SocketHandler:
 
     def _connection(self, request: web.Request, socket: web.WebSocketResponse, call: HttpCall) -> "_Connection":
         protocol = request.protocol
-        assert isinstance(protocol, ConnectionBase)
+        assert isinstance(protocol, ConnectionBase) and protocol.incoming is not None
         return _Connection(
             socket,
             protocol.incoming,

@@ -1,7 +1,9 @@
 """Request bodies in a content coding: decoded within bounds, refused with words."""
 
 import gzip
+import random
 import sys
+import time
 import zlib
 
 import pytest
@@ -45,6 +47,25 @@ def test_a_body_that_is_too_long_when_it_is_decoded_is_refused_before_it_is_whol
     with pytest.raises(PayloadTooLarge, match=r"server\.max_body_bytes"):
         for number, _ in enumerate(steps):
             assert number < 5, "at most some steps of a megabyte or two"
+
+
+SKIPPED = b"\x50\x2a\x4d\x18" + bytes(4)
+"""A frame that a decoder passes over (RFC 8878, 3.1.2)."""
+
+
+@pytest.mark.parametrize("frame", [zstd.compress(b""), SKIPPED])
+def test_frames_without_content_are_refused_before_they_cost_anything(frame: bytes) -> None:
+    began_s = time.process_time()
+    with pytest.raises(InvalidRequest, match="not valid zstd"):
+        all_steps(uncoded(frame * 400_000, "zstd", len(BODY)))
+    assert time.process_time() - began_s < 0.5
+
+
+@pytest.mark.parametrize("size", [1, 40, 65_533, 65_536, 131_072])
+def test_frames_may_end_anywhere(size: int) -> None:
+    pieces = [zstd.compress(random.Random(size + number).randbytes(size)) for number in range(4)]
+    whole = b"".join(random.Random(size + number).randbytes(size) for number in range(4))
+    assert all_steps(uncoded(SKIPPED + b"".join(pieces) + SKIPPED, "zstd", len(whole))) == whole
 
 
 @pytest.mark.parametrize(("header", "coding"), [("identity", ""), ("GZIP", "gzip"), ("x-gzip", "x-gzip"), ("", "")])
