@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 240,
     "services": 5232,
     "shared_state": 1214,
-    "tests": 46988,
+    "tests": 47066,
     "top": 743,
     "web": 3527,
     "wire": 6564,
