@@ -220,8 +220,8 @@ class Call:
                 await self.earlier.release()
 
     async def charge(self, tool: str = "") -> None:
-        """Take one call from the key's calls a minute, and of a tool (a web tool, or `mcp:LABEL`) from its budgets, with
-        the rights and limits of now. Raises RateLimited; for a tool Unauthenticated and Forbidden."""
+        """Take one call from the key's calls a minute, and of a tool (a web tool, or `mcp:LABEL`) from its budgets,
+        with the rights and limits of now. Raises RateLimited; for a tool Unauthenticated and Forbidden."""
         if tool:
             self._look_again(tool)
         try:

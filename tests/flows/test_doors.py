@@ -5,6 +5,7 @@ that has no meaning stands in `EXCLUDED` with the sentence that says so.
 """
 
 import asyncio
+import contextlib
 import gc
 import re
 import sys
@@ -20,6 +21,7 @@ import pytest
 from tests.support.asking import MESSAGES, RESPONSES, send
 from tests.support.doors import (
     DOORS,
+    LIMITS,
     LIVE,
     POLLED,
     RESUMED,
@@ -37,17 +39,17 @@ from tests.support.doors import (
     asking,
     staged,
     unfinished,
+    used,
 )
 from tests.support.errors_alive import no_collections
 from tests.support.gateways import StartGateway, start_in_process
+from tests.support.hosted_search import SEARCH
 from tests.support.waiting import until
 
 JANE, BOB = "jane.doe@posthaus.org", "bob.ray@posthaus.org"
-LIMIT_S, WAITS_S = 10.0, 0.3
-"""The longest wait, and how long it takes a call that is served to reach what is scripted."""
-LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+LIMIT_S = 10.0
 PASSWORD = "tR4vel!ing77"
-CONVERSATIONS = "/v1/conversations"
+CONVERSATIONS, COMPACT = "/v1/conversations", "/v1/responses/compact"
 REVERSIBLE = "[sanitize]\nroutes = ['chat', 'responses', 'websearch']\nprofile = 'reversible'\n"
 PLAIN = "[sanitize]\nroutes = []\n"
 
@@ -58,12 +60,10 @@ EXCLUDED: dict[tuple[str, str], str] = {
     ("ends with its key", "mcp"): "a stream that runs under a revoked key ends with an error event",
     ("stored state", "mcp"): "every published revision, 2024-11-05 to 2026-07-28, stateless",
 }
-ALL = "whole, streamed, socket, background live, background resumed, background polled, hosted"
-CHATS = "chat whole, chat streamed, messages whole, messages streamed"
-RUNS = "background live, background resumed, background polled"
-_FAILS: tuple[tuple[str, str, str], ...] = (("nothing is left", "socket", "H2: connection, lane and turn are a cycle"),)
+_FAILS: tuple[tuple[str, str, str], ...] = ()
+"""Rows, doors that fail there, and what happens instead, with its letter in the list of faults."""
 RED = {(row, door): reason for row, doors, reason in _FAILS for door in doors.split(", ")}
-"""What happens instead, by row and door, with its letter in the list of faults."""
+"""What happens instead, by row and door."""
 _CELLS: set[tuple[str, str]] = set()
 
 
@@ -85,9 +85,18 @@ def row(name: str, doors: Iterable[Door] = DOORS, cases: Iterable[str] = ("",)) 
 
 
 @pytest.fixture
-def ends_s(request: pytest.FixtureRequest) -> float:
-    """How long an end is waited for that the documents promise within five seconds, and shorter in red cells."""
-    return 1.5 if request.node.get_closest_marker("xfail") else 5.0
+def ends_s(request: Any) -> float:
+    """How long an end is waited for that the documents promise within five seconds, and shorter in red cells: their
+    fault is that it does not come. Sockets take two looks of a second each."""
+    if request.node.get_closest_marker("xfail") is None:
+        return 5.0
+    return 2.5 if request.node.callspec.params["door"] is SOCKET else 1.5
+
+
+@pytest.fixture
+def waits_s(request: Any) -> float:
+    """How long it is watched that a call does not reach what is scripted, and longer in red cells, where it does."""
+    return 0.3 if request.node.get_closest_marker("xfail") is None else LIMIT_S
 
 
 @pytest.fixture
@@ -147,10 +156,15 @@ async def carried(stage: Stage, way: Way, how: str, text: str, key: str = "") ->
     """A turn, or items, that say `text`; the fields of the request that goes on from there."""
     if how == "stored response":
         return {"previous_response_id": (await way.ask(text)).id}
+    if how == "compaction item":
+        talk = [{"role": "user", "content": text}, {"role": "assistant", "content": "noted"}]
+        status, compacted = await stage.ask("POST", COMPACT, {"model": "SvcLLM", "input": talk}, key)
+        assert status == 200, compacted
+        return {"before": compacted["output"][-1:]}
     if how == "item reference":
         told = await way.ask(text)
         said = [item["id"] for item in told.answer["output"] if item["type"] == "message"]
-        return {"references": said}
+        return {"before": [{"type": "item_reference", "id": each} for each in said]}
     item = {"type": "message", "role": "user", "content": text}
     made = {"items": [item]} if how == "conversation made of items" else {}
     _, conversation = await stage.ask("POST", CONVERSATIONS, made, key)
@@ -164,13 +178,14 @@ async def carried(stage: Stage, way: Way, how: str, text: str, key: str = "") ->
 
 async def gone_on(way: Way, text: str, fields: dict[str, Any]) -> Told:
     """The next turn after `carried`."""
-    if (references := fields.pop("references", None)) is not None:
-        found = [{"type": "item_reference", "id": each} for each in references]
-        fields["input"] = [*found, {"role": "user", "content": text}]
+    if (before := fields.pop("before", None)) is not None:
+        fields["input"] = [*before, {"role": "user", "content": text}]
     return await way.ask(text, **fields)
 
 
-CARRIERS = ("stored response", "conversation", "conversation made of items", "items added", "item reference")
+CARRIERS = (
+    "stored response", "conversation", "conversation made of items", "items added", "item reference", "compaction item",
+)  # fmt: skip
 
 
 @row("stored state", cases=[f"names, {how}" for how in CARRIERS])
@@ -181,6 +196,28 @@ async def test_two_people_of_two_turns_are_told_apart(masked: Stage, door: Door,
         told = await gone_on(way, f"my client is {BOB}", fields)
     assert told.error is None and JANE not in masked.left() and BOB not in masked.left()
     assert told.text == f"your boss is {JANE}, your client is {BOB}."
+
+
+@row("stored state", cases=("names, two maps",))
+async def test_two_maps_that_meet_are_told_apart(masked: Stage, door: Door, case: str) -> None:
+    """Or refused, where nothing can be renamed."""
+    masked.will(Play(says=introduced, searches=lambda _: "weather"))
+    async with door.opened(masked) as way:
+        fields = await carried(masked, way, "compaction item", f"my boss is {JANE}")
+        fields["previous_response_id"] = (await way.ask(f"my client is {BOB}")).id
+        told = await gone_on(way, "who are they?", fields)
+    assert JANE not in masked.left() and BOB not in masked.left()
+    assert told.status == 400 or told.text == f"your boss is {JANE}, your client is {BOB}."
+
+
+@row("stored state", cases=("names, typed",))
+async def test_a_name_that_was_typed_into_an_item_is_nobodys(masked: Stage, door: Door, case: str) -> None:
+    masked.will(Play(says=introduced, searches=lambda _: "weather"))
+    async with door.opened(masked) as way:
+        fields = await carried(masked, way, "conversation made of items", "my boss is [EMAIL_1]")
+        told = await gone_on(way, f"my client is {BOB}", fields)
+    assert told.error is None and BOB not in masked.left()
+    assert told.text == f"your boss is [EMAIL_1], your client is {BOB}."
 
 
 @row("stored state", cases=("map, stored response", "map, conversation"))
@@ -297,6 +334,9 @@ async def test_a_turn_that_cannot_be_kept_is_never_lost_in_silence(plain: Stage,
                 told = await way.ask("remember", **fields)
         else:
             async with asking(way, held, "remember", **fields) as task:
+                if door is RESUMED:  # it has left, and is back
+                    await until(lambda: "client_gone" in plain.server.log_text(), LIMIT_S)
+                    await until(lambda: len(plain.server.in_flight) > 0, LIMIT_S)
                 with plain.full_disk():
                     held.go_on.set()
                     told = await task
@@ -370,33 +410,48 @@ async def test_a_scope_that_was_taken_away_is_missed_at_the_next_step(plain: Sta
         assert (await way.again(told)).status == 403 and plain.asked() == asked
 
 
+@row("a tool's scope of now")
+async def test_a_hosted_tool_whose_scope_was_taken_away_is_refused(plain: Stage, door: Door) -> None:
+    key = plain.make_key()
+    more: dict[str, Any] = {"tools": [SEARCH]} if door.limit else {}
+    async with door.opened(plain, key) as way:
+        assert (await way.ask(**more)).error is None
+        await plain.change_key(key, scopes=[scope for scope in SCOPES if scope != "web-search"])
+        asked = plain.asked()
+        assert (await way.ask(**more)).status == 403
+        assert plain.asked() == asked
+
+
 @row("a minute of now")
-async def test_the_minute_of_now_counts_what_is_asked_and_not_what_is_read(plain: Stage, door: Door) -> None:
+async def test_the_minute_of_now_counts_what_is_asked_and_not_what_is_read(
+    plain: Stage, door: Door, waits_s: float
+) -> None:
     key = plain.make_key(per_minute=50)
     async with door.opened(plain, key) as way:
         told = await way.ask()
         await plain.change_key(key, per_minute=1)
         if door in (RESUMED, POLLED):
             assert (await way.again(told)).status == 200
-        await assert_not_served(plain, way)
+        await assert_not_served(plain, way, waits_s)
 
 
 @row("concurrency of now")
-async def test_the_requests_at_once_of_now_are_counted(plain: Stage, door: Door) -> None:
+async def test_the_requests_at_once_of_now_are_counted(plain: Stage, door: Door, waits_s: float) -> None:
     key, held = plain.make_key(concurrent=9), plain.will(Play(holds=True))
     async with door.opened(plain, key) as other, door.opened(plain, key) as way, asking(way, held) as task:
         await plain.change_key(key, concurrent=1)
-        await assert_not_served(plain, other)
+        await assert_not_served(plain, other, waits_s)
         held.go_on.set()
         assert (await task).error is None
 
 
-async def assert_not_served(stage: Stage, way: Way) -> None:
+async def assert_not_served(stage: Stage, way: Way, waits_s: float) -> None:
     """A call is refused with 429, or waits, as a socket's do: clients take a 429 for the end."""
     asked, late = stage.asked(), asyncio.create_task(way.ask("late"))
-    done, _ = await asyncio.wait({late}, timeout=WAITS_S)
+    with contextlib.suppress(TimeoutError):
+        await until(lambda: late.done() or stage.asked() != asked, waits_s)
     assert stage.asked() == asked
-    assert not done or late.result().status == 429
+    assert not late.done() or late.result().status == 429
     late.cancel()
     await asyncio.wait({late})
 
@@ -420,31 +475,29 @@ async def burst(stage: Stage, door: Door, key: str, text: str, fields: dict[str,
         return await asyncio.gather(*(way.ask(text, **fields) for way in ways))
 
 
-def used(prompt: int, completion: int) -> dict[str, int]:
-    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
-
-
-@row("reserved before", (*DOORS, *ROUTES), ("output", "output by another field", "input"))
+@row("reserved before", (*DOORS, *ROUTES), ("output", "output by another field", "hidden output", "input"))
 async def test_calls_at_once_never_exceed_a_budget_together(plain: Stage, door: Door, case: str) -> None:
-    """The model says as much as it was allowed by any field, or reads every character that it gets."""
-    most = (lambda body: used(1, max(body.get(name, 0) for name in LIMITS))) if case != "input" else all_read
-    play, budget = plain.will(Play(counts=most)), 10_000 if case != "input" else 2_150
-    more = {name: 3000 for name in LIMITS if name == door.limit or case == "output by another field"}
+    """The model says as much as it was allowed by any field, or thinks so much and shows a word of it, or reads every
+    character that it gets."""
+    budget, is_input, is_hidden = (2_150 if case == "input" else 10_000), case == "input", case == "hidden output"
+    counts = (lambda body: used(1, max(body.get(name, 0) for name in LIMITS))) if is_hidden else all_read
+    play = plain.will(Play(counts=counts, fills=not is_input and not is_hidden))
+    more: dict[str, Any] = {name: 3000 for name in LIMITS if name == door.limit or case == "output by another field"}
     if case == "output by another field":
         more["max_completion_tokens" if door in ROUTES[:2] else door.limit] = 16
-    elif case == "input":
+    elif is_input:
         more[door.limit] = 16
-    if (
-        case != "input" and door.limit
-    ):  # nobody sees most of what this model makes: from its first answer on it is known
+    if is_hidden:  # from its first answer on it is known that nobody sees what this model makes
         async with door.opened(plain, plain.make_key(tokens_per_day=1_000_000)) as way:
-            await way.ask("word ", **dict.fromkeys(more, 3000))
+            await way.ask(**(more if door.limit else {}))
         play.spent = 0
+        plain.search.asked.clear()
     key = plain.make_key(tokens_per_day=budget, tool_calls_per_day=4)
-    text = "word " * (380 if case == "input" else 1)
+    text = "word " * (380 if is_input else 1)
     told = await burst(plain, door, key, text, more if door.limit else {})
     assert any(each.error is None for each in told)
-    assert play.spent <= budget
+    said = sum(len(each.text) for each in told) // 4 if door.limit else 0
+    assert (said if play.fills else play.spent) <= budget
     if not door.limit:
         assert len(plain.search.asked) == 4
 
@@ -597,17 +650,17 @@ async def test_a_body_or_message_without_an_end_is_not_waited_for(small: Stage, 
 
 
 @row("bad is charged")
-async def test_a_bad_body_or_message_is_a_call_of_the_minute(plain: Stage, door: Door) -> None:
+async def test_a_bad_body_or_message_is_a_call_of_the_minute(plain: Stage, door: Door, waits_s: float) -> None:
     async with door.opened(plain, plain.make_key(per_minute=2)) as way:
         assert await way.refused(b"{") == await way.refused(b"[") == 400
-        await assert_not_served(plain, way)
+        await assert_not_served(plain, way, waits_s)
 
 
 JUNK = [{"a": 1}] * 40_000
 
 
 @row("what waits is small")
-async def test_what_waits_for_a_slot_is_not_decoded(plain: Stage, door: Door) -> None:
+async def test_what_waits_for_a_slot_is_not_decoded(plain: Stage, door: Door, waits_s: float) -> None:
     key, held = plain.make_key(concurrent=1), plain.will(Play(holds=True))
     async with WHOLE.opened(plain, key) as whole, door.opened(plain, key) as other, asking(whole, held):
         raw = other.raw("late", junk=JUNK)
@@ -615,7 +668,8 @@ async def test_what_waits_for_a_slot_is_not_decoded(plain: Stage, door: Door) ->
             before = sys.getallocatedblocks()
             for _ in range(5):
                 await other.send(raw)
-            await asyncio.sleep(WAITS_S)
+            with contextlib.suppress(TimeoutError):
+                await until(lambda: sys.getallocatedblocks() - before >= 2 * len(JUNK), waits_s)
             assert sys.getallocatedblocks() - before < len(JUNK)
 
 

@@ -38,6 +38,8 @@ from tests.support.websites import Site, serving
 LIMIT_S = 10
 SCOPES = ("chat", "responses", "web-search")
 NOBODY = "gw_nobody99_0123456789012345678901234567890123456789012"
+LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+"""The fields that bound an answer, on whatever route."""
 _UNFINISHED = ("queued", "in_progress")
 
 
@@ -46,13 +48,17 @@ _UNFINISHED = ("queued", "in_progress")
 
 @dataclass(repr=False)
 class Play:
-    """What the model and the search provider do. `says`: the text of an answer, made of the texts that came, a line
-    each. `searches`: the query of its hosted search, made of the last one. `calls`: the arguments of a call of the tool
-    `send` instead of an answer. `fails`: an answer of this status instead.
-    `counts`: the usage of an answer, made of the request's body; `spent`: the tokens of all answers. `holds`: nothing
-    more is said before `go_on` is set; `released`: the gateway has let go meanwhile."""
+    """What the model and the search provider do.
+
+    `says`: the text of an answer, made of the texts that came, a line each. `fills`: it says as many tokens as the
+    request allows instead. `searches`: the query of its hosted search, made of the last text. `calls`: the arguments of
+    a call of the tool `send` instead of an answer. `fails`: an answer of this status instead. `counts`: the usage of an
+    answer, made of the request's body; `spent`: the tokens of all answers. `holds`: nothing more is said before `go_on`
+    is set; `released`: the gateway has let go meanwhile.
+    """
 
     says: Callable[[str], str] = lambda text: f"You said: {text}"
+    fills: bool = False
     searches: Callable[[str], str] = str
     calls: Callable[[str], str] | None = None
     fails: int = 0
@@ -87,6 +93,8 @@ class Play:
         if self.calls is not None:
             function = {"name": "send", "arguments": self.calls(text)}
             await self._answer(exchange, None, {"index": 0, "id": "call_1", "type": "function", "function": function})
+        elif self.fills:
+            await self._answer(exchange, "word" * max(body.get(name, 0) for name in LIMITS))
         else:
             await self._answer(exchange, self.says(text))
 
@@ -105,9 +113,12 @@ class Play:
                 self.released.set()
             gone.cancel()
             going.cancel()
+            await asyncio.wait({gone, going})
 
     async def _answer(self, exchange: Exchange, text: str | None, call: dict[str, Any] | None = None) -> None:
         reason, usage = "tool_calls" if call else "stop", self.counts(exchange.seen.body)
+        if self.fills:
+            usage = used(1, len(text or "") // 4)
         self.spent += usage["total_tokens"]
         if not exchange.seen.body.get("stream"):
             whole = [{name: value for name, value in call.items() if name != "index"}] if call else None
@@ -165,6 +176,11 @@ class Play:
         query = request.query.get("q", "")
         found = {"title": "Found", "url": "https://a.example.com/found", "content": self.says(query)}
         return web.json_response({"query": query, "results": [found]})
+
+
+def used(prompt: int, completion: int) -> dict[str, int]:
+    """The usage of a chat answer."""
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
 def _text_of(message: Any) -> str:
@@ -245,10 +261,9 @@ class Stage:
         return [line for line in self._lines(key) if line["endpoint"] == "background"]
 
     def _lines(self, key: str) -> list[Any]:
-        lines = [orjson.loads(line) for line in self.server.log_text().splitlines()]
-        return [
-            line for line in lines if line.get("key") == key.split("_")[1] and line.get("method") not in (None, "GET")
-        ]
+        told = [orjson.loads(line) for line in self.server.log_text().splitlines()]
+        lines = [line for line in told if line["event"] == "request"]
+        return [line for line in lines if line.get("key") == key.split("_")[1] and line["method"] != "GET"]
 
     async def ask(self, method: str, path: str, body: Any = None, key: str = "") -> tuple[int, Any]:
         """Status and answer of a request beside the doors."""
