@@ -35,9 +35,9 @@ BUDGETS = {
     "schemas": 240,
     "services": 5252,
     "shared_state": 1214,
-    "tests": 47042,
+    "tests": 47093,
     "top": 745,
-    "web": 3523,
+    "web": 3541,
     "wire": 6564,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""

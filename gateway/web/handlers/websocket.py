@@ -49,10 +49,10 @@ from gateway.errors import (
 from gateway.shared_state.memory import MemoryEntries
 from gateway.shared_state.port import Entry, StateDown, Windows
 from gateway.web.aiohttp_internals import ConnectionBase, Incoming
+from gateway.web.answer_headers import error_headers
 from gateway.web.endpoints import Endpoint
 from gateway.web.handlers.responses import ResponsesHandler
 from gateway.web.handlers.socket_turn import Create, SocketTurn, fields_of
-from gateway.web.middleware.errors import error_headers
 from gateway.web.state import CALL, HttpCall
 from gateway.wire.json_body import JsonBody
 from gateway.wire.openai_error import responses_error_object
