@@ -207,9 +207,9 @@ async def stand(folder: Path, redis: RedisServer | None = None) -> AsyncIterator
             f'\n[[models]]\nname = "{name}"\n[[models.upstreams]]\nbase_url = "{upstream.url}"\nmodel = "{name}"\n'
             for name in BYTES_A_TOKEN
         )
-        shared = f'[shared]\nredis_url = "{redis.url}"\nredis_timeout_s = 2\n' if redis else ""
+        shared = '[shared]\nredis_timeout_s = 2\nredis_url = { credential = "redis" }\n' if redis else ""
         toml = f'workers = 3\n{shared}[guardrail]\nenabled = "off"\n{models}'
-        process = start_process(folder, toml)
+        process = start_process(folder, toml, variables={"GATEWAY_CREDENTIAL_REDIS": redis.url} if redis else None)
         file = KeyFile(process.state_dir / "keys.json")
         dice = random.Random(7)
         keys = {}
