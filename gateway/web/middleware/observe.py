@@ -24,7 +24,13 @@ from gateway.web.state import CALL, HttpCall, ServerState
 # `q`, window `w`, remaining `r` and seconds until it grows `t`), OpenAI API reference, "Rate limits" (`x-ratelimit-*`),
 # read 2026-11-22.
 
-_WINDOWS_S = {"requests": 60, "tokens-minute": 60, "tokens-day": 86_400, "tool-calls-day": 86_400}
+_WINDOWS_S = {
+    "requests": 60,
+    "tokens-minute": 60,
+    "tokens-day": 86_400,
+    "tool-calls-day": 86_400,
+    "user-tokens-day": 86_400,
+}
 """The length of each limit's period. A key's spend is in no header: it is a sum of money, not a count."""
 
 _OPENAI = {"requests": "requests", "tokens-minute": "tokens"}

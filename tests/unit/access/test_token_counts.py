@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.access.tokens import Size, TokenCounts, believed, estimate, size_of
+from gateway.access.token_counts import Size, TokenCounts, believed, estimate, size_of
 from gateway.domain import Json
 
 
