@@ -8,7 +8,7 @@ import time
 from contextlib import aclosing
 from typing import NamedTuple
 
-from gateway.domain import EventBatch, EventStream, Json, RequestStats, CallBudget
+from gateway.domain import CallBudget, EventBatch, EventStream, Json, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.service import FREE, CompletionService, count_usage, first_within

@@ -13,7 +13,7 @@ from contextlib import aclosing, nullcontext
 from typing import NamedTuple
 
 from gateway.access.sealing import Sealer
-from gateway.domain import EventBatch, EventStream, Json, RequestStats, CallBudget
+from gateway.domain import CallBudget, EventBatch, EventStream, Json, RequestStats
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.key_scrubber import scrub_keys
 from gateway.ports import ImageSource
