@@ -409,7 +409,7 @@ class Reservation:
         self._answers, self.limit = 0, 0
         if asked.has_output:
             self._answers = asked.largest(_ANSWERS) or 1
-            self.limit = asked.largest(OUTPUT_LIMITS) or self._budgets.reserve_tokens
+            self.limit = asked.largest(OUTPUT_LIMITS) or self._budgets.reserve_tokens + asked.thoughts
         self._least = min(self.limit, max(LEAST_OUTPUT, asked.thoughts + 1))
         self._is_seen = bool(asked.body.get("stream")) and not asked.thinks and not any(map(tokens.thinks, models))
         self._reserved = [0] * len(bounds)
