@@ -140,7 +140,7 @@ class Ratio:
             return False
         ratio, share = min(told / size, _MOST), min(1.0, size / _SURE_BYTES)
         seen, is_sure = ratio * _MARGIN, self.bytes >= _SURE_BYTES
-        self.usual += (ratio - self.usual) * share
+        self.usual += (ratio - self.usual) * min(1.0, share * 8)
         self.most += (seen - self.most) * share * (_FORGETS if is_sure and seen < self.most else 1)
         self.bytes += size
         return True
@@ -191,8 +191,10 @@ class TokenCounts:
         known = self._known[model]
         if not size.media_tokens and known.input.note(size.bytes, told):
             known.noted_s = time.monotonic()
-            over = told + _MARGIN_TOKENS - size.bytes * known.input.most
-            known.overhead = min(max(over, known.overhead * (1 - _FORGETS)), _MOST_OVERHEAD)
+            over = told - size.bytes * known.input.most
+            known.overhead *= 1 - _FORGETS
+            if over > 0:
+                known.overhead = min(max(over + _MARGIN_TOKENS, known.overhead), _MOST_OVERHEAD)
 
     def note_answer(self, model: str, written: int, told: int) -> None:
         """The upstream has counted so many tokens for an answer in which `written` bytes were seen."""
