@@ -19,7 +19,7 @@ from bench import hostile_hidden
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
 from gateway import schemas, trace
-from gateway.access.tokens import size_of
+from gateway.access.token_counts import size_of
 from gateway.engines.answer import excerpt, sections
 from gateway.engines.answer import text as words
 from gateway.engines.documents import simhash

@@ -92,7 +92,8 @@ class SharedParts:
                 return None
             return [entry.name, *(completions.resolve(name).name for name in entry.fallback)]
 
-        return Budgets(self.counters, self.config.limits, self.prices, names, metrics=metrics)
+        hash_user = completions.digest
+        return Budgets(self.counters, self.config.limits, self.prices, names, metrics=metrics, hash_user=hash_user)
 
     def agree_on_user_key(self, completions: CompletionService) -> None:
         """The key that hashes user names becomes that of all machines as soon as Redis answers."""

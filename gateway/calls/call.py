@@ -194,19 +194,23 @@ class Call:
     def _pay(self) -> None:
         """From here on what is used of models is paid from the caller's budgets, where it has any."""
         budgets = self.rules.budgets
-        self.stats.spend = budgets.of(self.caller, self.limits) if budgets is not None else None
+        is_bound = budgets is not None and (budgets.bind_all or self.caller.has_budgets)
+        self.stats.spend = budgets.of(self.caller, self.limits) if budgets is not None and is_bound else None
 
     # --- how much ---
 
     async def served(self, work: Callable[[], Awaitable[T]], wait_s: float = 0.0) -> T:
         """Do the work while the call has a place in the gateway and one of its key's slots, and has taken one call of
         the key's minute. `wait_s`: how long it waits for its key. Raises Overloaded, RateLimited."""
-        in_flight, key_id = self.rules.in_flight, self.caller.key_id
+        in_flight, key_id, limiter = self.rules.in_flight, self.caller.key_id, self.rules.limiter
         in_flight.take_place(key_id)
         try:
-            await self._let_begin(wait_s)
-            return await self.held(work)
+            if limiter.binds(self.caller):
+                await self._let_begin(wait_s)
+            return await work()
         finally:
+            if self._slot or self.earlier is not None:
+                await self._let_go()
             in_flight.give_back(key_id)
 
     async def held(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -214,10 +218,12 @@ class Call:
         try:
             return await work()
         finally:
-            if self._slot:
-                await self._give_slot()
-            if self.earlier is not None:
-                await self.earlier.release()
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        await self._give_slot()
+        if self.earlier is not None:
+            await self.earlier.release()
 
     async def charge(self, tool: str = "") -> None:
         """Take one call from the key's calls a minute, and of a tool (a web tool, or `mcp:LABEL`) from its budgets,
@@ -233,7 +239,7 @@ class Call:
             self.limits["requests"] = state
         if tool:
             budgets = self.rules.budgets
-            if budgets is not None and budgets.may_bind(self.caller):
+            if budgets is not None and (budgets.bind_all or self.caller.has_budgets):
                 asked = self.body.get("model") if isinstance(self.body, dict) else None
                 await budgets.charge_tool(self.caller, tool, self.limits, self.stats.model or str(asked or ""))
             tools = self.stats.tools

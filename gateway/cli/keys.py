@@ -61,12 +61,14 @@ def add_commands(parsers: Parsers) -> None:
     create.add_argument("--tokens-per-day", type=count, metavar="N", help="tokens a day (UTC)")
     create.add_argument("--tool-calls-per-day", type=count, metavar="N", help="calls of web tools a day (UTC)")
     create.add_argument("--spend-per-month", type=amount, metavar="SUM", help="spend a month (UTC), by [[prices]]")
+    create.add_argument("--per-user-tokens-per-day", type=count, metavar="N", help="tokens a day (UTC) of one `user`")
+    create.add_argument("--per-user-spend-per-day", type=amount, metavar="SUM", help="spend a day (UTC) of one `user`")
     create.set_defaults(command=_keys_create)
     listing = actions.add_parser("list", help="list every key, without its secret")
     listing.set_defaults(command=_keys_list)
     for name, command, text in (
         ("revoke", _keys_revoke, "end a key; a running server refuses it within 5 s"),
-        ("erase", _keys_erase, "remove all that a revoked key has left: responses, conversations, pages, usage"),
+        ("erase", _keys_erase, "remove all that a revoked key has left: responses, conversations, pages, usage, users"),
         ("rotate", _keys_rotate, "a new key with the rights of an old one, which stays until it is revoked"),
     ):
         action = actions.add_parser(name, help=text)

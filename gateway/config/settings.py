@@ -113,6 +113,8 @@ class Limits:
     tokens_per_day: int = 0
     tool_calls_per_day: int = 0
     spend_per_month: float = 0
+    per_user_tokens_per_day: int = 0
+    per_user_spend_per_day: float = 0
     reserve_tokens: int = 1024
 
 

@@ -71,9 +71,16 @@ class MemoryCounters:
             if is_too_much(total, each):
                 return ReserveResult(index, before, before)
         for total, each in zip(before, amounts, strict=True):
-            self._totals.put(each.name, total + each.amount, ttl_s=each.ends_at - self._now())
+            if each.amount:
+                self._totals.put(each.name, total + each.amount, ttl_s=each.ends_at - self._now())
         after = tuple(total + each.amount for total, each in zip(before, amounts, strict=True))
         return ReserveResult(None, after, after)
+
+    async def erase(self, prefix: str) -> int:
+        names = [name for name in self._totals.held() if name.startswith(prefix)]
+        for name in names:
+            self._totals.remove(name)
+        return len(names)
 
 
 def is_too_much(total: int, amount: Amount) -> bool:

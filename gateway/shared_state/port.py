@@ -89,7 +89,12 @@ class Counters(Protocol):
     """Sums, each for a period that its name holds. Amounts and limits are whole numbers below 2**53."""
 
     async def reserve(self, amounts: Sequence[Amount]) -> ReserveResult:
-        """Add all amounts, or none where a counter would exceed its limit. Negative ones are never refused."""
+        """Add all amounts, or none where a counter would exceed its limit. Negative ones are never refused; one of 0
+        only reads, and makes no counter."""
+        ...
+
+    async def erase(self, prefix: str) -> int:
+        """Remove the counters whose names begin so. Returns how many there were."""
         ...
 
 

@@ -221,7 +221,7 @@ end
 local answer = {tostring(refused)}
 for i, key in ipairs(KEYS) do
   local added = 0
-  if refused == 0 then
+  if refused == 0 and tonumber(ARGV[3 * i - 1]) ~= 0 then
     added = tonumber(ARGV[3 * i - 1])
     redis.call('HINCRBY', key, ARGV[1], ARGV[3 * i - 1])
     redis.call('PEXPIREAT', key, ARGV[3 * i + 1])
@@ -347,6 +347,10 @@ class RedisCounters:
     async def reserve(self, amounts: Sequence[Amount]) -> ReserveResult:
         return _reserved(await self._connection.ask(lambda redis: self._reserve(redis, amounts)))
 
+    async def erase(self, prefix: str) -> int:
+        """As in the port."""
+        return int(await self._connection.ask_patiently(lambda redis: _erase(redis, f"gateway:{prefix}*")))
+
     async def add_while_checking(self, amounts: Sequence[Amount]) -> None:
         """Add amounts without a limit before Redis counts as up."""
         await self._connection.ask_patiently(lambda redis: self._reserve(redis, amounts))
@@ -357,6 +361,11 @@ class RedisCounters:
             figures += [each.amount, "" if each.limit is None else each.limit, int(each.ends_at * 1000)]
         names = [f"gateway:{each.name}" for each in amounts]
         return redis.eval(_RESERVE, len(names), *names, self.machine, *figures)
+
+
+async def _erase(redis: Any, pattern: str) -> int:
+    names = [name async for name in redis.scan_iter(pattern, count=1000)]
+    return int(await redis.unlink(*names)) if names else 0
 
 
 def _reserved(answer: Sequence[bytes]) -> ReserveResult:

@@ -397,6 +397,15 @@ class SqliteCounters:
         """As in the port. `unsent`: the amounts must be told to the other store later."""
         return await self._file.run(lambda connection: _reserve(connection, amounts, unsent))
 
+    async def erase(self, prefix: str) -> int:
+        """As in the port."""
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        return await self._file.run(
+            lambda connection: (
+                connection.execute("DELETE FROM counters WHERE name >= ? AND name < ?", (prefix, end)).rowcount
+            )
+        )
+
     async def take_unsent(self) -> list[Amount]:
         """The amounts that the other store has not been told, which count as told from now on."""
 
@@ -447,6 +456,8 @@ def _reserve(connection: sqlite3.Connection, amounts: Sequence[Amount], unsent: 
         if is_too_much(total, each):
             return ReserveResult(index, tuple(totals), tuple(totals))
     for each in amounts:
+        if not each.amount:
+            continue
         more = each.amount if unsent else 0
         connection.execute(
             "INSERT INTO counters VALUES (?1, ?2, ?3, ?4) ON CONFLICT (name) DO UPDATE SET "

@@ -20,7 +20,13 @@ REQUEST_ID = istr("X-Request-Id")
 GUARDRAIL_HEADER = "X-Gateway-Guardrail"
 """`unavailable` when the guardrail failed and the policy let the text go on. For a stream: on its request alone."""
 
-_WINDOWS_S = {"requests": 60, "tokens-minute": 60, "tokens-day": 86_400, "tool-calls-day": 86_400}
+_WINDOWS_S = {
+    "requests": 60,
+    "tokens-minute": 60,
+    "tokens-day": 86_400,
+    "tool-calls-day": 86_400,
+    "user-tokens-day": 86_400,
+}
 """The length of each limit's period. A key's spend is in no header: it is a sum of money, not a count."""
 
 _OPENAI = {"requests": "requests", "tokens-minute": "tokens"}

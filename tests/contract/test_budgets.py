@@ -15,13 +15,13 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1631,
-    "app": 1010,
-    "bench": 6324,
-    "calls": 671,
+    "access": 1654,
+    "app": 1013,
+    "bench": 6446,
+    "calls": 676,
     "child": 429,
-    "cli": 2229,
-    "config": 726,
+    "cli": 2231,
+    "config": 728,
     "console": 0,
     "embedded": 346,
     "engines": 16187,
@@ -33,11 +33,11 @@ BUDGETS = {
     "runtime": 1368,
     "sanitize": 5500,
     "schemas": 240,
-    "services": 5252,
-    "shared_state": 1214,
-    "tests": 47093,
-    "top": 745,
-    "web": 3541,
+    "services": 5254,
+    "shared_state": 1239,
+    "tests": 47186,
+    "top": 747,
+    "web": 3547,
     "wire": 6564,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""

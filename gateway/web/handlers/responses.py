@@ -14,7 +14,7 @@ from aiohttp import web
 from multidict import MultiMapping
 
 from gateway import schemas
-from gateway.access.tokens import TokenCounts, read_size
+from gateway.access.token_counts import TokenCounts, read_size
 from gateway.calls.call import Call
 from gateway.calls.masking import Stored
 from gateway.domain import Event, EventStream, Json

@@ -19,7 +19,8 @@ CREATE = ["keys", "create", "--name", "agent", "--scope", "chat"]
 def test_every_limit_of_a_key_can_be_given_and_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state = ["--state-dir", str(tmp_path)]
     limits = ["--per-minute", "60", "--concurrent", "4", "--tokens-per-minute", "10000", "--tokens-per-day", "200000",
-              "--tool-calls-per-day", "50", "--spend-per-month", "12.50"]  # fmt: skip
+              "--tool-calls-per-day", "50", "--spend-per-month", "12.50", "--per-user-tokens-per-day", "900",
+              "--per-user-spend-per-day", "0.5"]  # fmt: skip
     assert main([*CREATE, *limits, *state]) == 0
     [record] = KeyFile(tmp_path / "keys.json").read()
     assert (record.per_minute, record.concurrent, record.tokens_per_minute) == (60, 4, 10_000)
@@ -34,6 +35,8 @@ def test_every_limit_of_a_key_can_be_given_and_is_listed(tmp_path: Path, capsys:
         "10000 tokens per minute",
         "50 tool calls per day",
         "12.5 spend per month",
+        "900 per user tokens per day",
+        "0.5 per user spend per day",
     ):
         assert shown in line
     assert main(["keys", "list", "--json", *state]) == 0
