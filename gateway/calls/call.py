@@ -166,11 +166,15 @@ class Call:
     # --- who may ---
 
     def admit(self, caller: Caller) -> None:
-        """Let the holder of a key in. Raises Forbidden without a scope of the interface."""
+        """Let the holder of a key in, from whose budgets the call pays. Raises Forbidden without a scope of the
+        interface."""
         self.caller = caller
-        self.stats.key_id = caller.key_id
-        self._pay()
-        self.require(self.interface.scopes)
+        stats, scopes, budgets = self.stats, self.interface.scopes, self.rules.budgets
+        stats.key_id, stats.spend = caller.key_id, None
+        if budgets is not None and (budgets.bind_all or caller.has_budgets):
+            stats.spend = budgets.of(caller, self.limits)
+        if scopes and caller.scopes.isdisjoint(scopes):
+            self.require(scopes)
 
     def renew(self, key_id: str) -> None:
         """As `admit`, with the rights and limits that a key has now. Raises Unauthenticated where it is not valid."""
@@ -191,12 +195,6 @@ class Call:
         if not self.rules.keys.is_live(self.caller.key_id):
             raise Unauthenticated("this API key was revoked or has expired")
 
-    def _pay(self) -> None:
-        """From here on what is used of models is paid from the caller's budgets, where it has any."""
-        budgets = self.rules.budgets
-        is_bound = budgets is not None and (budgets.bind_all or self.caller.has_budgets)
-        self.stats.spend = budgets.of(self.caller, self.limits) if budgets is not None and is_bound else None
-
     # --- how much ---
 
     async def served(self, work: Callable[[], Awaitable[T]], wait_s: float = 0.0) -> T:
@@ -209,7 +207,7 @@ class Call:
                 await self._let_begin(wait_s)
             return await work()
         finally:
-            if self._slot or self.earlier is not None:
+            if self._slot or (self.earlier is not None and self.earlier.lock is not None):
                 await self._let_go()
             in_flight.give_back(key_id)
 
@@ -254,11 +252,11 @@ class Call:
     def detached(self) -> "Call":
         """A call that goes on where this one ends: it has this one's slot, and what it uses is counted for itself."""
         own = copy(self)
-        own.stats = RequestStats(key_id=self.stats.key_id, started_s=time.perf_counter())
+        own.stats = RequestStats(started_s=time.perf_counter())
         own.limits = {}
         if own.masking is not None:
             own.masking = own.masking.counted_in(own.stats)
-        own._pay()
+        own.admit(own.caller)
         self._slot, self.earlier = "", None
         return own
 
@@ -311,6 +309,12 @@ class Call:
             await asyncio.sleep(0)  # checking took milliseconds, and so will what follows
 
     # --- what leaves ---
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no text of the call is masked and nothing stored is read: `answered` has nothing to do."""
+        interface = self.interface
+        return interface.reads is None and interface.sanitized_as not in self.rules.sanitizer.routes
 
     async def answered(self, make: Callable[[], Awaitable[Masked]]) -> Masked:
         """The answer of `make`. Before it the stored items are read that the call goes on with; they, the body and the

@@ -59,8 +59,13 @@ class Earlier(Protocol):
         """The field of the body that names them, for refusals."""
         ...
 
+    @property
+    def lock(self) -> object | None:
+        """What was taken for the call; None where `release` has nothing to do."""
+        ...
+
     async def release(self) -> None:
-        """Let go of what was taken for the call."""
+        """Let go of it."""
         ...
 
 

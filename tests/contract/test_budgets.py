@@ -17,8 +17,8 @@ from tests.support.paths import ROOT
 BUDGETS = {
     "access": 1654,
     "app": 1013,
-    "bench": 6446,
-    "calls": 676,
+    "bench": 6447,
+    "calls": 682,
     "child": 429,
     "cli": 2231,
     "config": 728,
@@ -37,7 +37,7 @@ BUDGETS = {
     "shared_state": 1239,
     "tests": 47186,
     "top": 747,
-    "web": 3547,
+    "web": 3548,
     "wire": 6564,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
