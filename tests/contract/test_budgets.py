@@ -24,7 +24,7 @@ BUDGETS = {
     "config": 728,
     "console": 0,
     "embedded": 346,
-    "engines": 16187,
+    "engines": 16190,
     "geometry": 988,
     "mcp": 781,
     "ocr": 4737,
@@ -38,7 +38,7 @@ BUDGETS = {
     "tests": 47186,
     "top": 747,
     "web": 3548,
-    "wire": 6564,
+    "wire": 6566,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -110,6 +110,10 @@ class _CountingConnection(ResponseHandler):
             _parse(self, part)
             self._check_bytes()
 
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        self._content = None  # it leads back here
+
     def pause_reading(self) -> None:
         self._has_paused = True
         super().pause_reading()

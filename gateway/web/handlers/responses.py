@@ -224,6 +224,8 @@ class ResponsesHandler:
         if limit is not None and chat is not None and turn.generates:
             tokens, _ = self._kept.tokens.of(turn.entry.name, chat.body)
             turn.is_over = tokens > limit and has_something_to_drop(continued.everything)
+        if turn.chat is not None and not turn.is_over and self._kept.tokens.wants(turn.entry.name):
+            turn.storing.keep(self._counting(turn.entry.name, turn.chat.body))
 
     def _translate_to_chat(self, turn: _Turn) -> None:
         body, continued, put = turn.body, turn.continued, turn.storing.put
@@ -241,17 +243,15 @@ class ResponsesHandler:
             names = turn.chat.names
             if turn.stream is None:
                 turn.stream = ResponseStream(body, put)
-                if self._kept.tokens.wants(turn.entry.name):
-                    turn.storing.keep(self._counting(turn, turn.chat.body))
         turn.stream.names, turn.stream.carrier = names, carrier
 
-    def _counting(self, turn: _Turn, chat: Json) -> Keeper:
-        """Notes how many tokens the model's upstream has counted for a chat body."""
+    def _counting(self, model: str, chat: Json) -> Keeper:
+        """Notes how many tokens a model's upstream has counted for a chat body."""
 
         async def note(response: Json) -> None:
             is_estimate = (response.get("provider_specific_fields") or {}).get("usage_estimated")
-            if response.get("usage") and not is_estimate and not turn.is_over:
-                self._kept.tokens.note(turn.entry.name, read_size(chat), response["usage"]["input_tokens"])
+            if response.get("usage") and not is_estimate:
+                self._kept.tokens.note(model, read_size(chat), response["usage"]["input_tokens"])
 
         return note
 
