@@ -33,11 +33,11 @@ BUDGETS = {
     "runtime": 1368,
     "sanitize": 5500,
     "schemas": 240,
-    "services": 5254,
+    "services": 5261,
     "shared_state": 1239,
     "tests": 47186,
     "top": 747,
-    "web": 3548,
+    "web": 3552,
     "wire": 6566,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""

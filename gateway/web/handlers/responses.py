@@ -190,6 +190,7 @@ class ResponsesHandler:
                 items = [*continued.added, *response["output"]]
                 sealed = kept.maps.sealed(call.values, call.caller)
                 await kept.conversations.append(owner, lock.conversation_id, items, sealed)
+                await kept.store.keep_map_for_0_4(owner, lock.conversation_id, sealed)
                 await lock.release()  # before the response is stored as finished: who has seen it may ask at once
 
             keepers.append(add)
