@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 
 BUDGETS = {
     "access": 1654,
-    "app": 1009,
+    "app": 1006,
     "bench": 6440,
     "calls": 676,
     "child": 429,
@@ -35,9 +35,9 @@ BUDGETS = {
     "schemas": 240,
     "services": 5417,
     "shared_state": 1239,
-    "tests": 47016,
+    "tests": 47014,
     "top": 747,
-    "web": 3547,
+    "web": 3533,
     "wire": 6387,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
