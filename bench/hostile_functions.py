@@ -274,7 +274,6 @@ READERS: dict[str, Reader] = {
     "ocr tokens": Reader(answers.special_tokens, inputs.TEXTS),
     "repetition": Reader(answers.loop_guard, inputs.TEXTS),
     "custom input": Reader(answers.custom_input, inputs.TEXTS),
-    "prompted call": Reader(answers.prompted_call, inputs.TEXTS),
     "citations": Reader(_cited, inputs.TEXTS),
     "cited address": Reader(_cited_address, inputs.TEXTS),
     "place in a page": Reader(lambda text: find_in(text, text[:8] or "a", None), inputs.TEXTS),

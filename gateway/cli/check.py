@@ -16,6 +16,7 @@ from gateway.config.dump import config_text
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, file_problems, load_config, without_overrides
 from gateway.config.settings import Config
+from gateway.config.without_effect import without_effect
 from gateway.errors import InvalidRequest
 
 _STOP_RESERVE_S = 15
@@ -58,13 +59,14 @@ def _check_config(arguments: argparse.Namespace, environment: Environment) -> in
         if unit is None:
             errors = file_problems(file, environment)
             if not errors:
-                load_config(file, None, environment)  # what only the whole can tell, such as a certificate
+                # the whole, for what only it can tell, such as a certificate
+                warnings = list(_settings_without_effect(load_config(file, None, environment)))
         else:
             service = service_environment(unit, environment)
             errors = [*_missing_credentials(file, service), *file_problems(file, service.with_placeholders())]
             if not errors:
                 checked = check_service(file, unit, environment)
-                warnings, unchecked = checked.warnings, checked.unchecked
+                warnings, unchecked = [*checked.warnings, *_settings_without_effect(checked.config)], checked.unchecked
     except ConfigError as error:
         errors = [error]
     if errors:
@@ -80,6 +82,10 @@ def _check_config(arguments: argparse.Namespace, environment: Environment) -> in
         sys.stderr.write(f"gateway: not checked: credentials {', '.join(unchecked)}, which systemd seals\n")
     sys.stdout.write(f"{file}: {Paint(sys.stdout, environment)(GOOD, 'ok')}\n")
     return 0
+
+
+def _settings_without_effect(config: Config) -> Iterator[str]:
+    return (f"{setting} {remedy}" for setting, remedy in without_effect(config))
 
 
 def _print_errors(file: Path, errors: Sequence[ConfigError], environment: Environment, *, as_json: bool) -> int:

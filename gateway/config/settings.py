@@ -208,7 +208,8 @@ class Upstream:
     which some clients give up on a silent answer. `first_byte_timeout_s`, `idle_timeout_s`: long prompts are read in
     that time by a busy server. `total_timeout_s`: 15 minutes, the longest answers of reasoning models.
     `max_answer_bytes`: far above any text that a model writes, and enough for log probabilities. `concurrent` 0 = all
-    calls are sent at once, since most servers batch more than anybody asks."""
+    calls are sent at once, since most servers batch more than anybody asks. `tools` has no effect, see
+    `without_effect`."""
 
     base_url: str
     model: str

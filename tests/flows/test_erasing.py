@@ -47,7 +47,7 @@ async def test_all_that_a_key_has_left_is_removed_and_nothing_of_another(tmp_pat
     KeyFile(tmp_path / "keys.json").revoke(ids[0])
     erased = await erase(server.config, ids[0])
     assert erased == {"responses": 2, "conversations": 1, "runs": erased["runs"], "pages": 1,
-                      "usage": erased["usage"], "counters": 3}  # fmt: skip
+                      "usage": erased["usage"], "records": 4, "counters": 3}  # fmt: skip
     assert erased["runs"] >= 2 and erased["usage"] >= 1
     left = rows_by_key(tmp_path / "state.sqlite3")
     assert ids[0] not in left and left[ids[1]] >= 5
@@ -57,5 +57,6 @@ async def test_all_that_a_key_has_left_is_removed_and_nothing_of_another(tmp_pat
 
 def rows_by_key(path: Path) -> Json:
     with closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute("SELECT owner FROM entries UNION ALL SELECT key FROM usage").fetchall()
+        kinds = ("owner FROM entries", "key FROM usage", "key FROM requests")
+        rows = connection.execute(" UNION ALL ".join(f"SELECT {kind}" for kind in kinds)).fetchall()
     return {key: sum(row[0] == key for row in rows) for (key,) in rows}

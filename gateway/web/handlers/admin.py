@@ -20,7 +20,6 @@ from gateway.shared_state.port import StateDown
 from gateway.web.handlers.model_routes import by_schema
 from gateway.web.history import RANGES, History
 from gateway.web.replies import JsonReply
-from gateway.web.request_records import RequestRecords
 from gateway.web.state import CALL
 
 # Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, rotated and
@@ -87,10 +86,7 @@ _MAX_ROWS = 10_000
 class AdminHandler:
     """`currency` of what was spent, empty without prices."""
 
-    def __init__(
-        self, records: RequestRecords, history: History, usage: UsageReader, sanitize: Sanitize, currency: str
-    ) -> None:
-        self._records = records
+    def __init__(self, history: History, usage: UsageReader, sanitize: Sanitize, currency: str) -> None:
         self._history = history
         self._usage = usage
         self._sanitize = sanitize
@@ -140,9 +136,9 @@ class AdminHandler:
             raise StateUnavailable("the usage of keys cannot be read; see the notes of /readyz") from None
 
     async def requests(self, request: web.Request) -> web.StreamResponse:
-        """`{requests: [record]}`, the newest first; see `RequestRecords.last`."""
+        """`{requests: [record]}`, the newest first; see `History.last`."""
         request[CALL].server.recorder.flush()
-        return JsonReply({"requests": self._records.last()})
+        return JsonReply({"requests": await self._history.last()})
 
     async def history(self, request: web.Request) -> web.StreamResponse:
         """`{range, step_s, points}`; see `History.read`. `range` is one of RANGES. Raises InvalidRequest."""
@@ -150,7 +146,7 @@ class AdminHandler:
         if name not in RANGES:
             raise InvalidRequest(f"range must be one of {', '.join(RANGES)}", param="range")
         request[CALL].server.recorder.flush()
-        return JsonReply({"range": name, **self._history.read(name)})
+        return JsonReply({"range": name, **await self._history.read(name)})
 
     async def sanitize(self, request: web.Request) -> web.StreamResponse:
         """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. Nothing is kept, and

@@ -69,6 +69,19 @@ def test_a_file_is_checked_as_its_unit_would_read_it(machine: Machine, capsys: O
     assert "credential 'llm'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("is_a_service", [True, False])
+def test_a_setting_that_has_no_effect_any_more_is_a_warning_with_its_remedy(
+    machine: Machine, capsys: Output, monkeypatch: pytest.MonkeyPatch, is_a_service: bool
+) -> None:
+    machine.write('tools = "prompt"\n')
+    if not is_a_service:
+        (machine.units / "gateway.service").unlink()
+        monkeypatch.setenv("GATEWAY_CREDENTIAL_LLM", "not-a-real-key")
+    assert machine.run("check-config") == 0
+    assert "models[0].upstreams[0].tools has no effect any more" in (said := capsys.readouterr().err)
+    assert "--tool-call-parser" in said
+
+
 @pytest.mark.parametrize(
     ("listens", "said"),
     [
