@@ -46,6 +46,7 @@ _MOST_READ_BYTES = 1 << 20
 _LEAST_FREE_BYTES = 50 << 20
 """Less room for the state directory is too little."""
 
+_SEAL_ADVICE = "the secret that seals masking maps lies in it beside them: access.seal keeps it apart"
 _RUN_S = 10.0
 """How long systemctl may take."""
 
@@ -275,7 +276,8 @@ def _redis(installed: Installation) -> Iterator[Checked]:
         remedy = "see shared.redis_url, the server, and its password"
         yield Checked(f"Redis cannot be used ({type(error).__name__})", remedy)
     else:
-        yield Checked("Redis answers")
+        apart = "" if installed.config.access.seal is not None else f"; {_SEAL_ADVICE}"
+        yield Checked(f"Redis answers{apart}")
 
 
 def _upstreams(installed: Installation) -> Iterator[Checked]:
