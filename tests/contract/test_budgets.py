@@ -20,7 +20,7 @@ BUDGETS = {
     "bench": 6440,
     "calls": 682,
     "child": 429,
-    "cli": 2234,
+    "cli": 2236,
     "config": 736,
     "console": 0,
     "embedded": 346,
@@ -37,7 +37,7 @@ BUDGETS = {
     "shared_state": 1239,
     "tests": 46989,
     "top": 747,
-    "web": 3538,
+    "web": 3547,
     "wire": 6389,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""

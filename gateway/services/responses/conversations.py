@@ -220,7 +220,7 @@ def checked_metadata(metadata: Json | None) -> Json:
     characters."""
     pairs = metadata or {}
     is_wrong = len(pairs) > _MAX_PAIRS or any(
-        len(key) > _MAX_KEY_CHARS or not isinstance(value, str) or len(value) > _MAX_VALUE_CHARS
+        len(key) > _MAX_KEY_CHARS or key == _SEALED or not isinstance(value, str) or len(value) > _MAX_VALUE_CHARS
         for key, value in pairs.items()
     )
     if is_wrong:
