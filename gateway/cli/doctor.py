@@ -207,6 +207,14 @@ def _files(installed: Installation) -> Iterator[Checked]:
     yield Checked(f"{len(open_files)} files in {state} can be read by others", remedy)
 
 
+def _plain_headers(installed: Installation) -> Iterator[Checked]:
+    """Credentials that may cross the network in the clear because the configuration says so."""
+    for index, named in enumerate(installed.config.web.hosts):
+        if named.plain_http:
+            text = f"headers for {named.host} go over http too, where anybody on the way reads them"
+            yield Checked(f"web.hosts[{index}].plain_http: {text}")
+
+
 def _disk(installed: Installation) -> Iterator[Checked]:
     state = installed.config.state_dir
     if state.is_dir():
@@ -266,6 +274,8 @@ def _redis(installed: Installation) -> Iterator[Checked]:
     url = installed.config.shared.redis_url
     if url is None:
         return
+    if installed.config.access.seal is None:
+        yield Checked("Redis holds the secret that opens what is sealed there; better set access.seal on each machine")
     if importlib.util.find_spec("redis") is None:
         yield Checked("the extra [redis] is missing", "install with EXTRAS=core,redis")
         return
@@ -309,5 +319,5 @@ def _port(url: urllib.parse.SplitResult) -> int:
 
 
 _CHECKS: tuple[Callable[[Installation], Iterator[Checked]], ...] = (
-    _running, _units, _python, _extras, _files, _disk, _redis, _keys, _upstreams,
+    _running, _units, _python, _extras, _files, _plain_headers, _disk, _redis, _keys, _upstreams,
 )  # fmt: skip

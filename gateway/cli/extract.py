@@ -11,6 +11,7 @@ from pathlib import Path
 
 import orjson
 
+from gateway.access.inside_folder import replace_inside
 from gateway.access.private_files import naming
 from gateway.app.web_engine import open_copy, open_index, open_reader, open_site
 from gateway.cli.options import (
@@ -91,10 +92,9 @@ def _write(data: Json, folder: Path) -> None:
     """One file for each page, with its address and title at its head. Raises OSError."""
     for page in data["results"]:
         path = folder / file_name(page["url"])
-        path.parent.mkdir(parents=True, exist_ok=True)
         head = front_matter(page["url"], page.get("title", ""), None, time.time())
         with naming(path):
-            path.write_text(f"{head}{page['raw_content']}\n", encoding="utf-8")
+            replace_inside(folder, path, f"{head}{page['raw_content']}\n".encode())
     sys.stdout.write(f"{len(data['results'])} pages written to {folder}\n")
 
 

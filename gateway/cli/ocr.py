@@ -20,6 +20,7 @@ from typing import Protocol, TextIO
 
 import orjson
 
+from gateway.access.inside_folder import inside, replace_inside
 from gateway.access.private_files import naming
 from gateway.app.web_engine import open_fetcher
 from gateway.cli.options import Parsers, add_json_option, add_state_options, page_range, print_json_lines, progress_on
@@ -248,21 +249,22 @@ def run_batch(options: BatchOptions, engine: Engine, limit_bytes: int, notes: Te
     except OSError as error:
         raise InvalidRequest(f"cannot write to {options.out}: {error.strerror}") from None
     failed = without_table = 0
-    for number, (path, name) in enumerate(documents, 1):
+    for number, (path, name, folder) in enumerate(documents, 1):
         notes.write(f"[{number}/{len(documents)}] {path}\n")
         notes.flush()
         try:
-            if path.stat().st_size > limit_bytes:
+            file = path if folder is None else inside(folder, path)
+            if file.stat().st_size > limit_bytes:
                 raise InvalidRequest(f"the file is too large; the limit is {limit_bytes >> 20} MiB")
             prompt = wire.FREE.prompt if options.format == "txt" else _MARKDOWN
-            pages = list(_read(open_document(path.read_bytes(), options.pages), engine, prompt, notes))
+            pages = list(_read(open_document(file.read_bytes(), options.pages), engine, prompt, notes))
             read = [page for page in pages if not page.error]
             if not read:
                 raise InvalidRequest(pages[0].error)
             for page in pages:
                 _tell(page, notes, "  ")
             is_failed = len(read) < len(pages)
-            if not _write(read, options.out / name, path.name, options.format):
+            if not _write(read, options.out, options.out / name, path.name, options.format):
                 notes.write("  no table was found, so nothing was written\n")
                 without_table += not is_failed
             failed += is_failed
@@ -279,9 +281,9 @@ def run_batch(options: BatchOptions, engine: Engine, limit_bytes: int, notes: Te
     return SOME_FAILED if failed else 0
 
 
-def _documents(sources: Iterable[str], out: Path) -> Iterator[tuple[Path, Path]]:
-    """(path, name of its results below the folder, without suffix); two of the same name get a number. Results of an
-    earlier run, where `out` is inside a folder that is read, are left out."""
+def _documents(sources: Iterable[str], out: Path) -> Iterator[tuple[Path, Path, Path | None]]:
+    """(path, name of its results below the folder, without suffix, the source that is a folder); two of the same name
+    get a number. Results of an earlier run, where `out` is inside a folder that is read, are left out."""
     taken: set[Path] = set()
     for source in map(Path, sources):
         paths = sorted(path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES) if source.is_dir() else []
@@ -293,17 +295,16 @@ def _documents(sources: Iterable[str], out: Path) -> Iterator[tuple[Path, Path]]
             while unique in taken:
                 unique, number = name.with_name(f"{name.name}-{number}"), number + 1
             taken.add(unique)
-            yield path, unique
+            yield path, unique, source if source.is_dir() else None
 
 
-def _write(pages: list[_ReadPage], base: Path, source: str, format_: str) -> bool:
+def _write(pages: list[_ReadPage], folder: Path, base: Path, source: str, format_: str) -> bool:
     """Whether there was anything to write."""
-    base.parent.mkdir(parents=True, exist_ok=True)
     files = _tables(pages, base) if format_ == "csv" else {f"{base.name}.{format_}": _content(pages, source, format_)}
     for name, content in files.items():
         target = base.with_name(name)
         with naming(target):
-            target.write_bytes(content)
+            replace_inside(folder, target, content)
     return bool(files)
 
 
@@ -359,9 +360,9 @@ def _grid(table: str) -> list[list[str]]:
             below[len(row)] -= 1
             row.append("")
 
-    for inside in _between(table, "<tr>", "</tr>"):
+    for row_html in _between(table, "<tr>", "</tr>"):
         row: list[str] = []
-        for cell in _between(inside, "<td", "</td>"):
+        for cell in _between(row_html, "<td", "</td>"):
             attributes, _, content = cell.partition(">")
             fill(row)
             spans = {name: int(count) for name, count in _SPAN.findall(attributes)}

@@ -318,10 +318,12 @@ class IndexStore:
 
 @dataclass(frozen=True, slots=True)
 class WebHost:
-    """A host, or `host:port`, whose pages are asked for with `headers` of the operator's, such as a cookie."""
+    """A host, or `host:port`, whose pages are asked for with `headers` of the operator's, such as a cookie.
+    `plain_http`: over http too, where anybody on the way reads them."""
 
     host: str
     headers: Mapping[str, Secret] = field(default_factory=dict)
+    plain_http: bool = False
 
 
 @dataclass(frozen=True, slots=True)

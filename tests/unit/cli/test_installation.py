@@ -152,6 +152,17 @@ def test_the_doctor_names_each_fault_and_its_remedy(machine: Machine, capsys: Ou
     assert "127.0.0.1:1 does not answer" in said and "see models[0].upstreams[0].base_url" in said
 
 
+def test_the_doctor_tells_what_others_may_read_by_configuration(machine: Machine, capsys: Output) -> None:
+    hosts = "".join(
+        f"[[web.hosts]]\nhost = '{name}'\nplain_http = {on}\n" for name, on in (("a", "true"), ("b", "false"))
+    )
+    machine.write(f"{hosts}[shared]\nredis_url = {{ credential = 'llm' }}\n")
+    machine.run("doctor")
+    said = capsys.readouterr().out
+    assert "web.hosts[0].plain_http: headers for a go over http too" in said and "web.hosts[1]" not in said
+    assert "access.seal" in said
+
+
 def test_the_doctor_asks_the_proxy_where_there_is_one(machine: Machine, capsys: Output) -> None:
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         port = proxy.getsockname()[1]
