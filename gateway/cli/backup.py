@@ -9,7 +9,6 @@ import argparse
 import contextlib
 import os
 import sqlite3
-import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from gateway.access.private_files import copy_private, make_private_folder, naming
-from gateway.cli.options import Parsers
+from gateway.cli.options import Parsers, say
 from gateway.config.environment import Environment
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.shared_state.bus import BUS_FOLDER, has_listeners
@@ -60,7 +59,7 @@ def _backup(arguments: argparse.Namespace, environment: Environment) -> int:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    sys.stdout.write(f"{count} files of {state_dir} are saved in {file}, which holds secrets: keep it private\n")
+    say(f"{count} files of {state_dir} are saved in {file}, which holds secrets: keep it private\n")
     return 0
 
 
@@ -120,7 +119,7 @@ def _restore(arguments: argparse.Namespace, environment: Environment) -> int:
     except (tarfile.TarError, EOFError) as error:
         reason = str(error).splitlines()[0].removesuffix(":")  # tarfile adds a line for each compression it tried
         raise InvalidRequest(f"{arguments.file}: is not a backup: {reason}") from None
-    sys.stdout.write(f"{len(entries)} files are restored in {state_dir}; start the gateway\n")
+    say(f"{len(entries)} files are restored in {state_dir}; start the gateway\n")
     return 0
 
 

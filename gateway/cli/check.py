@@ -10,7 +10,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.cli.options import BAD, DOUBTFUL, EX_CONFIG, GOOD, Paint, Parsers, add_json_option, print_json_lines
+from gateway.cli.options import (
+    BAD,
+    DOUBTFUL,
+    EX_CONFIG,
+    GOOD,
+    Paint,
+    Parsers,
+    add_json_option,
+    for_terminal,
+    print_json_lines,
+    say,
+)
 from gateway.cli.unit_files import SEARCH, ServiceEnvironment, UnitFile, read_unit, service_environment, service_unit
 from gateway.config.dump import config_text
 from gateway.config.environment import Environment
@@ -77,10 +88,10 @@ def _check_config(arguments: argparse.Namespace, environment: Environment) -> in
         return 0
     paint = Paint(sys.stderr, environment)
     for warning in warnings:
-        sys.stderr.write(f"{paint(DOUBTFUL, 'gateway: warning:')} {warning}\n")
+        sys.stderr.write(f"{paint(DOUBTFUL, 'gateway: warning:')} {for_terminal(warning)}\n")
     if unchecked:
-        sys.stderr.write(f"gateway: not checked: credentials {', '.join(unchecked)}, which systemd seals\n")
-    sys.stdout.write(f"{file}: {Paint(sys.stdout, environment)(GOOD, 'ok')}\n")
+        say(f"gateway: not checked: credentials {', '.join(unchecked)}, which systemd seals\n", sys.stderr)
+    sys.stdout.write(f"{for_terminal(str(file))}: {Paint(sys.stdout, environment)(GOOD, 'ok')}\n")
     return 0
 
 
@@ -94,7 +105,7 @@ def _print_errors(file: Path, errors: Sequence[ConfigError], environment: Enviro
         print_json_lines([{"file": str(file), "ok": False, "error": told[0], "errors": told}])
     paint = Paint(sys.stderr, environment)
     for error in () if as_json else errors:
-        sys.stderr.write(f"{paint(BAD, 'gateway:')} {error}\n")
+        sys.stderr.write(f"{paint(BAD, 'gateway:')} {for_terminal(str(error))}\n")
     return EX_CONFIG
 
 
@@ -137,5 +148,5 @@ def socket_warnings(config: Config, unit: UnitFile) -> Iterator[str]:
 
 
 def _print_config(arguments: argparse.Namespace, environment: Environment) -> int:
-    sys.stdout.write(config_text(load_config(arguments.config, None, environment)))
+    say(config_text(load_config(arguments.config, None, environment)))
     return 0

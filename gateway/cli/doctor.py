@@ -29,7 +29,7 @@ from gateway.cli.call import URL_VARIABLE, with_scheme
 from gateway.cli.check import check_service
 from gateway.cli.client_config import own_url
 from gateway.cli.keys import registry_of
-from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, print_json_lines
+from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, for_terminal, print_json_lines, say
 from gateway.cli.unit_files import SEARCH, UnitFile, service_unit
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
@@ -106,10 +106,11 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
         return 1 if wrong else 0
     paint = Paint(sys.stdout, environment)
     for finding in findings:
-        sys.stdout.write(f"{paint(BAD, 'WRONG') if finding.remedy else paint(GOOD, 'ok   ')} {finding.text}\n")
+        mark = paint(BAD, "WRONG") if finding.remedy else paint(GOOD, "ok   ")
+        sys.stdout.write(f"{mark} {for_terminal(finding.text)}\n")
         if finding.remedy:
-            sys.stdout.write(f"      mend: {finding.remedy}\n")
-    sys.stdout.write(f"{len(findings)} check{'s' * (len(findings) != 1)}, {wrong} wrong\n")
+            say(f"      mend: {finding.remedy}\n")
+    say(f"{len(findings)} check{'s' * (len(findings) != 1)}, {wrong} wrong\n")
     return 1 if wrong else 0
 
 
