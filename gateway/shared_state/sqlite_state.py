@@ -510,14 +510,15 @@ class SqliteEntries:
         await self._file.run(lambda connection: self._delete(connection, owner, name))
 
     async def count(self, owner: str) -> int:
-        query = "SELECT count(*) FROM entries WHERE space = ? AND owner = ? AND expires > ?"
-        return await self._file.run(
-            lambda connection: int(connection.execute(query, (self._space, owner, self._now())).fetchone()[0])
-        )
+        return await self._file.run(lambda connection: self._count(connection, owner))
 
     async def erase(self, owner: str) -> None:
         query = "DELETE FROM entries WHERE space = ? AND owner = ?"
         await self._file.run(lambda connection: connection.execute(query, (self._space, owner)))
+
+    def _count(self, connection: sqlite3.Connection, owner: str) -> int:
+        query = "SELECT count(*) FROM entries WHERE space = ? AND owner = ? AND expires > ?"
+        return int(connection.execute(query, (self._space, owner, self._now())).fetchone()[0])
 
     async def _one(self, query: str, owner: str, name: str) -> bytes | None:
         row = await self._file.run(
@@ -526,6 +527,8 @@ class SqliteEntries:
         return bytes(row[0]) if row is not None else None
 
     def _put(self, connection: sqlite3.Connection, entry: Entry) -> bool:
+        if entry.most is not None and self._count(connection, entry.owner) >= entry.most:
+            return False
         self._delete(connection, entry.owner, entry.name)
         size = max(len(entry.value), self._least_size)
         if size > self._max_bytes or not self._make_room(connection, entry.owner, size):
