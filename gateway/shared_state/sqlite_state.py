@@ -34,8 +34,11 @@ from gateway.shared_state.port import Amount, Entry, ReserveResult, StateDown, T
 
 
 def own_file(path: Path) -> int:
-    """A descriptor of a file that belongs to the owner of its folder, made where it is missing. Raises OSError."""
+    """A descriptor of a file that belongs to the owner of its folder and that nobody else may open, made where it is
+    missing. Raises OSError."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with contextlib.suppress(PermissionError):  # root has made it
+        os.fchmod(descriptor, 0o600)
     if os.geteuid() == 0:
         owner = path.parent.stat()
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
@@ -46,7 +49,7 @@ def own_file(path: Path) -> int:
 def alone(path: Path) -> Iterator[None]:
     """One process at a time in here: a new file cannot be opened by several at once, since SQLite does not wait for
     another process when it turns a file to its write-ahead log."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = own_file(path.with_name(f".{path.name}.lock"))
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
