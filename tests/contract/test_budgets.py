@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 240,
     "services": 5423,
     "shared_state": 1254,
-    "tests": 47276,
+    "tests": 47122,
     "top": 747,
     "web": 3557,
     "wire": 6389,
