@@ -198,14 +198,15 @@ def _files(installed: Installation) -> Iterator[Checked]:
         yield Checked(f"the state directory {state} does not exist", "start the service once; it makes the directory")
         return
     owner, strangers, open_files = state.stat().st_uid, [], []
-    for path in state.resolve().rglob("*"):
+    for path in (state.resolve(), *state.resolve().rglob("*")):
         status = path.lstat()
+        is_seen = path.is_file() or path == state.resolve()
         strangers += [path] if status.st_uid != owner else []
-        open_files += [path] if path.is_file() and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO) else []
+        open_files += [path] if is_seen and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO) else []
     remedy = f"chown -R --reference={state.resolve()} {state.resolve()}" if strangers else ""
     yield Checked(f"{len(strangers)} files in {state} belong to another user than the directory", remedy)
     remedy = f"chmod -R go= {state.resolve()}" if open_files else ""
-    yield Checked(f"{len(open_files)} files in {state} can be read by others", remedy)
+    yield Checked(f"{len(open_files)} files in {state}, or itself, can be read by others", remedy)
 
 
 def _plain_headers(installed: Installation) -> Iterator[Checked]:

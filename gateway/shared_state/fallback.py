@@ -147,7 +147,7 @@ class FallbackEntries:
         except StateDown:
             is_kept = await self._second.put(entry)
             if is_kept:
-                self._untold.put(place, replace(entry, value=b""))
+                self._untold.put(place, replace(entry, value=b"", most=None))
             return is_kept
         if self._untold.get(place) is not None:
             await self._forget(place)

@@ -111,6 +111,8 @@ class MemoryEntries:
         return len(self._entries)
 
     async def put(self, entry: Entry) -> bool:
+        if entry.most is not None and await self.count(entry.owner) >= entry.most:
+            return False
         self._entries.remove((entry.owner, entry.name))
         if not self._entries.put((entry.owner, entry.name), entry, weight=len(entry.value), ttl_s=entry.ttl_s):
             return False

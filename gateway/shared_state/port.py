@@ -60,13 +60,15 @@ class ReserveResult(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Entry:
     """Bytes that `owner` keeps under `name` for `ttl_s` seconds. `parts` are pieces of the value, as (start, end), that
-    are found by names of their own (`get_part`)."""
+    are found by names of their own (`get_part`). `most`: entries that the owner may have, with this one; None = any
+    number."""
 
     owner: str
     name: str
     value: bytes
     ttl_s: float
     parts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    most: int | None = None
 
 
 class Windows(Protocol):
@@ -102,7 +104,8 @@ class Entries(Protocol):
     """Bytes by owner and name."""
 
     async def put(self, entry: Entry) -> bool:
-        """Store in place of the former entry of that name. Returns False where there is no room."""
+        """Store in place of the former entry of that name. Returns False where there is no room, or the owner has
+        `entry.most` others already."""
         ...
 
     async def get(self, owner: str, name: str) -> bytes | None:

@@ -250,6 +250,13 @@ _PUT = (
     + _DROP
     + """
 local entries, parts, name, ttl, most, size = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), #ARGV[6]
+if ARGV[8] ~= '' then
+  local count = 0
+  for _, other in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+    count = count + redis.call('EXISTS', entries .. other)
+  end
+  if count >= tonumber(ARGV[8]) then return 0 end
+end
 drop(KEYS[1], KEYS[2], KEYS[3], name, parts)
 if size > most then return 0 end
 local total = size
@@ -264,7 +271,7 @@ while total > most do
 end
 redis.call('HSET', KEYS[1], 'value', ARGV[6], 'parts', ARGV[7])
 redis.call('PEXPIRE', KEYS[1], ttl)
-for i = 8, #ARGV, 2 do redis.call('SET', parts .. ARGV[i], name .. ' ' .. ARGV[i + 1], 'PX', ttl) end
+for i = 9, #ARGV, 2 do redis.call('SET', parts .. ARGV[i], name .. ' ' .. ARGV[i + 1], 'PX', ttl) end
 redis.call('ZADD', KEYS[2], now, name)
 redis.call('HSET', KEYS[3], name, size)
 for i = 2, 3 do
@@ -391,7 +398,8 @@ class RedisEntries:
         places = {_digest(part): f"{start + 1} {end}" for part, (start, end) in entry.parts.items()}
         figures = [max(1, int(entry.ttl_s * 1000)), self._bytes_per_owner]
         pairs = [text for pair in places.items() for text in pair]
-        arguments = [entries, parts, name, *figures, entry.value, " ".join(places), *pairs]
+        most = "" if entry.most is None else entry.most
+        arguments = [entries, parts, name, *figures, entry.value, " ".join(places), most, *pairs]
         return bool(
             await self._connection.ask(lambda redis: redis.eval(_PUT, 3, *self._keys(entry.owner, name), *arguments))
         )

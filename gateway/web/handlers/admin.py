@@ -5,7 +5,9 @@ the sanitizer would do with a text, and the keys themselves.
 import asyncio
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
 
 from aiohttp import web
 
@@ -17,6 +19,7 @@ from gateway.domain import KEY_LIMITS, Json
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.sanitize.report import preview
 from gateway.shared_state.port import StateDown
+from gateway.shared_state.sqlite_state import file_problem
 from gateway.web.handlers.model_routes import by_schema
 from gateway.web.history import RANGES, History
 from gateway.web.replies import JsonReply
@@ -24,6 +27,9 @@ from gateway.web.state import CALL
 
 # Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, rotated and
 # revoked. A new key is shown once, in the answer that made it. Whoever holds an admin key can make keys of any scope.
+
+
+T = TypeVar("T")
 
 
 class AdminKeysHandler:
@@ -35,7 +41,7 @@ class AdminKeysHandler:
 
     async def listing(self, request: web.Request) -> web.StreamResponse:
         """`{keys: [{id, name, scopes, created, expires?, limits…}], own}`, newest first; `own` is the caller's id."""
-        records = await asyncio.to_thread(self._registry.read)
+        records = await _in_thread(self._registry.read)
         shown = [_shown(record) for record in sorted(records, key=lambda record: -record.created)]
         return JsonReply({"keys": shown, "own": request[CALL].stats.key_id})
 
@@ -51,12 +57,12 @@ class AdminKeysHandler:
             expires_s=None if days is None else days * 86_400,
             **{name: body.get(name) for name in KEY_LIMITS},
         )
-        key, record = await asyncio.to_thread(self._registry.create, wanted)
+        key, record = await _in_thread(self._registry.create, wanted)
         return JsonReply({"key": key, "record": _shown(record)})
 
     async def rotate(self, request: web.Request) -> web.StreamResponse:
         """As `create`: a key with the rights of another one, which stays valid. Raises NotFound."""
-        key, record = await asyncio.to_thread(self._registry.rotate, request.match_info["key_id"])
+        key, record = await _in_thread(self._registry.rotate, request.match_info["key_id"])
         return JsonReply({"key": key, "record": _shown(record)})
 
     async def revoke(self, request: web.Request) -> web.StreamResponse:
@@ -66,8 +72,18 @@ class AdminKeysHandler:
             raise InvalidRequest(
                 "this is the key you are using; revoke it with another one, or by `gateway keys revoke`"
             )
-        record = await asyncio.to_thread(self._registry.revoke, key_id)
+        record = await _in_thread(self._registry.revoke, key_id)
         return JsonReply({"revoked": record.id})
+
+
+async def _in_thread(work: Callable[..., T], *arguments: object) -> T:
+    """The result of some work on the keys. Raises StateUnavailable with the reason where their files cannot be used;
+    then nothing has changed."""
+    try:
+        return await asyncio.to_thread(work, *arguments)
+    except OSError as error:
+        file = Path(error.filename or "the key file")
+        raise StateUnavailable(f"no key was changed: {file_problem(error, file, file.name)}") from None
 
 
 def _shown(record: KeyRecord) -> Json:

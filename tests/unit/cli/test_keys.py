@@ -1,9 +1,6 @@
 """`gateway keys`: limits of a key, and keys that move to Redis."""
 
 import json
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +8,7 @@ import pytest
 from gateway.access.keys import KeyFile
 from gateway.cli.main import main
 from gateway.config.environment import credential_variable
+from tests.support.full_disk import files_end_at
 from tests.support.redis_server import RedisServer, running_redis
 
 CREATE = ["keys", "create", "--name", "agent", "--scope", "chat"]
@@ -85,17 +83,6 @@ def _move(
     assert not (folder / "state" / "keys.json").exists()
     lines = [json.loads(line) for line in (folder / "state" / "audit.jsonl").read_text().splitlines()]
     assert [line["action"] for line in lines] == ["imported", "created", "revoked"]
-
-
-@contextmanager
-def files_end_at(size: int) -> Iterator[None]:
-    """A write beyond fails as on a full disk: what has room is taken, and no file is named."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_full_disk_is_told_with_the_file_and_leaves_it_as_it_was(
