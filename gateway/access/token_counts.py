@@ -5,9 +5,9 @@ count is rarely too low. Each model then has its own ratio: of bytes, since a by
 make about as many tokens, and a character of each does not.
 
     counts = TokenCounts()
-    counts.most("SvcLLM", Size(400))            # 200
-    counts.note("SvcLLM", Size(40_000), 10_000) # the upstream has told that 40,000 bytes were 10,000 tokens
-    counts.most("SvcLLM", Size(400))            # about 125
+    counts.most(TEXT_MODEL, Size(400))            # 200
+    counts.note(TEXT_MODEL, Size(40_000), 10_000) # the upstream has told that 40,000 bytes were 10,000 tokens
+    counts.most(TEXT_MODEL, Size(400))            # about 125
 """
 
 import math
