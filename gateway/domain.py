@@ -3,7 +3,7 @@
 Times are seconds, sizes bytes, unless a name says otherwise."""
 
 import re
-from collections.abc import AsyncGenerator, Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
@@ -81,7 +81,7 @@ class Event:
     | `from_data`     | decoded JSON object | None, made at edge | True     | where the dialect says                 |
     | `from_bytes`    | None                | finished frame     | True     | none: a comment or `[DONE]`            |
     | `undecoded`     | None                | finished frame     | False    | where the dialect says, once decoded   |
-    | a RelayTemplate | None                | finished frame     | False    | `text`, at the place `relayed` names   |
+    | `of_relay`      | None                | finished frame     | False    | `text`, at the place `relayed` names   |
 
     A finished frame is bytes up to and including its blank line; `wire.sse.decode` fills `data` of an undecoded one.
     `name` is the SSE `event:` field, if any. `finish` turns the data, after every middleware has seen it, into what
@@ -123,6 +123,11 @@ class Event:
     def undecoded(cls, frame: bytes) -> "Event":
         """A finished frame with a JSON object that nobody has decoded yet."""
         return cls(None, frame, False)
+
+    @classmethod
+    def of_relay(cls, template: "RelayTemplate", frames: Iterable[tuple[bytes, str]]) -> "list[Event]":
+        """Events of a template: `(finished frame, its text)` each."""
+        return [cls(None, frame, False, template, text) for frame, text in frames]
 
 
 class RelayTemplate(Protocol):

@@ -35,10 +35,10 @@ BUDGETS = {
     "schemas": 240,
     "services": 5423,
     "shared_state": 1254,
-    "tests": 47122,
-    "top": 747,
+    "tests": 47152,
+    "top": 750,
     "web": 3557,
-    "wire": 6389,
+    "wire": 6391,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
