@@ -17,7 +17,7 @@ from tests.support.paths import ROOT
 BUDGETS = {
     "access": 1682,
     "app": 1009,
-    "bench": 6440,
+    "bench": 6491,
     "calls": 682,
     "child": 429,
     "cli": 2320,
