@@ -132,7 +132,7 @@ class _Judge:
         if not whole and not channel.closed:
             cut = max(min(holdback_of(channel.buffer, start), length - self.scanner.min_holdback_chars), start)
             if self._restorer is not None:
-                cut = min(cut, self._restorer.holdback_start(channel.buffer, start))
+                cut = self._restorer.holdback_start(channel.buffer, start, cut)
         if cut > start or length - start > MAX_HOLDBACK_CHARS:
             self._decide(channel, cut)
         channel.emit_decided()
@@ -169,10 +169,10 @@ class _Judge:
         for finding in findings:
             if finding.start < cut:
                 while values and values[0][0] < finding.start:
-                    channel.add_edit(*values.popleft())
+                    channel.add_value(*values.popleft())
                 self._apply(channel, finding._replace(start=max(finding.start, start)))
         for value in values:
-            channel.add_edit(*value)
+            channel.add_value(*value)
         if holds_too_much and channel.edits and channel.ends_in_mask():
             is_key = channel.buffer.startswith("-----BEGIN", findings[-1].start)
             channel.mask_until = REST_OF_KEY if is_key else REST_OF_VALUE
@@ -184,11 +184,10 @@ class _Judge:
         restorer, text = self._restorer, channel.buffer
         if restorer is None:
             return deque()
-        if channel.is_json is None:
-            channel.is_json = channel.form == "json" or restorer.reads_as_json(text)
+        assert channel.reading is not None
         tool = restorer.tool_of_channel(channel.name, channel.form)
         restorer.count_bare(text, start, cut)
-        edits = restorer.edits(text, start, cut, tool=tool, as_json=channel.is_json, past=channel.past)
+        edits = restorer.edits(text, start, cut, channel.reading, tool=tool)
         return deque(
             each for each in edits if not any(found.start < each[1] and each[0] < found.end for found in findings)
         )
@@ -327,7 +326,7 @@ class StreamMask:
         """Add pieces of one channel that came together. Plain words, the usual case, are ready at once."""
         channel, queue = self._channels.get(relayed.channel), self._queue
         if channel is None:
-            channel = self._channels[relayed.channel] = Channel("text", relayed.where)
+            channel = self._channels[relayed.channel] = self._new_channel("text", relayed.where)
         self._last, offset = events[-1], channel.length
         channel.buffer += events[0].text if len(events) == 1 else "".join([event.text for event in events])
         if channel not in changed and not self._judge.advance_plain(channel):
@@ -379,7 +378,7 @@ class StreamMask:
         if channel is None:
             if slot.last and slot.flow is None and not slot.text:
                 return  # the end of a text that never began
-            channel = self._parted.pop(slot.flow, None) or Channel(slot.form, slot.where)
+            channel = self._parted.pop(slot.flow, None) or self._new_channel(slot.form, slot.where)
             channel.where, channel.name, channel.parted = slot.where, slot.channel, False
             self._channels[slot.channel] = channel
         channel.append(slot, pending)
@@ -399,6 +398,9 @@ class StreamMask:
             beside.closed = True
             changed[beside] = False
         self._parted[slot.flow] = channel
+
+    def _new_channel(self, form: str, where: str) -> Channel:
+        return Channel(form, where, reading=self._restorer.reading(form) if self._restorer is not None else None)
 
     def _segment_of(self, slot: TextSlot) -> Segment | None:
         """The closed text that a whole text repeats."""

@@ -31,7 +31,7 @@ BUDGETS = {
     "providers": 1852,
     "resilience": 431,
     "runtime": 1368,
-    "sanitize": 5500,
+    "sanitize": 5746,
     "schemas": 240,
     "services": 5252,
     "shared_state": 1214,

