@@ -142,7 +142,9 @@ class Placeholders:
         self._last[entity] = max(self._last.get(entity, 0), int(number))
 
     def mask(self, entity: str, value: str) -> str:
-        """The placeholder of a value: the same one whenever it is asked for."""
+        """The placeholder of a value: the same one whenever it is asked for. Placeholders in it stand for their
+        values, so that one which holds another comes back whole."""
+        value = self.filled(value) if "[" in value else value
         name = self._names.get((entity, value))
         if name is None:
             name = self._next(entity, ())
@@ -153,6 +155,14 @@ class Placeholders:
     def value_of(self, name: str) -> str | None:
         """What a name stands for; None for one that was not given out."""
         return self._values.get(name)
+
+    def filled(self, text: str) -> str:
+        """A text with the values of its placeholders."""
+        return _PLACEHOLDER.sub(lambda each: self._values.get(_name_of(each)) or each.group(), text)
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where placeholders stand in a text that were given out."""
+        return [each.span() for each in _PLACEHOLDER.finditer(text) if _name_of(each) in self._values]
 
     def as_map(self) -> dict[str, str]:
         """`{EMAIL_1: value}`: what `adopt` takes."""
@@ -365,19 +375,16 @@ class Restorer:
         for before, rest, leads in reading.addresses(ours + behind):
             if not before and not rest:
                 return False  # too long to be judged
-            if (leads or leads_elsewhere(self._known(before + ours))) and not self._is_callers(before + rest):
+            leads = leads or leads_elsewhere(self.placeholders.filled(before + ours))
+            if leads and not self._is_callers(before + rest):
                 return False
         return True
 
     def _is_callers(self, address: str) -> bool:
-        known = self._known(address)
+        known = self.placeholders.filled(address)
         return known.rstrip(_TRAILING) in self.addresses or all(
             each.rstrip(_TRAILING) in self.addresses for each in spellings(known)
         )
-
-    def _known(self, text: str) -> str:
-        """A text with the values of all its placeholders."""
-        return _PLACEHOLDER.sub(lambda each: self.placeholders.value_of(_name_of(each)) or each.group(), text)
 
 
 def addresses_of(body: Json) -> frozenset[str]:

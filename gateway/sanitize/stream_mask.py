@@ -59,9 +59,10 @@ from gateway.sanitize.holdback import (
 from gateway.sanitize.pending_events import EventQueue, PendingEvent
 from gateway.sanitize.plain_words import plain_text_cut
 from gateway.sanitize.policy import Action, ActionTable
-from gateway.sanitize.restoring import Restorer
+from gateway.sanitize.restoring import Placeholders, Restorer
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import IN_THREAD_CHARS, SlotMasker, weight_of
+from gateway.sanitize.sparing import SparingScanner
 from gateway.texts import TextSlot
 from gateway.wire import sse
 
@@ -97,10 +98,15 @@ class _Judge:
     is called once for each finding."""
 
     def __init__(
-        self, scanner: Scanner, actions: ActionTable, on_finding: Callable[[str], None], restorer: Restorer | None
+        self,
+        scanner: Scanner,
+        actions: ActionTable,
+        on_finding: Callable[[str], None],
+        restorer: Restorer | None,
+        sparing: SparingScanner | None,
     ) -> None:
         self.scanner, self._actions, self._on_finding = scanner, actions, on_finding
-        self._restorer = restorer
+        self._restorer, self._sparing = restorer, sparing
         self.counts, self.flagged = Counter[str](), Counter[str]()
 
     def advance_plain(self, channel: Channel) -> bool:
@@ -156,7 +162,7 @@ class _Judge:
         start, length = channel.final - channel.base, len(channel.buffer)
         findings = [
             finding
-            for finding in self.scanner.scan_uncached(channel.buffer)
+            for finding in self._found(channel.buffer)
             if finding.end > start and self._actions.action(finding.entity, finding.certain) != "off"
         ]
         for finding in findings:
@@ -178,6 +184,10 @@ class _Judge:
             channel.mask_until = REST_OF_KEY if is_key else REST_OF_VALUE
         channel.decide_until(cut)
         channel.forget_decided()
+
+    def _found(self, text: str) -> list[Finding]:
+        found = self.scanner.scan_uncached(text)
+        return self._sparing.spared(text, found) if self._sparing is not None else found
 
     def _values(self, channel: Channel, start: int, cut: int, findings: list[Finding]) -> deque[tuple[int, int, str]]:
         """The placeholders in buffer[start:cut] that become values again, but for those under a mask."""
@@ -214,12 +224,15 @@ class StreamMask:
         slots_of: Callable[[Json], Iterable[TextSlot]],
         on_finding: Callable[[str], None],
         restorer: Restorer | None = None,
+        *,
+        placeholders: Placeholders | None = None,
     ) -> None:
         """`on_finding(entity)` is called once for each finding, before its text is sent. `restorer` puts values back in
-        the place of their placeholders; None where there are none."""
+        the place of their placeholders; None where there are none. `placeholders`: in which nothing is found."""
         self._slots_of, self._on_finding, self._restorer = slots_of, on_finding, restorer
-        self._judge = _Judge(scanner, actions, on_finding, restorer)
-        self._masker = SlotMasker(scanner, actions, self._note)
+        sparing = SparingScanner(scanner, placeholders) if placeholders else None
+        self._judge = _Judge(scanner, actions, on_finding, restorer, sparing)
+        self._masker = SlotMasker(sparing or scanner, actions, self._note)
         self._queue = EventQueue()
         self._last: Event | None = None
         self._channels: dict[Hashable, Channel] = {}
