@@ -162,7 +162,11 @@ class Placeholders:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where placeholders stand in a text that were given out."""
-        return [each.span() for each in _PLACEHOLDER.finditer(text) if _name_of(each) in self._values]
+        if "[" not in text and "\\u00" not in text:
+            return []
+        read, origin = _unescaped(text) if "\\u00" in text else (text, _same)
+        found = [each.span() for each in _PLACEHOLDER.finditer(read) if _name_of(each) in self._values]
+        return [(origin(start), origin(end)) for start, end in found]
 
     def as_map(self) -> dict[str, str]:
         """`{EMAIL_1: value}`: what `adopt` takes."""

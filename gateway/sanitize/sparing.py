@@ -44,7 +44,7 @@ class SparingScanner:
 
     def spared(self, text: str, findings: list[Finding]) -> list[Finding]:
         """What is left of the findings in a text."""
-        spans = self._placeholders.spans(text) if findings and "[" in text else []
+        spans = self._placeholders.spans(text) if findings else []
         if not spans:
             return findings
         ends, left = [end for _, end in spans], list[Finding]()
@@ -62,4 +62,6 @@ class SparingScanner:
         for start, end in inside:
             rest = rest[: start - finding.start] + " " * (end - start) + rest[end - finding.start :]
         for each in self._scanner.scan(rest) if not rest.isspace() else ():
-            yield each._replace(start=each.start + finding.start, end=each.end + finding.start)
+            found = each._replace(start=each.start + finding.start, end=each.end + finding.start)
+            if not any(start < found.end and found.start < end for start, end in inside):
+                yield found

@@ -168,7 +168,7 @@ class _Judge:
         for finding in findings:
             if finding.start < cut < finding.end:
                 cut = max(finding.start, start)
-        values = self._values(channel, start, cut, findings)
+        values = self._values(channel, start, cut)
         holds_too_much = length - cut > MAX_HOLDBACK_CHARS
         if holds_too_much:
             cut = length
@@ -189,18 +189,14 @@ class _Judge:
         found = self.scanner.scan_uncached(text)
         return self._sparing.spared(text, found) if self._sparing is not None else found
 
-    def _values(self, channel: Channel, start: int, cut: int, findings: list[Finding]) -> deque[tuple[int, int, str]]:
-        """The placeholders in buffer[start:cut] that become values again, but for those under a mask."""
+    def _values(self, channel: Channel, start: int, cut: int) -> deque[tuple[int, int, str]]:
+        """The placeholders in buffer[start:cut] that become values again."""
         restorer, text = self._restorer, channel.buffer
-        if restorer is None:
+        if restorer is None or channel.reading is None:
             return deque()
-        assert channel.reading is not None
         tool = restorer.tool_of_channel(channel.name, channel.form)
         restorer.count_bare(text, start, cut)
-        edits = restorer.edits(text, start, cut, channel.reading, tool=tool)
-        return deque(
-            each for each in edits if not any(found.start < each[1] and each[0] < found.end for found in findings)
-        )
+        return deque(restorer.edits(text, start, cut, channel.reading, tool=tool))
 
     def _apply(self, channel: Channel, finding: Finding) -> None:
         self._on_finding(finding.entity)

@@ -308,7 +308,7 @@ async def test_addresses_at_other_hosts_keep_placeholders_and_shares_get_values(
 
 async def text_from(server: InProcessGateway, path: str, stream: bool, text: str, **fields: Any) -> str:
     """The text of an answer, whole or streamed, on any of the three routes."""
-    talk = {"input": text} if path == "/v1/responses" else {"messages": [{"role": "user", "content": text}]}
+    talk: dict[str, Any] = {"input": text} if path == "/v1/responses" else {"messages": [{"role": "user", "content": text}]}
     body = {"model": "SvcLLM", "max_tokens": 100, "stream": stream, **talk, **fields}
     _, data, _ = await send(server, path, {k: v for k, v in body.items() if k != "max_tokens" or "input" not in talk})
     if not stream:
@@ -349,7 +349,7 @@ async def test_values_that_overlap_come_back_whole(
         assert not any(value in seen for value in ("tR4vel", "AKIA5", "s3cr3t", "sk_live", "abc123"))
 
 
-ARGUMENTS = [
+ARGUMENTS: list[tuple[str, Any]] = [
     (r'{"to": "\u005bEMAIL_1\u005d"}', {"to": MAIL}),
     (r'{"to": "\u005BEMAIL\u005f1\u005D", "cc": ["[EMAIL_1]"]}', {"to": MAIL, "cc": [MAIL]}),
     (r'{"body": "{\"key\": \"[SECRET_1]\", \"to\": [\"[EMAIL_1]\"]}"}', {"body": {"key": "SECRET", "to": [MAIL]}}),
@@ -394,7 +394,7 @@ async def test_arguments_are_restored_however_they_are_spelt_and_nested(
 
 async def arguments_from(server: InProcessGateway, path: str, stream: bool, text: str) -> str:
     """The arguments of the call that an answer makes."""
-    talk = {"input": text} if path == "/v1/responses" else {"messages": [{"role": "user", "content": text}]}
+    talk: dict[str, Any] = {"input": text} if path == "/v1/responses" else {"messages": [{"role": "user", "content": text}]}
     tools: list[Any] = [{"type": "function", "function": {"name": "send", "parameters": {"type": "object"}}}]
     if path == "/v1/responses":
         tools = [{"type": "function", "name": "send", "parameters": {"type": "object"}}]
