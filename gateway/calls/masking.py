@@ -90,6 +90,7 @@ class Masking:
         self._addresses: frozenset[str] = frozenset()
         self._is_json = False
         self._verdicts: list[Verdict] = []
+        work.masks.placeholders = self._placeholders
 
     def counted_in(self, stats: RequestStats) -> "Masking":
         """The same masking, of which the rest is counted in other statistics."""
@@ -137,7 +138,6 @@ class Masking:
         if not sanitizer.requests:
             return
         masks = self._work.masks
-        masks.placeholders = self._placeholders
         for unit in _in_order(dialect.request_units(body), self._placeholders):
             if sanitizer.is_known_clean(unit, "requests"):
                 self._verdicts.append(_CLEAN)
@@ -168,7 +168,8 @@ class Masking:
         elif restorer is not None or (self._sanitizer.responses and not reply.was_masked):
             dialect, stats = self._dialect, self._stats
             note = lambda entity: _count(stats, {entity: 1})  # noqa: E731
-            mask = self._sanitizer.stream(dialect.event_slots, note, restorer, finds=not reply.was_masked)
+            finds, known = not reply.was_masked, self._placeholders
+            mask = self._sanitizer.stream(dialect.event_slots, note, restorer, finds=finds, placeholders=known)
             place = partial(self._sanitizer.apart, key_id=stats.key_id)
             masked = mask.run(reply.events, reply.refusal_events or dialect.refused_events, place, self._clean_error)
             reply.events = _reported(masked, mask, restorer, () if reply.was_masked else self._verdicts)

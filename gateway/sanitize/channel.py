@@ -12,7 +12,7 @@ from gateway.domain import RelayTemplate
 from gateway.sanitize.folding import View
 from gateway.sanitize.holdback import holdback_start
 from gateway.sanitize.pending_events import PendingEvent
-from gateway.sanitize.restoring import ADDRESS_REACH_CHARS
+from gateway.sanitize.restoring import Reading
 from gateway.texts import TextSlot
 
 _CONTEXT_CHARS = 256
@@ -46,8 +46,8 @@ class Channel:
 
     `edits` are (start, end, mask) in offsets, in order. `last_event` is the number of the last event with text.
     `mask_until` matches the rest of a value that was too long to hold back. `in_string`: for the form `json`, whether
-    `final` is inside a JSON string. `segment`: the open item's, in a flow. For `Restorer`: `is_json`, whether all of
-    the text is JSON, None before it is known; `past`, the text before the buffer.
+    `final` is inside a JSON string. `segment`: the open item's, in a flow. `reading`: where values of a request stand;
+    None where none are put back.
     """
 
     form: str
@@ -64,8 +64,7 @@ class Channel:
     mask_until: re.Pattern[str] | None = None
     in_string: bool = False
     segment: Segment | None = None
-    is_json: bool | None = None
-    past: str = ""
+    reading: Reading | None = None
 
     @property
     def length(self) -> int:
@@ -89,6 +88,12 @@ class Channel:
         """The end of the text that a later text could change."""
         return self.buffer[holdback_of(self.buffer) :]
 
+    def add_value(self, start: int, end: int, value: str) -> None:
+        """Replace the placeholder at the buffer's [start, end) by its value, as it is written there."""
+        self.decide_until(start)
+        self.edits.append((self.base + start, self.base + end, value))
+        self.final = max(self.final, self.base + end)
+
     def add_edit(self, start: int, end: int, mask: str) -> None:
         """Replace the buffer's [start, end) by `mask`. In a JSON text a mask outside a string is quoted."""
         self.decide_until(start)
@@ -108,7 +113,8 @@ class Channel:
         """Keep only _CONTEXT_CHARS of the decided text in the buffer."""
         cut = self.final - self.base - _CONTEXT_CHARS
         if cut > _CONTEXT_CHARS:
-            self.past = (self.past + self.buffer[:cut])[-ADDRESS_REACH_CHARS:]
+            if self.reading is not None:
+                self.reading.forget(self.buffer, cut)
             self.buffer = self.buffer[cut:]
             self.base += cut
 

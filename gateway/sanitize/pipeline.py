@@ -24,9 +24,10 @@ from gateway.sanitize.findings import Finding
 from gateway.sanitize.guardrail import Guardrail, GuardrailFailed
 from gateway.sanitize.known_clean import KnownClean
 from gateway.sanitize.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
-from gateway.sanitize.restoring import Restorer
+from gateway.sanitize.restoring import Placeholders, Restorer
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import IN_THREAD_CHARS, KnownValues, Masks, SlotMasker, weight_of
+from gateway.sanitize.sparing import Finder, SparingScanner
 from gateway.sanitize.stream_mask import StreamMask
 from gateway.sanitize.work_budget import SharedAllowance
 from gateway.texts import TextSlot, TextUnit
@@ -160,7 +161,8 @@ class Sanitizer:
             or (digest is not None and self._clean_units.knows(digest))
         ):
             masks = work.masks if direction == "requests" else None
-            masker = SlotMasker(self._scanner, self._actions[direction], verdict.note, work.allowance, masks)
+            scanner = self._sparing(work.masks.placeholders) if direction == "responses" else self._scanner
+            masker = SlotMasker(scanner, self._actions[direction], verdict.note, work.allowance, masks)
             await self._mask(masker, unit, verdict, work)
             if scan_token is not None and not verdict.counts:
                 scan_token.scanned_clean.add(direction)
@@ -177,9 +179,15 @@ class Sanitizer:
 
     async def mask_known(self, unit: TextUnit, verdict: Verdict, work: RequestWork) -> None:
         """Mask, in a unit of a request, the values that were found elsewhere in the request. Raises SanitizerFailed."""
-        known = KnownValues(work.masks.found)
-        masker = SlotMasker(known, self._actions["requests"], verdict.note, work.allowance, work.masks)
+        known: Finder = KnownValues(work.masks.found)
+        known = SparingScanner(known, work.masks.placeholders) if work.masks.placeholders else known
+        table = self._actions["requests"]
+        masker = SlotMasker(known, table, verdict.note, work.allowance, work.masks, refuses_names=False)
         await self._mask(masker, unit, verdict, work)
+
+    def _sparing(self, placeholders: Placeholders | None) -> Finder:
+        """What finds values in an answer to a request of which these stand for values."""
+        return SparingScanner(self._scanner, placeholders) if placeholders else self._scanner
 
     def _digest(self, whole: Any, direction: Direction) -> bytes | None:
         """What a unit is known by when it comes again: an agent sends its whole history with every call.
@@ -237,14 +245,16 @@ class Sanitizer:
         restorer: Restorer | None = None,
         *,
         finds: bool = True,
+        placeholders: Placeholders | None = None,
     ) -> StreamMask:
         """A mask for one streamed answer. `slots_of(data)` are an event's texts, `note(entity)` is called per finding,
-        `restorer` puts values back. Without `finds` it does nothing else.
+        `restorer` puts values back. Without `finds` it does nothing else. `placeholders`: of the request; nothing is
+        found in them.
 
         The guardrail does not read streams: each paragraph would have to wait for it.
         """
         table = self._actions["responses"] if self.responses and finds else self._no_actions
-        return StreamMask(self._scanner, table, slots_of, note, restorer)
+        return StreamMask(self._scanner, table, slots_of, note, restorer, placeholders=placeholders)
 
     async def _judge(self, guardrail: Guardrail, unit: TextUnit, verdict: Verdict, work: RequestWork) -> None:
         direction = verdict.direction

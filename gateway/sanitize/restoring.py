@@ -8,15 +8,18 @@ sent again gets the same ones and a prompt cache holds. A name that the caller t
 it is in the answer. Models bend placeholders: `[email_1]`, `[ EMAIL 1 ]`, `` [`EMAIL_1`] ``, `\\[EMAIL\\_1\\]` are
 restored too, as long as the brackets stand; what was not restored is counted.
 
-In running text a placeholder inside an http(s) address stays unless the caller had written that very address: a page
-that was injected could otherwise carry a value out by the address of a picture. The user of an address and `mailto:`
-are restored. Arguments of the caller's own tools are restored wherever they stand, but for tools that `restore_tools`
-leaves out. Nothing is restored into what the gateway itself sends: searches, web tools, hosted MCP calls, logs.
+A placeholder inside an address that a browser resolves to another host stays (`destinations`), unless the caller had
+written that very address: a page that was injected could otherwise carry a value out by the address of a picture.
+Arguments of the caller's own tools are restored wherever they stand, but for tools that `restore_tools` leaves out.
+Nothing is restored into what the gateway itself sends: searches, web tools, hosted MCP calls, logs.
+
+In JSON a value is escaped as often as documents are nested in strings, and placeholders spelt with `\\u` are read.
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -26,6 +29,8 @@ import re2
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.sanitize.destinations import REACH_CHARS, AddressReader, leads_elsewhere, spellings
+from gateway.sanitize.json_strings import JsonStrings
 from gateway.sanitize.re2_search import searcher, spans
 from gateway.texts import GroupSlot, TextSlot
 
@@ -42,15 +47,18 @@ _MAX_TYPED = 2_000
 """Endings that are looked at in one body (50 ms)."""
 _SEPARATORS = re.compile(r"\\{0,4}[ _-]")
 _BARE = re.compile(r"(?<![\w\[])[A-Z][A-Z0-9_]{1,39}_[0-9]{1,6}(?![\w\]])")
-_ADDRESS = re.compile(r"(?i)https?://[^\s\"'<>`]+")
-_ADDRESS_BEGINS = re.compile(r"(?i)(?:https?:|(?<![\w:/\\]))(?:\\?/){2}")
-_BLANK = re.compile(r"[\s\"'<>`]")
-_REST_OF_ADDRESS = re.compile(r"[^\s\"'<>`]{0,2048}")
-_CLOSING = {'"': '"', "'": "'", "<": ">"}
+_FIND_ADDRESS = searcher(re2.compile(rb"(?i)(?:[a-z][a-z0-9+.-]*:[/\\]|(?:https?|wss?|ftp):|[/\\]{2})[^\s\"'<>`]*"))
 _TRAILING = ".,;:!?)]}\\*"
-ADDRESS_REACH_CHARS = 2_048
-"""How far an address reaches back from a placeholder in it; a longer one counts as an address without a beginning."""
+_ESCAPED = re.compile(r"(?<!\\)\\++u00([2-7][0-9A-Fa-f])")
+"""A character of ASCII in JSON, or in JSON within it."""
+_UNFINISHED_ESCAPE = re.compile(r"(?<!\\)\\++(?:u(?:0(?:0[2-7]?)?)?)?\Z")
+_ESCAPED_CHARS = 9
+"""One such character, spelt with three backslashes."""
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_WHOLE_ESCAPES = re.compile(r"(?:[^\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*+")
+_IN_JSON = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _JSON_BEGINS = re.compile(r"\s{0,64}+(?:```(?:json)?\s{0,64}+)?(?:\{|\[\s{0,64}+(?:[\"{\[\]\d-]|true|false|null|\Z))")
+_MAY_BEGIN_JSON = frozenset("{[ \n`\t\r")
 _OWN_ROLES = frozenset(("user", "system", "developer"))
 _OWN_PARTS = frozenset(("text", "input_text"))
 _STATES = ("encrypted_content", "signature", "thought_signature")
@@ -134,7 +142,9 @@ class Placeholders:
         self._last[entity] = max(self._last.get(entity, 0), int(number))
 
     def mask(self, entity: str, value: str) -> str:
-        """The placeholder of a value: the same one whenever it is asked for."""
+        """The placeholder of a value: the same one whenever it is asked for. Placeholders in it stand for their
+        values, so that one which holds another comes back whole."""
+        value = self.filled(value) if "[" in value else value
         name = self._names.get((entity, value))
         if name is None:
             name = self._next(entity, ())
@@ -146,9 +156,79 @@ class Placeholders:
         """What a name stands for; None for one that was not given out."""
         return self._values.get(name)
 
+    def filled(self, text: str) -> str:
+        """A text with the values of its placeholders."""
+        return _PLACEHOLDER.sub(lambda each: self._values.get(_name_of(each)) or each.group(), text)
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where placeholders stand in a text that were given out."""
+        if "[" not in text and "\\u00" not in text:
+            return []
+        read, origin = _unescaped(text) if "\\u00" in text else (text, _same)
+        found = [each.span() for each in _PLACEHOLDER.finditer(read) if _name_of(each) in self._values]
+        return [(origin(start), origin(end)) for start, end in found]
+
     def as_map(self) -> dict[str, str]:
         """`{EMAIL_1: value}`: what `adopt` takes."""
         return dict(self._values)
+
+
+class Reading:
+    """How far one text has been read, from its beginning, and where its values stand. `is_json`: whether it is JSON;
+    None before that is known."""
+
+    __slots__ = ("_addresses", "_at", "_form", "_incomplete", "_strings", "is_json")
+
+    def __init__(self, form: str, is_json: bool | None) -> None:
+        self._form, self.is_json = form, is_json
+        self._at = 0
+        self._addresses, self._strings = AddressReader(), JsonStrings()
+        self._incomplete = ""  # an escape that is cut
+
+    def upto(self, text: str, index: int) -> None:
+        """Read on to an index of the text."""
+        if self.is_json is None:
+            self.is_json = reads_as_json(text)
+        if index > self._at:
+            piece, self._at = text[self._at : index], index
+            if self.is_json:
+                self._strings.read(piece)
+            if self._form != "json":
+                self._addresses.read(self._decoded(piece) if self.is_json else piece)
+
+    def forget(self, text: str, count: int) -> None:
+        """Read the first characters of a text, which it then loses."""
+        self.upto(text, count)
+        self._at -= count
+
+    def replace(self, value: str, end: int) -> None:
+        """Read a value in the place of its placeholder, which ends at an index of the text."""
+        self._addresses.read(value)
+        self._at = end
+
+    def written(self, value: str) -> str:
+        """A value as it is written at the place that is reached."""
+        return self._strings.written(value, quotes=self._form == "json") if self.is_json else value
+
+    def addresses(self, behind: str) -> Iterator[tuple[str, str, bool]]:
+        """The addresses that the place is in: (what of one is before it, its rest in `behind`, whether it leads to
+        another host wherever it stands)."""
+        yield from ((before, rest, False) for before, rest in self._addresses.destinations(behind))
+        yield from ((before, rest, True) for before, rest in self._addresses.address_in_words(behind))
+
+    def _decoded(self, piece: str) -> str:
+        """What a piece of JSON stands for, strings and all else alike."""
+        piece = self._incomplete + piece
+        if "\\" not in piece:
+            self._incomplete = ""
+            return piece
+        whole = _WHOLE_ESCAPES.match(piece)
+        end = whole.end() if whole is not None else 0
+        end = len(piece) if len(piece) - end > _ESCAPED_CHARS else end  # no JSON
+        self._incomplete = piece[end:]
+        return _ESCAPE.sub(
+            lambda each: chr(int(each[1], 16)) if each[1] else _IN_JSON.get(each[2], each[2]), piece[:end]
+        )
 
 
 @dataclass(slots=True)
@@ -165,39 +245,59 @@ class Restorer:
     left: Counter[str] = field(default_factory=Counter)
     _tool_names: dict[Any, str] = field(default_factory=dict)
 
+    def reading(self, form: str) -> Reading:
+        """The reading of a new text."""
+        return Reading(form, True if form == "json" or self.is_json else None)
+
     def edits(
-        self, text: str, start: int, end: int, *, tool: str | None = None, as_json: bool = False, past: str = ""
+        self, text: str, start: int, end: int, reading: Reading, *, tool: str | None = None
     ) -> Iterator[tuple[int, int, str]]:
         """(start, end, value) of each placeholder of ours that begins in text[start:end] and becomes its value.
 
-        `tool`: the name of the tool whose arguments the text is, None for running text. `as_json`: the value is
-        written as part of a JSON string. `past`: what stood before the text.
+        `reading`: of this text, not beyond `start`. `tool`: the name of the tool whose arguments the text is, None for
+        running text.
         """
         if not self._may_have(text, start):
             return
-        for match in _PLACEHOLDER.finditer(text, max(0, start - 1)):
-            if not start <= match.start() < end:
-                continue
+        read, origin = _unescaped(text) if "\\u00" in text else (text, _same)
+        for match in _PLACEHOLDER.finditer(read, max(0, start - 1) if origin is _same else 0):
+            first, last = origin(match.start()), origin(match.end())
             name = _name_of(match)
             value = self.placeholders.value_of(name)
-            if value is None:
+            if not start <= first < end or value is None:
                 continue
+            reading.upto(text, first)
+            if not reading.is_json and last - first != len(match.group()):
+                continue  # escapes mean nothing here
             entity = name.rpartition("_")[0]
-            if not (self._may_restore(tool) if tool is not None else self._is_free(text, match, past)):
+            if not (
+                self._may_restore(tool)
+                if tool is not None
+                else self._is_free(match, text[last : last + REACH_CHARS], reading)
+            ):
                 self.left[entity] += 1
                 continue
             self.restored[entity] += 1
-            yield match.start() + _kept_backslashes(match, as_json), match.end(), _in_json(value) if as_json else value
+            yield origin(match.start() + _kept_backslashes(match.group())), last, reading.written(value)
+            reading.replace(value, last)
 
-    def holdback_start(self, text: str, start: int) -> int:
-        """Where a placeholder that is not complete may begin in a text that goes on; the text's length for nowhere."""
+    def holdback_start(self, text: str, start: int, cut: int) -> int:
+        """Where a text that goes on is to be held back, `cut` at most: before a placeholder that may not be complete,
+        or that ends behind `cut`."""
         low = max(start, len(text) - MAX_PLACEHOLDER_CHARS)
-        opening = text.rfind("[", low)
-        if opening < 0:
-            return len(text) - (text[low:].endswith("\\"))
-        while opening > low and text[opening - 1] == "\\":
-            opening -= 1
-        return opening if _UNFINISHED.match(text, opening) else len(text)
+        if text.find("\\", low) >= 0:
+            low = max(start, len(text) - MAX_PLACEHOLDER_CHARS * _ESCAPED_CHARS)
+            unfinished = _UNFINISHED_ESCAPE.search(text, low)
+            end = unfinished.start() if unfinished else len(text)
+            read, origin = _unescaped(text[low:end])
+            opening = low + origin(_opening(read)) if _opening(read) >= 0 else end
+            return min(cut, opening)
+        opening = _opening(text[low:])
+        if opening >= 0:
+            return min(cut, low + opening)
+        opening = text.rfind("[", max(start, cut - MAX_PLACEHOLDER_CHARS), cut)
+        whole = _PLACEHOLDER.match(text, opening) if opening >= 0 else None
+        return opening if whole is not None and whole.end() > cut else cut
 
     def restore(self, slot: TextSlot, data: Json | None = None) -> bool:
         """Restore a whole text in place; whether it has changed. `data`: the answer that holds it."""
@@ -206,10 +306,9 @@ class Restorer:
         if slot.form not in ("text", "json", "url") or not slot.is_there:
             return False
         text = slot.text
-        tool = self.tool_of(slot, data)
-        as_json = slot.form == "json" or self.reads_as_json(text)
+        tool, reading = self.tool_of(slot, data), self.reading(slot.form)
         parts, at = list[str](), 0
-        for start, end, value in self.edits(text, 0, len(text), tool=tool, as_json=as_json):
+        for start, end, value in self.edits(text, 0, len(text), reading, tool=tool):
             parts += (text[at:start], value)
             at = end
         self.count_bare(text, 0, len(text))
@@ -225,10 +324,6 @@ class Restorer:
         if not counts:
             self.restored, self.left = before
         return any(changes)
-
-    def reads_as_json(self, text: str) -> bool:
-        """Whether a text, or the beginning of one, is JSON: structured output."""
-        return self.is_json or (text[:1] in "{[ \n`" and _JSON_BEGINS.match(text) is not None)
 
     def count_bare(self, text: str, start: int, end: int) -> None:
         """Count names of ours that lost their brackets as not restored."""
@@ -272,48 +367,44 @@ class Restorer:
         return "" if slot.form == "json" else None
 
     def _may_have(self, text: str, start: int) -> bool:
-        return bool(self.placeholders) and text.find("[", start) >= 0
+        return bool(self.placeholders) and (text.find("[", start) >= 0 or text.find("\\u00", start) >= 0)
 
     def _may_restore(self, tool: str) -> bool:
         return self.tools if isinstance(self.tools, bool) else tool in self.tools
 
-    def _is_free(self, text: str, match: re.Match[str], past: str) -> bool:
-        """Whether a placeholder in running text stands in no http(s) address but one that the caller wrote.
+    def _is_free(self, match: re.Match[str], behind: str, reading: Reading) -> bool:
+        """Whether a placeholder stands in no address at another host but one that the caller wrote. `behind`: how the
+        text goes on, at least to the end of the word."""
+        ours = match.group()
+        for before, rest, leads in reading.addresses(ours + behind):
+            if not before and not rest:
+                return False  # too long to be judged
+            leads = leads or leads_elsewhere(self.placeholders.filled(before + ours))
+            if leads and not self._is_callers(before + rest):
+                return False
+        return True
 
-        An address ends at a blank or mark, or where the quotation or bracket ends in which it begins: HTML and Markdown
-        allow blanks there, `<img src="https://… [EMAIL_1]">`.
-        """
-        before = (past + text[: match.start()])[-ADDRESS_REACH_CHARS:]
-        begins = [*_ADDRESS_BEGINS.finditer(before)]
-        if not begins:
-            return len(before) < ADDRESS_REACH_CHARS or _BLANK.search(before) is not None
-        start, opening = begins[-1].start(), before[begins[-1].start() - 1 : begins[-1].start()]
-        inside = before[start:]
-        closing = _CLOSING.get(opening)
-        if _BLANK.search(inside) is not None and (closing is None or closing in inside):
-            return True
-        authority = inside.replace("\\", "").partition("//")[2]
-        rest = _REST_OF_ADDRESS.match(text, match.end())
-        behind = rest.group() if rest else ""
-        if not any(mark in authority for mark in "/?#") and "@" in re.split(r"[/?#]", behind, maxsplit=1)[0]:
-            return True  # the user or password of an address
-        whole = inside + match.group() + behind
-        known = _PLACEHOLDER.sub(lambda each: self.placeholders.value_of(_name_of(each)) or each.group(), whole)
-        return known.rstrip(_TRAILING).replace("\\/", "/") in self.addresses
+    def _is_callers(self, address: str) -> bool:
+        known = self.placeholders.filled(address)
+        return known.rstrip(_TRAILING) in self.addresses or all(
+            each.rstrip(_TRAILING) in self.addresses for each in spellings(known)
+        )
 
 
 def addresses_of(body: Json) -> frozenset[str]:
-    """The http(s) addresses that stand in the caller's own words: messages of the user and the system, instructions.
-    What tools and pages have said does not count."""
+    """The addresses with a host that stand in the caller's own words: messages of the user and the system,
+    instructions. What tools and pages have said does not count."""
     found: set[str] = set()
     for text in _own_texts(body):
-        at = text.find("//")
-        while at >= 0:
-            match = _ADDRESS.match(text, max(0, at - 6)) or _ADDRESS.match(text, max(0, at - 5))
-            if match is not None:
-                found.add(match.group().rstrip(_TRAILING))
-            at = text.find("//", at + 2)
+        if ":" in text or "//" in text or "\\" in text:
+            raw = text.encode("utf-8", "replace")
+            found |= {raw[start:end].decode().rstrip(_TRAILING) for start, end in spans(_FIND_ADDRESS, raw)}
     return frozenset(found)
+
+
+def reads_as_json(text: str) -> bool:
+    """Whether a text, or the beginning of one, is JSON: structured output."""
+    return text[:1] in _MAY_BEGIN_JSON and _JSON_BEGINS.match(text) is not None
 
 
 def asks_for_json(body: Json) -> bool:
@@ -380,12 +471,42 @@ def _rename(holder: Any, renamed: Mapping[str, str]) -> None:
             _rename(value, renamed)
 
 
-def _kept_backslashes(match: re.Match[str], as_json: bool) -> int:
-    """Backslashes before the bracket that stay: one of Markdown goes with it, of JSON two do."""
-    count = match.group().index("[")
-    return count % 2 if as_json else 0
+def _kept_backslashes(placeholder: str) -> int:
+    """Backslashes before the opening bracket that stay: all but as many as Markdown has put before the closing one.
+
+    "\\[EMAIL\\_1\\]"  ->  0;    "C:\\Users\\[EMAIL_1]"  ->  1
+    """
+    name = placeholder[:-1]
+    return max(0, placeholder.index("[") - (len(name) - len(name.rstrip("\\"))))
 
 
-def _in_json(value: str) -> str:
-    """A value as part of a JSON string."""
-    return orjson.dumps(value).decode()[1:-1]
+def _opening(text: str) -> int:
+    """Where a placeholder begins that is not complete at a text's end; -1 for nowhere."""
+    opening = text.rfind("[", -MAX_PLACEHOLDER_CHARS)
+    if opening < 0:
+        return len(text) - 1 if text.endswith("\\") else -1
+    while opening > 0 and text[opening - 1] == "\\":
+        opening -= 1
+    return opening if _UNFINISHED.match(text, opening) else -1
+
+
+def _same(index: int) -> int:
+    return index
+
+
+def _unescaped(text: str) -> tuple[str, Callable[[int], int]]:
+    """A text with the characters that `\\u` spells, and where its characters come from.
+
+    "so \\u005bEMAIL_1]"  ->  "so [EMAIL_1]", 4 -> 9
+    """
+    parts, places, at, size = list[str](), [(0, 0)], 0, 0
+    for match in _ESCAPED.finditer(text):
+        parts += (text[at : match.start()], chr(int(match[1], 16)))
+        size, at = size + match.start() - at + 1, match.end()
+        places.append((size, at))
+
+    def origin(index: int) -> int:
+        shown, real = places[bisect_right(places, (index, len(text))) - 1]
+        return real + index - shown
+
+    return "".join((*parts, text[at:])), origin

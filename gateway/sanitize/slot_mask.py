@@ -17,7 +17,8 @@ from gateway.sanitize.json_document import JsonDocument, TooDeep
 from gateway.sanitize.policy import Action, ActionTable
 from gateway.sanitize.re2_search import searcher, spans
 from gateway.sanitize.restoring import Placeholders
-from gateway.sanitize.scanner import Joined, Scanner
+from gateway.sanitize.scanner import Joined
+from gateway.sanitize.sparing import Finder
 from gateway.sanitize.split_values import mask_seams
 from gateway.sanitize.work_budget import SharedAllowance
 from gateway.texts import GroupSlot, TextSlot
@@ -124,18 +125,21 @@ class SlotMasker:
     """Masks slots by a table of actions; reports findings to `note`.
 
     `allowance` is that of the request that the slots belong to; None for texts of a stream. `masks`: what stands over
-    the values.
+    the values. `refuses_names`: whether a certain value in a name that must stay is reported as `block`.
     """
 
     def __init__(
         self,
-        scanner: Scanner | KnownValues,
+        scanner: Finder,
         actions: ActionTable,
         note: Note,
         allowance: SharedAllowance | None = None,
         masks: Masks | None = None,
+        *,
+        refuses_names: bool = True,
     ) -> None:
         self._scanner, self._actions, self._note = scanner, actions, note
+        self._refuses_names = refuses_names
         self._allowance = allowance
         self._masks = masks or Masks()
 
@@ -230,7 +234,7 @@ class SlotMasker:
         for each in (text, inner or ""):
             for finding in self._scanner.scan(each, self._masks.names_allowance):
                 action = self._actions.action(finding.entity, finding.certain)
-                if finding.certain and action != "off" and not isinstance(self._scanner, KnownValues):
+                if finding.certain and action != "off" and self._refuses_names:
                     self._note(finding.entity, "block" if action in _MASKING else action, where)
         return text
 

@@ -59,9 +59,10 @@ from gateway.sanitize.holdback import (
 from gateway.sanitize.pending_events import EventQueue, PendingEvent
 from gateway.sanitize.plain_words import plain_text_cut
 from gateway.sanitize.policy import Action, ActionTable
-from gateway.sanitize.restoring import Restorer
+from gateway.sanitize.restoring import Placeholders, Restorer
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import IN_THREAD_CHARS, SlotMasker, weight_of
+from gateway.sanitize.sparing import SparingScanner
 from gateway.texts import TextSlot
 from gateway.wire import sse
 
@@ -97,10 +98,15 @@ class _Judge:
     is called once for each finding."""
 
     def __init__(
-        self, scanner: Scanner, actions: ActionTable, on_finding: Callable[[str], None], restorer: Restorer | None
+        self,
+        scanner: Scanner,
+        actions: ActionTable,
+        on_finding: Callable[[str], None],
+        restorer: Restorer | None,
+        sparing: SparingScanner | None,
     ) -> None:
         self.scanner, self._actions, self._on_finding = scanner, actions, on_finding
-        self._restorer = restorer
+        self._restorer, self._sparing = restorer, sparing
         self.counts, self.flagged = Counter[str](), Counter[str]()
 
     def advance_plain(self, channel: Channel) -> bool:
@@ -132,7 +138,7 @@ class _Judge:
         if not whole and not channel.closed:
             cut = max(min(holdback_of(channel.buffer, start), length - self.scanner.min_holdback_chars), start)
             if self._restorer is not None:
-                cut = min(cut, self._restorer.holdback_start(channel.buffer, start))
+                cut = self._restorer.holdback_start(channel.buffer, start, cut)
         if cut > start or length - start > MAX_HOLDBACK_CHARS:
             self._decide(channel, cut)
         channel.emit_decided()
@@ -156,42 +162,41 @@ class _Judge:
         start, length = channel.final - channel.base, len(channel.buffer)
         findings = [
             finding
-            for finding in self.scanner.scan_uncached(channel.buffer)
+            for finding in self._found(channel.buffer)
             if finding.end > start and self._actions.action(finding.entity, finding.certain) != "off"
         ]
         for finding in findings:
             if finding.start < cut < finding.end:
                 cut = max(finding.start, start)
-        values = self._values(channel, start, cut, findings)
+        values = self._values(channel, start, cut)
         holds_too_much = length - cut > MAX_HOLDBACK_CHARS
         if holds_too_much:
             cut = length
         for finding in findings:
             if finding.start < cut:
                 while values and values[0][0] < finding.start:
-                    channel.add_edit(*values.popleft())
+                    channel.add_value(*values.popleft())
                 self._apply(channel, finding._replace(start=max(finding.start, start)))
         for value in values:
-            channel.add_edit(*value)
+            channel.add_value(*value)
         if holds_too_much and channel.edits and channel.ends_in_mask():
             is_key = channel.buffer.startswith("-----BEGIN", findings[-1].start)
             channel.mask_until = REST_OF_KEY if is_key else REST_OF_VALUE
         channel.decide_until(cut)
         channel.forget_decided()
 
-    def _values(self, channel: Channel, start: int, cut: int, findings: list[Finding]) -> deque[tuple[int, int, str]]:
-        """The placeholders in buffer[start:cut] that become values again, but for those under a mask."""
+    def _found(self, text: str) -> list[Finding]:
+        found = self.scanner.scan_uncached(text)
+        return self._sparing.spared(text, found) if self._sparing is not None else found
+
+    def _values(self, channel: Channel, start: int, cut: int) -> deque[tuple[int, int, str]]:
+        """The placeholders in buffer[start:cut] that become values again."""
         restorer, text = self._restorer, channel.buffer
-        if restorer is None:
+        if restorer is None or channel.reading is None:
             return deque()
-        if channel.is_json is None:
-            channel.is_json = channel.form == "json" or restorer.reads_as_json(text)
         tool = restorer.tool_of_channel(channel.name, channel.form)
         restorer.count_bare(text, start, cut)
-        edits = restorer.edits(text, start, cut, tool=tool, as_json=channel.is_json, past=channel.past)
-        return deque(
-            each for each in edits if not any(found.start < each[1] and each[0] < found.end for found in findings)
-        )
+        return deque(restorer.edits(text, start, cut, channel.reading, tool=tool))
 
     def _apply(self, channel: Channel, finding: Finding) -> None:
         self._on_finding(finding.entity)
@@ -215,12 +220,15 @@ class StreamMask:
         slots_of: Callable[[Json], Iterable[TextSlot]],
         on_finding: Callable[[str], None],
         restorer: Restorer | None = None,
+        *,
+        placeholders: Placeholders | None = None,
     ) -> None:
         """`on_finding(entity)` is called once for each finding, before its text is sent. `restorer` puts values back in
-        the place of their placeholders; None where there are none."""
+        the place of their placeholders; None where there are none. `placeholders`: in which nothing is found."""
         self._slots_of, self._on_finding, self._restorer = slots_of, on_finding, restorer
-        self._judge = _Judge(scanner, actions, on_finding, restorer)
-        self._masker = SlotMasker(scanner, actions, self._note)
+        sparing = SparingScanner(scanner, placeholders) if placeholders else None
+        self._judge = _Judge(scanner, actions, on_finding, restorer, sparing)
+        self._masker = SlotMasker(sparing or scanner, actions, self._note)
         self._queue = EventQueue()
         self._last: Event | None = None
         self._channels: dict[Hashable, Channel] = {}
@@ -327,7 +335,7 @@ class StreamMask:
         """Add pieces of one channel that came together. Plain words, the usual case, are ready at once."""
         channel, queue = self._channels.get(relayed.channel), self._queue
         if channel is None:
-            channel = self._channels[relayed.channel] = Channel("text", relayed.where)
+            channel = self._channels[relayed.channel] = self._new_channel("text", relayed.where)
         self._last, offset = events[-1], channel.length
         channel.buffer += events[0].text if len(events) == 1 else "".join([event.text for event in events])
         if channel not in changed and not self._judge.advance_plain(channel):
@@ -379,7 +387,7 @@ class StreamMask:
         if channel is None:
             if slot.last and slot.flow is None and not slot.text:
                 return  # the end of a text that never began
-            channel = self._parted.pop(slot.flow, None) or Channel(slot.form, slot.where)
+            channel = self._parted.pop(slot.flow, None) or self._new_channel(slot.form, slot.where)
             channel.where, channel.name, channel.parted = slot.where, slot.channel, False
             self._channels[slot.channel] = channel
         channel.append(slot, pending)
@@ -399,6 +407,9 @@ class StreamMask:
             beside.closed = True
             changed[beside] = False
         self._parted[slot.flow] = channel
+
+    def _new_channel(self, form: str, where: str) -> Channel:
+        return Channel(form, where, reading=self._restorer.reading(form) if self._restorer is not None else None)
 
     def _segment_of(self, slot: TextSlot) -> Segment | None:
         """The closed text that a whole text repeats."""

