@@ -33,7 +33,8 @@ def value_count(raw: bytes | bytearray) -> int:
 
 
 def most(raw: bytes | bytearray) -> Counts:
-    """What a document holds at most: what looks like it in strings counts too. Takes a quarter of the time."""
+    """What a document holds at most: what looks like it in strings counts too. Takes a quarter of what `so_far`
+    takes."""
     structure = raw.translate(None, _TEXT)
     lists = structure.count(b"[") + structure.count(b"{")
     return Counts(lists + structure.count(b'"') // 2, value_count(structure), structure.count(b":"))
@@ -43,7 +44,7 @@ def so_far(raw: bytes | bytearray, slice_bytes: int = _SLICE_BYTES) -> Iterator[
     """The counts of the document up to the end of each slice of it; the last ones are those of the whole.
 
     Naive form: decode it and walk. Here a slice loses its escapes and then what is between quotes; of
-    `{"a": ["x\\"", -1.5, null]}` remains `{":[",0.0,null]}`. A string with a colon behind it is a name; a digit or sign
+    `{"a": ["x\\"", -1.5, null]}` remains `{":[",00.0,null]}`. A string with a colon behind it is a name; a digit or sign
     behind a comma, colon or bracket begins a number.
     """
     values = numbers = names = start = 0
