@@ -47,7 +47,7 @@ from gateway.services.hosted_tools.page_text import find_in
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch import filters, results
 from gateway.services.websearch.arguments import Arguments
-from gateway.wire import image_header, mended_json, ocr, sse, text_walk, untrusted_json
+from gateway.wire import image_header, json_counts, mended_json, ocr, sse, text_walk, untrusted_json
 from gateway.wire.json_body import BadJson, JsonBody, JsonLimits
 from gateway.wire.openai_error import error_object
 
@@ -260,6 +260,7 @@ READERS: dict[str, Reader] = {
     "JSON documents": Reader(answers.masked_arguments, inputs.BODIES),
     "log probabilities": Reader(answers.spelt_logprobs, answers.LOGPROBS, _QUICK_SIZES),
     "texts of a body": Reader(lambda body: text_walk.text_slots(orjson.loads(body)), inputs.BODIES),
+    "counts of a body": Reader(lambda body: [*json_counts.so_far(body)], inputs.BODIES),
     "half characters": Reader(mended_json.repaired, inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
     "image header": Reader(image_header.read_header, _images(), _QUICK_SIZES),

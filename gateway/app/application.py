@@ -152,7 +152,9 @@ def _server_state(
         allowed_origins=frozenset(config.server.allowed_origins),
         local_origins=config.server.local_origins,
         body_timeout_s=config.server.body_timeout_s,
-        json_limits=JsonLimits(config.server.max_text_bytes, config.server.max_json_values),
+        json_limits=JsonLimits(
+            config.server.max_text_bytes, config.server.max_json_values, config.server.max_json_numbers
+        ),
         address_of=client_address(config.server.trusted_proxies),
     )
 

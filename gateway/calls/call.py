@@ -301,11 +301,9 @@ class Call:
 
     async def take(self, body: JsonBody, headers: MultiMapping[str]) -> None:
         """Check a decoded body. Raises InvalidRequest and the check's other errors."""
-        if body.values:
-            self.work.charge_values(body.values)
         assert self.interface.check is not None
         self.body = self.interface.check(body, headers)
-        if self._work is not None:
+        if body.is_large:
             await asyncio.sleep(0)  # checking took milliseconds, and so will what follows
 
     # --- what leaves ---

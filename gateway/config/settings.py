@@ -40,13 +40,13 @@ class Server:
     """The product listener.
 
     `max_body_bytes`: eight images of 3 MB in base64 fit. `max_text_bytes`: of JSON beside files in base64: a million
-    tokens of a conversation have 4 MB. `max_json_values`: decoding takes 25 ms and 40 MB for as many empty lists, and
-    long chats have 20,000 values. `header_timeout_s`, `body_timeout_s`: slow mobile clients finish, a slowloris does
-    not hold a connection for long. `keep_alive_s`: longer than the 60 s of common proxies, so that the proxy closes
-    first and no request meets a closing connection. `drain_s`: long answers of a model end. `stuck_s`: a blocked event
-    loop; sound workers of a swapping machine are silent for seconds. `backlog`: a burst waits instead of being refused.
-    `max_in_flight`: bounds memory. `trusted_proxies`: none, since anybody can send the header that they are believed
-    for."""
+    tokens of a conversation have 4 MB. `max_json_values`: strings, lists and objects; an agent's conversation of 8 MB
+    has 10,000. `max_json_numbers`: token ids of 1,000 texts to embed; decoding takes 30 ms. `header_timeout_s`,
+    `body_timeout_s`: slow mobile clients finish, a slowloris does not hold a connection for long. `keep_alive_s`:
+    longer than the 60 s of common proxies, so that the proxy closes first and no request meets a closing connection.
+    `drain_s`: long answers of a model end. `stuck_s`: a blocked event loop; sound workers of a swapping machine are
+    silent for seconds. `backlog`: a burst waits instead of being refused. `max_in_flight`: bounds memory.
+    `trusted_proxies`: none, since anybody can send the header that they are believed for."""
 
     host: str = "127.0.0.1"
     port: int = 8080
@@ -54,7 +54,8 @@ class Server:
     workers: int = 1
     max_body_bytes: int = 33_554_432
     max_text_bytes: int = 8_388_608
-    max_json_values: int = 500_000
+    max_json_values: int = 100_000
+    max_json_numbers: int = 1_000_000
     header_timeout_s: float = 10
     keep_alive_s: float = 75
     body_timeout_s: float = 30

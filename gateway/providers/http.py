@@ -25,14 +25,14 @@ from gateway.engines.fetch.fetcher import (
 )
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.providers.egress import DIRECT, Egress
-from gateway.wire.json_body import value_count
+from gateway.wire.json_counts import value_count
 from gateway.wire.mended_json import mended_json
 from gateway.wire.retry_after import wait_s
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 """Most bytes of a whole answer, decompressed, where no setting says another, and of one piece of a stream."""
 MAX_ANSWER_VALUES = 2_000_000
-"""JSON values in an answer, counted as `wire.json_body.value_count`: 16 MiB of log probabilities have as many."""
+"""JSON values in an answer, counted as `wire.json_counts.value_count`: 16 MiB of log probabilities have as many."""
 _PIECE_BYTES = 1 << 15
 """Most bytes of a stream that are read at once: converting 300 small events takes 20 ms (measured)."""
 UNREACHABLE = "upstream_unreachable"

@@ -34,9 +34,8 @@ from gateway.texts import TextSlot, TextUnit
 
 _TURN_S = 0.004
 """Work after which other requests get a turn. With the text at hand, which is not interrupted, about 5 ms."""
-_VALUES_A_UNIT, _STEP_UNITS = 2, 3_000
-"""Values that are decoded, checked and encoded again for one unit (0.3 µs), and units of one step of the walk over a
-body. Measured: 0.15 µs for a value of bodies with many small ones, 0.9 ms for 512 members."""
+_STEP_UNITS = 3_000
+"""Units (0.3 µs) of one step of the walk over a body: 0.9 ms for 512 members, measured."""
 _CUE_CHARS, _CUE_REACH_CHARS = 65_536, 32
 """Text that is searched for cues at a time (1 ms), and how much of the next piece belongs to it: longer than a cue."""
 
@@ -86,26 +85,18 @@ class Verdict:
 
 
 class RequestWork:
-    """What one request has cost so far: decoding, checking, walking and sanitizing, over all its units in both
-    directions.
+    """What one request has cost so far: walking and sanitizing, over all its units in both directions.
 
     `allowance`: the one counter; what is left of it is what the texts may still spend beyond their length. `key_id`:
     whose request it is; threads are dealt out by it."""
 
-    __slots__ = ("_turn_ends_s", "allowance", "is_large", "key_id", "masks")
+    __slots__ = ("_turn_ends_s", "allowance", "key_id", "masks")
 
     def __init__(self, key_id: str = "") -> None:
         self.allowance = SharedAllowance()
         self.key_id = key_id
         self.masks = Masks()
-        self.is_large = False
-        """Whether its body was so long that its values were counted: what is done to a part of it may take long."""
         self._turn_ends_s = 0.0
-
-    def charge_values(self, values: int) -> None:
-        """Charge the decoding, checking and encoding of so many JSON values."""
-        self.allowance.left -= values // _VALUES_A_UNIT
-        self.is_large = True
 
     def is_due(self) -> bool:
         """Whether `pace` would give others a turn now, or begin this request's first one."""
@@ -155,7 +146,7 @@ class Sanitizer:
         Raises SanitizerFailed when a detector failed, or the guardrail failed and the policy is to refuse.
         """
         verdict, scan_token, work = Verdict(direction), unit.scan_token, work or RequestWork()
-        digest = None if unit.whole is None or work.is_large else self._digest(unit.whole, direction)
+        digest = None if unit.whole is None else self._digest(unit.whole, direction)
         if not (
             (scan_token is not None and direction in scan_token.scanned_clean)
             or (digest is not None and self._clean_units.knows(digest))

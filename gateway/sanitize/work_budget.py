@@ -15,8 +15,8 @@ _MIN_UNITS = 26_000
 """Budget of short texts, about 8 ms. Some checks are limited in number, not by length (12 parsed telephone numbers at
 480 units are 5,760, 200 id checks at 12 or more 2,400)."""
 _SHARED_UNITS = 32 * _MIN_UNITS
-"""What one request may spend beyond one unit a character of its texts, about 250 ms: its decoding, checking and
-walking (`sanitize.pipeline.RequestWork`), and what short texts cost beyond their length. A short text of numbers
+"""What one request may spend beyond one unit a character of its texts, about 250 ms: the walk over
+them (`sanitize.pipeline.RequestWork`), and what short texts cost beyond their length. A short text of numbers
 spends 0 to 60 units more than its length and one of escapes a thousand, so eight hundred texts of the densest kind
 are scanned in full."""
 

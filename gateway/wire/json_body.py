@@ -19,15 +19,18 @@ from typing import Any
 import orjson
 
 from gateway.errors import PayloadTooLarge
+from gateway.wire import json_counts
 
 MAX_DEPTH = 100
 """Levels of nesting: generated schemas of tools nest a few dozen, and Python recurses over bodies."""
 CUT_BYTES = 1 << 16
 """Shorter strings stay in the document."""
 LARGE_BYTES = 1 << 18
-"""Longer bodies are decoded in turns with other requests, and their values are charged to their sanitizing."""
-_SLICE_BYTES = 1 << 17
-"""Bytes whose values are counted exactly in one turn: 4 ms where they are nothing but quotes (measured)."""
+"""Longer bodies are decoded in turns with other requests."""
+_MAX_NAMES = 400_000
+"""Names of members that a body may have, where `JsonLimits.values` is no more. Each one that differs from the others
+takes 0.2 µs to decode, which nothing interrupts: as many as 8 MiB have room for would hold the event loop for 200 ms.
+"""
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_="
 _URLSAFE = bytes.maketrans(b"-_", b"+/")
 _DATA_URL = re.compile(rb"data:(image|audio|application(?=/pdf;))/[a-z0-9.+-]{1,64};base64,", re.IGNORECASE)
@@ -46,10 +49,17 @@ _NOT_IN_TEXT = bytes(code for code in range(32) if code not in b"\t\n\r\x0c\x1b"
 
 @dataclass(frozen=True, slots=True)
 class JsonLimits:
-    """`text_bytes`: of JSON beside long base64. `values`: members, items, lists and objects."""
+    """`text_bytes`: of JSON beside long base64. `values`: strings that are no names of members, lists and objects.
+    `numbers`: these alone; true, false and null do not count."""
 
     text_bytes: int = 8 << 20
-    values: int = 500_000
+    values: int = 100_000
+    numbers: int = 1_000_000
+
+    @property
+    def names(self) -> int:
+        """Names of members: more than a body with all its values in members has, unless its operator raised those."""
+        return max(self.values, _MAX_NAMES)
 
 
 class BadJson(Exception):
@@ -57,14 +67,13 @@ class BadJson(Exception):
 
 
 class JsonBody:
-    """A decoded body, or what is wrong with it. `size`: its bytes. `values`: how many JSON values it has at most; 0
-    where it has less than LARGE_BYTES."""
+    """A decoded body, or what is wrong with it. `size`: its bytes."""
 
-    __slots__ = ("_problem", "_value", "size", "values")
+    __slots__ = ("_problem", "_value", "size")
 
     def __init__(self, raw: bytes | bytearray) -> None:
         """Decode a short body, or one whose limits were checked."""
-        self.size, self.values = len(raw), 0
+        self.size = len(raw)
         self._value: Any = None
         self._problem = ""
         try:
@@ -83,18 +92,22 @@ class JsonBody:
         """The same for a body of any size. Others get turns meanwhile. Raises PayloadTooLarge, which names the
         setting."""
         size = len(raw)
-        if size <= LARGE_BYTES and size <= min(limits.text_bytes, limits.values):
-            return cls(raw)
+        if size <= min(LARGE_BYTES, limits.text_bytes, 2 * limits.values, 2 * limits.numbers):
+            return cls(raw)  # each value takes two bytes or more
         strings = await _cut(raw) if size > LARGE_BYTES else []
         rest = _without(raw, strings) if strings else raw
-        values = await _checked(rest, limits)
+        await _check(rest, limits)
         await asyncio.sleep(0)
         body = cls(rest)
         if strings and (body._problem or not _put_back(body._value, strings)):
             body = cls(raw)  # an error gives positions in the whole; a string that is a name stays where it is
         body.size = size
-        body.values = values if size > LARGE_BYTES else 0
         return body
+
+    @property
+    def is_large(self) -> bool:
+        """Whether what is done to all of it takes milliseconds."""
+        return self.size > LARGE_BYTES
 
     def value(self) -> Any:
         """The decoded value. Raises BadJson."""
@@ -116,19 +129,6 @@ def is_too_deep(value: Any) -> bool:
     except orjson.JSONEncodeError:
         return True
     return False
-
-
-class TooManyValues(Exception):
-    """A document has at least `values` JSON values, more than allowed."""
-
-    def __init__(self, values: int) -> None:
-        super().__init__(values)
-        self.values = values
-
-
-def value_count(raw: bytes | bytearray) -> int:
-    """How many values a document has at most: one, and one for each comma and opening bracket, also in its strings."""
-    return 1 + raw.count(b",") + raw.count(b"[") + raw.count(b"{")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,52 +230,29 @@ def _put_back(value: Any, cuts: list[_Cut]) -> bool:
     return missing == 0
 
 
-async def _checked(raw: bytes | bytearray, limits: JsonLimits) -> int:
-    """How many values a body has at most. Raises PayloadTooLarge."""
+async def _check(raw: bytes | bytearray, limits: JsonLimits) -> None:
+    """Raises PayloadTooLarge."""
     if len(raw) > limits.text_bytes:
         raise PayloadTooLarge(
             f"the request body has {len(raw)} bytes of JSON beside files in base64; the limit is {limits.text_bytes} "
             "(server.max_text_bytes)"
         )
-    values = value_count(raw)
-    if values <= limits.values:
-        return values
-    try:
-        for counted in _exact_counts(raw, limits.values):
-            values = counted
-            await asyncio.sleep(0)
-    except TooManyValues as error:
-        raise PayloadTooLarge(
-            f"the request body has at least {error.values} JSON values; the limit is {limits.values} "
-            "(server.max_json_values)"
-        ) from None
-    return values
+    if not _exceeded(json_counts.most(raw), limits):
+        return
+    for counts in json_counts.so_far(raw):
+        if exceeded := _exceeded(counts, limits):
+            raise PayloadTooLarge(f"the request body has at least {exceeded}")
+        await asyncio.sleep(0)
 
 
-def _exact_counts(raw: bytes | bytearray, most: int) -> Iterator[int]:
-    """As `value_count` without what is in strings: how many there are so far, slice by slice. Raises TooManyValues.
-
-    Of the values that may be there, each has at most a name and a string: more quotes belong to no JSON that passes.
-    """
-    values, quotes, is_inside, start = 1, 0, False, 0
-    while start < len(raw):
-        end = _end_of_slice(raw, start)
-        pieces = bytes(raw[start:end]).replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
-        values += value_count(b"".join(pieces[is_inside::2])) - 1
-        quotes += len(pieces) - 1
-        if values > most or quotes > 4 * most:
-            raise TooManyValues(max(values, quotes // 4))
-        is_inside ^= len(pieces) % 2 == 0
-        start = end
-        yield values
-
-
-def _end_of_slice(raw: bytes | bytearray, start: int) -> int:
-    """The end of the slice that begins at `start`: never between a backslash and what it escapes."""
-    end = start + _SLICE_BYTES
-    if end >= len(raw) or raw[end - 1] != 0x5C:
-        return end
-    run_start = end - 1
-    while run_start > start and raw[run_start - 1] == 0x5C:
-        run_start -= 1
-    return end + 1 if (end - run_start) % 2 else end
+def _exceeded(counts: json_counts.Counts, limits: JsonLimits) -> str:
+    """The count that is above its limit, in words with both numbers and the setting; empty if none is."""
+    if counts.values > limits.values:
+        setting = "server.max_json_values"
+        return f"{counts.values} strings, lists and objects; the limit is {limits.values} ({setting})"
+    if counts.numbers > limits.numbers:
+        return f"{counts.numbers} numbers; the limit is {limits.numbers} (server.max_json_numbers)"
+    if counts.names > limits.names:
+        setting = "server.max_json_values, where that is more"
+        return f"{counts.names} names of members; the limit is {limits.names} ({setting})"
+    return ""

@@ -16,12 +16,12 @@ from tests.support.paths import ROOT
 
 BUDGETS = {
     "access": 1682,
-    "app": 1009,
-    "bench": 6491,
-    "calls": 683,
+    "app": 1011,
+    "bench": 6492,
+    "calls": 681,
     "child": 429,
     "cli": 2320,
-    "config": 737,
+    "config": 738,
     "console": 0,
     "embedded": 346,
     "engines": 16213,
@@ -31,14 +31,14 @@ BUDGETS = {
     "providers": 1748,
     "resilience": 431,
     "runtime": 1374,
-    "sanitize": 5814,
+    "sanitize": 5808,
     "schemas": 240,
     "services": 5423,
     "shared_state": 1254,
-    "tests": 47363,
+    "tests": 47460,
     "top": 750,
     "web": 3557,
-    "wire": 6391,
+    "wire": 6431,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

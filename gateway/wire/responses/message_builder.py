@@ -27,7 +27,7 @@ from gateway.errors import InvalidRequest
 from gateway.wire.chat.kept import NO_CARRIER, STATE, Carrier
 from gateway.wire.chat.request import OpenCalls
 from gateway.wire.responses.call_kinds import KIND_OF_CALL, KIND_OF_OUTPUT, arguments_of, ref_of_call
-from gateway.wire.responses.parts import output_content, parts_in_text, text_of, user_content
+from gateway.wire.responses.parts import PartsInTexts, output_content, text_of, user_content
 from gateway.wire.responses.tool_names import ToolNames
 from gateway.wire.untrusted_json import tables_in
 
@@ -70,6 +70,7 @@ class MessageBuilder:
         self._caller: Json = {}  # the assistant message of the open calls
         self._waiting: list[Json] = []
         self._images: list[Json] = []
+        self._parts = PartsInTexts()
         # by the id of a message: the message, and further texts of it, which are joined once, at the end
         self._further: dict[int, tuple[Json, list[str]]] = {}
         self._warnings: dict[str, None] = {}
@@ -218,7 +219,7 @@ class MessageBuilder:
             return f"tools that can be called now: {', '.join(names) or 'none'}", []
         if isinstance(value, dict) and value.get("type"):
             value = [value]
-        value = parts_in_text(value) or value
+        value = self._parts.read(value) or value
         if isinstance(value, list) and all(isinstance(part, dict) and part.get("type") for part in value):
             return output_content(value, f"{where}.output", self._warn)
         if isinstance(value, str):

@@ -252,13 +252,11 @@ async def test_a_message_that_differs_or_holds_a_finding_is_walked_each_time() -
     assert len(walks) == 3
 
 
-async def test_a_message_of_a_large_body_or_that_is_no_json_is_walked_each_time() -> None:
-    sanitizer, walks, work = Sanitizer(Sanitize()), list[int](), RequestWork()
-    work.charge_values(100_000)
+async def test_a_message_that_is_no_json_is_walked_each_time() -> None:
+    sanitizer, walks = Sanitizer(Sanitize()), list[int]()
     for _ in range(2):
-        await sanitizer.clean(message_unit(CALL, walks), "requests", work)
         await sanitizer.clean(message_unit({"role": "user", "content": "half a pair \ud83d"}, walks), "requests")
-    assert len(walks) == 4
+    assert len(walks) == 2
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import base64
 import random
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -13,7 +14,7 @@ from gateway.errors import PayloadTooLarge
 from gateway.wire.json_body import BadJson, JsonBody, JsonLimits
 
 PNG = b"\x89PNG\r\n\x1a\n"
-LIMITS = JsonLimits(text_bytes=400_000, values=2_000)
+LIMITS = JsonLimits(text_bytes=400_000, values=2_000, numbers=3_000)
 
 
 def encoded(head: bytes, size: int = 450_000) -> str:
@@ -66,18 +67,47 @@ async def test_a_string_that_is_no_value_is_read_as_the_plain_decoder_reads_it(r
         assert await read(whole, JsonLimits()) == expected
 
 
-async def test_commas_in_strings_count_only_above_the_limit_and_are_then_left_out() -> None:
-    assert await read({"a": 'x,[{\\",' * 40_000}) == {"a": 'x,[{\\",' * 40_000}
-    rows: list[list[Any]] = [[0] * 2_001, [[]] * 1_001, [{"a": 1}] * 1_001]
-    for value in rows:
-        with pytest.raises(PayloadTooLarge, match=r"limit is 2000 \(server\.max_json_values\)"):
-            await read({"a": value})
-    assert len((await read({"a": [0] * 1_900}))["a"]) == 1_900
+async def test_commas_brackets_and_digits_in_strings_do_not_count() -> None:
+    text = 'x,[{\\",:1' * 15_000
+    assert await read({"a": text, text: 1}) == {"a": text, text: 1}
+
+
+@pytest.mark.parametrize("make", [
+    lambda left: ["ab"] * left, lambda left: [[]] * left, lambda left: [{}] * left,
+    lambda left: {f"name {number}": "x" for number in range(left)}, lambda left: ["\\\""] * left,
+    lambda left: [None, True, "[,7,8]", "b", -1.5] * (left // 2),
+])  # fmt: skip
+async def test_as_many_values_pass_as_the_limit_says_and_not_one_more(make: Callable[[int], Any]) -> None:
+    left = LIMITS.values - 2  # the object and what it holds
+    fits = {"a": make(left)}
+    assert await read(fits) == fits
+    with pytest.raises(PayloadTooLarge, match=r" 2001 strings, .* limit is 2000 \(server\.max_json_values\)"):
+        await read({**fits, "b": "the last"})
+
+
+@pytest.mark.parametrize("number", ["7", "-0.5", "1e9", " 12345678901234567890 "])
+async def test_as_many_numbers_pass_as_the_limit_says_and_not_one_more(number: str) -> None:
+    members = [f'"{each}":{number}' for each in range(1_000)] + [f'"a {each}":[null,{number}]' for each in range(1_900)]
+    fits = b'{%b,"rest":[%b]}' % (",".join(members).encode(), b",".join([b"1"] * 100))
+    assert await read(fits) == orjson.loads(fits)
+    with pytest.raises(PayloadTooLarge, match=r" 3001 numbers; the limit is 3000 \(server\.max_json_numbers\)"):
+        await read(fits.replace(b"[1,", b"[1,2,"))
+
+
+async def test_more_names_of_members_than_decode_in_a_turn_are_refused() -> None:
+    wide = JsonLimits()
+    members = [f'"{number}":null' for number in range(400_000)]
+    assert len(await read(("{" + ",".join(members) + "}").encode(), wide)) == 400_000
+    raw = ("[{" + ",".join(members) + '},{"more":1}]').encode()
+    with pytest.raises(PayloadTooLarge, match="400001 names of members; the limit is 400000"):
+        await read(raw, wide)
+    assert len(await read(raw, JsonLimits(values=500_000))) == 2
 
 
 async def test_a_row_of_quotes_is_refused_before_it_takes_the_memory_of_its_strings() -> None:
-    with pytest.raises(PayloadTooLarge, match="max_json_values"):
-        await read(b'[""' + b'"a,a"' * 70_000 + b"]")
+    for row in (b'"a,a"', b'""'):
+        with pytest.raises(PayloadTooLarge, match="max_json_values"):
+            await read(b'[""' + row * 49_000 + b"]")
 
 
 @pytest.mark.parametrize("filler", [0, 300_000])

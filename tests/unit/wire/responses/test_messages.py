@@ -2,6 +2,7 @@
 
 from typing import Any, get_args
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,6 +50,15 @@ def test_the_texts_of_one_answer_are_one_message_of_the_assistant() -> None:
     )  # fmt: skip
     assert [each["role"] for each in found] == ["assistant", "tool", "assistant", "user"]
     assert found[0]["content"] == "I look.\n\nParis." and found[0]["tool_calls"][0]["id"] == "a"
+
+
+def test_outputs_of_text_that_are_parts_become_parts_until_they_have_many_values() -> None:
+    parts = orjson.dumps([{"type": "input_text", "text": "see"}, image()]).decode()
+    _, answer, shown = messages_of(call("a"), output("a", parts))
+    assert answer["content"].startswith("see\n") and shown["content"][-1]["image_url"]["url"] == PNG
+    for text in (parts[:-1] + ",[]" * 60_000 + "]", '["image",' + "[]," * 60_000 + "1]", '[{"type": "row"}]'):
+        _, answer = messages_of(call("a"), output("a", text))
+        assert answer["content"] == text
 
 
 def test_a_user_message_waits_until_the_open_calls_are_answered() -> None:
