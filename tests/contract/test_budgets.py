@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 240,
     "services": 5423,
     "shared_state": 1254,
-    "tests": 47363,
+    "tests": 47029,
     "top": 750,
     "web": 3557,
     "wire": 6391,
