@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 240,
     "services": 5423,
     "shared_state": 1254,
-    "tests": 47460,
+    "tests": 47126,
     "top": 750,
     "web": 3557,
     "wire": 6431,

@@ -17,7 +17,6 @@ from tests.support.web_tools_site import MOST_BODY_BYTES, PATH, WebToolsSite, we
 
 BOTH = {"Accept": "application/json, text/event-stream"}
 CRAWL = tool_call("crawl", {"url": "https://example.com/"}, token="t")
-CARD = "4539 1488 0343 6467"
 
 
 @pytest.fixture
@@ -199,25 +198,6 @@ async def test_a_cancelled_notification_on_another_connection_ends_the_call(site
         assert answer.status == 202 and await answer.read() == b""
     status, text = await bounded(asking, 2)
     assert status == 200 and orjson.loads(text)["error"]["code"] == -32800 and site.tools.cancelled.is_set()
-
-
-@pytest.mark.parametrize(("headers", "status"), [({}, 503), (BOTH, 200)])
-async def test_a_call_that_runs_when_the_server_must_stop_is_told_so(
-    site: WebToolsSite, headers: dict[str, str], status: int
-) -> None:
-    site.tools.release = asyncio.Event()
-    asking = asyncio.ensure_future(read_all(site, CRAWL, headers))
-    await bounded(site.tools.all_started(1))
-    await bounded(site.listener.drain(0.1))
-    found, text = await bounded(asking)
-    last = orjson.loads(text.rpartition(b"data: ")[2])
-    assert found == status and last["id"] == 1 and last["error"]["code"] == -32603
-    assert last["error"]["data"] == {
-        "type": "server_error",
-        "code": "shutting_down",
-        "retryable": True,
-        "retry_after_s": 1,
-    }
 
 
 async def test_the_minute_of_a_key_counts_tool_calls_alone_and_every_member_of_a_batch(tmp_path: Path) -> None:

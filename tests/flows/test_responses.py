@@ -260,6 +260,9 @@ async def test_stored_responses_are_found_again_by_their_own_key_alone(
     referred: list[Any] = [{"type": "item_reference", "id": first.output[0].id}, {"role": "user", "content": "go on"}]
     await client.responses.create(model="SvcLLM", input=referred)
     assert [m["content"] for m in upstream.last.body["messages"]] == ["One", "go on"]
+    with pytest.raises(openai.NotFoundError) as unknown:
+        await client.responses.create(model="SvcLLM", input=[{"type": "item_reference", "id": "msg_none"}])
+    assert (unknown.value.code, unknown.value.param) == ("item_not_found", "input[0].id")
     async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=stranger, max_retries=0) as other:
         with pytest.raises(openai.NotFoundError):
             await other.responses.retrieve(first.id)

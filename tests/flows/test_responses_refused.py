@@ -12,7 +12,6 @@ from tests.support.gateways import InProcessGateway
 from tests.support.upstream import Upstream
 
 LIMIT_S = 10
-TOOL = {"type": "function", "name": "add", "description": "adds", "parameters": {"type": "object", "properties": {}}}
 
 
 @pytest.mark.parametrize("streamed", [False, True])

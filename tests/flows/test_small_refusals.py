@@ -17,8 +17,6 @@ from tests.support.asking import ask, ask_stream, call_tool, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway, start_process
 from tests.support.upstream import Exchange, Script, Upstream
 
-LIMIT_S = 10
-
 
 def many_headers(count: int, chars: int = 1) -> Script:
     async def script(exchange: Exchange) -> None:

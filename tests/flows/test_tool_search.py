@@ -7,7 +7,6 @@ from tests.support.asking import ask, official
 from tests.support.gateways import InProcessGateway
 from tests.support.upstream import Upstream
 
-LIMIT_S = 20
 ORDERS = {
     "type": "function", "name": "list_open_orders", "description": "List open orders of a customer.",
     "defer_loading": True, "parameters": {"type": "object", "properties": {"customer": {"type": "string"}}},

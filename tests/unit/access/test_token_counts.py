@@ -11,7 +11,6 @@ def message(*parts: Json) -> Json:
 
 
 TEXT = {"type": "text", "text": "a" * 1000}
-EMPTY = size_of(message()).bytes
 
 
 def test_a_token_has_two_bytes_until_more_is_known() -> None:

@@ -68,7 +68,6 @@ def test_times_counts_and_ports_are_read_and_refused() -> None:
 
 
 FOUND = {"success": True, "data": {"results": [{"title": "T", "url": "u", "content": "c", "score": 0.5}]}}
-FAILED = {"success": False, "data": {"error": {"message": "the page is too large"}}}
 
 
 def result_of(document: Json, *, is_error: bool = False) -> Json:

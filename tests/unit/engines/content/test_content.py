@@ -18,12 +18,6 @@ _SENTENCES = (
     "An insurer withdrew from the valley in March, and a second one has stopped answering letters since then.",
     "Still, the market opened on Saturday, and the ferry, which is older than the bridge, was full all day.",
 )
-_MENU = (
-    "<nav><ul>"
-    + "".join(f'<li><a href="/{word}">{word}</a></li>' for word in ("World", "Sport", "Money", "Life"))
-    + "</ul></nav>"
-)
-_FOOT = "<footer><p>Copyright Valley Post. All rights reserved. <a href='/terms'>Terms</a></p></footer>"
 
 
 def paragraphs(start: int = 0) -> str:

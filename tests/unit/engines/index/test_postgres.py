@@ -30,7 +30,6 @@ from tests.support.scripted_embedding import COMMAND
 pytestmark = pytest.mark.system
 
 QUICK = Times(connect_s=2, call_s=3.0, retry_s=0.1)
-SITE = {"include_domains": ("docs.test",)}
 QUERIES = (
     "how do I make a key", "redis limits shared by machines", "cache of searches",
     "what happens when a client leaves", "search.semantic vectors", "masking of streams", "PageIndex", "日本の検索",

@@ -126,7 +126,6 @@ def test_a_label_or_the_name_of_an_exception_makes_a_query_a_message(query: str,
 
 _MANUAL = "This section of the manual is about something else, which takes a few words to tell. " * 6
 _PARTS = ("Sails", "Anchors", "Keels")
-_ANSWER = "The server says quota exceeded when an account has written more than it may. " * 2
 
 
 @pytest.mark.parametrize(

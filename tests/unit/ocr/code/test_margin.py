@@ -21,20 +21,6 @@ def line(text: str, x: float, row: int) -> Line:
     return Line(rect, quad, text, 1.0, size=8.0, letters=letters, fit=1.0, is_read=True)
 
 
-TEXTS = ["def one():", "    return 1", "", "def two():", "    return 2", "total = 3"]
-
-
-def drawn(rows: list[list[Line]]) -> Pixels:
-    """A page with a box of ink for every letter."""
-    gray: Pixels = numpy.full((int(STEP * (len(rows) + 1)), 400), 230, numpy.uint8)
-    for row in rows:
-        for piece in row:
-            for letter, x in zip(piece.text, piece.letters, strict=True):
-                if letter != " ":
-                    gray[int(piece.rect.y1) + 3 : int(piece.rect.y2) - 3, int(x - 3) : int(x + 4)] = 40
-    return gray
-
-
 def unread(rect: Rect) -> Line:
     return Line(rect, size=8.0)
 

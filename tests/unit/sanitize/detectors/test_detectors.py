@@ -21,7 +21,6 @@ from tests.support.cpu_time import takes_less
 
 SCANNER = Scanner()
 CARD, IBAN, MAIL, SSN = "4539148803436467", "GB12WEST12345698765431", "jane.doe@posthaus.org", "536-90-4399"
-HEX32 = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEowIBAAKCAQEAx1\nq8Q/2vT5w==\n-----END RSA " + "PRIVATE KEY-----"
 
 

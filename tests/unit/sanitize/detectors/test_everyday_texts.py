@@ -6,7 +6,6 @@ import pytest
 
 from gateway.sanitize.scanner import Scanner
 
-VALUE = "X7SXrKNtgr6V"
 LONG = "X7SXrKNtgr6Vs2gteswqLiIfE9WH47WaDNyW"
 
 

@@ -6,9 +6,6 @@ from gateway.sanitize.scanner import Scanner
 
 SCANNER = Scanner()
 RESULT = "uK3!fjs9Dk2#pq8Lm"
-ATTRIBUTES = '"bcrypt_hash": null, "id": "none", "keepers": null, "length": 17'
-SEALED = "Al/N1ROcnX3EN/vsVOKUzNPxj77/3zvGGZ/lCB/AHxkB7r36chNgZO8VY7wuBKBJG4AMBEXWR5SeEEgbl2R/2jmPGxrg="
-LOGIN = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
 
 
 def secrets(text: str) -> list[tuple[str, bool]]:

@@ -3,32 +3,25 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-import orjson
 import pytest
-from multidict import MultiDict
 
 from gateway.calls.call import Call
 from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import Forbidden, InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.hosted_tools.hosted_responses import HostedResponses
-from gateway.services.hosted_tools.hosted_search import HostedRequest, HostedSearch, HostedSettings
-from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
+from gateway.services.hosted_tools.hosted_search import HostedSearch, HostedSettings
+from gateway.services.hosted_tools.loop import LoopLimits
 from gateway.services.hosted_tools.mcp_servers import HostedMcp, McpServerEntry
-from gateway.services.hosted_tools.search_options import SearchOptions
-from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch.tools import tool_table
-from gateway.web.handlers.embeddings import EmbeddingsHandler
-from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.stream import ResponseStream
-from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, calls_of, text_of
+from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call
 
 SEARCH: Json = {"type": "web_search"}
 WORDS: Json = {"type": "mcp", "server_label": "words", "require_approval": "never"}
 OWN: Json = {"type": "mcp", "server_label": "gateway", "require_approval": "never"}
 MODEL = ModelEntry("m", "text", ())
 QUESTION: Json = {"role": "user", "content": "capital?"}
-WITHOUT_TOOLS = cast(ModelEntry, SimpleNamespace(name="m", has_tools=False))
 
 
 class Server:
@@ -172,25 +165,3 @@ async def test_an_item_that_is_refused_is_named_by_its_place_in_the_request() ->
     with pytest.raises(InvalidRequest) as refused:
         await Desk().response(tools=[WORDS], input=items)
     assert refused.value.param == "input[2].type"
-
-
-async def test_a_model_without_tools_is_searched_for_once_and_the_caller_is_told() -> None:
-    desk = Desk(["It is Paris [1]."])
-    context = desk.context({})
-    request = HostedRequest(
-        LoopRequest({"model": "m", "messages": [{"role": "user", "content": "capital?"}]}), SearchOptions(), Sources()
-    )
-    events = [each async for batch in desk.search.answer(context, WITHOUT_TOOLS, request) for each in batch]
-    assert len(calls_of(events)) == 1 and text_of(events) == "It is Paris [1]."
-    assert "searched once" in context.stats.warnings[0]
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [(["a", 1], "texts alone"), ([[1]] * 2049, "at most 2048"), ([], "at least 1"), (7, "a string or an array")],
-)
-def test_a_wrong_embeddings_input_is_told_by_what_is_wrong(value: Any, words: str) -> None:
-    handler = EmbeddingsHandler(ScriptedModel().service)
-    with pytest.raises(InvalidRequest, match=words):
-        handler.check(JsonBody(orjson.dumps({"model": "m", "input": value})), MultiDict())
-    assert handler.check(JsonBody(orjson.dumps({"model": "m", "input": [1] * 3_000})), MultiDict())["model"] == "m"

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from gateway.domain import Json, RequestStats
+from gateway.domain import Json
 from gateway.errors import UpstreamError, UpstreamUnavailable
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
 from gateway.services.hosted_tools.model_round import Round, RoundReader
-from gateway.services.hosted_tools.model_without_calls import search_once
 from gateway.services.hosted_tools.search_options import SearchOptions
 from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import AnswerEnd, ClientCall, ReasoningPiece, TextPiece
@@ -115,21 +114,6 @@ async def test_a_search_that_fails_is_told_to_the_model_and_an_error_of_the_mode
     assert calls_of(events)[0].status == "failed" and "the search is down" in calls_of(events)[0].error
     with pytest.raises(UpstreamError, match="broken"):
         await play(ScriptedModel([UpstreamError("broken")]), [web.tool(sources)], sources)
-
-
-async def test_a_model_without_tools_gets_results_in_its_prompt() -> None:
-    web, sources = ScriptedWeb(), Sources()
-    model = ScriptedModel(["It is Paris [1]."])
-    asked = search_once(model.service, web.tool(sources), sources, LoopLimits(), request_of(), RequestStats())
-    events = [event async for batch in asked for event in batch]
-    assert len(calls_of(events)) == 1 and text_of(events) == "It is Paris [1]."
-    told = model.asked[0]["messages"]
-    assert "tools" not in model.asked[0] and "Paris is the capital. [1]" in told[-1]["content"]
-    web.results = []
-    model = ScriptedModel(["No."])
-    asked = search_once(model.service, web.tool(sources), sources, LoopLimits(), request_of(), RequestStats())
-    events = [event async for batch in asked for event in batch]
-    assert calls_of(events)[0].results == []
 
 
 async def test_pages_are_opened_and_texts_found_where_the_address_was_shown() -> None:

@@ -16,7 +16,6 @@ from gateway.wire.messages.stream import MessageStream
 from gateway.wire.messages.tools import forced_kind, left_out
 from gateway.wire.parameters import rules_of
 
-PIXEL: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 USE: Json = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}}
 TOOLS: list[Json] = [{"name": "add", "input_schema": {"type": "object"}}, {"name": "sub", "input_schema": {}}]
 SEARCH: Json = {"type": "web_search_20250305", "name": "web_search"}
@@ -41,22 +40,6 @@ def result(use: str, content: Any = "2", **more: Any) -> Json:
 
 def chat(*messages: Json, **body: Any) -> Json:
     return to_chat({"model": "m", "max_tokens": 9, "messages": list(messages), **body}, 20)
-
-
-def test_parallel_results_stand_before_any_text_in_the_order_of_the_message() -> None:
-    two = {**USE, "id": "t2"}
-    sent = chat(user(text("go")), assistant(text("I add"), USE, two), user(text("so?"), result("t2"), result("t1")))
-    roles = [message["role"] for message in sent["messages"]]
-    assert roles == ["user", "assistant", "tool", "tool", "user"] and sent["messages"][-1]["content"] == "so?"
-    assert [call["id"] for call in sent["messages"][1]["tool_calls"]] == ["t1", "t2"]
-    assert {message["tool_call_id"] for message in sent["messages"][2:4]} == {"t1", "t2"}
-
-
-def test_an_image_in_a_result_follows_all_results_of_the_turn() -> None:
-    sent = chat(user(text("go")), assistant(USE), user(result("t1", [text("see"), PIXEL], is_error=True)))
-    *_, told, shown = sent["messages"]
-    assert told["role"] == "tool" and "see" in told["content"]
-    assert shown["role"] == "user" and shown["content"][-1]["image_url"]["url"] == "data:image/png;base64,AAAA"
 
 
 @pytest.mark.parametrize("caches", [True, False])
@@ -84,27 +67,6 @@ def test_system_blocks_of_billing_and_thinking_do_not_go_on() -> None:
                 thinking={"type": "enabled"}, metadata={"user_id": "u"}, top_k=3, temperature=0.5)  # fmt: skip
     assert sent["messages"][0] == {"role": "system", "content": "Be brief"} and sent["stop"] == ["x"]
     assert "secret" not in str(sent) and sent["temperature"] == 0.5
-
-
-def test_documents_and_search_results_become_text() -> None:
-    plain = {"type": "document", "title": "D", "source": {"type": "text", "media_type": "text/plain", "data": "inside"}}
-    found = {"type": "search_result", "source": "http://a", "title": "T", "content": [text("found")]}
-    sent = chat(user(plain, found, text("?")))
-    assert "inside" in str(sent["messages"]) and "found" in str(sent["messages"])
-
-
-@pytest.mark.parametrize(
-    ("choice", "expected", "parallel"),
-    [
-        ({"type": "auto"}, "auto", None), ({"type": "any", "disable_parallel_tool_use": True}, "required", False),
-        ({"type": "none"}, "none", None),
-        ({"type": "tool", "name": "sub"}, {"type": "function", "function": {"name": "sub"}}, None),
-    ],
-)  # fmt: skip
-def test_a_choice_has_chats_form(choice: Json, expected: Any, parallel: bool | None) -> None:
-    sent = chat(user(text("a")), tools=TOOLS, tool_choice=choice)
-    assert sent.get("tool_choice", "auto") == expected and sent.get("parallel_tool_calls") is parallel
-    assert [tool["function"]["name"] for tool in sent["tools"]] == ["add", "sub"]
 
 
 @pytest.mark.parametrize(
