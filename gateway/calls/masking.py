@@ -163,8 +163,14 @@ class Masking:
         elif restorer is not None or (self._sanitizer.responses and not reply.was_masked):
             dialect, stats = self._dialect, self._stats
             note = lambda entity: _count(stats, {entity: 1})  # noqa: E731
-            finds, known = not reply.was_masked, self._placeholders
-            mask = self._sanitizer.stream(dialect.event_slots, note, restorer, finds=finds, placeholders=known)
+            mask = self._sanitizer.stream(
+                dialect.event_slots,
+                note,
+                restorer,
+                finds=not reply.was_masked,
+                placeholders=self._placeholders,
+                answer_of=dialect.answer_of,
+            )
             place = partial(self._sanitizer.apart, key_id=stats.key_id)
             masked = mask.run(reply.events, reply.refusal_events or dialect.refused_events, place, self._clean_error)
             reply.events = _reported(masked, mask, restorer, () if reply.was_masked else self._verdicts)

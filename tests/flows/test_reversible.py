@@ -308,7 +308,9 @@ async def test_addresses_at_other_hosts_keep_placeholders_and_shares_get_values(
 
 async def text_from(server: InProcessGateway, path: str, stream: bool, text: str, **fields: Any) -> str:
     """The text of an answer, whole or streamed, on any of the three routes."""
-    talk: dict[str, Any] = {"input": text} if path == "/v1/responses" else {"messages": [{"role": "user", "content": text}]}
+    talk: dict[str, Any] = (
+        {"input": text} if path == "/v1/responses" else {"messages": [{"role": "user", "content": text}]}
+    )
     body = {"model": "SvcLLM", "max_tokens": 100, "stream": stream, **talk, **fields}
     _, data, _ = await send(server, path, {k: v for k, v in body.items() if k != "max_tokens" or "input" not in talk})
     if not stream:
@@ -394,7 +396,9 @@ async def test_arguments_are_restored_however_they_are_spelt_and_nested(
 
 async def arguments_from(server: InProcessGateway, path: str, stream: bool, text: str) -> str:
     """The arguments of the call that an answer makes."""
-    talk: dict[str, Any] = {"input": text} if path == "/v1/responses" else {"messages": [{"role": "user", "content": text}]}
+    talk: dict[str, Any] = (
+        {"input": text} if path == "/v1/responses" else {"messages": [{"role": "user", "content": text}]}
+    )
     tools: list[Any] = [{"type": "function", "function": {"name": "send", "parameters": {"type": "object"}}}]
     if path == "/v1/responses":
         tools = [{"type": "function", "name": "send", "parameters": {"type": "object"}}]
