@@ -16,7 +16,6 @@ from gateway.sanitize.slot_mask import SlotMasker
 from gateway.texts import TextSlot
 from gateway.wire import ocr, repetition
 from gateway.wire.chat.hosted_answer import HostedChat
-from gateway.wire.chat.prompted_tools import PromptedTools
 from gateway.wire.hosted_answer import AnswerEnd, ClientCall, HostedEvent, ReasoningPiece, TextPiece, events_of
 from gateway.wire.logprobs import spell
 from gateway.wire.messages.blocks import Blocks
@@ -27,7 +26,7 @@ from gateway.wire.responses.tool_names import ToolRef
 
 __all__ = [
     "ANSWERS", "DELTAS", "HOSTED", "LOGPROBS", "REQUESTS", "blocks", "custom_input", "hosted_chat", "loop_guard",
-    "masked_arguments", "prompted_call", "special_tokens", "spelt_logprobs", "streamed_response", "to_chat",
+    "masked_arguments", "special_tokens", "spelt_logprobs", "streamed_response", "to_chat",
 ]  # fmt: skip
 
 Make = Callable[[int], Any]
@@ -92,13 +91,6 @@ def custom_input(text: str) -> None:
     for at in range(0, len(text), 5):
         call.take(text[at : at + 5])
     call.end()
-
-
-def prompted_call(text: str) -> None:
-    tool = {"type": "function", "function": {"name": "f"}}
-    request = PromptedTools({"messages": [{"role": "user", "content": "x"}], "tools": [tool]})
-    request.read(text, "stop")
-    request.read('{"name": "f", "arguments": {"a": "' + text, "stop")
 
 
 def loop_guard(text: str) -> None:

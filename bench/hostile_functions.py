@@ -19,7 +19,7 @@ from bench import hostile_hidden
 from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
 from gateway import schemas, trace
-from gateway.access.tokens import size_of
+from gateway.access.token_counts import size_of
 from gateway.engines.answer import excerpt, sections
 from gateway.engines.answer import text as words
 from gateway.engines.documents import simhash
@@ -274,7 +274,6 @@ READERS: dict[str, Reader] = {
     "ocr tokens": Reader(answers.special_tokens, inputs.TEXTS),
     "repetition": Reader(answers.loop_guard, inputs.TEXTS),
     "custom input": Reader(answers.custom_input, inputs.TEXTS),
-    "prompted call": Reader(answers.prompted_call, inputs.TEXTS),
     "citations": Reader(_cited, inputs.TEXTS),
     "cited address": Reader(_cited_address, inputs.TEXTS),
     "place in a page": Reader(lambda text: find_in(text, text[:8] or "a", None), inputs.TEXTS),

@@ -53,7 +53,8 @@ def gateway_serving(
     state = ["--state-dir", str(folder / "state")]
     create = [sys.executable, "-m", "gateway", "keys", "create", "--name", "bench", *state]
     create += [part for each in scope.split() for part in ("--scope", each)]
-    env = {**os.environ, **({"PYTHONPATH": tree} if tree else {})}
+    path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), tree)))
+    env = {**os.environ, **({"PYTHONPATH": path} if path else {})}
     place = {"cwd": tree or None}
     made = subprocess.run(create, capture_output=True, text=True, check=True, env=env, **place)  # type: ignore[call-overload]
     key = made.stdout.strip()

@@ -3,7 +3,7 @@
 Times are seconds, sizes bytes, unless a name says otherwise."""
 
 import re
-from collections.abc import AsyncGenerator, Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
@@ -40,7 +40,7 @@ WEB_SEARCH_SCOPE = "web-search"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyLimits:
     """The limits that a key has of its own, named as in `[limits]`: 0 = none, None = the configured one.
-    `spend_per_month` is in the currency of `[[prices]]`."""
+    Spend is in the currency of `[[prices]]`. The last two bind each `user` that a key names in its requests."""
 
     per_minute: int | None = None
     concurrent: int | None = None
@@ -48,6 +48,8 @@ class KeyLimits:
     tokens_per_day: int | None = None
     tool_calls_per_day: int | None = None
     spend_per_month: float | None = None
+    per_user_tokens_per_day: int | None = None
+    per_user_spend_per_day: float | None = None
 
 
 KEY_LIMITS = tuple(each.name for each in fields(KeyLimits))
@@ -67,8 +69,8 @@ class Caller(KeyLimits):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "identity", self.identity or self.key_id)
-        own = (self.tokens_per_minute, self.tokens_per_day, self.tool_calls_per_day, self.spend_per_month)
-        object.__setattr__(self, "has_budgets", any(limit is not None for limit in own))  # every request asks
+        own = any(getattr(self, name) is not None for name in KEY_LIMITS[2:])
+        object.__setattr__(self, "has_budgets", own)  # every request asks
 
 
 class Event:
@@ -79,7 +81,7 @@ class Event:
     | `from_data`     | decoded JSON object | None, made at edge | True     | where the dialect says                 |
     | `from_bytes`    | None                | finished frame     | True     | none: a comment or `[DONE]`            |
     | `undecoded`     | None                | finished frame     | False    | where the dialect says, once decoded   |
-    | a RelayTemplate | None                | finished frame     | False    | `text`, at the place `relayed` names   |
+    | `of_relay`      | None                | finished frame     | False    | `text`, at the place `relayed` names   |
 
     A finished frame is bytes up to and including its blank line; `wire.sse.decode` fills `data` of an undecoded one.
     `name` is the SSE `event:` field, if any. `finish` turns the data, after every middleware has seen it, into what
@@ -121,6 +123,11 @@ class Event:
     def undecoded(cls, frame: bytes) -> "Event":
         """A finished frame with a JSON object that nobody has decoded yet."""
         return cls(None, frame, False)
+
+    @classmethod
+    def of_relay(cls, template: "RelayTemplate", frames: Iterable[tuple[bytes, str]]) -> "list[Event]":
+        """Events of a template: `(finished frame, its text)` each."""
+        return [cls(None, frame, False, template, text) for frame, text in frames]
 
 
 class RelayTemplate(Protocol):
@@ -252,7 +259,7 @@ class Metered(Protocol):
     def usage(self) -> Json: ...
 
 
-class Reserved(Protocol):
+class CallBudget(Protocol):
     """What one call of a model may use of its caller's budgets: `access.budgets.Reservation`, which says what each of
     these does. The call is settled at the end of the block."""
 
@@ -270,13 +277,13 @@ class Reserved(Protocol):
 
     def counted(self) -> Json: ...
 
-    async def __aenter__(self) -> "Reserved": ...
+    async def __aenter__(self) -> "CallBudget": ...
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None: ...
 
 
 class Spend(Protocol):
-    """What a caller may spend on models: `access.budgets.Spend`."""
+    """What a caller may spend on models: `access.budgets.KeySpend`."""
 
     async def reserve(
         self,
@@ -286,7 +293,7 @@ class Spend(Protocol):
         more: Sequence[Json] = (),
         fixed: Sequence[Mapping[str, Any]] = (),
         has_output: bool = True,
-    ) -> Reserved:
+    ) -> CallBudget:
         """Reserve what a call may use. `body`: what the model is asked, `more`: what it reads beside it; `fixed`: the
         operator's own fields of each upstream that may answer. Raises BudgetSpent, NoPrice."""
         ...

@@ -21,7 +21,7 @@ GatewayError
 ├── UpgradeRequired           426  WebSocket is turned off
 ├── RateLimited               429  a limit of the key is reached
 │   └── BudgetSpent           429  its tokens, tool calls or spend are used up
-├── StateUnavailable          503  the store that the machines share is away
+├── StateUnavailable          503  a store of keys or state is away, or its disk is full
 ├── Overloaded                503  the whole gateway is busy or shutting down
 ├── EngineMissing             503  an extra or a setting is missing; the operator must act
 ├── SanitizerFailed           503  detectors or guardrail failed and the policy is to refuse

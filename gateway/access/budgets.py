@@ -1,7 +1,7 @@
 """Budgets of keys: tokens a minute and a day, tool calls a day, spend a month; of users within a key, a day. In UTC.
 
 Theory of operation. A budget is a counter of its holder and the period (`shared_state.port.Counters`), which all
-workers and machines share. Every call of a model passes here (`Spend`), with all that its upstream will read:
+workers and machines share. Every call of a model passes here (`KeySpend`), with all that its upstream will read:
 
 | step    | when                                | what is added                                                       |
 |---------|-------------------------------------|---------------------------------------------------------------------|
@@ -13,7 +13,7 @@ The upstream is sent a limit that fits into what is left, so that it can use no 
 parallel never exceed a budget together. What an upstream uses beyond its limit is its overrun, the one excess there is:
 it is counted, logged and measured. A model whose thoughts nobody sees, and an answer that comes whole, reserve all of
 their limit at once: nobody could count on the way. Used is what the upstream tells, unless it tells less than any
-tokenizer makes of the text, or nothing: then the larger of that and what was counted (`tokens.believed`).
+tokenizer makes of the text, or nothing: then the larger of that and what was counted (`token_counts.believed`).
 
 A call is settled in the period in which it was reserved. Days and months begin anew at midnight UTC; the minute slides,
 as that of calls does: of the minute before counts the part that lies within the last sixty seconds, taken to be spread
@@ -23,27 +23,29 @@ A tool call is counted when it begins and never given back. A key without budget
 
 import asyncio
 import calendar
+import contextlib
 import logging
 import math
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
+
+import orjson
 
 from gateway import logs
 from gateway.access.rate_limits import LimitState
-from gateway.access.tokens import Size, TokenCounts, believed, size_of
+from gateway.access.token_counts import Size, TokenCounts, believed, size_of
 from gateway.access.usage import NANO, PriceList, UsageBook, UsageKey, Used
 from gateway.config.settings import Limits
-from gateway.domain import Caller, Json, RequestStats
+from gateway.domain import KEY_LIMITS, Caller, Json, RequestStats
 from gateway.errors import BudgetSpent, NoPrice, UpstreamError, UpstreamTimeout
 from gateway.metrics import Metrics
+from gateway.resilience.bounded_cache import BoundedCache
 from gateway.shared_state.port import Amount, Counters
 from gateway.wire.chat.request import THINKING
 from gateway.wire.untrusted_json import count_in, table_in
-
-Limit = TypeVar("Limit", int, float)
 
 _KEPT_S = 3600.0
 """How long a counter outlives its period, for calls settled after it: four times the longest (`total_timeout_s`)."""
@@ -63,8 +65,26 @@ _ANSWERS = ("n", "best_of")
 _ENDLESS = 2**53
 
 TOKENS_MINUTE, TOKENS_DAY, TOOLS_DAY, SPEND_MONTH = "tokens-minute", "tokens-day", "tool-calls-day", "spend-month"
+USER_TOKENS_DAY, USER_SPEND_DAY = "user-tokens-day", "user-spend-day"
 """Names of the budgets, in counters and in the RateLimit headers."""
-_MONEY = frozenset((SPEND_MONTH,))
+_MONEY, _OF_USER = frozenset((SPEND_MONTH, USER_SPEND_DAY)), (USER_TOKENS_DAY, USER_SPEND_DAY)
+_USERS_DAY = "users-day"
+"""The counter of a key's users."""
+MOST_USERS = 10_000
+"""Users of a key and day that are told apart; all others are one, _REST."""
+_NOBODY, _REST = "-", "rest"
+_ACCOUNT = re.compile(r"(user_\w{1,128}?)_account_([\w-]{0,128}?)_session_")
+
+
+_LIMITS = {
+    TOKENS_MINUTE: "tokens_per_minute",
+    TOKENS_DAY: "tokens_per_day",
+    TOOLS_DAY: "tool_calls_per_day",
+    SPEND_MONTH: "spend_per_month",
+    USER_TOKENS_DAY: "per_user_tokens_per_day",
+    USER_SPEND_DAY: "per_user_spend_per_day",
+}
+"""The limit of each budget, of a key and in the configuration."""
 
 
 class Period(NamedTuple):
@@ -86,6 +106,8 @@ def periods(now_s: float) -> dict[str, Period]:
         TOKENS_MINUTE: Period(str(minute), (minute + 1) * 60.0),
         TOKENS_DAY: today,
         TOOLS_DAY: today,
+        USER_TOKENS_DAY: today,
+        USER_SPEND_DAY: today,
         SPEND_MONTH: Period(f"{now:%Y%m}", next_month),
     }
 
@@ -125,46 +147,37 @@ class Budgets:
         fallbacks: Callable[[str], Sequence[str] | None],
         now: Callable[[], float] = time.time,
         *,
-        tokens: TokenCounts | None = None,
         metrics: Metrics | None = None,
+        hash_user: Callable[[str], str] = str,
     ) -> None:
         self.counters = counters
         self.prices = prices
         self.fallbacks = fallbacks
-        self.tokens = tokens or TokenCounts()
-        self.metrics = metrics
+        self.tokens = TokenCounts()
+        self._metrics = metrics
+        self._hash_user = hash_user
+        self._users: BoundedCache[str, str] = BoundedCache(4 * MOST_USERS, ttl_s=86_400.0)
         self.reserve_tokens = defaults.reserve_tokens
         self._defaults = defaults
         self._now = now
-        own = (defaults.tokens_per_minute, defaults.tokens_per_day, defaults.tool_calls_per_day)
-        self._defaults_bind = any((*own, defaults.spend_per_month))
+        self.bind_all = any(getattr(defaults, name) for name in KEY_LIMITS[2:])
 
-    def may_bind(self, caller: Caller) -> bool:
-        """Whether a budget may bind the key: most have none, and this costs nothing."""
-        return self._defaults_bind or caller.has_budgets
-
-    def of(self, caller: Caller, limits: dict[str, LimitState]) -> "Spend | None":
+    def of(self, caller: Caller, limits: dict[str, LimitState]) -> "KeySpend | None":
         """What a caller may spend on models; None where nothing binds, as for most keys. The states of its budgets are
-        written to `limits`."""
-        if not self.may_bind(caller):
-            return None
-        own, defaults = caller, self._defaults
-        per_minute = _chosen(own.tokens_per_minute, defaults.tokens_per_minute)
-        per_day = _chosen(own.tokens_per_day, defaults.tokens_per_day)
-        spend = self._spend_limit(own)
-        if not (per_minute or per_day or spend):
-            return None
-        binding = {TOKENS_MINUTE: per_minute, TOKENS_DAY: per_day, SPEND_MONTH: spend}
-        return Spend(self, caller, {name: limit for name, limit in binding.items() if limit}, limits)
+        written to `limits`. Keys without budgets of their own need not ask unless `bind_all`."""
+        binding = {
+            budget: limit for budget in _LIMITS if budget != TOOLS_DAY and (limit := self._limit(budget, caller))
+        }
+        return KeySpend(self, caller.key_id, binding, limits) if binding else None
 
     async def charge_tool(self, caller: Caller, tool: str, limits: dict[str, LimitState], model: str = "") -> None:
         """Count one call of a tool, for a model where the gateway calls it for one. Raises BudgetSpent; then nothing is
         counted."""
         wanted = {}
-        if per_day := _chosen(caller.tool_calls_per_day, self._defaults.tool_calls_per_day):
+        if per_day := self._limit(TOOLS_DAY, caller):
             wanted[TOOLS_DAY] = per_day
         cost = self.prices.tool_cost(tool, next(iter(self.fallbacks(model) or ()), model))
-        if cost and (spend := self._spend_limit(caller)):
+        if cost and (spend := self._limit(SPEND_MONTH, caller)):
             wanted[SPEND_MONTH] = spend
         if wanted:
             bounds = self.bounds(caller.key_id, wanted)
@@ -173,15 +186,33 @@ class Budgets:
             if told.refused is not None:
                 raise self.refusal(bounds[told.refused], amounts[told.refused], told.totals[told.refused])
 
-    def bounds(self, holder: str, limits: Mapping[str, int]) -> list[_Bound]:
-        """The present periods of a holder's budgets."""
+    def bounds(self, key_id: str, limits: Mapping[str, int], user: str = "") -> list[_Bound]:
+        """The present periods of a key's budgets, and of a user's within it."""
         now_s = self._now()
         current = periods(now_s)
-        return [
-            _Bound(name, f"{name}:{holder}:{current[name].name}", limit, current[name].ends_at,
-                   current[name].ends_at - now_s)
-            for name, limit in limits.items()
-        ]  # fmt: skip
+        found = []
+        for name, limit in limits.items():
+            period, holder = current[name], f"{key_id}:{user}" if name in _OF_USER else key_id
+            found.append(_Bound(name, f"{name}:{holder}:{period.name}", limit, period.ends_at, period.ends_at - now_s))
+        return found
+
+    async def user_of(self, key_id: str, body: Json, budget: str) -> str:
+        """Whose budget within a key a call takes from: the hash of its `user`, _NOBODY without one, _REST where the key
+        has too many. `budget`: one that binds them."""
+        user = body.get("user")
+        if not isinstance(user, str) or not user:
+            return _NOBODY
+        name = self._hash_user(account_of(user))
+        [bound] = self.bounds(key_id, {budget: 0}, name)
+        if (known := self._users.get(bound.counter)) is not None:
+            return known
+        ends_at = bound.ends_at + _KEPT_S
+        users = Amount(f"{_USERS_DAY}:{key_id}:{bound.counter.rpartition(':')[2]}", 1, MOST_USERS, ends_at)
+        own = await self.counters.reserve([Amount(bound.counter, 0, None, ends_at)])
+        if not own.totals[0] and (await self.counters.reserve([users])).refused is not None:
+            name = _REST
+        self._users.put(bound.counter, name)
+        return name
 
     async def add(
         self, bounds: Sequence[_Bound], amounts: Sequence[int], limits: dict[str, LimitState], *, bind: bool = True
@@ -228,6 +259,8 @@ class Budgets:
             TOKENS_DAY: f"{bound.limit} tokens a day",
             TOOLS_DAY: f"{bound.limit} tool calls a day",
             SPEND_MONTH: f"{self.prices.currency} {bound.limit / NANO:g} a month",
+            USER_TOKENS_DAY: f"{bound.limit} tokens a day for one user",
+            USER_SPEND_DAY: f"{self.prices.currency} {bound.limit / NANO:g} a day for one user",
         }[bound.budget]
         is_minute = bound.budget == TOKENS_MINUTE
         room = max(0, bound.limit - amount)
@@ -242,13 +275,35 @@ class Budgets:
 
     def tell_overrun(self, model: str, stats: RequestStats, tokens: int) -> None:
         """Tell tokens that an upstream has used beyond what was reserved: in a metric, and in the log."""
-        if self.metrics is not None:
-            self.metrics.overrun.labels(model).inc(tokens)
+        if self._metrics is not None:
+            self._metrics.overrun.labels(model).inc(tokens)
         fields = {"key": stats.key_id, "model": model, "upstream": stats.upstream, "tokens": tokens}
         logs.event("budget_overrun", fields, level=logging.WARNING if tokens >= LEAST_OUTPUT else logging.INFO)
 
-    def _spend_limit(self, caller: Caller) -> int:
-        return math.floor(_chosen(caller.spend_per_month, self._defaults.spend_per_month) * NANO)
+    def _limit(self, budget: str, caller: Caller) -> int:
+        """The key's own limit, or the configured one; 0 for none."""
+        own = getattr(caller, _LIMITS[budget])
+        limit: float = getattr(self._defaults, _LIMITS[budget]) if own is None else own
+        return math.floor(limit * NANO) if budget in _MONEY else int(limit)
+
+
+def user_counters(key_id: str) -> list[str]:
+    """What the names of the counters begin with that tell of a key's users."""
+    return [f"{name}:{key_id}:" for name in (*_OF_USER, _USERS_DAY)]
+
+
+def account_of(user: str) -> str:
+    """Who a user is: of what Anthropic's clients send, which names a session too, the account.
+
+    account_of("user_1f_account_9b-2c_session_77")  # "9b-2c"
+    """
+    if found := _ACCOUNT.match(user):
+        return found[2] or found[1]
+    if user.startswith("{"):
+        with contextlib.suppress(orjson.JSONDecodeError):
+            fields = orjson.loads(user)
+            return str(fields.get("account_uuid") or fields.get("device_id") or user)
+    return user
 
 
 class Asked(NamedTuple):
@@ -289,15 +344,15 @@ def _wants_thoughts(fields: Mapping[str, Any]) -> bool:
     return any(wish not in (None, "none", 0) for wish in wishes) or kind not in (None, "disabled")
 
 
-class Spend:
+class KeySpend:
     """What one caller may spend. `binding`: the limits of its budgets, by name."""
 
     def __init__(
-        self, budgets: Budgets, caller: Caller, binding: Mapping[str, int], limits: dict[str, LimitState]
+        self, budgets: Budgets, key_id: str, binding: Mapping[str, int], limits: dict[str, LimitState]
     ) -> None:
         self.budgets = budgets
         self.limits = limits
-        self._caller = caller
+        self._key_id = key_id
         self._binding = binding
 
     async def reserve(
@@ -313,25 +368,27 @@ class Spend:
         budgets, model = self.budgets, str(body.get("model"))
         models = budgets.fallbacks(model) or [model]
         priced = budgets.prices.has
-        if SPEND_MONTH in self._binding and (unpriced := next((name for name in models if not priced(name)), None)):
+        if _MONEY & self._binding.keys() and (unpriced := next((name for name in models if not priced(name)), None)):
             raise NoPrice(
                 f"this key has a spend limit, and model '{unpriced}' has no price; the operator must add [[prices]]",
                 param="model",
             )
-        bounds = budgets.bounds(self._caller.key_id, self._binding)
+        of_user = next((budget for budget in _OF_USER if budget in self._binding), None)
+        user = await budgets.user_of(self._key_id, body, of_user) if of_user is not None else ""
+        bounds = budgets.bounds(self._key_id, self._binding, user)
         reservation = Reservation(self, bounds, models, Asked(body, more, fixed, has_output), stats)
         await reservation.begin()
         return reservation
 
 
 class Reservation:
-    """What one call of a model has reserved, and has used so far. Implements domain.Reserved.
+    """What one call of a model has reserved, and has used so far. Implements domain.CallBudget.
 
     `limit`: the most tokens that the upstream may make of one answer; 0 where an answer has no text.
     """
 
     def __init__(
-        self, spend: Spend, bounds: Sequence[_Bound], models: Sequence[str], asked: Asked, stats: RequestStats
+        self, spend: KeySpend, bounds: Sequence[_Bound], models: Sequence[str], asked: Asked, stats: RequestStats
     ) -> None:
         self._budgets, self._bounds, self._limits = spend.budgets, bounds, spend.limits
         self._models, self._stats, self._attempts = models, stats, stats.attempts
@@ -346,7 +403,7 @@ class Reservation:
         self._answers, self.limit = 0, 0
         if asked.has_output:
             self._answers = asked.largest(_ANSWERS) or 1
-            self.limit = asked.largest(OUTPUT_LIMITS) or self._budgets.reserve_tokens
+            self.limit = asked.largest(OUTPUT_LIMITS) or self._budgets.reserve_tokens + asked.thoughts
         self._least = min(self.limit, max(LEAST_OUTPUT, asked.thoughts + 1))
         self._is_seen = bool(asked.body.get("stream")) and not asked.thinks and not any(map(tokens.thinks, models))
         self._reserved = [0] * len(bounds)
@@ -529,11 +586,6 @@ def _shown(bound: _Bound, amount: int) -> str:
     return f"{amount / NANO:g}" if bound.is_money else str(amount)
 
 
-def _chosen(own: Limit | None, default: Limit) -> Limit:
-    """A key's own limit, or the configured one."""
-    return default if own is None else own
-
-
 def _count(value: Any) -> int:
     """A whole number above 0; 0 for anything else."""
     return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
@@ -552,7 +604,7 @@ class OwnUse:
         self._usage = usage
         self._metrics = metrics
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def charged(self, stats: RequestStats) -> AsyncIterator[None]:
         """Around calls with `stats`, which has the key's id before, and what was used after it."""
         caller = self._caller_of(stats.key_id)

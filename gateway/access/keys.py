@@ -115,7 +115,7 @@ class AuditLog:
         and what `also` raises."""
         told = {name: value for name, value in fields.items() if value not in (None, "")}
         line = orjson.dumps({"ts": int(time.time()), **told, "uid": os.getuid(), "host": socket.gethostname()})
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self._path, flags, 0o600)
         with naming(self._path), os.fdopen(descriptor, "ab", buffering=0) as file:
@@ -300,7 +300,7 @@ class KeyFile(KeyRegistry):
 
     @contextmanager
     def _changing(self) -> Iterator[list[KeyRecord]]:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(self.path.parent / f".{self.path.name}.lock"):
             records = self.read()
             yield records

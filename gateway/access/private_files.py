@@ -112,7 +112,7 @@ def copy_private(path: Path, source: IO[bytes], mode: int = 0o600) -> None:
 def load_or_create_secret(path: Path) -> bytes:
     """The 32 random bytes in a private file, which the first call makes, under a lock: processes that start at the same
     time get the same bytes. Raises InvalidRequest, OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with locked(path.parent / f".{path.name}.lock"):
         if not path.exists():
             write_private(path, secrets.token_bytes(32))

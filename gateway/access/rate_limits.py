@@ -69,6 +69,14 @@ class Limiter:
         self._leases: dict[str, set[str]] = {}
         self._renewing: asyncio.Task[None] | None = None
 
+    def binds(self, caller: Caller) -> bool:
+        """Whether a limit binds the key; for others `take` and `charge` do nothing."""
+        own, defaults = caller, self._defaults
+        return bool(
+            (defaults.concurrent if own.concurrent is None else own.concurrent)
+            or (defaults.per_minute if own.per_minute is None else own.per_minute)
+        )
+
     async def take(self, caller: Caller) -> str:
         """One of the key's concurrent requests everywhere, until `give` is called with what this returns: its name,
         empty where the key has no limit. Raises RateLimited."""

@@ -130,7 +130,7 @@ def _console_api(config: Config, server: ServerState, handlers: Handlers, shared
     """The product routes and the console's data, below `/api` of the ops listener: a page there needs no other origin.
     The base path is for proxies before the product listener, so there is none here."""
     currency = config.prices[0].currency if config.prices else ""
-    admin = AdminHandler(shared.records, shared.history, shared.usage_reader, config.sanitize, currency)
+    admin = AdminHandler(shared.history, shared.usage_reader, config.sanitize, currency)
     keys = AdminKeysHandler(shared.key_registry())
     table = endpoint_table("", handlers, admin_rows(admin, keys), mounted_at=_CONSOLE_PATH)
     return same_application(replace(server, endpoints=table, origin_is_checked=True), config.server.max_body_bytes)
@@ -148,7 +148,7 @@ def _server_state(
         limiter=shared.limiter,
         sanitizer=sanitizer,
         metrics=metrics,
-        recorder=Recorder(metrics, shared.usage, *((shared.records, shared.history) if config.ops.port else ())),
+        recorder=Recorder(metrics, shared.usage, shared.history if config.ops.port else None),
         allowed_origins=frozenset(config.server.allowed_origins),
         local_origins=config.server.local_origins,
         body_timeout_s=config.server.body_timeout_s,

@@ -21,7 +21,6 @@ from gateway.engines.index.vectors import PassageVectors, VectorStore
 from gateway.ports import CompletionUpstream, PagePictures
 from gateway.providers.local_embeddings import LocalEmbeddings
 from gateway.providers.openai_compat import OpenAICompatUpstream
-from gateway.providers.prompted_tools import PromptedToolsUpstream
 from gateway.providers.wrappers import (
     ChatOverResponses,
     FanOutUpstream,
@@ -32,6 +31,7 @@ from gateway.providers.wrappers import (
 from gateway.sanitize.guardrail import Guardrail
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.services.completion.service import CompletionService, OwnModel
+from gateway.services.hosted_tools.model_without_calls import ForcedCalls
 from gateway.services.ocr.documents import DocumentLimits, Documents
 from gateway.services.ocr.images import ImageLoader, PixelWork
 from gateway.services.ocr.service import OcrService
@@ -122,18 +122,14 @@ def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
     for number, settings in enumerate(model.upstreams, 1):
         client = OpenAICompatUpstream(settings.name or f"upstream-{number}", settings)
         resources.push_async_callback(client.close)
-        has_tools = settings.tools == "native"
         queued = queued_as_configured(client, settings)
         if settings.responses == "native":
             queued = ChatOverResponses(queued)
-        if not has_tools:
-            queued = FanOutUpstream(PromptedToolsUpstream(queued))
         upstream = OcrAdapter(queued, image_placeholder=settings.image_placeholder) if model.kind == "ocr" else queued
         options = UpstreamOptions(
             settings.model,
             settings.extra_body,
             settings.json_object,
-            has_tools,
             accepts_files=settings.accepts_files,
             rules=rules_of(asdict(settings.parameters)),
             one_system=settings.one_system_message,
@@ -152,7 +148,7 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExit
     # llama.cpp closes a connection after a stream without saying so; on loopback a new one costs next to nothing.
     client = OpenAICompatUpstream(f"embedded-{kind}", settings, reuses_connections=False)
     queued = QueuedUpstream(client, embedded.queue, settings.first_byte_timeout_s)
-    answering: CompletionUpstream = queued if kind == "ocr" else FanOutUpstream(PromptedToolsUpstream(queued))
+    answering: CompletionUpstream = queued if kind == "ocr" else FanOutUpstream(ForcedCalls(queued))
     upstream = OnDemandUpstream(answering, embedded.wake, embedded.fingerprint)
     resources.push_async_callback(client.close)
     served = OcrAdapter(upstream, context_tokens=0, reports=True) if kind == "ocr" else upstream

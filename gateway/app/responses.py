@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gateway.access.tokens import TokenCounts
+from gateway.access.token_counts import TokenCounts
 from gateway.app.shared import SharedParts
 from gateway.config.settings import Config
 from gateway.services.completion.service import CompletionService

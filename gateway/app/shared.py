@@ -25,8 +25,7 @@ from gateway.shared_state.memory import MemoryEntries, MemoryWindows
 from gateway.shared_state.port import Entries, Windows
 from gateway.shared_state.redis_state import RedisConnection, RedisCounters, RedisEntries, RedisTimes, RedisWindows
 from gateway.shared_state.sqlite_state import STATE_FILE, SqliteCounters, SqliteEntries, SqliteWindows, StateFile
-from gateway.web.history import History
-from gateway.web.request_records import RequestRecords
+from gateway.web.history import History, remove_former_files
 
 _AWAY = (
     "Redis cannot be reached: limits are divided by shared.machines, and each machine finds its own stored responses"
@@ -54,7 +53,6 @@ class SharedParts:
     windows: Windows
     searches: Entries | None
     bus: Bus
-    records: RequestRecords
     sealer: Callable[[], Sealer]
     history: History
 
@@ -74,8 +72,8 @@ class SharedParts:
         """Listen for messages, and connect to Redis: whether it answers or not, within seconds."""
         self.bus.start()
         if self.config.ops.port:
-            self.records.open()
-            self.history.open()
+            self.history.start()
+        remove_former_files(self.config.state_dir)
         if self.redis is not None:
             await self.redis.check()
         await self.usage.start()
@@ -92,7 +90,8 @@ class SharedParts:
                 return None
             return [entry.name, *(completions.resolve(name).name for name in entry.fallback)]
 
-        return Budgets(self.counters, self.config.limits, self.prices, names, metrics=metrics)
+        hash_user = completions.digest
+        return Budgets(self.counters, self.config.limits, self.prices, names, metrics=metrics, hash_user=hash_user)
 
     def agree_on_user_key(self, completions: CompletionService) -> None:
         """The key that hashes user names becomes that of all machines as soon as Redis answers."""
@@ -131,10 +130,8 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
     prices = PriceList(config.prices)
     usage, usage_reader = _usage(config, file, prices, redis)
     resources.push_async_callback(usage.close)
-    records = RequestRecords(config.state_dir / "requests")
-    resources.callback(records.close)
-    history = History(config.state_dir / "history.bin")
-    resources.callback(history.close)
+    history = History(file, config.state_dir / STATE_FILE)
+    resources.push_async_callback(history.close)
     budget = config.limits.response_store_bytes_per_key
     return SharedParts(
         config=config,
@@ -153,7 +150,6 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         windows=windows,
         searches=_entries("searches", file, redis, MAX_CACHE_BYTES, MAX_CACHE_BYTES) if redis or workers > 1 else None,
         bus=bus,
-        records=records,
         sealer=functools.cache(lambda: _sealer(config, redis)),
         history=history,
     )

@@ -21,7 +21,7 @@ from gateway.engines.crawl.site_folder import IndexFiller, SiteFolder, SiteWrite
 from gateway.engines.documents.parse_pool import ParsePool
 from gateway.engines.documents.pictures import PictureReader
 from gateway.engines.fetch.address_policy import AddressPolicy, OwnListener
-from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
+from gateway.engines.fetch.fetcher import Fetcher, FetchLimits, HostHeaders
 from gateway.engines.fetch.robots import HostSlots, RobotsCache
 from gateway.engines.fetch.urls import from_caller
 from gateway.engines.index.port import Index
@@ -63,7 +63,10 @@ def web_fetcher(config: Config, docs_address: str) -> Fetcher:
     """The only client that opens URLs chosen by callers."""
     own = OwnListener(docs_address, reads_docs=config.reads_own_docs) if docs_address else None
     policy = AddressPolicy(config.web.allow_private, own)
-    named = {each.host: {name: value.reveal() for name, value in each.headers.items()} for each in config.web.hosts}
+    named = {
+        each.host: HostHeaders({name: value.reveal() for name, value in each.headers.items()}, each.plain_http)
+        for each in config.web.hosts
+    }
     limits = FetchLimits(max_bytes=config.web.max_page_bytes)
     return Fetcher(policy, config.web.user_agent, limits, host_headers=named)
 

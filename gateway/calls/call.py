@@ -33,7 +33,7 @@ from gateway.access.keys import Keys
 from gateway.access.rate_limits import Limiter, LimitState
 from gateway.calls.in_flight import InFlight
 from gateway.calls.masking import Earlier, Masked, Masking, Memory, clean_tool_texts
-from gateway.domain import WEB_SEARCH_SCOPE, WEB_TOOLS, Caller, RequestStats
+from gateway.domain import WEB_SEARCH_SCOPE, WEB_TOOLS, Caller, Json, RequestStats
 from gateway.errors import (
     BudgetSpent,
     Forbidden,
@@ -166,11 +166,15 @@ class Call:
     # --- who may ---
 
     def admit(self, caller: Caller) -> None:
-        """Let the holder of a key in. Raises Forbidden without a scope of the interface."""
+        """Let the holder of a key in, from whose budgets the call pays. Raises Forbidden without a scope of the
+        interface."""
         self.caller = caller
-        self.stats.key_id = caller.key_id
-        self._pay()
-        self.require(self.interface.scopes)
+        stats, scopes, budgets = self.stats, self.interface.scopes, self.rules.budgets
+        stats.key_id, stats.spend = caller.key_id, None
+        if budgets is not None and (budgets.bind_all or caller.has_budgets):
+            stats.spend = budgets.of(caller, self.limits)
+        if scopes and caller.scopes.isdisjoint(scopes):
+            self.require(scopes)
 
     def renew(self, key_id: str) -> None:
         """As `admit`, with the rights and limits that a key has now. Raises Unauthenticated where it is not valid."""
@@ -191,22 +195,20 @@ class Call:
         if not self.rules.keys.is_live(self.caller.key_id):
             raise Unauthenticated("this API key was revoked or has expired")
 
-    def _pay(self) -> None:
-        """From here on what is used of models is paid from the caller's budgets, where it has any."""
-        budgets = self.rules.budgets
-        self.stats.spend = budgets.of(self.caller, self.limits) if budgets is not None else None
-
     # --- how much ---
 
     async def served(self, work: Callable[[], Awaitable[T]], wait_s: float = 0.0) -> T:
         """Do the work while the call has a place in the gateway and one of its key's slots, and has taken one call of
         the key's minute. `wait_s`: how long it waits for its key. Raises Overloaded, RateLimited."""
-        in_flight, key_id = self.rules.in_flight, self.caller.key_id
+        in_flight, key_id, limiter = self.rules.in_flight, self.caller.key_id, self.rules.limiter
         in_flight.take_place(key_id)
         try:
-            await self._let_begin(wait_s)
-            return await self.held(work)
+            if limiter.binds(self.caller):
+                await self._let_begin(wait_s)
+            return await work()
         finally:
+            if self._slot or (self.earlier is not None and self.earlier.lock is not None):
+                await self._let_go()
             in_flight.give_back(key_id)
 
     async def held(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -214,10 +216,12 @@ class Call:
         try:
             return await work()
         finally:
-            if self._slot:
-                await self._give_slot()
-            if self.earlier is not None:
-                await self.earlier.release()
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        await self._give_slot()
+        if self.earlier is not None:
+            await self.earlier.release()
 
     async def charge(self, tool: str = "") -> None:
         """Take one call from the key's calls a minute, and of a tool (a web tool, or `mcp:LABEL`) from its budgets,
@@ -233,7 +237,7 @@ class Call:
             self.limits["requests"] = state
         if tool:
             budgets = self.rules.budgets
-            if budgets is not None and budgets.may_bind(self.caller):
+            if budgets is not None and (budgets.bind_all or self.caller.has_budgets):
                 asked = self.body.get("model") if isinstance(self.body, dict) else None
                 await budgets.charge_tool(self.caller, tool, self.limits, self.stats.model or str(asked or ""))
             tools = self.stats.tools
@@ -248,11 +252,11 @@ class Call:
     def detached(self) -> "Call":
         """A call that goes on where this one ends: it has this one's slot, and what it uses is counted for itself."""
         own = copy(self)
-        own.stats = RequestStats(key_id=self.stats.key_id, started_s=time.perf_counter())
+        own.stats = RequestStats(started_s=time.perf_counter())
         own.limits = {}
         if own.masking is not None:
             own.masking = own.masking.counted_in(own.stats)
-        own._pay()
+        own.admit(own.caller)
         self._slot, self.earlier = "", None
         return own
 
@@ -306,6 +310,12 @@ class Call:
 
     # --- what leaves ---
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether no text of the call is masked and nothing stored is read: `answered` has nothing to do."""
+        interface = self.interface
+        return interface.reads is None and interface.sanitized_as not in self.rules.sanitizer.routes
+
     async def answered(self, make: Callable[[], Awaitable[Masked]]) -> Masked:
         """The answer of `make`. Before it the stored items are read that the call goes on with; they, the body and the
         answer are masked where the interface is sanitized.
@@ -344,6 +354,11 @@ class Call:
     async def clean_answer_text(self, text: str) -> str:
         """A text that a model wrote, masked as an answer of the call. Raises ContentBlocked, SanitizerFailed."""
         return await self.masking.clean_answer_text(text) if self.masking is not None else text
+
+    async def hide_known(self, reply: Json) -> None:
+        """Put placeholders over the call's values in an answer that is stored. Raises SanitizerFailed."""
+        if self.masking is not None:
+            await self.masking.hide_known(reply)
 
     async def clean_tool_texts(self, unit: TextUnit, direction: Direction) -> None:
         """Mask texts of a tool that the gateway calls for a model, in place. Raises ContentBlocked, SanitizerFailed."""

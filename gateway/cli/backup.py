@@ -9,15 +9,14 @@ import argparse
 import contextlib
 import os
 import sqlite3
-import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from gateway.access.private_files import copy_private, make_private_folder, naming
-from gateway.cli.options import Parsers
+from gateway.access.private_files import copy_private, make_private_folder, naming, own_like_folder
+from gateway.cli.options import Parsers, say
 from gateway.config.environment import Environment
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.shared_state.bus import BUS_FOLDER, has_listeners
@@ -27,6 +26,9 @@ _SQLITE = b"SQLite format 3\0"
 
 _MADE_ANEW = ("metrics",)
 """Folders that are not saved."""
+
+_TAR, _TAR_AT = b"ustar", 257
+"""What a tar has at this place of its first header (POSIX pax). Earlier backups beside the files are not saved."""
 
 _SIDECARS = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a database; its contents are in the copy."""
@@ -53,14 +55,14 @@ def _backup(arguments: argparse.Namespace, environment: Environment) -> int:
     count = 0
     try:
         with naming(file), os.fdopen(descriptor, "wb") as raw, tarfile.open(fileobj=raw, mode="w") as archive:
-            for path in _saved_files(state_dir):
+            for path in _saved_files(state_dir, Path(name)):
                 _add(archive, path, path.relative_to(state_dir))
                 count += 1
         Path(name).replace(file)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    sys.stdout.write(f"{count} files of {state_dir} are saved in {file}, which holds secrets: keep it private\n")
+    say(f"{count} files of {state_dir} are saved in {file}, which holds secrets: keep it private\n")
     return 0
 
 
@@ -70,13 +72,22 @@ def _existing(state_dir: Path) -> Path:
     return state_dir.resolve()
 
 
-def _saved_files(state_dir: Path) -> Iterator[Path]:
+def _saved_files(state_dir: Path, unfinished: Path) -> Iterator[Path]:
+    """All files but those that a running gateway makes anew, earlier backups, and the `unfinished` one."""
     for folder, folders, names in os.walk(state_dir):
         folders[:] = sorted(each for each in folders if each not in _MADE_ANEW)
         for name in sorted(names):
             path = Path(folder) / name
-            if path.is_file() and not path.is_symlink() and not name.endswith((".lock", *_SIDECARS)):
+            if not path.is_file() or path.is_symlink() or name.endswith((".lock", "-lock", *_SIDECARS)):
+                continue
+            if not path.samefile(unfinished) and not _is_tar(path):
                 yield path
+
+
+def _is_tar(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(_TAR_AT)
+        return file.read(len(_TAR)) == _TAR
 
 
 def _add(archive: tarfile.TarFile, path: Path, name: Path) -> None:
@@ -109,19 +120,40 @@ def _restore(arguments: argparse.Namespace, environment: Environment) -> int:
     try:
         with tarfile.open(arguments.file) as archive:
             entries = [entry for entry in archive if entry.isfile()]
-            for entry in entries:  # all are looked at before the first is written
-                _target(state_dir, entry.name)
-            for entry in entries:
-                target = _target(state_dir, entry.name)
-                make_private_folder(target.parent)
-                copy_private(target, cast("IO[bytes]", archive.extractfile(entry)), entry.mode & 0o700)
-                for suffix in _SIDECARS:
-                    target.with_name(target.name + suffix).unlink(missing_ok=True)
+            targets = _targets(state_dir, [entry.name for entry in entries])
+            with tempfile.TemporaryDirectory(dir=state_dir, prefix=".restore.") as folder:
+                parts = [Path(folder) / str(number) for number in range(len(entries))]
+                for entry, part in zip(entries, parts, strict=True):  # all is there before the first is replaced
+                    copy_private(part, cast("IO[bytes]", archive.extractfile(entry)), entry.mode & 0o700)
+                for part, target in zip(parts, targets, strict=True):
+                    _put_in_place(part, target)
     except (tarfile.TarError, EOFError) as error:
         reason = str(error).splitlines()[0].removesuffix(":")  # tarfile adds a line for each compression it tried
         raise InvalidRequest(f"{arguments.file}: is not a backup: {reason}") from None
-    sys.stdout.write(f"{len(entries)} files are restored in {state_dir}; start the gateway\n")
+    say(f"{len(entries)} files are restored in {state_dir}; start the gateway\n")
     return 0
+
+
+def _put_in_place(part: Path, target: Path) -> None:
+    make_private_folder(target.parent)
+    with part.open("rb") as file:
+        own_like_folder(file.fileno(), target)
+    part.replace(target)
+    for suffix in _SIDECARS:
+        target.with_name(target.name + suffix).unlink(missing_ok=True)
+
+
+def _targets(state_dir: Path, names: Sequence[str]) -> list[Path]:
+    """Where the files of an archive belong. Raises InvalidRequest where one lies outside of the state directory, or
+    cannot be put there because of another one or of what is there."""
+    targets = [_target(state_dir, name) for name in names]
+    files = set(targets)
+    for target in targets:
+        folders = [each for each in target.parents if each.is_relative_to(state_dir)]
+        wrong = [each for each in folders if each in files or (each.exists() and not each.is_dir())]
+        if wrong or target.is_dir():
+            raise InvalidRequest(f"{(wrong or [target])[0]} is a file and a folder; nothing was restored")
+    return targets
 
 
 def _target(state_dir: Path, name: str) -> Path:

@@ -28,7 +28,19 @@ import aiohttp
 import orjson
 
 from gateway.cli.client_config import KEY_VARIABLE, own_url
-from gateway.cli.options import BAD, DOUBTFUL, LINK, STRONG, Paint, Parsers, add_state_options, count, for_terminal
+from gateway.cli.options import (
+    BAD,
+    DOUBTFUL,
+    LINK,
+    STRONG,
+    Paint,
+    Parsers,
+    add_state_options,
+    count,
+    for_terminal,
+    one_line,
+    say,
+)
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.domain import TEXT_MODEL, Json
@@ -176,7 +188,7 @@ def _table(raw: bytes) -> Json:
 def _show_progress(params: Json, watch: TextIO) -> None:
     total = params.get("total")
     of_total = f" of {total:g}" if total else ""
-    watch.write(f"\r\x1b[K{params['progress']:g}{of_total} {str(params.get('message', ''))[:100]}")
+    watch.write(f"\r\x1b[K{params['progress']:g}{of_total} {one_line(str(params.get('message', '')))[:100]}")
     watch.flush()
 
 
@@ -189,7 +201,7 @@ def readable(tool: str, data: Json, paint: Paint) -> str:
 def _format_search(data: Json, paint: Paint) -> str:
     entries = []
     for number, hit in enumerate(data["results"], 1):
-        title, url, excerpt = (for_terminal(hit[name]) for name in ("title", "url", "content"))
+        title, url, excerpt = hit["title"], hit["url"], for_terminal(hit["content"])
         head = f"{number}. {paint(STRONG, title)}  ({hit.get('score', 0):.2f})"
         entries.append(f"{head}\n   {paint(LINK, url)}\n   {' '.join(excerpt.split())[:_EXCERPT_CHARS]}")
     if not entries:
@@ -200,8 +212,8 @@ def _format_search(data: Json, paint: Paint) -> str:
 def _format_pages(data: Json, paint: Paint) -> str:
     parts = []
     for page in data["results"]:
-        title, url, text = (for_terminal(page.get(name, "")) for name in ("title", "url", "raw_content"))
-        parts.append(f"── {paint(STRONG, title)} <{paint(LINK, url)}>\n\n{text}")
+        title, url, text = (page.get(name, "") for name in ("title", "url", "raw_content"))
+        parts.append(f"── {paint(STRONG, title)} <{paint(LINK, url)}>\n\n{for_terminal(text)}")
     for page in data.get("failed_results", []):
         parts.append(f"{paint(BAD, 'failed:')} {for_terminal(page['url'])}: {for_terminal(page['error'])}")
     return "\n\n".join([*parts, *_note(data, paint)])
@@ -212,7 +224,7 @@ def _format_map(data: Json, paint: Paint) -> str:
 
 
 def _note(data: Json, paint: Paint) -> list[str]:
-    return [paint(DOUBTFUL, for_terminal(data["note"]))] if data.get("note") else []
+    return [paint(DOUBTFUL, data["note"])] if data.get("note") else []
 
 
 def _format_json(data: Json, paint: Paint) -> str:
@@ -328,13 +340,13 @@ async def _print_stream(reply: aiohttp.ClientResponse, out: TextIO, paint: Paint
             raise UpstreamError(str(error.get("message", "refused")))
         for choice in tables_in(event, "choices"):
             delta = table_in(choice, "delta")
-            out.write(for_terminal(str(delta.get("content") or "")))
+            say(str(delta.get("content") or ""), out)
             out.flush()
             for note in tables_in(delta, "annotations"):
                 cited = table_in(note, "url_citation")
                 sources.setdefault(str(cited.get("url", "")), str(cited.get("title", "")))
     out.write("\n")
     for number, (url, title) in enumerate(sources.items(), 1):
-        out.write(f"[{number}] {for_terminal(f'{title} ' if title else '')}{paint(LINK, for_terminal(url))}\n")
+        out.write(f"[{number}] {for_terminal(f'{title} ' if title else '')}{paint(LINK, url)}\n")
     if not has_ended:
         raise UpstreamError("the answer ended before it was whole; try again")

@@ -10,12 +10,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.cli.options import BAD, DOUBTFUL, EX_CONFIG, GOOD, Paint, Parsers, add_json_option, print_json_lines
+from gateway.cli.options import (
+    BAD,
+    DOUBTFUL,
+    EX_CONFIG,
+    GOOD,
+    Paint,
+    Parsers,
+    add_json_option,
+    for_terminal,
+    print_json_lines,
+    say,
+)
 from gateway.cli.unit_files import SEARCH, ServiceEnvironment, UnitFile, read_unit, service_environment, service_unit
 from gateway.config.dump import config_text
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, file_problems, load_config, without_overrides
 from gateway.config.settings import Config
+from gateway.config.without_effect import without_effect
 from gateway.errors import InvalidRequest
 
 _STOP_RESERVE_S = 15
@@ -58,13 +70,14 @@ def _check_config(arguments: argparse.Namespace, environment: Environment) -> in
         if unit is None:
             errors = file_problems(file, environment)
             if not errors:
-                load_config(file, None, environment)  # what only the whole can tell, such as a certificate
+                # the whole, for what only it can tell, such as a certificate
+                warnings = list(_settings_without_effect(load_config(file, None, environment)))
         else:
             service = service_environment(unit, environment)
             errors = [*_missing_credentials(file, service), *file_problems(file, service.with_placeholders())]
             if not errors:
                 checked = check_service(file, unit, environment)
-                warnings, unchecked = checked.warnings, checked.unchecked
+                warnings, unchecked = [*checked.warnings, *_settings_without_effect(checked.config)], checked.unchecked
     except ConfigError as error:
         errors = [error]
     if errors:
@@ -75,11 +88,15 @@ def _check_config(arguments: argparse.Namespace, environment: Environment) -> in
         return 0
     paint = Paint(sys.stderr, environment)
     for warning in warnings:
-        sys.stderr.write(f"{paint(DOUBTFUL, 'gateway: warning:')} {warning}\n")
+        sys.stderr.write(f"{paint(DOUBTFUL, 'gateway: warning:')} {for_terminal(warning)}\n")
     if unchecked:
-        sys.stderr.write(f"gateway: not checked: credentials {', '.join(unchecked)}, which systemd seals\n")
-    sys.stdout.write(f"{file}: {Paint(sys.stdout, environment)(GOOD, 'ok')}\n")
+        say(f"gateway: not checked: credentials {', '.join(unchecked)}, which systemd seals\n", sys.stderr)
+    sys.stdout.write(f"{for_terminal(str(file))}: {Paint(sys.stdout, environment)(GOOD, 'ok')}\n")
     return 0
+
+
+def _settings_without_effect(config: Config) -> Iterator[str]:
+    return (f"{setting} {remedy}" for setting, remedy in without_effect(config))
 
 
 def _print_errors(file: Path, errors: Sequence[ConfigError], environment: Environment, *, as_json: bool) -> int:
@@ -88,7 +105,7 @@ def _print_errors(file: Path, errors: Sequence[ConfigError], environment: Enviro
         print_json_lines([{"file": str(file), "ok": False, "error": told[0], "errors": told}])
     paint = Paint(sys.stderr, environment)
     for error in () if as_json else errors:
-        sys.stderr.write(f"{paint(BAD, 'gateway:')} {error}\n")
+        sys.stderr.write(f"{paint(BAD, 'gateway:')} {for_terminal(str(error))}\n")
     return EX_CONFIG
 
 
@@ -131,5 +148,5 @@ def socket_warnings(config: Config, unit: UnitFile) -> Iterator[str]:
 
 
 def _print_config(arguments: argparse.Namespace, environment: Environment) -> int:
-    sys.stdout.write(config_text(load_config(arguments.config, None, environment)))
+    say(config_text(load_config(arguments.config, None, environment)))
     return 0

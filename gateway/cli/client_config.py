@@ -21,7 +21,17 @@ from urllib.parse import quote
 import aiohttp
 import orjson
 
-from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, add_state_options, print_json_lines
+from gateway.cli.options import (
+    BAD,
+    GOOD,
+    Paint,
+    Parsers,
+    add_json_option,
+    add_state_options,
+    for_terminal,
+    print_json_lines,
+    say,
+)
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.settings import Config, Server
@@ -211,7 +221,7 @@ def _client_config(arguments: argparse.Namespace, environment: Environment) -> i
         if arguments.json:
             print_json_lines([{"client": arguments.name, "url": place.url, "model": place.model, "text": text}])
         else:
-            sys.stdout.write(text)
+            say(text)
         return 0
     key = key_file.read_text().strip() if key_file else environment.variables.get(KEY_VARIABLE, "")
     ops = f"http://{config.ops.host}:{config.ops.port}" if config.ops.port and arguments.url is None else ""
@@ -222,8 +232,8 @@ def _client_config(arguments: argparse.Namespace, environment: Environment) -> i
     else:
         paint = Paint(sys.stdout, environment)
         for step, problem in results:
-            line = f"{paint(BAD, 'wrong')}  {step}: {problem}" if problem else f"{paint(GOOD, 'ok')}     {step}"
-            sys.stdout.write(f"{line}\n")
+            told = for_terminal(f"{step}: {problem}" if problem else step)
+            sys.stdout.write(f"{paint(BAD, 'wrong')}  {told}\n" if problem else f"{paint(GOOD, 'ok')}     {told}\n")
     return int(any(problem for _, problem in results))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from gateway import __version__
 from gateway.cli.main import EXIT_CODES, parser
-from gateway.cli.options import Parsers
+from gateway.cli.options import Parsers, say
 from gateway.config.environment import Environment
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -70,7 +70,7 @@ def _walk(parser: argparse.ArgumentParser, words: tuple[str, ...]) -> Iterator[C
 
 def _completion(arguments: argparse.Namespace, environment: Environment) -> int:
     scripts: dict[str, Callable[[list[CommandLine]], str]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
-    sys.stdout.write(scripts[arguments.shell](_all_commands()))
+    say(scripts[arguments.shell](_all_commands()))
     return 0
 
 

@@ -29,7 +29,7 @@ from gateway.cli.call import URL_VARIABLE, with_scheme
 from gateway.cli.check import check_service
 from gateway.cli.client_config import own_url
 from gateway.cli.keys import registry_of
-from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, print_json_lines
+from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, for_terminal, print_json_lines, say
 from gateway.cli.unit_files import SEARCH, UnitFile, service_unit
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
@@ -46,6 +46,7 @@ _MOST_READ_BYTES = 1 << 20
 _LEAST_FREE_BYTES = 50 << 20
 """Less room for the state directory is too little."""
 
+_SEAL_ADVICE = "the secret that seals masking maps lies in it beside them: access.seal keeps it apart"
 _RUN_S = 10.0
 """How long systemctl may take."""
 
@@ -105,10 +106,11 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
         return 1 if wrong else 0
     paint = Paint(sys.stdout, environment)
     for finding in findings:
-        sys.stdout.write(f"{paint(BAD, 'WRONG') if finding.remedy else paint(GOOD, 'ok   ')} {finding.text}\n")
+        mark = paint(BAD, "WRONG") if finding.remedy else paint(GOOD, "ok   ")
+        sys.stdout.write(f"{mark} {for_terminal(finding.text)}\n")
         if finding.remedy:
-            sys.stdout.write(f"      mend: {finding.remedy}\n")
-    sys.stdout.write(f"{len(findings)} check{'s' * (len(findings) != 1)}, {wrong} wrong\n")
+            say(f"      mend: {finding.remedy}\n")
+    say(f"{len(findings)} check{'s' * (len(findings) != 1)}, {wrong} wrong\n")
     return 1 if wrong else 0
 
 
@@ -196,14 +198,23 @@ def _files(installed: Installation) -> Iterator[Checked]:
         yield Checked(f"the state directory {state} does not exist", "start the service once; it makes the directory")
         return
     owner, strangers, open_files = state.stat().st_uid, [], []
-    for path in state.resolve().rglob("*"):
+    for path in (state.resolve(), *state.resolve().rglob("*")):
         status = path.lstat()
+        is_seen = path.is_file() or path == state.resolve()
         strangers += [path] if status.st_uid != owner else []
-        open_files += [path] if path.is_file() and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO) else []
+        open_files += [path] if is_seen and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO) else []
     remedy = f"chown -R --reference={state.resolve()} {state.resolve()}" if strangers else ""
     yield Checked(f"{len(strangers)} files in {state} belong to another user than the directory", remedy)
     remedy = f"chmod -R go= {state.resolve()}" if open_files else ""
-    yield Checked(f"{len(open_files)} files in {state} can be read by others", remedy)
+    yield Checked(f"{len(open_files)} files in {state}, or itself, can be read by others", remedy)
+
+
+def _plain_headers(installed: Installation) -> Iterator[Checked]:
+    """Credentials that may cross the network in the clear because the configuration says so."""
+    for index, named in enumerate(installed.config.web.hosts):
+        if named.plain_http:
+            text = f"headers for {named.host} go over http too, where anybody on the way reads them"
+            yield Checked(f"web.hosts[{index}].plain_http: {text}")
 
 
 def _disk(installed: Installation) -> Iterator[Checked]:
@@ -265,6 +276,8 @@ def _redis(installed: Installation) -> Iterator[Checked]:
     url = installed.config.shared.redis_url
     if url is None:
         return
+    if installed.config.access.seal is None:
+        yield Checked("Redis holds the secret that opens what is sealed there; better set access.seal on each machine")
     if importlib.util.find_spec("redis") is None:
         yield Checked("the extra [redis] is missing", "install with EXTRAS=core,redis")
         return
@@ -275,7 +288,8 @@ def _redis(installed: Installation) -> Iterator[Checked]:
         remedy = "see shared.redis_url, the server, and its password"
         yield Checked(f"Redis cannot be used ({type(error).__name__})", remedy)
     else:
-        yield Checked("Redis answers")
+        apart = "" if installed.config.access.seal is not None else f"; {_SEAL_ADVICE}"
+        yield Checked(f"Redis answers{apart}")
 
 
 def _upstreams(installed: Installation) -> Iterator[Checked]:
@@ -307,5 +321,5 @@ def _port(url: urllib.parse.SplitResult) -> int:
 
 
 _CHECKS: tuple[Callable[[Installation], Iterator[Checked]], ...] = (
-    _running, _units, _python, _extras, _files, _disk, _redis, _keys, _upstreams,
+    _running, _units, _python, _extras, _files, _plain_headers, _disk, _redis, _keys, _upstreams,
 )  # fmt: skip

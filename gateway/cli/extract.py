@@ -11,6 +11,7 @@ from pathlib import Path
 
 import orjson
 
+from gateway.access.inside_folder import replace_inside
 from gateway.access.private_files import naming
 from gateway.app.web_engine import open_copy, open_index, open_reader, open_site
 from gateway.cli.options import (
@@ -19,8 +20,10 @@ from gateway.cli.options import (
     add_json_option,
     add_state_options,
     count,
+    one_line,
     print_json_lines,
     progress_on,
+    say,
 )
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
@@ -52,17 +55,17 @@ def add_commands(parsers: Parsers) -> None:
 
 def _extract(arguments: argparse.Namespace, environment: Environment) -> int:
     if arguments.screenshot is not None and len(arguments.urls) > 1:
-        sys.stderr.write("gateway: --screenshot takes the picture of one page; give one URL\n")
+        say("gateway: --screenshot takes the picture of one page; give one URL\n", sys.stderr)
         return EX_USAGE
     config = load_config(arguments.config, arguments.state_dir, environment)
     request = ExtractRequest(tuple(arguments.urls), extract_depth=arguments.depth, format=arguments.format)
     data = asyncio.run(_read(config, request, arguments.screenshot))
     if arguments.json:
-        sys.stdout.write(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode() + "\n")
+        say(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode() + "\n")
     elif arguments.out is not None:
         _write(data, arguments.out)
     else:
-        sys.stdout.write(_printed(data))
+        say(_printed(data))
     _tell_failures(data["failed_results"], arguments)
     return 1 if data["failed_results"] else 0
 
@@ -70,10 +73,10 @@ def _extract(arguments: argparse.Namespace, environment: Environment) -> int:
 def _tell_failures(failed: list[Json], arguments: argparse.Namespace) -> None:
     """What could not be read; where a setting forbids it, also the file that could allow it."""
     for failure in failed:
-        sys.stderr.write(f"not read: {failure['url']}: {failure['error']}\n")
+        say(f"not read: {one_line(failure['url'])}: {one_line(failure['error'])}\n", sys.stderr)
     if any("web.allow_private" in failure["error"] for failure in failed):
         read = arguments.config or "no file, all defaults; --config FILE or GATEWAY_CONFIG names one"
-        sys.stderr.write(f"the configuration was read from {read}\n")
+        say(f"the configuration was read from {read}\n", sys.stderr)
 
 
 async def _read(config: Config, request: ExtractRequest, screenshot: Path | None) -> Json:
@@ -91,11 +94,10 @@ def _write(data: Json, folder: Path) -> None:
     """One file for each page, with its address and title at its head. Raises OSError."""
     for page in data["results"]:
         path = folder / file_name(page["url"])
-        path.parent.mkdir(parents=True, exist_ok=True)
         head = front_matter(page["url"], page.get("title", ""), None, time.time())
         with naming(path):
-            path.write_text(f"{head}{page['raw_content']}\n", encoding="utf-8")
-    sys.stdout.write(f"{len(data['results'])} pages written to {folder}\n")
+            replace_inside(folder, path, f"{head}{page['raw_content']}\n".encode())
+    say(f"{len(data['results'])} pages written to {folder}\n")
 
 
 def _printed(data: Json) -> str:
@@ -157,8 +159,8 @@ def _crawl(arguments: argparse.Namespace, environment: Environment) -> int:
             return code
         _tell_failures(told["failed"], arguments)
         if told["note"]:
-            sys.stderr.write(f"{told['note']}\n")
-        sys.stdout.write(f"{told['written']} pages written to {arguments.out}, {told['unchanged']} unchanged\n")
+            say(f"{told['note']}\n", sys.stderr)
+        say(f"{told['written']} pages written to {arguments.out}, {told['unchanged']} unchanged\n")
         return code
 
     with naming(arguments.out):
@@ -197,8 +199,8 @@ def _index_add(arguments: argparse.Namespace, environment: Environment) -> int:
     else:
         _tell_failures(answer["failed"], arguments)
         if "note" in answer:
-            sys.stderr.write(f"{answer['note']}\n")
-        sys.stdout.write(f"{answer['added']} pages added\n")
+            say(f"{answer['note']}\n", sys.stderr)
+        say(f"{answer['added']} pages added\n")
     return 0 if answer["added"] else 1
 
 
@@ -211,7 +213,7 @@ def _index_remove(arguments: argparse.Namespace, environment: Environment) -> in
     if arguments.json:
         print_json_lines([{"removed": removed}])
     else:
-        sys.stdout.write(f"{removed} pages removed\n")
+        say(f"{removed} pages removed\n")
     return 0 if removed else 1
 
 
@@ -230,7 +232,7 @@ def _index_stats(arguments: argparse.Namespace, environment: Environment) -> int
     for name, value in (stats | {f"vectors {name}": value for name, value in vectors.items()}).items():
         if name in ("oldest", "newest") and value is not None:
             value = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(value))
-        sys.stdout.write(f"{name:20} {'-' if value is None else value}\n")
+        say(f"{name:20} {'-' if value is None else value}\n")
     return 0
 
 
@@ -246,5 +248,5 @@ def _index_copy(arguments: argparse.Namespace, environment: Environment) -> int:
     if arguments.json:
         print_json_lines([{"copied": copied, "to": arguments.to}])
     else:
-        sys.stdout.write(f"{copied} pages copied to {arguments.to}\n")
+        say(f"{copied} pages copied to {arguments.to}\n")
     return 0

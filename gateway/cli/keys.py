@@ -24,7 +24,9 @@ from gateway.cli.options import (
     amount,
     count,
     duration_s,
+    one_line,
     print_json_lines,
+    say,
 )
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
@@ -61,12 +63,14 @@ def add_commands(parsers: Parsers) -> None:
     create.add_argument("--tokens-per-day", type=count, metavar="N", help="tokens a day (UTC)")
     create.add_argument("--tool-calls-per-day", type=count, metavar="N", help="calls of web tools a day (UTC)")
     create.add_argument("--spend-per-month", type=amount, metavar="SUM", help="spend a month (UTC), by [[prices]]")
+    create.add_argument("--per-user-tokens-per-day", type=count, metavar="N", help="tokens a day (UTC) of one `user`")
+    create.add_argument("--per-user-spend-per-day", type=amount, metavar="SUM", help="spend a day (UTC) of one `user`")
     create.set_defaults(command=_keys_create)
     listing = actions.add_parser("list", help="list every key, without its secret")
     listing.set_defaults(command=_keys_list)
     for name, command, text in (
         ("revoke", _keys_revoke, "end a key; a running server refuses it within 5 s"),
-        ("erase", _keys_erase, "remove all that a revoked key has left: responses, conversations, pages, usage"),
+        ("erase", _keys_erase, "remove all that a revoked key has left: responses, conversations, pages, usage, users"),
         ("rotate", _keys_rotate, "a new key with the rights of an old one, which stays until it is revoked"),
     ):
         action = actions.add_parser(name, help=text)
@@ -115,8 +119,11 @@ def _show_key(key: str, record: KeyRecord, *, as_json: bool) -> int:
     if as_json:
         print_json_lines([{**_public(record), "key": key}])
         return 0
-    sys.stderr.write(f"key {record.id} for {record.name}, scopes {', '.join(record.scopes)}; it is not shown again:\n")
-    sys.stdout.write(key + "\n")
+    say(
+        f"key {record.id} for {one_line(record.name)}, scopes {', '.join(record.scopes)}; it is not shown again:\n",
+        sys.stderr,
+    )
+    say(key + "\n")
     return 0
 
 
@@ -135,7 +142,7 @@ def _keys_list(arguments: argparse.Namespace, environment: Environment) -> int:
         ]
         dates = (_day(record.created), last_used.get(record.id, "-"), _day(record.expires) or "never")
         rows.append([record.id, record.name, ",".join(record.scopes), *dates, ", ".join(limits) or "-"])
-    sys.stdout.write(_aligned(rows, len(rows[0])) if records else "there are no keys; make one: gateway keys create\n")
+    say(_aligned(rows, len(rows[0])) if records else "there are no keys; make one: gateway keys create\n")
     return 0
 
 
@@ -157,7 +164,7 @@ def _keys_revoke(arguments: argparse.Namespace, environment: Environment) -> int
     if arguments.json:
         print_json_lines([{**_public(record), "revoked": True}])
     else:
-        sys.stderr.write(f"key {record.id} for {record.name} is revoked\n")
+        say(f"key {record.id} for {one_line(record.name)} is revoked\n", sys.stderr)
     return 0
 
 
@@ -173,14 +180,14 @@ def _keys_erase(arguments: argparse.Namespace, environment: Environment) -> int:
     if arguments.json:
         print_json_lines([{"id": arguments.id, **erased}])
     else:
-        sys.stderr.write(f"removed of key {arguments.id}: {', '.join(f'{n} {name}' for name, n in erased.items())}\n")
+        say(f"removed of key {arguments.id}: {', '.join(f'{n} {name}' for name, n in erased.items())}\n", sys.stderr)
     return 0
 
 
 def _keys_rotate(arguments: argparse.Namespace, environment: Environment) -> int:
     code = _show_key(*_registry(arguments, environment).rotate(arguments.id), as_json=arguments.json)
     if not arguments.json:
-        sys.stderr.write(f"key {arguments.id} stays valid until it is revoked: `gateway keys revoke {arguments.id}`\n")
+        say(f"key {arguments.id} stays valid until it is revoked: `gateway keys revoke {arguments.id}`\n", sys.stderr)
     return code
 
 
@@ -190,7 +197,7 @@ def _keys_import(arguments: argparse.Namespace, environment: Environment) -> int
     if arguments.json:
         print_json_lines([{"added": len(added), "there_before": len(records) - len(added)}])
     else:
-        sys.stderr.write(f"{len(added)} of {len(records)} keys were added; the others were there\n")
+        say(f"{len(added)} of {len(records)} keys were added; the others were there\n", sys.stderr)
     return 0
 
 
@@ -240,7 +247,7 @@ def _usage(arguments: argparse.Namespace, environment: Environment) -> int:
     if arguments.json:
         print_json_lines(rows)
     else:
-        sys.stdout.write(_table(rows, arguments.by, config.prices[0].currency if config.prices else ""))
+        say(_table(rows, arguments.by, config.prices[0].currency if config.prices else ""))
     return 0
 
 
@@ -277,6 +284,7 @@ def _table(rows: list[Json], by: list[str], currency: str) -> str:
 
 def _aligned(lines: list[list[str]], words: int) -> str:
     """The lines as a table whose first `words` columns are texts and the others figures."""
+    lines = [[one_line(cell) for cell in line] for line in lines]
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     return "".join(
         "  ".join(

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 
 from gateway import __version__
-from gateway.cli.options import BAD, EX_CONFIG, Command, Paint
+from gateway.cli.options import BAD, EX_CONFIG, Command, Paint, for_terminal
 from gateway.config.environment import Environment, read_environment
 from gateway.config.loader import ConfigError
 from gateway.errors import EngineMissing, GatewayError
@@ -165,7 +165,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _print_error(environment: Environment, message: str, code: int) -> int:
-    sys.stderr.write(f"{Paint(sys.stderr, environment)(BAD, 'gateway:')} {message}\n")
+    sys.stderr.write(f"{Paint(sys.stderr, environment)(BAD, 'gateway:')} {for_terminal(message)}\n")
     return code
 
 

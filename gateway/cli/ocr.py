@@ -20,9 +20,18 @@ from typing import Protocol, TextIO
 
 import orjson
 
+from gateway.access.inside_folder import inside, replace_inside
 from gateway.access.private_files import naming
 from gateway.app.web_engine import open_fetcher
-from gateway.cli.options import Parsers, add_json_option, add_state_options, page_range, print_json_lines, progress_on
+from gateway.cli.options import (
+    Parsers,
+    add_json_option,
+    add_state_options,
+    page_range,
+    print_json_lines,
+    progress_on,
+    say,
+)
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.domain import Json
@@ -193,7 +202,7 @@ def run(data: bytes, options: OcrOptions, out: TextIO = sys.stdout, notes: TextI
                     target = target.with_name(f"{target.stem}-{page.number}{target.suffix or '.png'}")
                 with naming(target):
                     target.write_bytes(draw_boxes(page.data, page.text, unsure))
-                notes.write(f"boxes drawn on {target}\n")
+                say(f"boxes drawn on {target}\n", notes)
     return failed
 
 
@@ -207,19 +216,19 @@ def _read(
         if count > 1:
             progress.step(number - document.first, count, f"page {number} of {document.total}")
         if out is not None and count > 1:
-            out.write(f"{'' if number == document.first else chr(10)}--- page {number} of {document.total} ---\n")
+            say(f"{'' if number == document.first else chr(10)}--- page {number} of {document.total} ---\n", out)
         pieces = []
         try:
             for piece in engine.answer(data, prompt):
                 pieces.append(piece)
                 if out is not None:
-                    out.write(piece)
+                    say(piece, out)
                     out.flush()
             page = _ReadPage(number, data, "".join(pieces), engine.report(details=True))
         except InvalidRequest as error:
             page = _ReadPage(number, b"", "", {}, error.message)
         if out is not None:
-            out.write("\n")
+            say("\n", out)
         if count > 1:
             progress.step(count, count, "")
         yield page
@@ -228,13 +237,12 @@ def _read(
 def _tell(page: _ReadPage, notes: TextIO, indent: str = "") -> None:
     """Why the page failed, or what is doubtful of it."""
     if page.error:
-        notes.write(f"{indent}page {page.number} failed: {page.error}\n")
+        say(f"{indent}page {page.number} failed: {page.error}\n", notes)
     for warning in page.report.get("warnings", ()):
-        notes.write(f"{indent}page {page.number}: {warning}\n")
+        say(f"{indent}page {page.number}: {warning}\n", notes)
     for word in page.report.get(wire.UNCERTAIN, ()):
-        notes.write(
-            f"{indent}page {page.number}: uncertain: {word['text']} may be {' or '.join(word['alternatives'])}\n"
-        )
+        alternatives = " or ".join(word["alternatives"])
+        say(f"{indent}page {page.number}: uncertain: {word['text']} may be {alternatives}\n", notes)
 
 
 def run_batch(options: BatchOptions, engine: Engine, limit_bytes: int, notes: TextIO = sys.stderr) -> int:
@@ -248,40 +256,41 @@ def run_batch(options: BatchOptions, engine: Engine, limit_bytes: int, notes: Te
     except OSError as error:
         raise InvalidRequest(f"cannot write to {options.out}: {error.strerror}") from None
     failed = without_table = 0
-    for number, (path, name) in enumerate(documents, 1):
-        notes.write(f"[{number}/{len(documents)}] {path}\n")
+    for number, (path, name, folder) in enumerate(documents, 1):
+        say(f"[{number}/{len(documents)}] {path}\n", notes)
         notes.flush()
         try:
-            if path.stat().st_size > limit_bytes:
+            file = path if folder is None else inside(folder, path)
+            if file.stat().st_size > limit_bytes:
                 raise InvalidRequest(f"the file is too large; the limit is {limit_bytes >> 20} MiB")
             prompt = wire.FREE.prompt if options.format == "txt" else _MARKDOWN
-            pages = list(_read(open_document(path.read_bytes(), options.pages), engine, prompt, notes))
+            pages = list(_read(open_document(file.read_bytes(), options.pages), engine, prompt, notes))
             read = [page for page in pages if not page.error]
             if not read:
                 raise InvalidRequest(pages[0].error)
             for page in pages:
                 _tell(page, notes, "  ")
             is_failed = len(read) < len(pages)
-            if not _write(read, options.out / name, path.name, options.format):
-                notes.write("  no table was found, so nothing was written\n")
+            if not _write(read, options.out, options.out / name, path.name, options.format):
+                say("  no table was found, so nothing was written\n", notes)
                 without_table += not is_failed
             failed += is_failed
         except GatewayError as error:
-            notes.write(f"  failed: {error.message}\n")
+            say(f"  failed: {error.message}\n", notes)
             failed += 1
         except OSError as error:
             about = "" if error.filename in (None, str(path)) else f"{error.filename}: "
-            notes.write(f"  failed: {about}{error.strerror}\n")
+            say(f"  failed: {about}{error.strerror}\n", notes)
             failed += 1
     written = len(documents) - failed - without_table
-    notes.write(f"{written} of {len(documents)} documents were read into {options.out}")
-    notes.write(f"; {without_table} without a table gave no file\n" if without_table else "\n")
+    say(f"{written} of {len(documents)} documents were read into {options.out}", notes)
+    say(f"; {without_table} without a table gave no file\n" if without_table else "\n", notes)
     return SOME_FAILED if failed else 0
 
 
-def _documents(sources: Iterable[str], out: Path) -> Iterator[tuple[Path, Path]]:
-    """(path, name of its results below the folder, without suffix); two of the same name get a number. Results of an
-    earlier run, where `out` is inside a folder that is read, are left out."""
+def _documents(sources: Iterable[str], out: Path) -> Iterator[tuple[Path, Path, Path | None]]:
+    """(path, name of its results below the folder, without suffix, the source that is a folder); two of the same name
+    get a number. Results of an earlier run, where `out` is inside a folder that is read, are left out."""
     taken: set[Path] = set()
     for source in map(Path, sources):
         paths = sorted(path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES) if source.is_dir() else []
@@ -293,17 +302,16 @@ def _documents(sources: Iterable[str], out: Path) -> Iterator[tuple[Path, Path]]
             while unique in taken:
                 unique, number = name.with_name(f"{name.name}-{number}"), number + 1
             taken.add(unique)
-            yield path, unique
+            yield path, unique, source if source.is_dir() else None
 
 
-def _write(pages: list[_ReadPage], base: Path, source: str, format_: str) -> bool:
+def _write(pages: list[_ReadPage], folder: Path, base: Path, source: str, format_: str) -> bool:
     """Whether there was anything to write."""
-    base.parent.mkdir(parents=True, exist_ok=True)
     files = _tables(pages, base) if format_ == "csv" else {f"{base.name}.{format_}": _content(pages, source, format_)}
     for name, content in files.items():
         target = base.with_name(name)
         with naming(target):
-            target.write_bytes(content)
+            replace_inside(folder, target, content)
     return bool(files)
 
 
@@ -359,9 +367,9 @@ def _grid(table: str) -> list[list[str]]:
             below[len(row)] -= 1
             row.append("")
 
-    for inside in _between(table, "<tr>", "</tr>"):
+    for row_html in _between(table, "<tr>", "</tr>"):
         row: list[str] = []
-        for cell in _between(inside, "<td", "</td>"):
+        for cell in _between(row_html, "<td", "</td>"):
             attributes, _, content = cell.partition(">")
             fill(row)
             spans = {name: int(count) for name, count in _SPAN.findall(attributes)}

@@ -1,5 +1,7 @@
 """Types and options that several commands share, what the option `--json` prints, and what terminals show.
 
+Commands print with `say` and `Paint`, which leave out control characters: names of keys and files, pages, models and
+upstreams hold texts of others, which could move the cursor or rename the window.
 Colours are SGR sequences of ECMA-48. They are left out where the output is no terminal, with `NO_COLOR`
 (no-color.org, read 2026-11-22) and on a terminal that calls itself `dumb`.
 """
@@ -100,13 +102,24 @@ class Paint:
         self._is_on = out.isatty() and not variables.get("NO_COLOR") and variables.get("TERM") != "dumb"
 
     def __call__(self, style: str, text: str) -> str:
-        """The text in one of the styles above."""
+        """The text in one of the styles above, without control characters."""
+        text = for_terminal(text)
         return f"\x1b[{style}m{text}\x1b[0m" if self._is_on and text else text
 
 
 def for_terminal(text: str) -> str:
-    """Text of a model or of the web without control characters, which could move the cursor or rename the window."""
+    """The text without control characters but line feeds and tabs: `a\\x1b[31mb` -> `a[31mb`."""
     return text.translate(_CONTROLS)
+
+
+def one_line(text: str) -> str:
+    """As `for_terminal`, on one line: `a\\nb` -> `a b`."""
+    return for_terminal(text).replace("\n", " ").replace("\t", " ")
+
+
+def say(text: str, out: TextIO | None = None) -> None:
+    """Write a text, whose lines end with a line feed, to standard output or `out`."""
+    (out or sys.stdout).write(for_terminal(text))
 
 
 _BAR_WIDTH = 24
@@ -122,6 +135,6 @@ def _draw(state: Progress, out: TextIO) -> None:
     """Draw the bar over itself; at the end nothing of it stays."""
     total = max(state.total or state.done, 1)
     filled = _BAR_WIDTH * state.done // total
-    bar = f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {state.done}/{total} {state.message[:60]}"
+    bar = f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {state.done}/{total} {one_line(state.message)[:60]}"
     out.write(f"\r\x1b[K{bar if state.done < total else ''}")
     out.flush()

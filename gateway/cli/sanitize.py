@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from gateway.cli.options import Parsers, add_json_option, add_state_options, print_json_lines
+from gateway.cli.options import Parsers, add_json_option, add_state_options, print_json_lines, say
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.errors import InvalidRequest
@@ -34,7 +34,7 @@ def _sanitize(arguments: argparse.Namespace, environment: Environment) -> int:
     if arguments.json:
         print_json_lines([preview(text, settings, arguments.profile)])
     else:
-        sys.stdout.write(explain(text, settings, arguments.profile) + "\n")
+        say(explain(text, settings, arguments.profile) + "\n")
     if not arguments.check:
         return 0
     found = preview(text, settings, arguments.profile)["findings"]

@@ -4,10 +4,9 @@
 """
 
 import argparse
-import sys
 from pathlib import Path
 
-from gateway.cli.options import Parsers
+from gateway.cli.options import Parsers, say
 from gateway.config.environment import Environment
 from gateway.runtime.control import NAME, ask
 from gateway.runtime.fork_server import run_spawned
@@ -34,7 +33,7 @@ def add_commands(parsers: Parsers) -> None:
 
 def _ask(arguments: argparse.Namespace, environment: Environment) -> int:
     folder = arguments.runtime_dir or environment.runtime_dir or _RUNTIME_DIR
-    sys.stdout.write(ask(folder / NAME, arguments.name, arguments.timeout_s) + "\n")
+    say(ask(folder / NAME, arguments.name, arguments.timeout_s) + "\n")
     return 0
 
 

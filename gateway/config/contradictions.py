@@ -146,10 +146,6 @@ def _model_contradictions(config: Config) -> Iterator[tuple[str, str]]:
         for position, name in enumerate(shown):
             if name in shown[:position]:
                 yield f"models[{index}].upstreams[{position}].name", f"'{name}' is already the name of another"
-        for position, upstream in enumerate(model.upstreams):
-            if upstream.tools == "prompt" and (upstream.responses == "native" or model.kind == "ocr"):
-                where = f"models[{index}].upstreams[{position}].tools"
-                yield where, '"prompt" needs kind = "text" and responses = "translate"'
         for name in model.fallback:
             if name not in seen and name not in _EMBEDDED_KINDS:
                 yield f"models[{index}].fallback", _unknown_model(name, seen)

@@ -113,6 +113,8 @@ class Limits:
     tokens_per_day: int = 0
     tool_calls_per_day: int = 0
     spend_per_month: float = 0
+    per_user_tokens_per_day: int = 0
+    per_user_spend_per_day: float = 0
     reserve_tokens: int = 1024
 
 
@@ -206,7 +208,8 @@ class Upstream:
     which some clients give up on a silent answer. `first_byte_timeout_s`, `idle_timeout_s`: long prompts are read in
     that time by a busy server. `total_timeout_s`: 15 minutes, the longest answers of reasoning models.
     `max_answer_bytes`: far above any text that a model writes, and enough for log probabilities. `concurrent` 0 = all
-    calls are sent at once, since most servers batch more than anybody asks."""
+    calls are sent at once, since most servers batch more than anybody asks. `tools` has no effect, see
+    `without_effect`."""
 
     base_url: str
     model: str
@@ -315,10 +318,12 @@ class IndexStore:
 
 @dataclass(frozen=True, slots=True)
 class WebHost:
-    """A host, or `host:port`, whose pages are asked for with `headers` of the operator's, such as a cookie."""
+    """A host, or `host:port`, whose pages are asked for with `headers` of the operator's, such as a cookie.
+    `plain_http`: over http too, where anybody on the way reads them."""
 
     host: str
     headers: Mapping[str, Secret] = field(default_factory=dict)
+    plain_http: bool = False
 
 
 @dataclass(frozen=True, slots=True)

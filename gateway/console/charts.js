@@ -11,7 +11,7 @@ function roof(value) {
   return [1, 2, 5, 10].find((step) => step * power >= value) * power;
 }
 
-const clock = (seconds, stepS) => new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false, ...(stepS < 60 ? { second: "2-digit" } : {}) });
+const clock = (seconds, stepS) => new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false, ...(stepS < 60 ? { second: "2-digit" } : stepS > 3600 ? { weekday: "short" } : {}) });
 
 /**
  * A chart of some series over time. `points`: objects with `t` in unix seconds; `series`: `[{name, value(point), kind}]`,

@@ -4,7 +4,7 @@ import { copyButton, failure, field, fill, h, number, table } from "./dom.js";
 import { getJson, postJson, send } from "./api.js";
 
 const SCOPES = ["web-search", "chat", "responses", "ocr", "embeddings", "admin"];
-const LIMITS = [["per_minute", "Requests a minute"], ["concurrent", "Requests at once"], ["tokens_per_minute", "Tokens a minute"], ["tokens_per_day", "Tokens a day"], ["tool_calls_per_day", "Tool calls a day"], ["spend_per_month", "Spend a month"]];
+const LIMITS = [["per_minute", "Requests a minute"], ["concurrent", "Requests at once"], ["tokens_per_minute", "Tokens a minute"], ["tokens_per_day", "Tokens a day"], ["tool_calls_per_day", "Tool calls a day"], ["spend_per_month", "Spend a month"], ["per_user_tokens_per_day", "Tokens a day and user"], ["per_user_spend_per_day", "Spend a day and user"]];
 const day = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 10);
 
 export function show(panel) {
@@ -13,7 +13,7 @@ export function show(panel) {
   const boxes = SCOPES.map((scope) => h("input", { type: "checkbox", id: `scope-${scope}`, value: scope }));
   const labels = h("input", { type: "text", placeholder: "mcp:tickets, mcp:wiki" });
   const expires = h("input", { type: "number", min: 1, max: 3650, placeholder: "never" });
-  const limits = LIMITS.map(([limit]) => h("input", { type: "number", min: 0, step: limit === "spend_per_month" ? "any" : 1, placeholder: "as configured", name: limit }));
+  const limits = LIMITS.map(([limit]) => h("input", { type: "number", min: 0, step: limit.includes("spend") ? "any" : 1, placeholder: "as configured", name: limit }));
   const form = h("form", {},
     field("Name", name, "For people: it stands beside the key's id in usage and logs."),
     h("fieldset", { class: "choice" }, h("legend", {}, "Scopes"), boxes.map((box) => h("label", { for: box.id }, box, box.value))),

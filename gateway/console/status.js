@@ -23,7 +23,7 @@ export function samples(text) {
 const sum = (all, name) => all.reduce((total, each) => (each.name === name ? total + each.value : total), 0);
 
 export function show(panel) {
-  const range = select(["5m", "1h", "24h"], "5m");
+  const range = select(["5m", "1h", "24h", "7d"], "5m");
   range.id = "range";
   const notes = h("div", { "aria-live": "polite" }), figures = h("dl", { class: "figures" }), charts = h("div", { class: "charts" }), parts = h("div", { class: "parts" });
   fill(panel, notes,

@@ -37,7 +37,7 @@ def prepare(file: Path | None, state_dir: Path | None, environment: Environment,
     and a first key are made. Raises ConfigError, InvalidRequest, OSError."""
     config = load_config(file, state_dir, environment)
     if is_first:
-        config.state_dir.mkdir(parents=True, exist_ok=True)
+        config.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     if config.access.backend == "file":
         keys = key_file(config)
         if is_first:

@@ -46,6 +46,7 @@ from gateway import __version__, logs
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError
 from gateway.config.settings import Config, Server
+from gateway.config.without_effect import without_effect
 from gateway.domain import TEXT_MODEL
 from gateway.embedded.servers import EmbeddedServers, dev_key_path
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamUnavailable
@@ -146,6 +147,7 @@ class Supervisor:
         """Serve until SIGTERM, SIGINT or an upgrade. Returns the exit code. Raises EngineMissing."""
         started = time.monotonic()
         self._listen_to_signals()
+        _warn_of_settings(self._config)
         predecessor = Predecessor(self._environment.handover[0]) if self._environment.handover else None
         try:
             sockets = open_sockets(self._config, self._environment)
@@ -240,6 +242,7 @@ class Supervisor:
                 raise InvalidRequest(str(error)) from None
             paths = needs_restart(self._config, config, self._source.has_workers)
             logs.event("reloaded", {"needs_restart": paths} if paths else None)
+            _warn_of_settings(config)
             return f"reloaded; only a restart changes {', '.join(paths)}" if paths else "reloaded"
 
     async def _upgrade(self, sockets: Sockets) -> str:
@@ -309,6 +312,11 @@ async def _first_of(*waits: asyncio.Task[None] | Coroutine[Any, Any, bool]) -> N
     for task in tasks:
         if task not in waits:
             task.cancel()
+
+
+def _warn_of_settings(config: Config) -> None:
+    for setting, remedy in without_effect(config):
+        logs.event("setting_without_effect", level=logging.WARNING, setting=setting, remedy=remedy)
 
 
 def _complain(message: str) -> int:

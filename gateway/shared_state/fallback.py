@@ -96,6 +96,11 @@ class FallbackCounters:
             await self._reserve_here([each._replace(limit=None) for each in amounts])
         return reserved
 
+    async def erase(self, prefix: str) -> int:
+        """As in the port, here and in Redis, of which the larger number is told. Raises StateDown."""
+        here = await self._file.erase(prefix) + await self._memory.erase(prefix)
+        return here if self._redis is None else max(here, await self._redis.erase(prefix))
+
     async def _reserve_here(self, amounts: Sequence[Amount], *, unsent: bool = False) -> ReserveResult:
         try:
             return await self._file.reserve(amounts, unsent=unsent)
@@ -142,7 +147,7 @@ class FallbackEntries:
         except StateDown:
             is_kept = await self._second.put(entry)
             if is_kept:
-                self._untold.put(place, replace(entry, value=b""))
+                self._untold.put(place, replace(entry, value=b"", most=None))
             return is_kept
         if self._untold.get(place) is not None:
             await self._forget(place)

@@ -71,9 +71,16 @@ class MemoryCounters:
             if is_too_much(total, each):
                 return ReserveResult(index, before, before)
         for total, each in zip(before, amounts, strict=True):
-            self._totals.put(each.name, total + each.amount, ttl_s=each.ends_at - self._now())
+            if each.amount:
+                self._totals.put(each.name, total + each.amount, ttl_s=each.ends_at - self._now())
         after = tuple(total + each.amount for total, each in zip(before, amounts, strict=True))
         return ReserveResult(None, after, after)
+
+    async def erase(self, prefix: str) -> int:
+        names = [name for name in self._totals.held() if name.startswith(prefix)]
+        for name in names:
+            self._totals.remove(name)
+        return len(names)
 
 
 def is_too_much(total: int, amount: Amount) -> bool:
@@ -104,6 +111,8 @@ class MemoryEntries:
         return len(self._entries)
 
     async def put(self, entry: Entry) -> bool:
+        if entry.most is not None and await self.count(entry.owner) >= entry.most:
+            return False
         self._entries.remove((entry.owner, entry.name))
         if not self._entries.put((entry.owner, entry.name), entry, weight=len(entry.value), ttl_s=entry.ttl_s):
             return False

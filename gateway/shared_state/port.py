@@ -60,13 +60,15 @@ class ReserveResult(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Entry:
     """Bytes that `owner` keeps under `name` for `ttl_s` seconds. `parts` are pieces of the value, as (start, end), that
-    are found by names of their own (`get_part`)."""
+    are found by names of their own (`get_part`). `most`: entries that the owner may have, with this one; None = any
+    number."""
 
     owner: str
     name: str
     value: bytes
     ttl_s: float
     parts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    most: int | None = None
 
 
 class Windows(Protocol):
@@ -89,7 +91,12 @@ class Counters(Protocol):
     """Sums, each for a period that its name holds. Amounts and limits are whole numbers below 2**53."""
 
     async def reserve(self, amounts: Sequence[Amount]) -> ReserveResult:
-        """Add all amounts, or none where a counter would exceed its limit. Negative ones are never refused."""
+        """Add all amounts, or none where a counter would exceed its limit. Negative ones are never refused; one of 0
+        only reads, and makes no counter."""
+        ...
+
+    async def erase(self, prefix: str) -> int:
+        """Remove the counters whose names begin so. Returns how many there were."""
         ...
 
 
@@ -97,7 +104,8 @@ class Entries(Protocol):
     """Bytes by owner and name."""
 
     async def put(self, entry: Entry) -> bool:
-        """Store in place of the former entry of that name. Returns False where there is no room."""
+        """Store in place of the former entry of that name. Returns False where there is no room, or the owner has
+        `entry.most` others already."""
         ...
 
     async def get(self, owner: str, name: str) -> bytes | None:

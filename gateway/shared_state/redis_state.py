@@ -221,7 +221,7 @@ end
 local answer = {tostring(refused)}
 for i, key in ipairs(KEYS) do
   local added = 0
-  if refused == 0 then
+  if refused == 0 and tonumber(ARGV[3 * i - 1]) ~= 0 then
     added = tonumber(ARGV[3 * i - 1])
     redis.call('HINCRBY', key, ARGV[1], ARGV[3 * i - 1])
     redis.call('PEXPIREAT', key, ARGV[3 * i + 1])
@@ -250,6 +250,13 @@ _PUT = (
     + _DROP
     + """
 local entries, parts, name, ttl, most, size = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), #ARGV[6]
+if ARGV[8] ~= '' then
+  local count = 0
+  for _, other in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+    count = count + redis.call('EXISTS', entries .. other)
+  end
+  if count >= tonumber(ARGV[8]) then return 0 end
+end
 drop(KEYS[1], KEYS[2], KEYS[3], name, parts)
 if size > most then return 0 end
 local total = size
@@ -264,7 +271,7 @@ while total > most do
 end
 redis.call('HSET', KEYS[1], 'value', ARGV[6], 'parts', ARGV[7])
 redis.call('PEXPIRE', KEYS[1], ttl)
-for i = 8, #ARGV, 2 do redis.call('SET', parts .. ARGV[i], name .. ' ' .. ARGV[i + 1], 'PX', ttl) end
+for i = 9, #ARGV, 2 do redis.call('SET', parts .. ARGV[i], name .. ' ' .. ARGV[i + 1], 'PX', ttl) end
 redis.call('ZADD', KEYS[2], now, name)
 redis.call('HSET', KEYS[3], name, size)
 for i = 2, 3 do
@@ -347,6 +354,10 @@ class RedisCounters:
     async def reserve(self, amounts: Sequence[Amount]) -> ReserveResult:
         return _reserved(await self._connection.ask(lambda redis: self._reserve(redis, amounts)))
 
+    async def erase(self, prefix: str) -> int:
+        """As in the port."""
+        return int(await self._connection.ask_patiently(lambda redis: _erase(redis, f"gateway:{prefix}*")))
+
     async def add_while_checking(self, amounts: Sequence[Amount]) -> None:
         """Add amounts without a limit before Redis counts as up."""
         await self._connection.ask_patiently(lambda redis: self._reserve(redis, amounts))
@@ -357,6 +368,11 @@ class RedisCounters:
             figures += [each.amount, "" if each.limit is None else each.limit, int(each.ends_at * 1000)]
         names = [f"gateway:{each.name}" for each in amounts]
         return redis.eval(_RESERVE, len(names), *names, self.machine, *figures)
+
+
+async def _erase(redis: Any, pattern: str) -> int:
+    names = [name async for name in redis.scan_iter(pattern, count=1000)]
+    return int(await redis.unlink(*names)) if names else 0
 
 
 def _reserved(answer: Sequence[bytes]) -> ReserveResult:
@@ -382,7 +398,8 @@ class RedisEntries:
         places = {_digest(part): f"{start + 1} {end}" for part, (start, end) in entry.parts.items()}
         figures = [max(1, int(entry.ttl_s * 1000)), self._bytes_per_owner]
         pairs = [text for pair in places.items() for text in pair]
-        arguments = [entries, parts, name, *figures, entry.value, " ".join(places), *pairs]
+        most = "" if entry.most is None else entry.most
+        arguments = [entries, parts, name, *figures, entry.value, " ".join(places), most, *pairs]
         return bool(
             await self._connection.ask(lambda redis: redis.eval(_PUT, 3, *self._keys(entry.owner, name), *arguments))
         )

@@ -34,8 +34,11 @@ from gateway.shared_state.port import Amount, Entry, ReserveResult, StateDown, T
 
 
 def own_file(path: Path) -> int:
-    """A descriptor of a file that belongs to the owner of its folder, made where it is missing. Raises OSError."""
+    """A descriptor of a file that belongs to the owner of its folder and that nobody else may open, made where it is
+    missing. Raises OSError."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with contextlib.suppress(PermissionError):  # root has made it
+        os.fchmod(descriptor, 0o600)
     if os.geteuid() == 0:
         owner = path.parent.stat()
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
@@ -46,7 +49,7 @@ def own_file(path: Path) -> int:
 def alone(path: Path) -> Iterator[None]:
     """One process at a time in here: a new file cannot be opened by several at once, since SQLite does not wait for
     another process when it turns a file to its write-ahead log."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = own_file(path.with_name(f".{path.name}.lock"))
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -397,6 +400,15 @@ class SqliteCounters:
         """As in the port. `unsent`: the amounts must be told to the other store later."""
         return await self._file.run(lambda connection: _reserve(connection, amounts, unsent))
 
+    async def erase(self, prefix: str) -> int:
+        """As in the port."""
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        return await self._file.run(
+            lambda connection: (
+                connection.execute("DELETE FROM counters WHERE name >= ? AND name < ?", (prefix, end)).rowcount
+            )
+        )
+
     async def take_unsent(self) -> list[Amount]:
         """The amounts that the other store has not been told, which count as told from now on."""
 
@@ -447,6 +459,8 @@ def _reserve(connection: sqlite3.Connection, amounts: Sequence[Amount], unsent: 
         if is_too_much(total, each):
             return ReserveResult(index, tuple(totals), tuple(totals))
     for each in amounts:
+        if not each.amount:
+            continue
         more = each.amount if unsent else 0
         connection.execute(
             "INSERT INTO counters VALUES (?1, ?2, ?3, ?4) ON CONFLICT (name) DO UPDATE SET "
@@ -499,14 +513,15 @@ class SqliteEntries:
         await self._file.run(lambda connection: self._delete(connection, owner, name))
 
     async def count(self, owner: str) -> int:
-        query = "SELECT count(*) FROM entries WHERE space = ? AND owner = ? AND expires > ?"
-        return await self._file.run(
-            lambda connection: int(connection.execute(query, (self._space, owner, self._now())).fetchone()[0])
-        )
+        return await self._file.run(lambda connection: self._count(connection, owner))
 
     async def erase(self, owner: str) -> None:
         query = "DELETE FROM entries WHERE space = ? AND owner = ?"
         await self._file.run(lambda connection: connection.execute(query, (self._space, owner)))
+
+    def _count(self, connection: sqlite3.Connection, owner: str) -> int:
+        query = "SELECT count(*) FROM entries WHERE space = ? AND owner = ? AND expires > ?"
+        return int(connection.execute(query, (self._space, owner, self._now())).fetchone()[0])
 
     async def _one(self, query: str, owner: str, name: str) -> bytes | None:
         row = await self._file.run(
@@ -515,6 +530,8 @@ class SqliteEntries:
         return bytes(row[0]) if row is not None else None
 
     def _put(self, connection: sqlite3.Connection, entry: Entry) -> bool:
+        if entry.most is not None and self._count(connection, entry.owner) >= entry.most:
+            return False
         self._delete(connection, entry.owner, entry.name)
         size = max(len(entry.value), self._least_size)
         if size > self._max_bytes or not self._make_room(connection, entry.owner, size):

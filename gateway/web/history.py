@@ -1,22 +1,26 @@
-"""What the gateway did in the last minutes and hours, for the console: counts by time, in one small file.
+"""What the gateway did lately, for the console: the last requests, and counts by time, in the shared state file.
 
-The file holds two rings of buckets, five seconds for the last ten minutes and a minute for the last day. Every
-process that serves adds to the same buckets, under a lock, when it writes its log lines; so any of them can answer
-for all, and a reload loses nothing. A bucket holds sums alone: no key, no model, no address.
+Each process gathers in memory and writes every _WRITE_S, so one that is killed loses no more than that; any process
+reads what all have written. Counts are sums in buckets of five seconds, kept for ten minutes, and of a minute, kept for
+seven days: no key, no model, no address. The record of a request is what its log line holds: names, figures and ids,
+never a key, a query string, a prompt or an answer. Where the file cannot be written, what this process has gathered is
+all there is to see.
 """
 
+import asyncio
 import contextlib
-import fcntl
-import mmap
-import os
-import struct
+import sqlite3
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
+
+import orjson
 
 from gateway.domain import Json
+from gateway.shared_state.port import StateDown
+from gateway.shared_state.sqlite_state import StateFile
 
 CAUSES: Final = ("ok", "invalid", "refused", "limited", "upstream", "failed", "left")
 """How a request ended: `invalid` 400, 404, 413 and the like; `refused` 401 and 403; `limited` 429; `upstream` 502 to
@@ -24,22 +28,36 @@ CAUSES: Final = ("ok", "invalid", "refused", "limited", "upstream", "failed", "l
 _SUMS: Final = ("input_tokens", "output_tokens", "cpu_ms", "memory_kb_s", "in_flight_s")
 _TIMES: Final = 20
 """Buckets of answer times: up to 1 ms, 2 ms, 4 ms … 524 s."""
-_FIELDS: Final = 1 + len(CAUSES) + len(_SUMS) + _TIMES
-_BUCKET: Final = struct.Struct(f"<{_FIELDS}Q")
+_FIELDS: Final = len(CAUSES) + len(_SUMS) + _TIMES
 
+_FINE_S, _COARSE_S = 5, 60
+_KEPT_S: Final = {_FINE_S: 600, _COARSE_S: 7 * 86_400}
+"""How long buckets are kept, by their length."""
+RANGES: Final = {
+    "5m": (_FINE_S, 60, 1),
+    "1h": (_COARSE_S, 60, 1),
+    "24h": (_COARSE_S, 1440, 15),
+    "7d": (_COARSE_S, 10_080, 120),
+}
+"""{name: (seconds of a bucket, how many buckets, how many of them make one point)}."""
 
-@dataclass(frozen=True, slots=True)
-class _Ring:
-    seconds: int
-    count: int
-    first: int
-    """Number of its first bucket in the file."""
+MAX_RECORDS = 200
+"""Requests that are kept, of all processes together. What a person reads through."""
+_WRITE_S = 5.0
+"""Time between two writes, which is what a crash may lose."""
+_MAX_GATHERED = 1000
+"""Most buckets in memory while the file cannot be written; the oldest give way."""
+_TABLES: Final = (
+    "CREATE TABLE IF NOT EXISTS history (seconds INTEGER, start INTEGER, sums TEXT NOT NULL, "
+    "PRIMARY KEY (seconds, start)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS requests (id INTEGER PRIMARY KEY, ts REAL NOT NULL, key TEXT NOT NULL, "
+    "line TEXT NOT NULL)",
+)
+"""Tables of their own, so that a version which does not know them reads the file."""
 
-
-_FINE, _COARSE = _Ring(5, 120, 0), _Ring(60, 1440, 120)
-_SIZE: Final = (_FINE.count + _COARSE.count) * _BUCKET.size
-RANGES: Final = {"5m": (_FINE, 60, 1), "1h": (_COARSE, 60, 1), "24h": (_COARSE, 1440, 15)}
-"""{name: (the ring, how many of its buckets, how many of them make one point)}."""
+K = TypeVar("K")
+_Buckets = dict[tuple[int, int], list[int]]
+"""Sums by (seconds, unix time of the beginning)."""
 
 
 def cause_of(status: int, outcome: str) -> str:
@@ -54,86 +72,160 @@ def cause_of(status: int, outcome: str) -> str:
 
 
 class History:
-    """The file at `path`. Until `open`, and where it cannot be written, nothing is kept. `now`: unix seconds."""
+    """One for a process. `path`: that of `file`. Until `start` nothing is kept. `now`: unix seconds; `write_s`: between
+    two writes."""
 
-    def __init__(self, path: Path, now: Callable[[], float] = time.time) -> None:
-        self._path, self._now = path, now
-        self._map: mmap.mmap | None = None
-        self._descriptor = -1
+    def __init__(
+        self, file: StateFile, path: Path, now: Callable[[], float] = time.time, write_s: float = _WRITE_S
+    ) -> None:
+        self._file, self._path, self._now, self._write_s = file, path, now, write_s
+        self._buckets: _Buckets = {}
+        self._records: deque[Json] = deque(maxlen=MAX_RECORDS)
+        self._writing: asyncio.Task[None] | None = None
 
-    def open(self) -> None:
-        """Take the file, or make it."""
-        with contextlib.suppress(OSError, ValueError):
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            os.posix_fallocate(self._descriptor, 0, _SIZE)  # a full disk fails here, not in a write to the map
-            self._map = mmap.mmap(self._descriptor, _SIZE)
+    def start(self) -> None:
+        """Keep from now on what is added, and write it in groups."""
+        self._writing = asyncio.create_task(self._write_often())
 
-    def close(self) -> None:
-        """Let the file go; it stays on disk."""
-        if self._map is not None:
-            self._map.close()
-            self._map = None
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+    async def close(self) -> None:
+        """Write what is left."""
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.wait({self._writing})
+            self._writing = None
+            await self.write()
 
-    def add(self, requests: Iterable[tuple[int, str, float, int, int]]) -> None:
-        """Count requests: `(status, outcome, seconds, input tokens, output tokens)` each."""
-        changes = [0] * (_FIELDS - 1)
+    async def _write_often(self) -> None:
+        while True:
+            await asyncio.sleep(self._write_s)
+            await self.write()
+
+    def add(self, requests: Iterable[tuple[int, str, float, int, int]], records: Sequence[Mapping[str, Any]]) -> None:
+        """Count requests, `(status, outcome, seconds, input tokens, output tokens)` each, and keep their records."""
+        changes = [0] * _FIELDS
         for status, outcome, seconds, tokens_in, tokens_out in requests:
             changes[CAUSES.index(cause_of(status, outcome))] += 1
             changes[len(CAUSES)] += tokens_in
             changes[len(CAUSES) + 1] += tokens_out
             changes[len(CAUSES) + len(_SUMS) + _time_bucket(seconds)] += 1
         self._add(changes)
+        if self._writing is not None:
+            ts = int(self._now() * 1000) / 1000
+            self._records.extend({"ts": ts, **record} for record in records[-MAX_RECORDS:])
 
     def add_gauges(self, *, cpu_ms: int, memory_kb: int, in_flight: int, seconds: float) -> None:
         """What one process has used in the last `seconds`: CPU time, and memory and open requests as they are now."""
-        changes = [0] * (_FIELDS - 1)
+        changes = [0] * _FIELDS
         start = len(CAUSES) + 2
         changes[start : start + 3] = [max(0, cpu_ms), int(memory_kb * seconds), round(in_flight * seconds)]
         self._add(changes)
 
     def _add(self, changes: list[int]) -> None:
-        if self._map is None or not any(changes):
+        if self._writing is None or not any(changes):
             return
         now = int(self._now())
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)  # held for microseconds
-        try:
-            for ring in (_FINE, _COARSE):
-                start = now - now % ring.seconds
-                place = (ring.first + start // ring.seconds % ring.count) * _BUCKET.size
-                began, *sums = _BUCKET.unpack_from(self._map, place)
-                if began != start:
-                    sums = [0] * len(changes)
-                added = (value + more & 0xFFFFFFFFFFFFFFFF for value, more in zip(sums, changes, strict=True))
-                _BUCKET.pack_into(self._map, place, start, *added)
-        finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        for seconds in _KEPT_S:
+            _merge(self._buckets, {(seconds, now - now % seconds): changes})
 
-    def read(self, name: str) -> Json:
+    async def write(self) -> None:
+        """Write what was gathered; where the file cannot be used, it is kept for the next time."""
+        buckets, self._buckets = self._buckets, {}
+        records, self._records = self._records, deque(maxlen=MAX_RECORDS)
+        if not buckets and not records:
+            return
+        now = self._now()
+        try:
+            await self._file.run(lambda connection: _write(connection, buckets, records, now))
+        except (StateDown, asyncio.CancelledError) as error:
+            _merge(buckets, self._buckets)
+            self._buckets = dict(sorted(buckets.items())[-_MAX_GATHERED:])
+            self._records = deque([*records, *self._records], maxlen=MAX_RECORDS)
+            if not isinstance(error, StateDown):
+                raise
+
+    async def read(self, name: str) -> Json:
         """`{step_s, points: [{t, requests, ok, invalid, …, input_tokens, output_tokens, p50_ms, p95_ms, cpu_percent,
         memory_mb, in_flight}]}` for a name of RANGES, oldest first; `t` is where a point begins, in unix seconds."""
-        ring, count, joined = RANGES[name]
-        step_s = ring.seconds * joined
+        length, count, joined = RANGES[name]
+        step_s = length * joined
         last = int(self._now()) // step_s * step_s
-        points = []
-        for number in range(count // joined):
-            begins = last - (count // joined - 1 - number) * step_s
-            sums = [0] * (_FIELDS - 1)
-            for start in range(begins, begins + step_s, ring.seconds):
-                sums = [value + more for value, more in zip(sums, self._bucket(ring, start), strict=True)]
-            points.append(_point(begins, sums, min(step_s, max(1.0, self._now() - begins))))
+        first = last - (count // joined - 1) * step_s
+        gathered = {start: sums for (own, start), sums in self._buckets.items() if own == length}
+        sums = await asyncio.to_thread(_sums_by_step, self._path, length, step_s, first, gathered)
+        now, empty = self._now(), [0] * _FIELDS
+        steps = range(first, last + step_s, step_s)
+        points = [_point(t, sums.get(t, empty), min(step_s, max(1.0, now - t))) for t in steps]
         return {"step_s": step_s, "points": points}
 
-    def _bucket(self, ring: _Ring, start: int) -> list[int]:
-        if self._map is not None:
-            place = (ring.first + start // ring.seconds % ring.count) * _BUCKET.size
-            began, *sums = _BUCKET.unpack_from(self._map, place)
-            if began == start:
-                return sums
-        return [0] * (_FIELDS - 1)
+    async def last(self) -> list[Json]:
+        """At most MAX_RECORDS records, the newest first: `{ts, request_id, endpoint, status, …}`, as in the line
+        `request` of the log."""
+        rows = await asyncio.to_thread(
+            _rows, self._path, "SELECT line FROM requests ORDER BY id DESC LIMIT ?", (MAX_RECORDS,)
+        )
+        found = [*(orjson.loads(line) for (line,) in rows), *self._records]
+        return sorted(found, key=lambda record: -float(record["ts"]))[:MAX_RECORDS]
+
+
+def erase_records(connection: sqlite3.Connection, key: str) -> int:
+    """Remove the records of a key. Returns how many there were."""
+    _make_tables(connection)
+    return connection.execute("DELETE FROM requests WHERE key = ?", (key,)).rowcount
+
+
+def remove_former_files(state_dir: Path) -> None:
+    """Remove what 0.4 kept in files of their own: `history.bin`, and `requests/PID-RANDOM.jsonl`."""
+    with contextlib.suppress(OSError):
+        (state_dir / "history.bin").unlink(missing_ok=True)
+        for path in (state_dir / "requests").glob("*.jsonl"):
+            path.unlink(missing_ok=True)
+        (state_dir / "requests").rmdir()
+
+
+def _merge(buckets: dict[K, list[int]], more: Mapping[K, list[int]]) -> None:
+    for key, sums in more.items():
+        present = buckets.get(key)
+        buckets[key] = sums if present is None else [value + each for value, each in zip(present, sums, strict=True)]
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for statement in _TABLES:
+        connection.execute(statement)
+
+
+def _write(connection: sqlite3.Connection, buckets: _Buckets, records: Iterable[Json], now: float) -> None:
+    _make_tables(connection)
+    for key, sums in buckets.items():
+        row = connection.execute("SELECT sums FROM history WHERE seconds = ? AND start = ?", key).fetchone()
+        whole = {key: orjson.loads(row[0])} if row else {}
+        _merge(whole, {key: sums})
+        connection.execute("INSERT OR REPLACE INTO history VALUES (?, ?, ?)", (*key, orjson.dumps(whole[key]).decode()))
+    for seconds, kept_s in _KEPT_S.items():
+        connection.execute("DELETE FROM history WHERE seconds = ? AND start < ?", (seconds, now - kept_s))
+    rows = [(each["ts"], str(each.get("key", "")), orjson.dumps(each, default=str).decode()) for each in records]
+    connection.executemany("INSERT INTO requests (ts, key, line) VALUES (?, ?, ?)", rows)
+    connection.execute("DELETE FROM requests WHERE id <= (SELECT max(id) FROM requests) - ?", (MAX_RECORDS,))
+    connection.execute("DELETE FROM requests WHERE ts < ?", (now - _KEPT_S[_COARSE_S],))
+
+
+def _sums_by_step(
+    path: Path, length: int, step_s: int, first: int, gathered: Mapping[int, list[int]]
+) -> dict[int, list[int]]:
+    """The sums of the buckets of `length` seconds, those of the file and the `gathered`, by the step they are in."""
+    rows = _rows(path, "SELECT start, sums FROM history WHERE seconds = ? AND start >= ?", (length, first))
+    found: dict[int, list[int]] = {}
+    for start, sums in [*((start, orjson.loads(sums)) for start, sums in rows), *gathered.items()]:
+        _merge(found, {start // step_s * step_s: sums})
+    return found
+
+
+def _rows(path: Path, query: str, parameters: Sequence[Any]) -> list[Any]:
+    """What the file has; nothing where it cannot be read, or has no such table yet."""
+    with contextlib.suppress(sqlite3.Error):
+        url = f"file:{path}?mode=ro"
+        with contextlib.closing(sqlite3.connect(url, uri=True, timeout=_WRITE_S)) as connection:
+            return connection.execute(query, parameters).fetchall()
+    return []
 
 
 def _point(begins: int, sums: list[int], seconds: float) -> Json:

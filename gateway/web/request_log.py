@@ -15,7 +15,6 @@ from gateway.calls.call import Finished
 from gateway.domain import RequestStats
 from gateway.metrics import Metrics
 from gateway.web.history import History
-from gateway.web.request_records import RequestRecords
 
 _GATHER_S = 0.05
 _MAX_GATHERED = 256
@@ -29,12 +28,10 @@ class Recorder:
         self,
         metrics: Metrics,
         usage: UsageBook | None = None,
-        records: RequestRecords | None = None,
         history: History | None = None,
     ) -> None:
-        """`usage`: where what keys have used is counted; `records`: where the last requests are kept; None: nowhere."""
+        """`usage`: where what keys have used is counted; `history`: where the console looks; None: nowhere."""
         self._metrics = metrics
-        self._records = records
         self._history = history
         self._usage = usage
         self._gathered: list[Finished] = []
@@ -67,14 +64,13 @@ class Recorder:
             metrics.overhead.observe_many([max(0.0, each.total_s - each.stats.upstream_s) for each in group])
         lines = [_line(finished) for finished in gathered]
         logs.events("request", lines)
-        if self._records is not None:  # not the console's own: it asks every few seconds
-            self._records.add([line for line in lines if line["endpoint"] != "admin"])
-        if self._history is not None:
-            self._history.add(
+        if self._history is not None:  # not the console's own: it asks every few seconds
+            told = [each for each in gathered if each.endpoint != "admin"]
+            counts = (
                 (each.status, each.stats.outcome, each.total_s, each.stats.input_tokens, each.stats.output_tokens)
-                for each in gathered
-                if each.endpoint != "admin"
+                for each in told
             )
+            self._history.add(counts, [line for line in lines if line["endpoint"] != "admin"])
         logs.flush()
 
     def _count_rare(self, finished: Finished) -> None:

@@ -81,15 +81,15 @@ def test_a_threat_is_held_by_tests_that_exist(threat: str, tests: str) -> None:
 
 
 SIZES_KB = {
-    "README.md": 9, "CONTRIBUTING.md": 10, "ARCHITECTURE.md": 9, "THREATS.md": 12, "CHANGES.md": 8,
+    "README.md": 9.5, "CONTRIBUTING.md": 10, "ARCHITECTURE.md": 9.5, "THREATS.md": 12, "CHANGES.md": 8.5,
     "docs/benchmarks.md": 8, "docs/operations.md": 16,
 }  # fmt: skip
-"""How long a document may be, in kilobytes of 1,024: what people read once and in one sitting."""
+"""How long a document may be, in kilobytes of 1,000: what people read once and in one sitting."""
 
 
 @pytest.mark.parametrize(("document", "most_kb"), SIZES_KB.items())
 def test_a_document_stays_short_enough_to_be_read(document: str, most_kb: int) -> None:
-    assert (ROOT / document).stat().st_size <= most_kb * 1024
+    assert (ROOT / document).stat().st_size <= most_kb * 1000
 
 
 def test_every_make_target_that_people_are_told_of_exists() -> None:

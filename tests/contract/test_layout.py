@@ -19,7 +19,8 @@ LEVELS = [
     {"key_scrubber", "texts", "sanitize.re2_search"},
     {
         "__init__", "domain", "errors", "logs", "metrics", "trace", "resilience", "sanitize.findings",
-        "sanitize.folding", "sanitize.holdback", "sanitize.known_clean", "sanitize.work_budget",
+        "sanitize.destinations", "sanitize.folding", "sanitize.holdback", "sanitize.json_strings",
+        "sanitize.known_clean", "sanitize.work_budget",
     },
     {
         "ports", "schemas", "wire", "engines.answer", "engines.fetch", "ocr",

@@ -3,16 +3,14 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 
-from gateway.access.keys import KeyFile
 from tests.support import upstream as up
-from tests.support.asking import ask, official, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway, start_in_process
+from tests.support.asking import official, send, toml
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Held, Upstream
 
 LIMIT_S = 20
@@ -129,13 +127,6 @@ async def test_another_keys_run_is_not_there(server: InProcessGateway, client: A
     await queued.close()
 
 
-async def test_an_upstreams_failure_is_told_in_the_response(client: Any, upstream: Upstream) -> None:
-    upstream.will(up.answer({"error": {"message": "no"}}, status=400))
-    queued = await client.responses.create(model="SvcLLM", input="hello", background=True)
-    failed = await until(client, queued.id, "failed")
-    assert failed.error is not None and failed.error.message
-
-
 async def test_what_is_wrong_with_the_request_is_told_at_once(client: Any, upstream: Upstream) -> None:
     for wrong in (
         {"store": False},
@@ -160,19 +151,6 @@ async def test_a_key_has_so_many_runs_and_a_place_becomes_free(start_gateway: St
         await client.responses.create(model="SvcLLM", input="hello", background=True)
 
 
-async def test_a_run_waits_for_a_slot_of_its_key(server: InProcessGateway, upstream: Upstream) -> None:
-    key = server.make_key("responses", concurrent=1)
-    gate = Held()
-    upstream.will(gate)
-    async with official(server, key) as client:
-        first = await client.responses.create(model="SvcLLM", input="hello", background=True)
-        await asyncio.wait_for(gate.begun.wait(), LIMIT_S)
-        with pytest.raises(openai.RateLimitError):
-            await client.responses.create(model="SvcLLM", input="hello")
-        gate.go_on.set()
-        await until(client, first.id, "completed")
-
-
 async def test_a_run_that_takes_too_long_has_failed(start_gateway: StartGateway, upstream: Upstream) -> None:
     server = await start_gateway(toml(upstream) + "\n[responses]\nbackground = { max_s = 1 }\n")
     upstream.will(up.silent(upstream, *up.text_stream()[:2]))
@@ -180,29 +158,6 @@ async def test_a_run_that_takes_too_long_has_failed(start_gateway: StartGateway,
         queued = await client.responses.create(model="SvcLLM", input="hello", background=True)
         failed = await until(client, queued.id, "failed")
     assert failed.error is not None and failed.error.code == "max_run_time" and upstream.released.is_set()
-
-
-async def test_a_revoked_key_cancels_its_runs_within_five_seconds(server: InProcessGateway, upstream: Upstream) -> None:
-    key = server.make_key("responses")
-    upstream.will(up.silent(upstream, *up.text_stream()[:2]))
-    async with official(server, key) as client:
-        await client.responses.create(model="SvcLLM", input="hello", background=True)
-    async with asyncio.timeout(LIMIT_S):
-        await upstream.arrived.wait()
-    KeyFile(server.config.state_dir / server.config.access.keys_file).revoke(key.split("_")[1])
-    async with asyncio.timeout(5):
-        await upstream.released.wait()
-
-
-async def test_a_stopped_server_has_failed_its_runs(tmp_path: Path, upstream: Upstream) -> None:
-    upstream.will(up.silent(upstream, *up.text_stream()[:2]))
-    async with start_in_process(tmp_path, toml(upstream)) as server:
-        _, queued, _ = await ask(server, "/v1/responses", input="hello", background=True)
-        async with asyncio.timeout(LIMIT_S):
-            await upstream.arrived.wait()
-    async with start_in_process(tmp_path, toml(upstream)) as again:
-        _, failed, _ = await send(again, f"/v1/responses/{queued['id']}", method="GET", key=server.key)
-    assert failed["status"] == "failed" and failed["error"]["code"] == "server_stopped"
 
 
 async def test_a_run_is_masked_like_any_answer_in_all_its_places(
@@ -224,39 +179,3 @@ async def test_a_run_is_masked_like_any_answer_in_all_its_places(
     assert secret not in json.dumps(upstream.last.body)
     assert secret not in "".join(events) and secret not in found.model_dump_json() and again == events
     assert secret not in server.log_text()
-
-
-def _bytes_below(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
-
-
-async def test_the_events_of_a_run_are_kept_with_placeholders_and_read_with_values(
-    tmp_path: Path, start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    more = "\n[sanitize]\nroutes = ['responses']\nprofile = 'reversible'\n[guardrail]\nenabled = 'off'\n"
-    server = await start_gateway(toml(upstream) + more)
-    upstream.will(up.stream(*up.text_stream(["I wrote to [EMA", "IL_1]."])))
-    async with official(server) as client:
-        stream = await client.responses.create(
-            model="SvcLLM", input="write to jane@posthaus.org", background=True, stream=True
-        )
-        async with asyncio.timeout(LIMIT_S):
-            events = [event.model_dump_json() async for event in stream]
-        response_id = json.loads(events[0])["response"]["id"]
-        found = await client.responses.retrieve(response_id)
-        again = [event.model_dump_json() async for event in await client.responses.retrieve(response_id, stream=True)]
-    assert found.output_text == "I wrote to jane@posthaus.org." and again == events
-    kept = _bytes_below(tmp_path)
-    assert b"EMAIL_1" in kept and b"jane@" not in kept and "jane@" not in json.dumps(upstream.last.body)
-
-
-async def test_a_run_is_counted_to_its_key_and_logged_once(server: InProcessGateway, upstream: Upstream) -> None:
-    upstream.will(up.stream(*up.text_stream()))
-    async with official(server) as client:
-        queued = await client.responses.create(model="SvcLLM", input="hello", background=True)
-        await until(client, queued.id, "completed")
-    lines = [json.loads(line) for line in server.log_text().splitlines()]
-    counted = [line for line in lines if line.get("input_tokens")]
-    assert [(line["endpoint"], line["input_tokens"], line["output_tokens"]) for line in counted] == [
-        ("background", 3, 2)
-    ]

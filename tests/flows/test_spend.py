@@ -394,3 +394,37 @@ async def test_embeddings_are_reserved_by_their_input(start_gateway: StartGatewa
     outcomes = await asyncio.gather(*(send(gateway, "/v1/embeddings", body, key=key) for _ in range(6)))
     assert [status for status, _, _ in outcomes].count(200) <= 4
     assert (await send(gateway, "/v1/embeddings", {**body, "input": words(1000)}, key=key))[0] == 429
+
+
+@pytest.mark.parametrize(
+    ("route", "named"),
+    [
+        (CHAT, lambda user: {**CHAT_BODY, "user": user}),
+        (RESPONSES, lambda user: {"model": "SvcLLM", "input": "hello", "user": user}),
+        (
+            MESSAGES,
+            lambda user: {
+                **CHAT_BODY,
+                "max_tokens": 300,
+                "metadata": {"user_id": f"user_0_account_{user}_session_{id(user)}"},
+            },
+        ),
+    ],
+)
+async def test_each_user_within_a_key_has_a_budget_of_its_own(
+    start_gateway: StartGateway, upstream: Upstream, route: str, named: Callable[[str], Any]
+) -> None:
+    upstream.will(honest(300))
+    gateway = await start_gateway("[limits]\nreserve_tokens = 300\n" + upstream_toml(upstream.url))
+    key = make_key(gateway, per_user_tokens_per_day=500)
+    for user in ("ann", "bob"):
+        statuses = [(await send(gateway, route, named(user), key=key))[0] for _ in range(2)]
+        assert statuses == [200, 429]
+    _, _, told = await send(gateway, CHAT, {**CHAT_BODY, "max_tokens": 10}, key=key)
+    assert '"user-tokens-day";q=500' in told["RateLimit-Policy"]
+    assert not any("ann" in str(row) or "bob" in str(row) for row in counter_names(gateway))
+
+
+def counter_names(gateway: InProcessGateway) -> list[Any]:
+    with contextlib.closing(sqlite3.connect(gateway.config.state_dir / STATE_FILE)) as file:
+        return file.execute("SELECT name FROM counters").fetchall()

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import json
 import math
-import os
 import random
 import sqlite3
 from collections import defaultdict
@@ -31,8 +30,9 @@ from tests.support.upstream import Exchange, chunk, completion, frame, scripted_
 
 pytestmark = pytest.mark.slow
 
-BURSTS = int(os.environ.get("SPEND_BURSTS", "250"))
 KEYS, LANES = 48, 4
+NUMBERS = pytest.mark.parametrize("bursts", [200, pytest.param(10_000, marks=pytest.mark.soak)])
+"""The second number takes six minutes: `pytest -m soak tests/flows/test_spend_property.py`."""
 BYTES_A_TOKEN = {"two": 2.0, "three": 3.0, "four": 4.0, "six": 6.0}
 """Tokenizers, by the name of the model that has each."""
 MOODS = ("honest", "honest", "honest", "endless", "liar", "silent", "quitter", "partial")
@@ -207,9 +207,9 @@ async def stand(folder: Path, redis: RedisServer | None = None) -> AsyncIterator
             f'\n[[models]]\nname = "{name}"\n[[models.upstreams]]\nbase_url = "{upstream.url}"\nmodel = "{name}"\n'
             for name in BYTES_A_TOKEN
         )
-        shared = f'[shared]\nredis_url = "{redis.url}"\nredis_timeout_s = 2\n' if redis else ""
+        shared = '[shared]\nredis_timeout_s = 2\nredis_url = { credential = "redis" }\n' if redis else ""
         toml = f'workers = 3\n{shared}[guardrail]\nenabled = "off"\n{models}'
-        process = start_process(folder, toml)
+        process = start_process(folder, toml, variables={"GATEWAY_CREDENTIAL_REDIS": redis.url} if redis else None)
         file = KeyFile(process.state_dir / "keys.json")
         dice = random.Random(7)
         keys = {}
@@ -270,20 +270,22 @@ async def play(made: Stand, bursts: int, seed: int) -> None:
             group.create_task(lane(number))
 
 
-async def test_three_workers_together(tmp_path: Path) -> None:
+@NUMBERS
+async def test_three_workers_together(tmp_path: Path, bursts: int) -> None:
     async with stand(tmp_path) as made:
-        await play(made, BURSTS, 1)
+        await play(made, bursts, 1)
 
 
 async def test_honest_calls_one_after_the_other_can_use_nine_tenths_of_a_limit(tmp_path: Path) -> None:
     async with stand(tmp_path) as made, aiohttp.ClientSession() as session:
         dice = random.Random(3)
-        owners = [owner for owner, (_, limit) in made.keys.items() if limit >= 8000][: max(8, BURSTS // 50)]
+        owners = [owner for owner, (_, limit) in made.keys.items() if limit >= 8000][:12]
         for owner in owners:
             await made.use_up(session, owner, dice)
 
 
 @pytest.mark.system
-async def test_three_workers_over_redis(tmp_path: Path) -> None:
+@NUMBERS
+async def test_three_workers_over_redis(tmp_path: Path, bursts: int) -> None:
     async with running_redis(tmp_path) as redis, stand(tmp_path, redis) as made:
-        await play(made, BURSTS, 2)
+        await play(made, bursts, 2)

@@ -1,4 +1,4 @@
-"""The index on a disk that is really full: a small tmpfs in a mount namespace of its own.
+"""A disk that is full: a limit on the size of files, and the index on a small tmpfs in a mount namespace of its own.
 
 `python -m tests.support.full_disk`; exit status 77 means that namespaces are not permitted here.
 """
@@ -7,9 +7,12 @@ import asyncio
 import ctypes
 import os
 import random
+import resource
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gateway.engines.index.query import IndexQuery
@@ -18,6 +21,17 @@ from gateway.engines.index.store import PageIndex
 
 NOT_PERMITTED = 77
 DISK_BYTES = 40_000_000
+
+
+@contextmanager
+def files_end_at(size: int) -> Iterator[None]:
+    """A write beyond fails as on a full disk: what has room is taken, and no file is named."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def enter(folder: str) -> bool:

@@ -47,8 +47,8 @@ async def mcp_stage(start_gateway: StartGateway, approval: str = "never", more: 
     async def handle(request: web.Request) -> web.StreamResponse:
         return await server.handle(request)
 
-    async def start(toml: str) -> Any:
-        return await start_gateway(toml, GATEWAY_CREDENTIAL_WORDS="Bearer SECRET-OF-WORDS")
+    async def start(*settings: Any) -> Any:
+        return await start_gateway(*settings, GATEWAY_CREDENTIAL_WORDS="Bearer SECRET-OF-WORDS")
 
     site.pages["/mcp"] = handle
     async with serving(site), scene(start, words_toml(f"{site.url}/mcp", approval, more)) as made:

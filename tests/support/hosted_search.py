@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from tests.support import upstream as up
 from tests.support.asking import send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
@@ -77,8 +78,13 @@ class Scene:
 
 @asynccontextmanager
 async def scene(
-    start_gateway: StartGateway, more: str = "", fallback: Sequence[str] = (), **settings: Any
+    start_gateway: StartGateway, more: str = "", fallback: Sequence[str] = (), embedded: bool = False, **settings: Any
 ) -> AsyncIterator[Scene]:
+    """`embedded`: the model is the server of the embedded one."""
+
+    async def awake() -> None:
+        return None
+
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(scripted_upstream())
         provider, site, engine = Provider(), Site(), Site()
@@ -91,7 +97,9 @@ async def scene(
             f"[web]\nallow_private = ['{site.address}', '{engine.address}']\nrespect_robots = false\n"
             "[guardrail]\nenabled = 'off'\n"
         )
-        server = await start_gateway(toml(model, **settings) + tables + more)
+        llm = EmbeddedUpstream(model.url, "embedded-llm", awake) if embedded else None
+        models = toml() if embedded else toml(model, **settings)
+        server = await start_gateway(models + tables + more, Embedded(llm=llm))
         yield Scene(server, model, provider, site)
 
 

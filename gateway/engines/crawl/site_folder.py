@@ -9,12 +9,14 @@ import asyncio
 import hashlib
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import orjson
 
+from gateway.access.inside_folder import append_inside, inside, read_inside, replace_inside
 from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, Json, Progress
 from gateway.engines.crawl.crawler import Crawler, CrawlPlan
@@ -58,20 +60,32 @@ class SiteFolder:
         """Read what an earlier crawl has left. Raises InvalidRequest when the folder cannot be used."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            record_file = self._folder / RECORD_FILE
-            for line in record_file.read_bytes().splitlines() if record_file.exists() else ():
-                record = _decoded(line)
-                if record and isinstance(record.get("url"), str) and isinstance(record.get("file"), str):
+            for record in self._lines_of(RECORD_FILE):
+                if isinstance(record.get("file"), str) and self._is_ours(record["file"]):
                     self._records[record["url"]] = record
-            if self._is_jsonl:
-                lines = self._folder / JSONL_FILE
-                for line in lines.read_bytes().splitlines() if lines.exists() else ():
-                    page = _decoded(line)
-                    if page and isinstance(page.get("url"), str):
-                        self._texts[page["url"]] = str(page.get("content", ""))
+            for page in self._lines_of(JSONL_FILE) if self._is_jsonl else ():
+                self._texts[page["url"]] = str(page.get("content", ""))
         except OSError as error:
             raise InvalidRequest(f"{self._folder} cannot be used: {error.strerror}", param="out") from None
         self._files = {record["file"]: url for url, record in self._records.items()}
+
+    def _lines_of(self, name: str) -> Iterator[Json]:
+        """The objects with an address in a file of JSON lines; none where there is no such file. Raises OSError."""
+        path = self._folder / name
+        for line in read_inside(self._folder, path).splitlines() if path.exists() else ():
+            value = _decoded(line)
+            if value and isinstance(value.get("url"), str):
+                yield value
+
+    def _is_ours(self, file: str) -> bool:
+        """Whether a name is one that a crawl gives to a page, and its file lies in the folder: the list of files may
+        have been written by somebody else."""
+        names = file.split("/")
+        try:
+            inside(self._folder, (self._folder / file).parent)
+        except (OSError, ValueError):
+            return False
+        return file == JSONL_FILE or (file.endswith(".md") and not any(name[:1] in ("", ".") for name in names))
 
     def page(self, url: str) -> LoadedPage | None:
         """The page as it was read before; None when it was not, or its file is gone."""
@@ -114,8 +128,7 @@ class SiteFolder:
             "data": {name: value for name, value in data.items() if name not in ("content", "links")},
         }
         self._records[url] = record
-        with (self._folder / RECORD_FILE).open("ab") as lines:
-            lines.write(orjson.dumps(record, default=str) + b"\n")
+        append_inside(self._folder, self._folder / RECORD_FILE, orjson.dumps(record, default=str) + b"\n")
 
     def _store(self, file: str, page: LoadedPage) -> None:
         data = page.data
@@ -125,23 +138,19 @@ class SiteFolder:
                 "fetched_at": page.fetched_at, "content": data["content"],
             }  # fmt: skip
             self._texts[page.address] = data["content"]
-            with (self._folder / JSONL_FILE).open("ab") as lines:
-                lines.write(orjson.dumps(line) + b"\n")
+            append_inside(self._folder, self._folder / JSONL_FILE, orjson.dumps(line) + b"\n")
             return
-        path = self._folder / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(path.name + ".part")
         head = front_matter(page.address, data.get("title", ""), data.get("published"), page.fetched_at)
-        part.write_text(f"{head}{data['content']}\n", encoding="utf-8")
-        part.replace(path)  # an interrupt leaves no half page
+        replace_inside(self._folder, self._folder / file, f"{head}{data['content']}\n".encode())
 
     def _saved_text(self, record: Json) -> str | None:
         if self._is_jsonl:
             return self._texts.get(record["address"])
-        path = self._folder / record["file"]
-        if not path.resolve().is_relative_to(self._folder.resolve()) or not path.is_file():
+        try:
+            text = read_inside(self._folder, self._folder / record["file"]).decode(errors="replace")
+        except OSError:
             return None
-        return _FRONT.sub("", path.read_text(encoding="utf-8", errors="replace"), count=1).removesuffix("\n")
+        return _FRONT.sub("", text, count=1).removesuffix("\n")
 
     def _new_file(self, address: str) -> str:
         """A name that no other page has, on file systems that know no upper case too."""
@@ -286,7 +295,7 @@ class IndexFiller:
         async def one(path: Path) -> None:
             nonlocal done
             try:
-                await batch.take(await self._load(path))
+                await batch.take(await self._load(folder, path))
             except FetchFailed as failure:
                 failed.append({"url": path.as_uri(), "error": failure.message})
             done += 1
@@ -299,8 +308,8 @@ class IndexFiller:
             await batch.store()
         return _summary(batch, failed, "" if paths else "The folder holds no file that can be read.")
 
-    async def _load(self, path: Path) -> IndexedPage:
-        uri, body = await asyncio.to_thread(_read_file, path)
+    async def _load(self, folder: Path, path: Path) -> IndexedPage:
+        uri, body = await asyncio.to_thread(_read_file, folder, path)
         data = await self._pool.extract(body, ExtractOptions(uri, _KINDS[path.suffix.lower()]))
         if not data["content"]:
             raise FetchFailed("the file holds no readable text", "empty")
@@ -317,12 +326,12 @@ def _readable_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.suffix.lower() in _KINDS and not path.is_dir())
 
 
-def _read_file(path: Path) -> tuple[str, bytes]:
+def _read_file(folder: Path, path: Path) -> tuple[str, bytes]:
     try:
-        resolved = path.resolve()
+        resolved = inside(folder, path)
         if resolved.stat().st_size > MAX_FILE_BYTES:
             raise FetchFailed(f"the file is larger than {MAX_FILE_BYTES} bytes", "too_large")
-        return resolved.as_uri(), resolved.read_bytes()
+        return resolved.as_uri(), read_inside(folder, resolved)
     except OSError as error:
         raise FetchFailed(f"the file cannot be read ({error.strerror})", "unreadable") from error
 

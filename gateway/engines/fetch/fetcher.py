@@ -110,6 +110,10 @@ class _CountingConnection(ResponseHandler):
             _parse(self, part)
             self._check_bytes()
 
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        self._content = None  # it leads back here
+
     def pause_reading(self) -> None:
         self._has_paused = True
         super().pause_reading()
@@ -338,7 +342,18 @@ _ACCEPT = "text/html,application/xhtml+xml;q=0.9,application/pdf;q=0.8,*/*;q=0.5
 _USED_HEADERS = ("retry-after", "etag", "last-modified", "x-robots-tag", "refresh", "link", "server")
 
 _UNCONDITIONAL: Mapping[str, str] = MappingProxyType({})
-_NO_HOSTS: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class HostHeaders:
+    """Further headers for one host. Without `plain_http` they go over https alone: anybody on the way reads http, and a
+    caller, or a link of a page, chooses the scheme."""
+
+    values: Mapping[str, str]
+    plain_http: bool = False
+
+
+_NO_HOSTS: Mapping[str, HostHeaders] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +420,7 @@ class Fetcher:
         user_agent: str,
         limits: FetchLimits | None = None,
         resolver: AbstractResolver | None = None,
-        host_headers: Mapping[str, Mapping[str, str]] = _NO_HOSTS,
+        host_headers: Mapping[str, HostHeaders] = _NO_HOSTS,
     ) -> None:
         self._host_headers = host_headers
         self.policy = policy
@@ -492,8 +507,11 @@ class Fetcher:
     def _headers_of(self, url: URL) -> Mapping[str, str]:
         """The operator's headers for the host of an address."""
         host = (url.raw_host or "").lower()
-        by_port = self._host_headers.get(f"{host}:{url.port}")
-        return by_port or (self._host_headers.get(host, _UNCONDITIONAL) if url.is_default_port() else _UNCONDITIONAL)
+        own = self._host_headers.get(f"{host}:{url.port}")
+        if own is None and url.is_default_port():
+            own = self._host_headers.get(host)
+        is_sent = own is not None and (url.scheme == "https" or own.plain_http)
+        return own.values if own is not None and is_sent else _UNCONDITIONAL
 
     def _check(self, url: URL) -> None:
         """Checks what the resolver cannot: IP literals, for which aiohttp never asks it, and the path on the gateway's

@@ -200,10 +200,13 @@ class Connections:
                 prepare_threshold=None,  # a plan for any word fits none, and PgBouncer keeps none
                 connect_timeout=self._times.connect_s,
                 application_name="gateway",
+                client_encoding="UTF8",
             )
         except (psycopg.Error, UnicodeError):
             raise _Unreachable from None  # the driver's text names hosts and users
         try:
+            if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+                raise IndexUnavailable("has the encoding SQL_ASCII, which keeps bytes; make one with ENCODING 'UTF8'")
             for setting in _SETTINGS:
                 connection.execute(setting.encode())
             with self._lock:

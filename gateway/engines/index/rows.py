@@ -27,6 +27,7 @@ from gateway.engines.answer.text import bigrams, fold, joined_name_parts, text_s
 from gateway.engines.index.candidates import Candidate, PageRow
 from gateway.engines.index.query import IndexQuery, QueryTerms, conditions, match_expression, owner_token, quoted
 from gateway.engines.index.signals import WEIGHTS
+from gateway.shared_state.sqlite_state import own_file
 
 SHARED = ""
 """The owner of pages that every key may find."""
@@ -174,7 +175,7 @@ def set_aside(path: Path) -> Path | None:
     A lock file makes several processes that find it damaged rename it once. Raises sqlite3.Error when it is unknown
     whether the file is damaged, for instance because it is locked.
     """
-    with (path.parent / (path.name + ".lock")).open("w") as lock:
+    with os.fdopen(own_file(path.parent / (path.name + ".lock")), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         kind = "damaged"
         try:

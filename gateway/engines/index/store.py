@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import errno
 import fcntl
+import os
 import shutil
 import sqlite3
 import threading
@@ -47,7 +48,7 @@ from gateway.engines.index.rows import (
     store_vectors,
     unembedded,
 )
-from gateway.shared_state.sqlite_state import file_problem
+from gateway.shared_state.sqlite_state import file_problem, own_file
 
 Steps: TypeAlias = Callable[[sqlite3.Connection], Iterator[None]]
 """Work of the writer in steps of a millisecond or two, between which it may do other work."""
@@ -250,8 +251,8 @@ class PageIndex:
     async def claim_vectors(self) -> bool:
         """See VectorStore. A lock file beside the index is held until it is closed."""
         if self._vectors_lock is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            lock = self._path.with_name(self._path.name + ".vectors-lock").open("w")
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = os.fdopen(own_file(self._path.with_name(self._path.name + ".vectors-lock")), "w")
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -322,7 +323,7 @@ class PageIndex:
         entry: tuple[int, sqlite3.Connection] | None = getattr(self._local, "entry", None)
         if entry is not None and entry[0] == self._generation:
             return entry[1]
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._lock:
             generation = self._generation
             connection = open_database(self._path)

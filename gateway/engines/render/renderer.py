@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import time
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE, Process
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,7 +148,7 @@ class RenderProcess:
         words += ["--peer", str(os.getuid()), "--chromium", settings.chromium, "--max-pages", str(settings.max_pages)]
         words += ["--idle-s", str(settings.idle_s), "--memory-mb", str(settings.memory_max >> 20)]
         began = time.monotonic()
-        process = await asyncio.create_subprocess_exec(*words, stdin=DEVNULL, stdout=PIPE)
+        process = await asyncio.create_subprocess_exec(*words, "--with-parent", stdin=PIPE, stdout=PIPE)
         assert process.stdout is not None
         try:
             async with asyncio.timeout(START_S):

@@ -1,7 +1,8 @@
 """The render process: `python -m gateway.engines.render.server --socket PATH`. It has no network and starts Chromium.
 
-It listens on one Unix socket, takes connections of one user alone, and ends when it had nothing to do for a while; the
-gateway, or systemd at the first connection, starts it again. It prints `ready` when it listens. Exit codes: 0 idle or
+It listens on one Unix socket, takes connections of one user alone, and ends when it had nothing to do for a while, or
+with the process that holds its standard input (`--with-parent`); the gateway, or systemd at the first connection,
+starts it again. It prints `ready` when it listens. Exit codes: 0 idle or
 stopped, 69 where no network namespace can be had or no browser is installed: then it prints why, in one line.
 """
 
@@ -44,6 +45,7 @@ class Options:
     max_pages: int
     idle_s: float
     memory_mb: int
+    with_parent: bool = False
 
 
 class RenderServer:
@@ -63,6 +65,8 @@ class RenderServer:
         """Serves until nothing was to do for `idle_s`, or SIGTERM."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self.stop)
+        if self._options.with_parent:
+            loop.add_reader(sys.stdin.fileno(), self._parent_ended)
         server = await asyncio.start_unix_server(self._connected, sock=listening)
         self._wait_idle()
         sys.stdout.write("ready\n")
@@ -79,6 +83,11 @@ class RenderServer:
     def stop(self) -> None:
         """Ends `serve`."""
         self._ends.set()
+
+    def _parent_ended(self) -> None:
+        """Nothing is ever written to the pipe: it has ended, with its writer."""
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        self.stop()
 
     async def _connected(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         if len(self._sinks) >= _MAX_CALLS or peer_uid(sink.get_extra_info("socket")) != user_number(self._options.peer):
@@ -161,6 +170,7 @@ def _options(words: Sequence[str] | None) -> Options:
     parser.add_argument("--max-pages", type=int, default=2)
     parser.add_argument("--idle-s", type=float, default=60)
     parser.add_argument("--memory-mb", type=int, default=1024)
+    parser.add_argument("--with-parent", action="store_true", help="end when standard input does")
     return Options(**vars(parser.parse_args(words)))
 
 

@@ -124,8 +124,7 @@ def backoff_s(attempt: int) -> float:
 
 
 MOST_OF_ONE = 4
-"""Faults of one caller that count within the breaker's window: one less than the row that opens it, so that one
-caller alone does not open it."""
+"""Silent calls of one caller that count within the breaker's window: one less than the row that opens it."""
 
 _MAX_CALLERS = 1000
 _CALLER_TTL_S = 120.0
@@ -133,49 +132,44 @@ _CALLER_TTL_S = 120.0
 
 
 _MAX_COUNTED = 1000
-"""Most faults that are remembered with their callers, as many as the breaker remembers."""
+"""Most silent calls that are remembered with their callers, as many as the breaker remembers."""
 
 
 class UpstreamHealth:
-    """Whether an upstream may be called for a caller: two circuit breakers, and how much one caller counts in them.
+    """Whether an upstream may be called for a caller: a breaker for all, which silence opens, and one of each caller,
+    which bad answers to that caller open. A prompt that makes a sound upstream answer 500 so shuts it for nobody else.
 
-    Callers are ids of keys; "" is the gateway itself. Two kinds of fault are distinguished, because a poisoned prompt
-    that makes a sound upstream answer 500 must not shut it for everybody:
+    Callers are ids of keys; "" is the gateway itself.
 
     | fault                          | who counts                             | while its breaker is open          |
     |--------------------------------|----------------------------------------|------------------------------------|
     | no answer: refused,            | all callers; one of them at most       | nobody calls the upstream          |
     | unreachable, timed out         | MOST_OF_ONE times in the window,       |                                    |
     |                                | unless nobody else calls               |                                    |
-    | a bad answer: 5xx, cut,        | all callers; one of them at most       | calls go to other upstreams; with  |
-    | not in the API's form          | MOST_OF_ONE times in the window        | nowhere else to go they are made   |
-    |                                | the caller alone, without a bound      | the same, for this caller alone    |
+    | a bad answer: 5xx, cut,        | the caller alone                       | its calls go to other upstreams;   |
+    | not in the API's form          |                                        | with nowhere else to go they are   |
+    |                                |                                        | made                               |
 
-    So one caller alone never opens the breaker of bad answers for others, and a model's last upstream is closed off
-    only when it never answers: a refusal would help nobody there. A bad answer is an answer: it ends a row of silent
-    calls.
+    A model's last upstream is closed off only when it never answers: a refusal would help nobody there. A bad answer is
+    an answer: it ends a row of silent calls.
 
     A caller for whom `take` was called reports exactly one outcome. Time is monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._silence = _WeighedBreaker(clock, counts_only_caller=True)
-        self._bad_answers = _WeighedBreaker(clock, counts_only_caller=False)
+        self._silence = _Silence(clock)
         self._own: BoundedCache[str, CircuitBreaker] = BoundedCache(_MAX_CALLERS, ttl_s=_CALLER_TTL_S, clock=clock)
 
     @property
     def is_open(self) -> bool:
-        """Whether one of the breakers that hold for all callers is open or half-open."""
-        return self._silence.breaker.is_open or self._bad_answers.breaker.is_open
+        """Whether the breaker that holds for all callers is open or half-open."""
+        return self._silence.breaker.is_open
 
     def wait_s(self, caller: str, *, is_last: bool = False) -> float:
         """Seconds until `take` may answer True; 0 when it would now. `is_last`: there is no other upstream to call."""
-        wait_s = self._silence.breaker.wait_s
-        if is_last:
-            return wait_s
-        own = self._own.get(caller)
-        return max(wait_s, self._bad_answers.breaker.wait_s, own.wait_s if own is not None else 0.0)
+        own = None if is_last else self._own.get(caller)
+        return max(self._silence.breaker.wait_s, own.wait_s if own is not None else 0.0)
 
     def take(self, caller: str, *, is_last: bool = False) -> bool:
         """Whether a call may be made now. Hands out the probe of each breaker that is half-open."""
@@ -184,37 +178,31 @@ class UpstreamHealth:
         if self.wait_s(caller, is_last=is_last) > 0:
             return False
         self._silence.breaker.take()
-        if not is_last:
-            self._bad_answers.breaker.take()
-            if (own := self._own.get(caller)) is not None:
-                own.take()
+        if not is_last and (own := self._own.get(caller)) is not None:
+            own.take()
         return True
 
     def release(self, caller: str) -> None:
         """The call ended without an outcome (its client left, for example)."""
         self._silence.breaker.release()
-        self._bad_answers.breaker.release()
         if (own := self._own.get(caller)) is not None:
             own.release()
 
     def succeeded(self, caller: str) -> None:
         """The upstream answered as it should."""
-        self._silence.succeeded(caller)
-        self._bad_answers.succeeded(caller)
+        self._silence.broken_by(caller)
         if (own := self._own.get(caller)) is not None:
             own.succeeded()
 
     def was_silent(self, caller: str) -> None:
         """The upstream did not answer: refused, unreachable, timed out."""
-        self._bad_answers.breaker.release()
         if (own := self._own.get(caller)) is not None:
             own.release()
-        self._silence.failed(caller)
+        self._silence.met_by(caller)
 
     def answered_badly(self, caller: str) -> None:
         """The upstream answered with a fault of its own."""
-        self._silence.succeeded(caller)
-        self._bad_answers.failed(caller)
+        self._silence.broken_by(caller)
         own = self._own.get(caller)
         if own is None:
             own = upstream_breaker(self._clock)
@@ -222,29 +210,28 @@ class UpstreamHealth:
         own.failed()
 
 
-class _WeighedBreaker:
-    """A breaker in which one caller's faults count at most MOST_OF_ONE times within the window.
+class _Silence:
+    """The breaker for all callers, in which one caller's silent calls count at most MOST_OF_ONE times within the
+    window; those of a caller who is alone in the window all count."""
 
-    `counts_only_caller`: those of a caller who is alone in the window all count.
-    """
-
-    def __init__(self, clock: Callable[[], float], *, counts_only_caller: bool) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
         self.breaker = upstream_breaker(clock)
         self._clock = clock
-        self._counts_only_caller = counts_only_caller
         self._counted: deque[tuple[float, str]] = deque(maxlen=_MAX_COUNTED)
         self._last_two: dict[str, float] = {}
 
-    def succeeded(self, caller: str) -> None:
-        if self._counts_only_caller:
-            self._note(caller)
+    def broken_by(self, caller: str) -> None:
+        """A call was answered."""
+        self._note(caller)
         self.breaker.succeeded()
 
-    def failed(self, caller: str) -> None:
+    def met_by(self, caller: str) -> None:
+        """A call was not answered."""
         now_s = self._note(caller)
-        while self._counted and self._counted[0][0] < now_s - UPSTREAM_BREAKER.window_s:
+        since_s = now_s - UPSTREAM_BREAKER.window_s
+        while self._counted and self._counted[0][0] < since_s:
             self._counted.popleft()
-        is_alone = self._counts_only_caller and not self._others_since(caller, now_s - UPSTREAM_BREAKER.window_s)
+        is_alone = not any(at_s >= since_s for other, at_s in self._last_two.items() if other != caller)
         counts = self.breaker.is_open or is_alone  # an open breaker asks for the outcome of its probe
         if not counts and sum(each == caller for _, each in self._counted) >= MOST_OF_ONE:
             return
@@ -259,9 +246,6 @@ class _WeighedBreaker:
             del self._last_two[next(iter(self._last_two))]
         self._last_two[caller] = now_s
         return now_s
-
-    def _others_since(self, caller: str, since_s: float) -> bool:
-        return any(at_s >= since_s for other, at_s in self._last_two.items() if other != caller)
 
 
 _TELL_EVERY_S, _MOST_CAUSES = 10.0, 32

@@ -8,7 +8,7 @@ import time
 from contextlib import aclosing
 from typing import NamedTuple
 
-from gateway.domain import EventBatch, EventStream, Json, RequestStats, Reserved
+from gateway.domain import CallBudget, EventBatch, EventStream, Json, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.service import FREE, CompletionService, count_usage, first_within
@@ -119,14 +119,14 @@ class NativeResponses:
                         count_usage(table_in(state.response, "usage"), stats)
                     return
 
-    async def _begun(self, body: Json, earlier: list[Json], stats: RequestStats) -> "_Call":
+    async def _begun(self, body: Json, earlier: list[Json], stats: RequestStats) -> "_NativeCall":
         """A call before its first attempt, with what it may use reserved."""
         plan, started_s = self._plan(body), time.perf_counter()
         await self._completions.inline(image_parts(body["input"]), "input")
         if stats.spend is None:
-            return _Call(body, earlier, plan, started_s)
+            return _NativeCall(body, earlier, plan, started_s)
         held = await stats.spend.reserve(body, stats, more=earlier, fixed=plan.fixed)
-        return _Call(held.limited(body), earlier, plan, started_s, held)
+        return _NativeCall(held.limited(body), earlier, plan, started_s, held)
 
     def _plan(self, body: Json) -> Plan:
         """The model's upstreams, then those of its fallbacks that speak /responses."""
@@ -134,20 +134,20 @@ class NativeResponses:
         others = (self._completions.resolve(name) for name in entry.fallback)
         return Plan([entry, *(other for other in others if is_native(other))])
 
-    def _sent(self, call: "_Call", attempt: Attempt, stats: RequestStats) -> Json:
+    def _sent(self, call: "_NativeCall", attempt: Attempt, stats: RequestStats) -> Json:
         user = self._completions.hashed_user(call.body, stats)
         sent = to_native(call.body, call.earlier, attempt.target.options, user)
         return sent if call.held is None else call.held.clipped(sent)
 
 
-class _Call(NamedTuple):
+class _NativeCall(NamedTuple):
     """One call of a model. `held`: what is reserved for it, None where nothing binds."""
 
     body: Json
     earlier: list[Json]
     plan: Plan
     started_s: float
-    held: Reserved | None = None
+    held: CallBudget | None = None
 
 
 def _size(events: EventBatch) -> int:

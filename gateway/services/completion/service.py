@@ -13,7 +13,7 @@ from contextlib import aclosing, nullcontext
 from typing import NamedTuple
 
 from gateway.access.sealing import Sealer
-from gateway.domain import EventBatch, EventStream, Json, RequestStats, Reserved
+from gateway.domain import CallBudget, EventBatch, EventStream, Json, RequestStats
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.key_scrubber import scrub_keys
 from gateway.ports import ImageSource
@@ -147,7 +147,7 @@ class CompletionService:
                             count_usage(state.usage, stats)
                     return
 
-    async def _begun(self, body: Json, stats: RequestStats) -> "_Call":
+    async def _begun(self, body: Json, stats: RequestStats) -> "_ChatCall":
         """A call before its first attempt, with all that its model will read; what it may use is reserved."""
         self.resolve(body["model"])
         await self.inline(image_parts(body))
@@ -155,23 +155,27 @@ class CompletionService:
         turn = Turn(self._memory, stats.key_id, body["messages"])
         plan = self.plan(body["model"], turn.maker)
         if stats.spend is None:
-            return _Call(body, turn, plan, started_s)
+            return _ChatCall(body, turn, plan, started_s)
         held = await stats.spend.reserve(body, stats, more=turn.remembered, fixed=plan.fixed)
-        return _Call(held.limited(body), turn, plan, started_s, held)
+        return _ChatCall(held.limited(body), turn, plan, started_s, held)
 
     def hashed_user(self, body: Json, stats: RequestStats) -> str | None:
         """`user_` and 32 hex digits, an HMAC of the body's `user`, noted for the log; None when it has none."""
         user = body.get("user")
         if not isinstance(user, str) or not user:
             return None
-        stats.user_hash = "user_" + hmac.new(self.user_key, user.encode(), hashlib.sha256).hexdigest()[:32]
+        stats.user_hash = "user_" + self.digest(user)
         return stats.user_hash
+
+    def digest(self, name: str) -> str:
+        """32 hex digits, an HMAC of the name of a user."""
+        return hmac.new(self.user_key, name.encode(errors="replace"), hashlib.sha256).hexdigest()[:32]
 
     async def inline(self, images: Sequence[ImagePlace], param: str = "messages") -> None:
         """Put the images themselves in the place of their addresses. Raises InvalidRequest as `inline_images`."""
         await inline_images(images, self._images, param)
 
-    def _sent(self, call: "_Call", attempt: Attempt, stats: RequestStats) -> Json:
+    def _sent(self, call: "_ChatCall", attempt: Attempt, stats: RequestStats) -> Json:
         options, body = attempt.target.options, call.body
         messages = call.turn.messages_for(attempt.maker, options.rules.thoughts)
         sent = to_upstream({**body, "messages": messages}, options, user=self.hashed_user(body, stats))
@@ -236,14 +240,14 @@ async def _trailing(payloads: AsyncGenerator[list[bytes], None], state: ChatStre
     return events
 
 
-class _Call(NamedTuple):
+class _ChatCall(NamedTuple):
     """One call of a model. `held`: what is reserved for it, None where nothing binds."""
 
     body: Json
     turn: Turn
     plan: Plan
     started_s: float
-    held: Reserved | None = None
+    held: CallBudget | None = None
 
 
 def _size(events: EventBatch) -> int:
@@ -266,7 +270,7 @@ def first_within(events: EventBatch, most: int, size_of: Callable[[EventBatch], 
     return events
 
 
-def _context(call: _Call, attempt: Attempt, stats: RequestStats) -> AnswerContext:
+def _context(call: _ChatCall, attempt: Attempt, stats: RequestStats) -> AnswerContext:
     body = call.body
     return AnswerContext(
         model=attempt.entry.name,

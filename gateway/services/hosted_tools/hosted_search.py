@@ -13,9 +13,9 @@ from gateway.errors import Forbidden
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.call_memory import CallMemory
-from gateway.services.hosted_tools.forced_search import search_once
 from gateway.services.hosted_tools.loop import HostedLoop, HostedTool, LoopLimits, LoopRequest
 from gateway.services.hosted_tools.model_round import message_text
+from gateway.services.hosted_tools.model_without_calls import search_once
 from gateway.services.hosted_tools.search_options import SearchOptions
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.hosted_tools.web_calls import WebCalls

@@ -19,7 +19,7 @@ from typing import Protocol
 import orjson
 
 from gateway.access.sealing import Sealer, SealRefused
-from gateway.access.tokens import estimate
+from gateway.access.token_counts import estimate
 from gateway.domain import Json, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, UpstreamError
 from gateway.wire.chat.answer import summed_usage

@@ -77,11 +77,7 @@ class Conversations:
     async def create(self, owner: str, items: Sequence[Json], metadata: Json | None, sealed: str = "") -> Conversation:
         """A new conversation. Raises InvalidRequest, and RateLimited where the key has `per_key` already."""
         made = Conversation(new_id("conv"), int(self._now()), checked_metadata(metadata), with_ids(items), sealed)
-        with available("conversations"):
-            count = await self._entries.count(owner)
-        if count >= self._limits.per_key:
-            raise RateLimited(f"this key has {count} conversations, and may have no more; delete some")
-        await self._put(owner, made)
+        await self._put(owner, made, most=self._limits.per_key)
         return made
 
     async def get(self, owner: str, conversation_id: str) -> Conversation:
@@ -150,7 +146,7 @@ class Conversations:
         so while no model has been asked."""
         await self._put(owner, conversation)
 
-    async def _put(self, owner: str, conversation: Conversation) -> None:
+    async def _put(self, owner: str, conversation: Conversation, most: int | None = None) -> None:
         limits, count = self._limits, len(conversation.items)
         fields = {name: getattr(conversation, name) for name in ("id", "created_at", "metadata", "items")}
         if conversation.sealed:
@@ -164,7 +160,10 @@ class Conversations:
                     code="conversation_full",
                 )
         with available("conversations"):
-            is_kept = await self._entries.put(Entry(owner, conversation.id, value, TTL_S))
+            is_kept = await self._entries.put(Entry(owner, conversation.id, value, TTL_S, most=most))
+            count = 0 if is_kept else await self._entries.count(owner)
+        if most is not None and count >= most:
+            raise RateLimited(f"this key has {count} conversations, and may have no more; delete some")
         if not is_kept:
             raise StateUnavailable("there is no room for more conversations; delete some", retry_after_s=_RETRY_S)
 
@@ -220,7 +219,7 @@ def checked_metadata(metadata: Json | None) -> Json:
     characters."""
     pairs = metadata or {}
     is_wrong = len(pairs) > _MAX_PAIRS or any(
-        len(key) > _MAX_KEY_CHARS or not isinstance(value, str) or len(value) > _MAX_VALUE_CHARS
+        len(key) > _MAX_KEY_CHARS or key == _SEALED or not isinstance(value, str) or len(value) > _MAX_VALUE_CHARS
         for key, value in pairs.items()
     )
     if is_wrong:

@@ -58,6 +58,10 @@ class MaskingMaps:
         values: dict[str, str] = orjson.loads(data)
         return values
 
+    async def keep_for_0_4(self, owner: Caller, name: str, sealed: str) -> None:
+        """See `ResponseStore.keep_map_for_0_4`."""
+        await self._store.keep_map_for_0_4(owner.key_id, name, sealed)
+
     async def values_of(self, call: Call, name: str, sealed: str) -> dict[str, str]:
         """What the placeholders of a stored response or conversation stand for; nothing where the call is not masked.
         Raises as `opened`."""

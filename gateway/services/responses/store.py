@@ -72,6 +72,7 @@ class ResponseStore:
         there is no room is ignored. An id may come again, from an upstream that speaks /responses itself: the new one
         replaces. Returns its bytes."""
         value, parts = _encoded(response, items, sealed)
+        await self.keep_map_for_0_4(owner, str(response["id"]), sealed)
         with suppress(StateDown):  # the answer itself is not lost
             await self._entries.put(Entry(owner, str(response["id"]), value, self.ttl_s, parts))
         return len(value)
@@ -100,6 +101,13 @@ class ResponseStore:
             ) from None
         check_history(count, len(value), "previous_response_id")
         return _decoded(value)
+
+    async def keep_map_for_0_4(self, owner: str, name: str, sealed: str) -> None:
+        """Keep the map of a response or conversation where version 0.4 looks for it: without one it would give its
+        placeholders to other values after a rollback. Goes with the version after this one."""
+        if sealed:
+            with suppress(StateDown):
+                await self._entries.put(Entry(owner, _map_of_0_4(name), sealed.encode(), self.ttl_s))
 
     async def map_of_0_4(self, owner: str, name: str) -> str:
         """The sealed map of a response or conversation that version 0.4 has stored; empty for none."""

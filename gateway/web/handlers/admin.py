@@ -5,7 +5,9 @@ the sanitizer would do with a text, and the keys themselves.
 import asyncio
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
 
 from aiohttp import web
 
@@ -17,14 +19,17 @@ from gateway.domain import KEY_LIMITS, Json
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.sanitize.report import preview
 from gateway.shared_state.port import StateDown
+from gateway.shared_state.sqlite_state import file_problem
 from gateway.web.handlers.model_routes import by_schema
 from gateway.web.history import RANGES, History
 from gateway.web.replies import JsonReply
-from gateway.web.request_records import RequestRecords
 from gateway.web.state import CALL
 
 # Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, rotated and
 # revoked. A new key is shown once, in the answer that made it. Whoever holds an admin key can make keys of any scope.
+
+
+T = TypeVar("T")
 
 
 class AdminKeysHandler:
@@ -36,7 +41,7 @@ class AdminKeysHandler:
 
     async def listing(self, request: web.Request) -> web.StreamResponse:
         """`{keys: [{id, name, scopes, created, expires?, limits…}], own}`, newest first; `own` is the caller's id."""
-        records = await asyncio.to_thread(self._registry.read)
+        records = await _in_thread(self._registry.read)
         shown = [_shown(record) for record in sorted(records, key=lambda record: -record.created)]
         return JsonReply({"keys": shown, "own": request[CALL].stats.key_id})
 
@@ -52,12 +57,12 @@ class AdminKeysHandler:
             expires_s=None if days is None else days * 86_400,
             **{name: body.get(name) for name in KEY_LIMITS},
         )
-        key, record = await asyncio.to_thread(self._registry.create, wanted)
+        key, record = await _in_thread(self._registry.create, wanted)
         return JsonReply({"key": key, "record": _shown(record)})
 
     async def rotate(self, request: web.Request) -> web.StreamResponse:
         """As `create`: a key with the rights of another one, which stays valid. Raises NotFound."""
-        key, record = await asyncio.to_thread(self._registry.rotate, request.match_info["key_id"])
+        key, record = await _in_thread(self._registry.rotate, request.match_info["key_id"])
         return JsonReply({"key": key, "record": _shown(record)})
 
     async def revoke(self, request: web.Request) -> web.StreamResponse:
@@ -67,8 +72,18 @@ class AdminKeysHandler:
             raise InvalidRequest(
                 "this is the key you are using; revoke it with another one, or by `gateway keys revoke`"
             )
-        record = await asyncio.to_thread(self._registry.revoke, key_id)
+        record = await _in_thread(self._registry.revoke, key_id)
         return JsonReply({"revoked": record.id})
+
+
+async def _in_thread(work: Callable[..., T], *arguments: object) -> T:
+    """The result of some work on the keys. Raises StateUnavailable with the reason where their files cannot be used;
+    then nothing has changed."""
+    try:
+        return await asyncio.to_thread(work, *arguments)
+    except OSError as error:
+        file = Path(error.filename or "the key file")
+        raise StateUnavailable(f"no key was changed: {file_problem(error, file, file.name)}") from None
 
 
 def _shown(record: KeyRecord) -> Json:
@@ -87,10 +102,7 @@ _MAX_ROWS = 10_000
 class AdminHandler:
     """`currency` of what was spent, empty without prices."""
 
-    def __init__(
-        self, records: RequestRecords, history: History, usage: UsageReader, sanitize: Sanitize, currency: str
-    ) -> None:
-        self._records = records
+    def __init__(self, history: History, usage: UsageReader, sanitize: Sanitize, currency: str) -> None:
         self._history = history
         self._usage = usage
         self._sanitize = sanitize
@@ -140,9 +152,9 @@ class AdminHandler:
             raise StateUnavailable("the usage of keys cannot be read; see the notes of /readyz") from None
 
     async def requests(self, request: web.Request) -> web.StreamResponse:
-        """`{requests: [record]}`, the newest first; see `RequestRecords.last`."""
+        """`{requests: [record]}`, the newest first; see `History.last`."""
         request[CALL].server.recorder.flush()
-        return JsonReply({"requests": self._records.last()})
+        return JsonReply({"requests": await self._history.last()})
 
     async def history(self, request: web.Request) -> web.StreamResponse:
         """`{range, step_s, points}`; see `History.read`. `range` is one of RANGES. Raises InvalidRequest."""
@@ -150,7 +162,7 @@ class AdminHandler:
         if name not in RANGES:
             raise InvalidRequest(f"range must be one of {', '.join(RANGES)}", param="range")
         request[CALL].server.recorder.flush()
-        return JsonReply({"range": name, **self._history.read(name)})
+        return JsonReply({"range": name, **await self._history.read(name)})
 
     async def sanitize(self, request: web.Request) -> web.StreamResponse:
         """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. Nothing is kept, and

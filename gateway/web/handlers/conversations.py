@@ -33,6 +33,7 @@ class ConversationsHandler:
         items = self._items(call)
         sealed = self._maps.sealed(call.values, call.caller)
         made = await self._conversations.create(call.caller.key_id, items, call.body.get("metadata"), sealed)
+        await self._maps.keep_for_0_4(call.caller, made.id, sealed)
         return JsonReply(made.shown())
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
@@ -77,7 +78,9 @@ class ConversationsHandler:
         if not items:
             raise InvalidRequest("items: must hold an item", param="items")
         sealed = self._maps.sealed(call.values, call.caller)
-        return JsonReply(as_list(await self._conversations.append(owner, conversation_id, items, sealed)))
+        added = await self._conversations.append(owner, conversation_id, items, sealed)
+        await self._maps.keep_for_0_4(call.caller, conversation_id, sealed)
+        return JsonReply(as_list(added))
 
     async def item(self, request: web.Request) -> web.StreamResponse:
         """One item."""

@@ -14,7 +14,7 @@ from aiohttp import web
 from multidict import MultiMapping
 
 from gateway import schemas
-from gateway.access.tokens import TokenCounts, read_size
+from gateway.access.token_counts import TokenCounts, read_size
 from gateway.calls.call import Call
 from gateway.calls.masking import Stored
 from gateway.domain import Event, EventStream, Json
@@ -181,7 +181,7 @@ class ResponsesHandler:
     def _storing(self, call: Call, continued: Continued) -> Storing:
         """What keeps a finished response: the store unless the caller wants none stored, the conversation that it
         belongs to, the connection's memory. A compaction is kept by its client alone."""
-        kept, owner, keepers = self._kept, call.caller.key_id, list[Keeper]()
+        kept, owner, keepers = self._kept, call.caller.key_id, list[Keeper]((call.hide_known,))
         if continued.wants_compaction:
             return Storing([])
         if (lock := continued.lock) is not None:
@@ -190,6 +190,7 @@ class ResponsesHandler:
                 items = [*continued.added, *response["output"]]
                 sealed = kept.maps.sealed(call.values, call.caller)
                 await kept.conversations.append(owner, lock.conversation_id, items, sealed)
+                await kept.store.keep_map_for_0_4(owner, lock.conversation_id, sealed)
                 await lock.release()  # before the response is stored as finished: who has seen it may ask at once
 
             keepers.append(add)
@@ -224,6 +225,8 @@ class ResponsesHandler:
         if limit is not None and chat is not None and turn.generates:
             tokens, _ = self._kept.tokens.of(turn.entry.name, chat.body)
             turn.is_over = tokens > limit and has_something_to_drop(continued.everything)
+        if turn.chat is not None and not turn.is_over and self._kept.tokens.wants(turn.entry.name):
+            turn.storing.keep(self._counting(turn.entry.name, turn.chat.body))
 
     def _translate_to_chat(self, turn: _Turn) -> None:
         body, continued, put = turn.body, turn.continued, turn.storing.put
@@ -241,17 +244,15 @@ class ResponsesHandler:
             names = turn.chat.names
             if turn.stream is None:
                 turn.stream = ResponseStream(body, put)
-                if self._kept.tokens.wants(turn.entry.name):
-                    turn.storing.keep(self._counting(turn, turn.chat.body))
         turn.stream.names, turn.stream.carrier = names, carrier
 
-    def _counting(self, turn: _Turn, chat: Json) -> Keeper:
-        """Notes how many tokens the model's upstream has counted for a chat body."""
+    def _counting(self, model: str, chat: Json) -> Keeper:
+        """Notes how many tokens a model's upstream has counted for a chat body."""
 
         async def note(response: Json) -> None:
             is_estimate = (response.get("provider_specific_fields") or {}).get("usage_estimated")
-            if response.get("usage") and not is_estimate and not turn.is_over:
-                self._kept.tokens.note(turn.entry.name, read_size(chat), response["usage"]["input_tokens"])
+            if response.get("usage") and not is_estimate:
+                self._kept.tokens.note(model, read_size(chat), response["usage"]["input_tokens"])
 
         return note
 

@@ -27,12 +27,14 @@ _NOT_HERE = ("stream", "stream_options", "type", "stream_id", "generate")
 @dataclass(slots=True)
 class Create:
     """A `response.create` as it came. `body`: the same decoded, as long as it need not wait. `previous`: its
-    `previous_response_id`. `generates`: the model answers; else there is only a response to continue from."""
+    `previous_response_id`. `generates`: the model answers; else there is only a response to continue from. `waiting`:
+    the bytes that count for its key while it waits."""
 
     data: bytes
     body: JsonBody | None
     previous: object
     generates: bool
+    waiting: int = 0
 
 
 class SocketLane(Memory, Protocol):
@@ -48,6 +50,10 @@ class SocketLane(Memory, Protocol):
 
     async def evict(self, response_id: object) -> None:
         """Forget a response if it is the latest."""
+        ...
+
+    def begun(self, create: Create) -> None:
+        """The message waits no more."""
         ...
 
 
@@ -90,6 +96,7 @@ class SocketTurn:
         call, create = self.call, self._create
         body = create.body or await JsonBody.read(create.data, self._limits)
         create.body, create.data = None, b""
+        self._lane.begun(create)
         fields = fields_of(body)
         for name in _NOT_HERE:
             fields.pop(name, None)

@@ -49,10 +49,10 @@ from gateway.errors import (
 from gateway.shared_state.memory import MemoryEntries
 from gateway.shared_state.port import Entry, StateDown, Windows
 from gateway.web.aiohttp_internals import ConnectionBase, Incoming
+from gateway.web.answer_headers import error_headers
 from gateway.web.endpoints import Endpoint
 from gateway.web.handlers.responses import ResponsesHandler
 from gateway.web.handlers.socket_turn import Create, SocketTurn, fields_of
-from gateway.web.middleware.errors import error_headers
 from gateway.web.state import CALL, HttpCall
 from gateway.wire.json_body import JsonBody
 from gateway.wire.openai_error import responses_error_object
@@ -100,12 +100,15 @@ class _Waiting:
         self.room.set()
 
     def add(self, create: Create) -> None:
-        self.count, self.size = self.count + 1, self.size + len(create.data)
+        create.waiting = max(1, len(create.data))
+        self.count, self.size = self.count + 1, self.size + create.waiting
         if self.count >= _MAX_WAITING or self.size > _MAX_WAITING_BYTES:
             self.room.clear()
 
     def remove(self, create: Create) -> None:
-        self.count, self.size = self.count - 1, self.size - len(create.data)
+        """Any further call does nothing."""
+        self.count, self.size = self.count - bool(create.waiting), self.size - create.waiting
+        create.waiting = 0
         if self.count < _MAX_WAITING and self.size <= _MAX_WAITING_BYTES:
             self.room.set()
 
@@ -263,6 +266,10 @@ class _Lane:
             self.latest, self.values = "", {}
             await self.connection.remembered.delete(*self._place)
 
+    def begun(self, create: Create) -> None:
+        """See SocketLane."""
+        self.connection.waiting.remove(create)
+
     async def clear(self) -> None:
         """Forget everything, and lead to nothing any more: the socket is closed."""
         await self.evict(self.latest)
@@ -293,7 +300,7 @@ class _Connection:
         self._telling: set[asyncio.Task[None]] = set()
         self.lanes: dict[str, _Lane] = {}
         self._active = asyncio.Semaphore(_ACTIVE)
-        self._waiting = waiting
+        self.waiting = waiting
         self._max_message_s = max_message_s
         self._began_s = self._used_s = time.monotonic()
         self._leaving: GatewayError | None = None
@@ -306,7 +313,7 @@ class _Connection:
         """Read messages until the client or the gateway closes."""
         try:
             while True:
-                await self._waiting.room.wait()
+                await self.waiting.room.wait()
                 message = await self._socket.receive()
                 if message.type is WSMsgType.TEXT:
                     await self._take(cast(bytes, message.data))
@@ -327,7 +334,7 @@ class _Connection:
             task.cancel()
         for lane in lanes:
             for create in lane.waiting:
-                self._waiting.remove(create)
+                self.waiting.remove(create)
             await lane.clear()
         self.lanes.clear()
         self._closing = None
@@ -340,7 +347,7 @@ class _Connection:
         if not self._server.keys.is_live(self.key_id):
             for lane in self.lanes.values():
                 while lane.waiting:
-                    self._waiting.remove(lane.waiting.popleft())
+                    self.waiting.remove(lane.waiting.popleft())
                 if lane.task is not None:
                     lane.task.cancel()
             self._leave(Unauthenticated("this API key was revoked or has expired"), WSCloseCode.POLICY_VIOLATION)
@@ -436,7 +443,7 @@ class _Connection:
         if lane.waiting or lane.turn is not None:
             create.body = None  # what waits is bytes
         lane.waiting.append(create)
-        self._waiting.add(create)
+        self.waiting.add(create)
         if lane.worker is None or lane.worker.done():
             lane.worker = asyncio.create_task(self._work(lane))
 
@@ -447,11 +454,12 @@ class _Connection:
                 if not lane.waiting:
                     break  # its key has ended meanwhile
                 create = lane.waiting.popleft()
-                self._waiting.remove(create)
                 lane.turn = self._new_turn(lane, create)
-                del create
                 lane.task = asyncio.create_task(self._turn(lane.turn))
-                await asyncio.wait({lane.task})
+                try:
+                    await asyncio.wait({lane.task})
+                finally:
+                    self.waiting.remove(create)
                 lane.turn = lane.task = None
         self._used_s = time.monotonic()
 

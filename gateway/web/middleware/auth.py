@@ -8,18 +8,13 @@ import contextlib
 
 from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
 from aiohttp.typedefs import Handler
-from multidict import MultiMapping, istr
 
 from gateway.domain import Caller
-from gateway.errors import InvalidRequest, Unauthenticated, UnsupportedCoding, UnsupportedProtocol
-from gateway.web.middleware.errors import from_http_exception
+from gateway.errors import Unauthenticated, UnsupportedCoding, UnsupportedProtocol
+from gateway.web.http_exceptions import from_http_exception
 from gateway.web.origins import check_origin, is_preflight, preflight_reply
+from gateway.web.presented_key import missing_key, presented_key
 from gateway.web.state import CALL
-
-_API_KEY = istr("X-Api-Key")
-"""Where clients of Anthropic's interface send the key; it is taken on every route."""
-_NONE = ("",)
-"""The values of a header that was not sent."""
 
 
 @web.middleware
@@ -37,10 +32,10 @@ async def auth(request: web.Request, handler: Handler) -> web.StreamResponse:
     if request.match_info.http_exception is not None:
         raise from_http_exception(request, request.match_info.http_exception)
     call = request[CALL]
-    keys, presented = call.rules.keys, _presented_key(headers)
+    keys, presented = call.rules.keys, presented_key(headers)
     try:
         if not presented:
-            missing = Unauthenticated(_missing_key(headers.get(hdrs.AUTHORIZATION, "")))
+            missing = Unauthenticated(missing_key(headers.get(hdrs.AUTHORIZATION, "")))
             missing.has_key = hdrs.AUTHORIZATION in headers
             raise missing
         caller = keys.lookup(presented)
@@ -62,28 +57,6 @@ def _check_framing(request: web.Request) -> None:
         raise UnsupportedCoding("this Transfer-Encoding is not supported; the only one is chunked")
 
 
-def _presented_key(headers: MultiMapping[str]) -> str:
-    """The key that was sent. Raises Unauthenticated where there is none, InvalidRequest.
-
-    It is in `Authorization` or in `X-Api-Key`, or the same in both. Two headers of one name are refused whatever
-    they hold, and two keys that differ: different programs on the way could go by different ones.
-    """
-    sent = headers.getall(hdrs.AUTHORIZATION, _NONE)
-    if len(sent) > 1:
-        raise InvalidRequest("more than one Authorization header; send one")
-    scheme, _, presented = sent[0].partition(" ")
-    presented = presented.strip() if scheme.lower() == "bearer" else ""
-    if _API_KEY not in headers:
-        return presented
-    sent_apart = headers.getall(_API_KEY)
-    if len(sent_apart) > 1:
-        raise InvalidRequest(f"more than one {_API_KEY} header; send one")
-    presented_apart = sent_apart[0].strip()
-    if sent[0] and sent_apart[0] and presented != presented_apart:
-        raise InvalidRequest(f"the Authorization and {_API_KEY} headers differ; send one of them")
-    return presented_apart or presented
-
-
 async def _look_again(request: web.Request, presented: str) -> Caller | None:
     """The caller of a key that was not known: it may have been made a moment ago. None for none: then the address is
     noted, which raises RateLimited. A valid key is served even where others behind the same address (a proxy, a NAT)
@@ -95,14 +68,3 @@ async def _look_again(request: web.Request, presented: str) -> Caller | None:
             return server.keys.lookup(presented)
     await server.bad_keys.record(server.address_of(request))
     return None
-
-
-def _missing_key(authorization: str) -> str:
-    """What is wrong with a header that has no key where one should be; no part of it is repeated."""
-    want = "send the header 'Authorization: Bearer <API key>'"
-    if not authorization:
-        return f"no API key was sent; {want}"
-    scheme, _, rest = authorization.partition(" ")
-    if scheme.lower() == "bearer":
-        return f"no API key follows 'Bearer' (an empty variable?); {want}"
-    return f"the Authorization header does not begin with 'Bearer '{' but with another scheme' if rest else ''}; {want}"

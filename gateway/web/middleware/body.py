@@ -3,13 +3,12 @@
 Runs after auth: without a valid key not a byte of the body is read.
 """
 
-import asyncio
-
-from aiohttp import HttpVersion11, hdrs, web
+from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from gateway.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedMediaType
+from gateway.errors import UnsupportedMediaType
 from gateway.resilience.slices import in_slices
+from gateway.web.body_reader import receive, too_large
 from gateway.web.content_coding import coding_of, uncoded
 from gateway.web.state import CALL
 from gateway.wire.json_body import JsonBody
@@ -37,9 +36,9 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         if content.is_eof() and content.exception() is None:  # all of it has come: no timer, no turn of the loop
             raw = content.read_nowait()
             if len(raw) > max_bytes:
-                raise _too_large(len(raw), max_bytes)
+                raise too_large(len(raw), max_bytes)
         else:
-            raw = await _receive(request, max_bytes, server.body_timeout_s)
+            raw = await receive(request, max_bytes, server.body_timeout_s)
         if coding:
             raw = await in_slices(uncoded(raw, coding, max_bytes))
         decoded = await JsonBody.read(raw, server.json_limits)
@@ -47,39 +46,3 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
         await call.take(decoded, headers)
         del decoded
     return await handler(request)
-
-
-async def _receive(request: web.Request, max_bytes: int, limit_s: float) -> bytes:
-    size = request.content_length
-    if size is not None and size > max_bytes:
-        raise _too_large(size, max_bytes)
-    if request.version == HttpVersion11 and request.headers.get("Expect", "").lower() == "100-continue":
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        request.writer.output_size = 0  # the answer itself has not begun
-    try:
-        async with asyncio.timeout(limit_s):
-            return await _read(request, max_bytes)
-    except TimeoutError:
-        request.content.feed_eof()  # else aiohttp waits ten seconds more for the rest before it closes the connection
-        raise BodyTimeout(f"the request body did not arrive within {limit_s:g} s") from None
-    except ConnectionError:
-        raise
-    except web.RequestPayloadError:
-        raise InvalidRequest("the request body's framing is broken") from None
-
-
-async def _read(request: web.Request, max_bytes: int) -> bytes:
-    """The body to its end. aiohttp's own `read` would keep the bytes for as long as the request lives."""
-    pieces, size = list[bytes](), 0
-    while piece := await request.content.readany():
-        size += len(piece)
-        if size > max_bytes:
-            raise _too_large(size, max_bytes)
-        pieces.append(piece)
-    return b"".join(pieces)
-
-
-def _too_large(size: int, max_bytes: int) -> PayloadTooLarge:
-    return PayloadTooLarge(
-        f"the request body has {size} bytes; the limit is {max_bytes} (server.max_body_bytes, or less on some routes)"
-    )

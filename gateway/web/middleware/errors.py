@@ -4,8 +4,6 @@ Unexpected errors become a 500 without their text: it may quote a request. Their
 """
 
 import asyncio
-import importlib
-import math
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -13,20 +11,14 @@ from aiohttp.typedefs import Handler
 from gateway.errors import (
     BodyTimeout,
     GatewayError,
-    InvalidRequest,
-    MethodNotAllowed,
-    NotFound,
     PayloadTooLarge,
-    Unauthenticated,
     UnsupportedCoding,
     UnsupportedProtocol,
-    UpgradeRequired,
 )
+from gateway.web.answer_headers import error_headers
+from gateway.web.http_exceptions import from_http_exception
 from gateway.web.replies import JsonReply
 from gateway.web.state import CALL
-
-_MAX_COMPARED_CHARS = 100
-"""Characters of an unknown path that are compared; the longest of ours has 50."""
 
 
 @web.middleware
@@ -52,27 +44,6 @@ def _as_gateway_error(request: web.Request, error: Exception) -> GatewayError:
     return request[CALL].as_error(error)
 
 
-def from_http_exception(request: web.Request, error: web.HTTPException) -> GatewayError:
-    """MethodNotAllowed, NotFound, or InvalidRequest for any other error of aiohttp's own."""
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        allowed = tuple(sorted(error.allowed_methods))
-        return MethodNotAllowed(f"{request.method} is not allowed here; allowed: {', '.join(allowed)}", allowed)
-    if error.status == 404:
-        paths = request[CALL].server.endpoints.paths
-        return NotFound(f"no such path; {_suggestion(request.path, paths)}the paths are {', '.join(paths)}")
-    return InvalidRequest(f"the request was refused ({error.status})")
-
-
-def _suggestion(path: str, paths: tuple[str, ...]) -> str:
-    """`did you mean X? ` where one of our paths is close: the same end (`/chat/completions`, `/v1/v1/models`, a slash
-    too many), or one with few letters changed; else empty."""
-    wanted = path[:_MAX_COMPARED_CHARS].rstrip("/")
-    fixed = [each for each in paths if "{" not in each]
-    ends = [each for each in fixed if wanted and (each.endswith(wanted) or wanted.endswith(each))]
-    near = ends or importlib.import_module("difflib").get_close_matches(wanted, fixed, n=1, cutoff=0.75)
-    return f"did you mean {near[0]}? " if near else ""
-
-
 def error_reply(request: web.Request, error: GatewayError) -> JsonReply:
     """The rendered answer to an error: the dialect's body, the error's status, and the headers clients act on."""
     call = request[CALL]
@@ -83,20 +54,3 @@ def error_reply(request: web.Request, error: GatewayError) -> JsonReply:
     if isinstance(error, UnsupportedCoding | UnsupportedProtocol | BodyTimeout):
         reply.force_close()  # where the body ends is unknown, so the next request cannot be found
     return reply
-
-
-def error_headers(error: GatewayError) -> dict[str, str]:
-    """Headers that clients act on. OpenAI's SDKs obey `x-should-retry` before the status and Retry-After."""
-    headers = {"Cache-Control": "no-store"}
-    if isinstance(error, Unauthenticated):
-        refused = ', error="invalid_token"' if error.has_key else ""  # RFC 6750 §3.1: none where no key was sent
-        headers["WWW-Authenticate"] = f'Bearer realm="gateway"{refused}'
-    if isinstance(error, UpgradeRequired):
-        headers["Upgrade"] = "websocket"
-    if isinstance(error, MethodNotAllowed):
-        headers["Allow"] = ", ".join(error.allow)
-    if error.retry_after_s is not None:
-        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
-    if error.status >= 409:
-        headers["X-Should-Retry"] = "true" if error.retryable else "false"
-    return headers

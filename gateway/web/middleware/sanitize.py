@@ -14,4 +14,5 @@ from gateway.web.state import CALL
 @web.middleware
 async def sanitize(request: web.Request, handler: Handler) -> web.StreamResponse:
     """As `Call.answered`, for a request of HTTP."""
-    return await request[CALL].answered(partial(handler, request))
+    call = request[CALL]
+    return await (handler(request) if call.is_plain else call.answered(partial(handler, request)))

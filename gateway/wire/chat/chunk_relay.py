@@ -1,13 +1,13 @@
 """Relays plain text chunks by their bytes: the usual chunk of a stream is checked and sent on without being decoded.
 
-Naive form: decode the chunk, put its text into our own chunk, encode that. Whenever `ChunkPattern.match` returns an
-event, the event equals the naive form; in every doubtful case it returns None and `ChatStream` uses the naive form.
+Naive form: decode the chunk, put its text into our own chunk, encode that. Whenever `ChunkPattern.run` returns an
+event, the event equals the naive form; at every doubtful chunk it stops and `ChatStream` uses the naive form.
 
 | step  | call                         | what it establishes                                                         |
 |-------|------------------------------|-----------------------------------------------------------------------------|
 | learn | `split_around_content(data)` | the bytes before and after the one string `choices[0].delta.content`        |
 | keep  | `ChunkPattern(...)`          | these bytes as the upstream sends them, beside the bytes that we send       |
-| relay | `ChunkPattern.match(data)`   | the same bytes around one valid JSON string: only the text is different     |
+| relay | `ChunkPattern.run(batch)`    | the same bytes around one valid JSON string: only the text is different     |
 | edit  | `RelayedSlot.text = ...`     | a middleware changed the text: only now is the frame decoded                |
 """
 
@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 import orjson
 
-from gateway.domain import Event
+from gateway.domain import Event, EventBatch
 from gateway.texts import Edit, TextSlot, drop_logprobs, edited
 from gateway.wire import sse
 
@@ -59,7 +59,7 @@ class RelayedSlot(TextSlot):
 class ChunkPattern(Generic[ChoiceT]):
     """The bytes around the text of one choice's plain chunks: as the upstream sends them (`theirs`), and as we do.
 
-    Implements `domain.RelayTemplate` for the frames that `match` makes. `choice` is the caller's own record of the
+    Implements `domain.RelayTemplate` for the frames that `run` makes. `choice` is the caller's own record of the
     choice; `fixed_bytes` is the size of an upstream's chunk without its text.
     """
 
@@ -76,23 +76,29 @@ class ChunkPattern(Generic[ChoiceT]):
         self.text_from, self.text_to = len(self.before), -len(self.after)
         self.our_before, self.our_after = b"data: " + ours[0], ours[1] + b"\n\n"
 
-    def match(self, data: bytes) -> Event | None:
-        """Our event for a chunk that differs from the learnt one in its text alone; None for any other chunk."""
-        if not (data.startswith(self.before) and data.endswith(self.after)):
-            return None
-        if not self.fixed_bytes < len(data) <= MAX_RELAYED_BYTES:
-            return None
-        text = data[self.text_from : self.text_to]
-        try:
-            decoded = text.decode()
-        except UnicodeDecodeError:
-            return None
-        if _QUOTE in text or _BACKSLASH in text or not decoded.isprintable():
-            if not _PLAIN_TEXT.fullmatch(text):
-                return None
-            if _BACKSLASH in text:
-                decoded = orjson.loads(f'"{decoded}"')
-        return Event(None, self.our_before + text + self.our_after, False, self, decoded)
+    def run(self, batch: list[bytes], start: int = 0) -> EventBatch:
+        """Our events for the chunks from `start` to the first that differs from the learnt one in more than its text.
+
+        All of a run in one call: a stream has thousands of them.
+        """
+        frames: list[tuple[bytes, str]] = []
+        for data in batch[start:] if start else batch:
+            if not (data.startswith(self.before) and data.endswith(self.after)):
+                break
+            if not self.fixed_bytes < len(data) <= MAX_RELAYED_BYTES:
+                break
+            text = data[self.text_from : self.text_to]
+            try:
+                decoded = text.decode()
+            except UnicodeDecodeError:
+                break
+            if _QUOTE in text or _BACKSLASH in text or not decoded.isprintable():
+                if not _PLAIN_TEXT.fullmatch(text):
+                    break
+                if _BACKSLASH in text:
+                    decoded = orjson.loads(f'"{decoded}"')
+            frames.append((self.our_before + text + self.our_after, decoded))
+        return Event.of_relay(self, frames) if frames else []
 
     def slot_of(self, event: Event) -> TextSlot:
         """The text of one of this pattern's events, to be read or replaced."""

@@ -138,33 +138,35 @@ class ChatStream:
         """
         events: EventBatch = []
         try:
-            for data in batch:
-                for pattern in self._patterns:
-                    if (event := pattern.match(data)) is not None:
-                        self._relayed += 1
-                        self._characters += len(data) - pattern.fixed_bytes
-                        events.append(event)
-                        break
+            at = 0
+            while at < len(batch):
+                if plain := self._run(batch, at):
+                    events += plain
+                    at += len(plain)
                 else:
-                    events.extend(self._normalised(data))
+                    events.extend(self._normalised(batch[at]))
+                    at += 1
             self._check_length()
         except UpstreamError as error:
             return events, error
         return events, None
 
     def relayed(self, batch: list[bytes]) -> EventBatch | None:
-        """What `take` gives for a batch of one relayed chunk; None for any other batch, which is not taken."""
-        if len(batch) == 1:
-            data = batch[0]
-            for pattern in self._patterns:
-                if (event := pattern.match(data)) is not None:
-                    characters = self._characters + len(data) - pattern.fixed_bytes
-                    if characters + self._other_characters > MAX_STREAM_CHARS:
-                        return None
-                    self._characters = characters
-                    self._relayed += 1
-                    return [event]
+        """What `take` gives for a batch of one relayed chunk. None for any other batch, and near the end of the longest
+        stream: then it is not taken."""
+        if len(batch) == 1 and self._characters + self._other_characters + len(batch[0]) <= MAX_STREAM_CHARS:
+            return self._run(batch, 0) or None
         return None
+
+    def _run(self, batch: list[bytes], start: int) -> EventBatch:
+        """Our events for the chunks from `start` on that one pattern relays; none where the first is another."""
+        for pattern in self._patterns:
+            if events := pattern.run(batch, start):
+                self._relayed += len(events)
+                sizes = map(len, batch[start : start + len(events)])
+                self._characters += sum(sizes) - len(events) * pattern.fixed_bytes
+                return events
+        return []
 
     def _check_length(self) -> None:
         if self._characters + self._other_characters > MAX_STREAM_CHARS:

@@ -140,12 +140,16 @@ def snapshot(item: Json) -> Json:
     """A copy of the item: what is added to the item, or masked in one, does not change the other. The annotations of
     its texts are the same objects, by which their positions are found."""
     return {
-        name: [dict(part) for part in value] if name in _PARTS and isinstance(value, list) else _copied(value)
+        name: [_part(part) for part in value] if name in _PARTS and isinstance(value, list) else _copied(value)
         for name, value in item.items()
     }
 
 
 _PARTS = ("content", "summary")
+
+
+def _part(part: Any) -> Any:
+    return dict(part) if isinstance(part, dict) else _copied(part)
 
 
 def _copied(value: Any) -> Any:

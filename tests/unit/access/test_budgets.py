@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.access.budgets import Budgets, Reservation, periods
+from gateway.access.budgets import Budgets, Reservation, account_of, periods, user_counters
 from gateway.access.rate_limits import LimitState
 from gateway.access.usage import NANO, PriceList, Used
 from gateway.config.settings import Limits, Price
@@ -94,6 +94,7 @@ def test_periods_are_those_of_utc_and_a_month_ends_where_the_next_begins() -> No
     assert {name: period.name for name, period in found.items()} == {
         "tokens-minute": str(now // 60), "tokens-day": "20280229",
         "tool-calls-day": "20280229", "spend-month": "202802",
+        "user-tokens-day": "20280229", "user-spend-day": "20280229",
     }  # fmt: skip
     assert {period.ends_at for period in found.values()} == {datetime(2028, 3, 1, tzinfo=UTC).timestamp()}
 
@@ -345,6 +346,70 @@ async def test_a_call_that_ends_in_the_next_period_is_settled_in_its_own(budgets
         held._stats.attempts = 0  # nobody was asked: it used nothing
     await key.reserve()
     assert key.left("tokens-minute") == 0
+
+
+class TestUsers:
+    """Within a key each user has a budget of its own."""
+
+    async def test_each_has_its_own_and_those_without_a_name_share_one(self, budgets: Budgets) -> None:
+        key = Key(budgets, per_user_tokens_per_day=RESERVED)
+        for user in ("ann", "bob", None, ""):
+            if user != "":
+                await key.reserve({**BODY, "user": user})
+            with pytest.raises(BudgetSpent, match="300 tokens a day for one user; it has used 300"):
+                await key.reserve({**BODY, "user": user})
+
+    async def test_the_key_binds_them_together(self, budgets: Budgets) -> None:
+        key = Key(budgets, per_user_tokens_per_day=2 * RESERVED, tokens_per_day=3 * RESERVED)
+        await key.reserve({**BODY, "user": "ann"})
+        await key.reserve({**BODY, "user": "ann"})
+        held = await key.reserve({**BODY, "user": "bob"})
+        with pytest.raises(BudgetSpent, match="900 tokens a day; it has used 900"):
+            await key.reserve({**BODY, "user": "bob"})
+        async with held:
+            held.answered({"prompt_tokens": 50, "completion_tokens": 10}, 40)
+        assert (key.left(), key.left("user-tokens-day")) == (3 * RESERVED - 660, 2 * RESERVED - 60)
+
+    async def test_their_spend_is_in_money(self, budgets: Budgets) -> None:
+        key = Key(budgets, per_user_spend_per_day=0.002)
+        await key.reserve({**BODY, "user": "ann"})
+        with pytest.raises(BudgetSpent, match=r"USD 0\.002 a day for one user"):
+            await key.reserve({**BODY, "user": "ann"})
+        with pytest.raises(NoPrice):
+            await key.reserve({**BODY, "model": "free", "user": "ann"})
+
+    async def test_too_many_of_them_share_one(self, budgets: Budgets, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("gateway.access.budgets.MOST_USERS", 3)
+        key = Key(budgets, per_user_tokens_per_day=RESERVED)
+        for number in range(4):
+            await key.reserve({**BODY, "user": f"user {number}"})
+        with pytest.raises(BudgetSpent):
+            await key.reserve({**BODY, "user": "user 9"})
+        other = Budgets(budgets.counters, Limits(), PRICES, models, budgets._now)  # another worker
+        with pytest.raises(BudgetSpent):
+            await Key(other, per_user_tokens_per_day=RESERVED).reserve({**BODY, "user": "user 1"})
+        await Key(other, per_user_tokens_per_day=2 * RESERVED).reserve({**BODY, "user": "user 1"})
+
+    async def test_what_is_counted_of_them_can_be_erased(self, budgets: Budgets) -> None:
+        key = Key(budgets, per_user_tokens_per_day=RESERVED)
+        await key.reserve({**BODY, "user": "ann"})
+        assert sum([await budgets.counters.erase(prefix) for prefix in user_counters("k")]) == 2
+        await key.reserve({**BODY, "user": "ann"})
+
+
+@pytest.mark.parametrize(
+    ("user", "account"),
+    [
+        ("ann", "ann"),
+        ("user_1f_account_9b-2c_session_77", "9b-2c"),
+        ("user_1f_account__session_77", "user_1f"),
+        ('{"device_id":"d1","account_uuid":"a1","session_id":"s1"}', "a1"),
+        ('{"device_id":"d1","account_uuid":"","session_id":"s1"}', "d1"),
+        ("{no json", "{no json"),
+    ],
+)
+def test_of_what_anthropics_clients_send_the_account_is_the_user(user: str, account: str) -> None:
+    assert account_of(user) == account
 
 
 async def test_keys_without_budgets_reserve_nothing(budgets: Budgets) -> None:

@@ -86,6 +86,51 @@ def test_an_archive_that_leads_out_is_refused_before_anything_is_written(
     assert list(state.iterdir()) == []
 
 
+def test_a_backup_in_the_state_directory_holds_no_earlier_one(state: Path, tmp_path: Path) -> None:
+    for number in range(3):
+        assert main(["backup", str(state / f"b{number}.tar"), "--state-dir", str(state)]) == 0
+    (state / ".b3.tar.left").write_bytes((state / "b0.tar").read_bytes())
+    assert main(["backup", str(state / "b2.tar"), "--state-dir", str(state)]) == 0
+    with tarfile.open(state / "b2.tar") as archive:
+        assert set(archive.getnames()) == {"keys.json", "dev-key"}
+
+
+@pytest.mark.parametrize(
+    ("names", "there"),
+    [(("a", "a/b"), ""), (("a/b", "a"), ""), (("z", "a/b"), "a"), (("z", "b"), "b/"), (("z", "a/b/c", "a/b"), "")],
+)
+def test_a_restore_writes_nothing_where_a_file_would_be_a_folder(
+    tmp_path: Path, names: tuple[str, ...], there: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    if there:
+        (state / there).mkdir() if there.endswith("/") else (state / there).write_text("there")
+    before = sorted(state.rglob("*"))
+    with tarfile.open(tmp_path / "bad.tar", "w") as archive:
+        for name in names:
+            archive.addfile(entry_of(name, 1), io.BytesIO(b"x"))
+    assert main(["restore", str(tmp_path / "bad.tar"), "--state-dir", str(state)]) == 1
+    assert "is a file and a folder" in capsys.readouterr().err
+    assert sorted(state.rglob("*")) == before
+
+
+def test_a_restore_of_half_an_archive_writes_nothing(state: Path, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "whole.tar", "w") as archive:
+        for name in ("dev-key", "keys.json"):
+            archive.addfile(entry_of(name, 100_000), io.BytesIO(b"x" * 100_000))
+    (tmp_path / "half.tar").write_bytes((tmp_path / "whole.tar").read_bytes()[:150_000])
+    assert main(["restore", str(tmp_path / "half.tar"), "--state-dir", str(state)]) == 1
+    assert {path.name for path in state.iterdir()} == {"keys.json", "dev-key", "metrics"}
+    assert (state / "dev-key").read_text() == "a secret"
+
+
+def entry_of(name: str, size: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.size = size
+    return entry
+
+
 def test_what_is_no_backup_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.tar").write_bytes(b"no archive")
     assert main(["restore", str(tmp_path / "bad.tar"), "--state-dir", str(tmp_path / "state")]) == 1

@@ -23,9 +23,10 @@ async def extracting(folder: Path, site: Site, *arguments: str, render: str = "a
 
 @pytest.mark.slow
 async def test_pages_are_printed_and_failures_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    async with serving(Site({"/a": page("A", WORDS), "/b": page("B", WORDS)})) as site:
+    async with serving(Site({"/a": page("A", WORDS + "\x1b]0;owned\x07\x9b2J"), "/b": page("B", WORDS)})) as site:
         assert await extracting(tmp_path, site, f"{site.url}/a") == 0
         one = capsys.readouterr()
+        assert not {"\x1b", "\x07", "\x9b"} & set(one.out)
         assert one.out.startswith("# A") and "stand in its document" in one.out and one.err == ""
         assert await extracting(tmp_path, site, f"{site.url}/a", f"{site.url}/b", f"{site.url}/none") == 1
     several = capsys.readouterr()

@@ -69,6 +69,19 @@ def test_a_file_is_checked_as_its_unit_would_read_it(machine: Machine, capsys: O
     assert "credential 'llm'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("is_a_service", [True, False])
+def test_a_setting_that_has_no_effect_any_more_is_a_warning_with_its_remedy(
+    machine: Machine, capsys: Output, monkeypatch: pytest.MonkeyPatch, is_a_service: bool
+) -> None:
+    machine.write('tools = "prompt"\n')
+    if not is_a_service:
+        (machine.units / "gateway.service").unlink()
+        monkeypatch.setenv("GATEWAY_CREDENTIAL_LLM", "not-a-real-key")
+    assert machine.run("check-config") == 0
+    assert "models[0].upstreams[0].tools has no effect any more" in (said := capsys.readouterr().err)
+    assert "--tool-call-parser" in said
+
+
 @pytest.mark.parametrize(
     ("listens", "said"),
     [
@@ -137,6 +150,17 @@ def test_the_doctor_names_each_fault_and_its_remedy(machine: Machine, capsys: Ou
     assert found[0]["ok"] and not found[0]["remedy"]
     assert any(not each["ok"] and each["remedy"] == f"chmod 0600 {machine.credential}" for each in found)
     assert "127.0.0.1:1 does not answer" in said and "see models[0].upstreams[0].base_url" in said
+
+
+def test_the_doctor_tells_what_others_may_read_by_configuration(machine: Machine, capsys: Output) -> None:
+    hosts = "".join(
+        f"[[web.hosts]]\nhost = '{name}'\nplain_http = {on}\n" for name, on in (("a", "true"), ("b", "false"))
+    )
+    machine.write(f"{hosts}[shared]\nredis_url = {{ credential = 'llm' }}\n")
+    machine.run("doctor")
+    said = capsys.readouterr().out
+    assert "web.hosts[0].plain_http: headers for a go over http too" in said and "web.hosts[1]" not in said
+    assert "access.seal" in said
 
 
 def test_the_doctor_asks_the_proxy_where_there_is_one(machine: Machine, capsys: Output) -> None:

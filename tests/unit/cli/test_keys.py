@@ -1,9 +1,6 @@
 """`gateway keys`: limits of a key, and keys that move to Redis."""
 
 import json
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +8,7 @@ import pytest
 from gateway.access.keys import KeyFile
 from gateway.cli.main import main
 from gateway.config.environment import credential_variable
+from tests.support.full_disk import files_end_at
 from tests.support.redis_server import RedisServer, running_redis
 
 CREATE = ["keys", "create", "--name", "agent", "--scope", "chat"]
@@ -19,7 +17,8 @@ CREATE = ["keys", "create", "--name", "agent", "--scope", "chat"]
 def test_every_limit_of_a_key_can_be_given_and_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state = ["--state-dir", str(tmp_path)]
     limits = ["--per-minute", "60", "--concurrent", "4", "--tokens-per-minute", "10000", "--tokens-per-day", "200000",
-              "--tool-calls-per-day", "50", "--spend-per-month", "12.50"]  # fmt: skip
+              "--tool-calls-per-day", "50", "--spend-per-month", "12.50", "--per-user-tokens-per-day", "900",
+              "--per-user-spend-per-day", "0.5"]  # fmt: skip
     assert main([*CREATE, *limits, *state]) == 0
     [record] = KeyFile(tmp_path / "keys.json").read()
     assert (record.per_minute, record.concurrent, record.tokens_per_minute) == (60, 4, 10_000)
@@ -34,6 +33,8 @@ def test_every_limit_of_a_key_can_be_given_and_is_listed(tmp_path: Path, capsys:
         "10000 tokens per minute",
         "50 tool calls per day",
         "12.5 spend per month",
+        "900 per user tokens per day",
+        "0.5 per user spend per day",
     ):
         assert shown in line
     assert main(["keys", "list", "--json", *state]) == 0
@@ -82,17 +83,6 @@ def _move(
     assert not (folder / "state" / "keys.json").exists()
     lines = [json.loads(line) for line in (folder / "state" / "audit.jsonl").read_text().splitlines()]
     assert [line["action"] for line in lines] == ["imported", "created", "revoked"]
-
-
-@contextmanager
-def files_end_at(size: int) -> Iterator[None]:
-    """A write beyond fails as on a full disk: what has room is taken, and no file is named."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_full_disk_is_told_with_the_file_and_leaves_it_as_it_was(

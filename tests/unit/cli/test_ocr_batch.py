@@ -42,6 +42,19 @@ def tiff(count: int) -> bytes:
     return out.getvalue()
 
 
+def test_a_link_that_leads_out_is_neither_read_nor_written_through(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.png").write_bytes(picture())
+    (folder / "c.png").symlink_to(tmp_path / "secret.png")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "out" / "a.md").symlink_to(tmp_path / "mine")
+    (tmp_path / "out" / "deep").symlink_to(tmp_path)
+    code, notes, out = run(folder, "md")
+    assert code == SOME_FAILED and "c.png\n  failed: " in notes and not (out / "c.md").exists()
+    assert (tmp_path / "mine").read_text() == "mine" and "# Page" in (out / "a.md").read_text()
+    assert not (tmp_path / "b.md").exists()
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     source = tmp_path / "scans"

@@ -1,6 +1,7 @@
 """What a terminal shows and a program reads: colours on the one, JSON for the other."""
 
 import argparse
+import ast
 import json
 import os
 import pty
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.main import parser
+from gateway.access.keys import KeyFile, KeyRequest
+from gateway.cli.main import main, parser
 from tests.support.ocr_running import SAMPLE
+from tests.support.paths import ROOT
 
 GATEWAY = (sys.executable, "-m", "gateway")
 LIMIT_S = 60
@@ -69,6 +72,40 @@ def test_a_pipe_has_no_colours_and_errors_are_red_on_a_terminal(config: Path, tm
     done = subprocess.run([*GATEWAY, "check-config", str(config)], capture_output=True, text=True, check=True)
     assert done.stdout == f"{config}: ok\n"
     assert on_a_terminal("keys", "revoke", "none", "--state-dir", str(tmp_path)).startswith("\x1b[31mgateway:\x1b[0m ")
+
+
+def test_what_others_wrote_moves_no_cursor_and_makes_no_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "ann\x1b]0;owned\x07\x9b31m\nbob\u202e"
+    (tmp_path / "\x1b[2J").mkdir()
+    KeyFile(tmp_path / "keys.json").create(KeyRequest(name, ("chat",)))
+    assert main(["keys", "list", "--state-dir", str(tmp_path)]) == 0
+    assert main(["keys", "revoke", "\x1b[2Jnone", "--state-dir", str(tmp_path)]) == 1
+    assert main(["check-config", str(tmp_path / "\x1b[2J")]) == 78
+    said = "".join(capsys.readouterr())
+    assert "ann]0;owned31m bob" in said and not {"\x1b", "\x07", "\x9b"} & set(said)
+    assert len(said.splitlines()) == 4
+
+
+def test_commands_print_nothing_that_was_not_cleaned() -> None:
+    """Whatever is written in another way than with `say` goes through `for_terminal`, `one_line` or `Paint`."""
+    cleans = ("for_terminal", "one_line", "paint", "Paint", "_format_json", "readable")
+    for path in (ROOT / "gateway" / "cli").glob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "write":
+                text = ast.unparse(call)
+                stream = ast.unparse(call.func.value)
+                if stream not in ("sys.stdout", "sys.stderr", "out", "notes", "watch") or path.name == "options.py":
+                    continue
+                is_constant = isinstance(call.args[0], ast.Constant)
+                assert is_constant or any(name in text for name in cleans) or text in OWN_TEXTS, f"{path.name}: {text}"
+
+
+OWN_TEXTS = {
+    "sys.stdout.write(text + '\\n')",  # of `call`: `readable` and `_format_json` have cleaned it
+    "sys.stdout.write(_plain(page) if sys.stdout.isatty() else page)",  # the manual
+}
 
 
 def commands(root: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, set[str]]]:

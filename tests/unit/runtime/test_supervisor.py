@@ -94,9 +94,11 @@ async def test_it_tells_systemd_reloads_on_request_and_ends_in_order(
         await until(lambda: bool(logged("ready")), 10)
         assert b"READY=1" in await heard(notified, b"READY")
         assert await answers(logged("ready")[0]["url"], tmp_path) == 200
-        gateway.write("max_in_flight = 7\n[log]\nlevel = 'warning'\n")
+        old = "[[models]]\nname = 'm'\n[[models.upstreams]]\nbase_url = 'http://127.0.0.1:9/v1'\nmodel = 'm'\n"
+        gateway.write(f"max_in_flight = 7\n[log]\nlevel = 'warning'\n{old}tools = 'prompt'\n")
         assert await gateway.command("reload") == 0
         assert "only a restart changes log" in capsys.readouterr().out
+        assert logged("setting_without_effect")[0]["setting"] == "models[0].upstreams[0].tools"
         gateway.write("max_in_flight = -1\n")
         assert await gateway.command("reload") == 1
         assert "server.max_in_flight" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """A real Redis that is killed, paused, read-only, given a new password, or slow: counts go on, none is lost."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -27,6 +28,7 @@ class Machine:
         self.entries = FallbackEntries(
             RedisEntries(self.redis, "responses", 10**6), SqliteEntries(self.file, "responses", 10**6, 10**6)
         )
+        self.redis.on_back.append(self.entries.catch_up)
 
     async def spend(self, amount: int, limit: int) -> bool:
         """Whether so much more of the day's limit was granted."""
@@ -129,6 +131,32 @@ async def test_a_response_stored_while_redis_is_away_is_found_by_its_machine_the
         await each.until_up()
     assert await one.entries.get("k", "meanwhile") == b"2"
     assert await two.entries.get("k", "unknown") is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", AWAY)
+async def test_an_entry_changed_while_redis_is_away_is_the_newer_one_then_and_later_on_every_machine(
+    kind: str, server: RedisServer, machines: list[Machine]
+) -> None:
+    one, two = machines
+    go, come_back = AWAY[kind]
+    await one.entries.put(Entry("k", "name", b"older", 60))
+    await go(server)
+    await one.entries.put(Entry("k", "name", b"newer", 60))
+    assert await one.entries.get("k", "name") == b"newer"
+    with contextlib.suppress(StateDown):  # the other machine learns that Redis is away
+        await two.entries.get("k", "name")
+    await come_back(server)
+    for each in machines:
+        await each.until_up()
+    assert await one.entries.get("k", "name") == b"newer"
+    for _ in range(200):
+        if await two.entries.get("k", "name") == b"newer":
+            break
+        await asyncio.sleep(0.05)
+    assert await two.entries.get("k", "name") == b"newer"
+    await one.entries.delete("k", "name")
+    assert await one.entries.get("k", "name") is None is await two.entries.get("k", "name")
 
 
 @pytest.mark.slow

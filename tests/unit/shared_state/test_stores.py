@@ -105,6 +105,16 @@ async def test_a_counter_that_has_ended_begins_anew(store: Store) -> None:
     assert (await store.counters.reserve([Amount("minute:k", 9, 10, time.time() + 60)])).totals == (9,)
 
 
+async def test_an_owner_never_has_more_entries_than_allowed_however_many_come_at_once(store: Store) -> None:
+    users = [store.entries, (store.others or store).entries]
+    put = [users[n % 2].put(Entry("k1", f"conv_{n}", b"v", 60, most=5)) for n in range(40)]
+    assert sum(await asyncio.gather(*put)) == 5 and await store.entries.count("k1") == 5
+    assert await store.entries.put(Entry("k2", "conv_1", b"v", 60, most=5))
+    assert not await store.entries.put(Entry("k3", "conv_1", b"v", 60, most=0))
+    await store.entries.erase("k1")
+    assert await store.entries.put(Entry("k1", "conv_1", b"v", 60, most=5))
+
+
 async def test_an_entry_is_found_by_its_owner_alone_until_it_is_deleted_or_expires(store: Store) -> None:
     other = store.others or store
     assert await store.entries.put(Entry("k1", "resp_1", b"\x00value", 60, {"msg_1": (1, 4)}))

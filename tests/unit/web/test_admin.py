@@ -8,6 +8,7 @@ import pytest
 
 from gateway.access.keys import KeyFile
 from gateway.shared_state.sqlite_state import STATE_FILE
+from tests.support.full_disk import files_end_at
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.used import use
 
@@ -64,6 +65,20 @@ async def test_a_file_that_cannot_be_read_is_said_so(server: InProcessGateway, s
     server.config.state_dir.joinpath(STATE_FILE).write_bytes(b"not a database" * 100)
     async with session.get("/api/admin/usage") as reply:
         assert reply.status == 503 and "usage" in (await reply.json())["error"]["message"]
+
+
+async def test_a_key_that_cannot_be_written_is_told_with_the_reason_and_changes_nothing(
+    server: InProcessGateway, session: aiohttp.ClientSession
+) -> None:
+    keys, wish = server.config.state_dir / "keys.json", {"name": "x", "scopes": ["chat"]}
+    before = keys.read_bytes()
+    with files_end_at(len(before) + 20):
+        async with session.post("/api/admin/keys", json=wish) as reply:
+            error = (await reply.json())["error"]
+    assert (reply.status, error["code"]) == (503, "state_unavailable")
+    assert "no key was changed: keys.json cannot be" in error["message"] and keys.read_bytes() == before
+    async with session.post("/api/admin/keys", json=wish) as reply:
+        assert reply.status == 200
 
 
 async def test_a_preview_tells_places_actions_and_both_texts(session: aiohttp.ClientSession) -> None:

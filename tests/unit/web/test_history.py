@@ -1,10 +1,16 @@
-"""The history of the console: counts by time that all processes share and that outlive them."""
+"""The history of the console: counts by time and the last requests, which all processes share."""
 
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gateway.web.history import History, cause_of
+from gateway.shared_state.sqlite_state import StateFile
+from gateway.web.history import MAX_RECORDS, RANGES, History, cause_of, erase_records, remove_former_files
 
 NOON = 1_800_000_000
 
@@ -28,41 +34,116 @@ def test_a_request_ends_by_one_cause(status: int, outcome: str, cause: str) -> N
     assert cause_of(status, outcome) == cause
 
 
-def test_what_two_processes_add_is_one_history_that_outlives_them(tmp_path: Path) -> None:
+OK = (200, "", 0.001, 0, 0)
+
+
+@asynccontextmanager
+async def process(folder: Path, clock: Clock | None = None, write_s: float = 5) -> AsyncIterator[History]:
+    """One that serves, with a thread and connection of its own; its end is in order."""
+    file = StateFile(folder / "state.sqlite3", wait_s=2)
+    history = History(file, folder / "state.sqlite3", clock or Clock(), write_s)
+    history.start()
+    try:
+        yield history
+    finally:
+        await history.close()
+        await file.close()
+
+
+def record(number: int, **more: Any) -> dict[str, Any]:
+    return {"request_id": f"req_{number}", "key": "k1", "endpoint": "chat", "status": 200, "total_ms": 1.5, **more}
+
+
+async def ids(history: History) -> list[str]:
+    return [each["request_id"] for each in await history.last()]
+
+
+async def test_what_two_processes_add_is_one_history_that_outlives_them(tmp_path: Path) -> None:
     clock = Clock()
     for _ in range(2):
-        process = History(tmp_path / "history.bin", clock)
-        process.open()
-        process.add([(200, "", 0.02, 10, 5), (502, "", 1.5, 0, 0)])
-        process.add_gauges(cpu_ms=500, memory_kb=51_200, in_flight=1, seconds=1.0)
-        process.close()
-    later = History(tmp_path / "history.bin", clock)
-    later.open()
-    clock.s += 1
-    last = later.read("5m")["points"][-1]
-    assert (last["requests"], last["ok"], last["upstream"]) == (4, 2, 2)
-    assert (last["input_tokens"], last["output_tokens"]) == (20, 10)
-    assert 16 <= last["p50_ms"] <= 32
-    assert 1024 <= last["p95_ms"] <= 2048
-    assert last["memory_mb"] == 100
-    assert later.read("24h")["points"][-1]["requests"] == 4
-    later.close()
+        async with process(tmp_path, clock) as one:
+            one.add([(200, "", 0.02, 10, 5), (502, "", 1.5, 0, 0)], [])
+            one.add_gauges(cpu_ms=500, memory_kb=51_200, in_flight=1, seconds=1.0)
+    async with process(tmp_path, clock) as later:
+        clock.s += 1
+        last = (await later.read("5m"))["points"][-1]
+        assert (last["requests"], last["ok"], last["upstream"]) == (4, 2, 2)
+        assert (last["input_tokens"], last["output_tokens"]) == (20, 10)
+        assert 16 <= last["p50_ms"] <= 32
+        assert 1024 <= last["p95_ms"] <= 2048
+        assert last["memory_mb"] == 100
+        for name in ("1h", "24h", "7d"):
+            assert (await later.read(name))["points"][-1]["requests"] == 4
 
 
-def test_buckets_of_an_earlier_round_count_no_more(tmp_path: Path) -> None:
+async def test_counts_go_after_their_time_and_the_file_forgets_them_after_a_week(tmp_path: Path) -> None:
     clock = Clock()
-    history = History(tmp_path / "history.bin", clock)
-    history.open()
-    history.add([(200, "", 0.001, 0, 0)])
-    clock.s += 24 * 3600
-    assert all(point["requests"] == 0 for name in ("5m", "1h", "24h") for point in history.read(name)["points"])
-    history.close()
+    async with process(tmp_path, clock) as history:
+        history.add([OK], [record(1)])
+        await history.write()
+        clock.s += 24 * 3600
+        told = {name: sum(point["requests"] for point in (await history.read(name))["points"]) for name in RANGES}
+        assert told == {"5m": 0, "1h": 0, "24h": 0, "7d": 1}
+        clock.s += 7 * 24 * 3600
+        history.add([OK], [record(2)])
+        await history.write()
+        assert await ids(history) == ["req_2"]
+    with closing(sqlite3.connect(tmp_path / "state.sqlite3")) as connection:
+        assert connection.execute("SELECT seconds FROM history ORDER BY seconds").fetchall() == [(5,), (60,)]
 
 
-def test_without_a_folder_to_write_to_nothing_is_kept_and_nothing_fails(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    history = History(tmp_path / "file" / "history.bin")
-    history.open()
-    history.add([(200, "", 0.001, 0, 0)])
-    assert history.read("5m")["points"][-1]["requests"] == 0
-    history.close()
+async def test_the_newest_requests_come_first_and_the_oldest_of_all_processes_give_way(tmp_path: Path) -> None:
+    clock = Clock()
+    async with process(tmp_path, clock) as here, process(tmp_path, clock) as there:
+        here.add([], [record(number) for number in range(MAX_RECORDS + 10)])
+        await here.write()
+        clock.s += 1
+        there.add([], [record(1000)])
+        assert (await ids(there))[0] == "req_1000", "its own are seen at once"
+        await there.write()
+        kept = await ids(here)
+        assert len(kept) == MAX_RECORDS and kept[0] == "req_1000" and "req_9" not in kept
+    assert (tmp_path / "state.sqlite3").stat().st_mode & 0o777 == 0o600
+
+
+async def test_what_is_gathered_while_the_file_is_away_is_seen_here_and_written_later(tmp_path: Path) -> None:
+    async with process(tmp_path) as history:
+        (tmp_path / "state.sqlite3").mkdir()
+        for number in range(2):
+            history.add([OK], [record(number)])
+            await history.write()
+        assert (await history.read("5m"))["points"][-1]["requests"] == 2 and len(await ids(history)) == 2
+        (tmp_path / "state.sqlite3").rmdir()
+        await history.write()
+        async with process(tmp_path) as other:
+            assert (await other.read("5m"))["points"][-1]["requests"] == 2 and len(await ids(other)) == 2
+
+
+async def test_groups_are_written_by_themselves(tmp_path: Path) -> None:
+    async with process(tmp_path, write_s=0.01) as here, process(tmp_path) as there, asyncio.timeout(5):
+        here.add([OK], [record(1)])
+        while not await ids(there):
+            pass
+
+
+async def test_the_records_of_a_key_can_be_erased(tmp_path: Path) -> None:
+    async with process(tmp_path) as history:
+        history.add([], [record(1), record(2, key="k2")])
+        await history.write()
+    file = StateFile(tmp_path / "state.sqlite3")
+    assert await file.run(lambda connection: erase_records(connection, "k1")) == 1
+    await file.close()
+    async with process(tmp_path) as history:
+        assert await ids(history) == ["req_2"]
+
+
+def test_files_of_the_version_before_are_removed_and_others_stay(tmp_path: Path) -> None:
+    (tmp_path / "history.bin").write_bytes(b"x")
+    (tmp_path / "requests").mkdir()
+    (tmp_path / "requests" / "1-ab.jsonl").write_text("{}")
+    remove_former_files(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "requests").mkdir()
+    (tmp_path / "requests" / "mine").write_text("")
+    remove_former_files(tmp_path)
+    assert (tmp_path / "requests" / "mine").exists()

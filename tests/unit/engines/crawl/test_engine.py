@@ -175,6 +175,9 @@ async def test_a_folder_and_a_site_fill_the_index_for_everybody(tmp_path: Path) 
     (docs / "c.bin").write_bytes(b"\x00")
     (docs / "folder.html").mkdir()
     (docs / "gone.html").symlink_to(docs / "nowhere.html")
+    (tmp_path / "secret.md").write_text("# Secret\n\nThe orchard's secret.")
+    (docs / "out.md").symlink_to(tmp_path / "secret.md")
+    (docs / "same.md").symlink_to(docs / "b.md")
     steps: list[int] = []
     async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
         filler = IndexFiller(made.parts, made.pool, made.settings)
@@ -184,9 +187,12 @@ async def test_a_folder_and_a_site_fill_the_index_for_everybody(tmp_path: Path) 
         found = await made.service.search(SearchRequest("orchard"), made.call("anyone"))
         removed = await filler.remove(site.url + "/")
         left = await filler.stats()
-    assert [failure["url"] for failure in folder["failed"]] == [(docs / "gone.html").as_uri()]
-    assert folder["added"] == 2 and crawled["added"] == 5 and removed == 5 and left["pages"] == 2
-    assert len(found["results"]) == 3 and steps == [1, 2, 3]
+    assert [failure["url"] for failure in folder["failed"]] == [
+        (docs / name).as_uri() for name in ("gone.html", "out.md")
+    ]
+    assert "leads out" in folder["failed"][1]["error"]
+    assert folder["added"] == 3 and crawled["added"] == 5 and removed == 5 and left["pages"] == 2
+    assert len(found["results"]) == 3 and steps == [1, 2, 3, 4, 5]
 
 
 async def test_the_server_process_never_loads_the_parsers(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A site written into a folder: files and their heads, what a second crawl asks for, hostile names, interrupts."""
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from gateway.app.web_engine import open_site
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.domain import CrawlRequest, Json, Progress
+from gateway.engines.crawl.page_loader import LoadedPage
 from gateway.engines.crawl.site_folder import RECORD_FILE, SiteFolder, file_name
 from gateway.errors import InvalidRequest
 from tests.support.websites import Site, serving
@@ -130,3 +132,56 @@ def test_a_record_that_names_a_file_elsewhere_is_not_read(tmp_path: Path) -> Non
     folder = SiteFolder(out, is_jsonl=False)
     folder.open()
     assert folder.page("https://a.example/") is None and folder.page("https://other.example/") is None
+
+
+@pytest.mark.parametrize(
+    "file", ["../x.md", "sub/../../x.md", "/etc/x.md", "out/x.md", ".bashrc", "a.example/.x.md", ""]
+)
+@pytest.mark.parametrize("is_jsonl", [True, False])
+async def test_a_page_is_written_where_its_own_name_says_whatever_the_records_say(
+    tmp_path: Path, file: str, is_jsonl: bool
+) -> None:
+    (tmp_path / "site").mkdir()
+    out = tmp_path / "site"
+    (out / "out").symlink_to(tmp_path)
+    url = "https://a.example/x"
+    record = {"url": url, "address": url, "file": file, "fetched_at": 1.0, "validators": {}, "links": [], "data": {}}
+    (out / RECORD_FILE).write_bytes(orjson.dumps(record) + b"\n")
+    folder = SiteFolder(out, is_jsonl=is_jsonl)
+    folder.open()
+    await folder.take(loaded(url))
+    assert os.listdir(tmp_path) == ["site"]
+    assert (out / ("pages.jsonl" if is_jsonl else "a.example/x.md")).is_file()
+    assert set(os.listdir(out)) == {"out", RECORD_FILE, "pages.jsonl" if is_jsonl else "a.example"}
+
+
+@pytest.mark.parametrize(
+    ("link", "is_jsonl"), [("a.example", False), (RECORD_FILE, False), (RECORD_FILE, True), ("pages.jsonl", True)]
+)
+async def test_nothing_is_read_or_written_through_a_link_that_leads_out(
+    tmp_path: Path, link: str, is_jsonl: bool
+) -> None:
+    out, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
+    out.mkdir()
+    elsewhere.mkdir() if link == "a.example" else elsewhere.write_text("mine")
+    (out / link).symlink_to(elsewhere)
+    folder = SiteFolder(out, is_jsonl=is_jsonl)
+    with pytest.raises((InvalidRequest, OSError), match="leads out"):
+        folder.open()
+        await folder.take(loaded("https://a.example/x"))
+    assert os.listdir(elsewhere) == [] if elsewhere.is_dir() else elsewhere.read_text() == "mine"
+
+
+async def test_a_link_in_the_place_of_a_page_is_replaced_and_its_target_stays(tmp_path: Path) -> None:
+    out, target = tmp_path / "site", tmp_path / "target"
+    (out / "a.example").mkdir(parents=True)
+    target.write_text("mine")
+    (out / "a.example" / "x.md").symlink_to(target)
+    folder = SiteFolder(out, is_jsonl=False)
+    folder.open()
+    await folder.take(loaded("https://a.example/x"))
+    assert target.read_text() == "mine" and "Sea." in (out / "a.example" / "x.md").read_text()
+
+
+def loaded(url: str) -> LoadedPage:
+    return LoadedPage(url, {"title": "X", "content": "Sea.", "hash": "h"}, validators={}, fetched_at=1.0)

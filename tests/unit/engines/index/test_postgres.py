@@ -319,3 +319,12 @@ async def test_an_index_of_version_0_3_is_upgraded_and_its_pages_are_found(empty
     empty.sql("UPDATE gateway_index SET version = 1")
     async with opened(empty) as index:
         assert await found(index, "how do I make a key") == expected
+
+
+async def test_a_database_that_keeps_bytes_without_an_encoding_is_refused_in_words(server: PostgresServer) -> None:
+    server.sql("CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    index = PostgresIndex(server.url.replace("/postgres?", "/ascii?"), times=QUICK)
+    with pytest.raises(IndexUnavailable, match="make one with ENCODING 'UTF8'"):
+        await index.search(IndexQuery("words", ("",)))
+    assert "SQL_ASCII" in str(index.problem)
+    await index.close()

@@ -132,6 +132,18 @@ async def test_two_makers_of_one_file_do_not_do_the_work_twice(tmp_path: Path) -
         assert rows == (2,), "a vector was made twice"
 
 
+async def test_nobody_else_can_hold_the_locks_of_an_index(tmp_path: Path) -> None:
+    lock = tmp_path / "state" / "i.sqlite3.vectors-lock"
+    lock.parent.mkdir(mode=0o755)
+    lock.touch(mode=0o644)  # as 0.4 has made it
+    for path in (lock.with_name("i.sqlite3"), tmp_path / "made" / "i.sqlite3"):
+        index = PageIndex(path, max_pages=9, ttl_days=9)
+        assert await index.claim_vectors() and await index.add([IndexedPage("https://a.test/", "a", "b")]) is None
+        await index.close()
+        assert {each.stat().st_mode & 0o777 for each in path.parent.glob("*lock")} == {0o600}
+    assert (tmp_path / "made").stat().st_mode & 0o777 == 0o700
+
+
 async def test_a_vector_of_a_text_that_has_changed_is_not_stored(tmp_path: Path) -> None:
     index = PageIndex(tmp_path / "i.db")
     await index.add([page("one", "first text")])

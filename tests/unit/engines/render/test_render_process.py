@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import sys
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from gateway.engines.render.renderer import NotRendered, ProcessSettings, Render
 from gateway.engines.render.server import listening_socket
 from tests.support.rendering import PUBLIC, document
 from tests.support.scripted_browser import scripted_browser
+from tests.support.waiting import until
 from tests.support.websites import Site, serving
 from tests.unit.engines.render.conftest import Running, Wish, running
 
@@ -281,6 +283,43 @@ async def test_a_process_without_a_browser_says_so_and_is_not_started_again_at_o
         await process.connect()
     assert time.monotonic() - began < 0.2 and process.is_away
     await process.close()
+
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from gateway.engines.render.renderer import NotRendered, ProcessSettings, RenderProcess
+async def main():
+    process = RenderProcess(ProcessSettings(None, Path(sys.argv[1]), chromium=sys.argv[2]))
+    try:
+        await process.connect()
+        print(process.pid, flush=True)
+    except NotRendered as error:
+        print(error, flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+async def test_it_ends_with_the_gateway_that_was_killed(tmp_path: Path) -> None:
+    words = (sys.executable, "-c", PARENT, str(tmp_path / "own.sock"), scripted_browser(tmp_path))
+    parent = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE)
+    assert parent.stdout is not None
+    said = (await asyncio.wait_for(parent.stdout.readline(), 30)).decode().strip()
+    parent.kill()
+    await parent.wait()
+    if not said.isdigit():
+        pytest.skip(said)
+    await until(lambda: has_ended(int(said)), 10)
+
+
+def has_ended(pid: int) -> bool:
+    """Also when nobody has asked for its exit code yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def test_a_socket_file_left_behind_is_replaced_and_belongs_to_its_user_alone(tmp_path: Path) -> None:

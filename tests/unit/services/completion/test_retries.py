@@ -7,7 +7,6 @@ import pytest
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.resilience.circuit_breaker import CircuitBreaker
 from gateway.services.completion.attempts import RetryBudget, upstream_breaker, weighted_order
 from gateway.services.completion.images import MAX_IMAGES, data_urls, inline_images
 from gateway.wire.chat.request import UpstreamOptions, image_parts, to_upstream
@@ -21,45 +20,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now_s
-
-
-def opened(clock: Clock) -> CircuitBreaker:
-    breaker = upstream_breaker(clock)
-    for _ in range(5):
-        assert breaker.take()
-        breaker.failed()
-    return breaker
-
-
-def test_five_faults_in_a_row_rest_an_upstream_and_one_probe_wakes_it() -> None:
-    clock = Clock()
-    breaker = opened(clock)
-    assert not breaker.take() and breaker.wait_s == 5
-    clock.now_s += 5
-    assert breaker.take() and not breaker.take()
-    breaker.succeeded()
-    assert breaker.take() and breaker.take()
-
-
-def test_a_failed_probe_doubles_the_rest_up_to_half_a_minute() -> None:
-    clock = Clock()
-    breaker = opened(clock)
-    rests = []
-    for _ in range(5):
-        rests.append(breaker.wait_s)
-        clock.now_s += breaker.wait_s
-        assert breaker.take()
-        breaker.failed()
-    assert rests == [5, 10, 20, 30, 30]
-
-
-def test_a_probe_whose_client_left_is_given_back() -> None:
-    clock = Clock()
-    breaker = opened(clock)
-    clock.now_s += 5
-    assert breaker.take()
-    breaker.release()
-    assert breaker.take()
 
 
 def test_half_of_twenty_faults_open_it_but_old_ones_do_not_count() -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamError, UpstreamUnavailable
-from gateway.services.hosted_tools.forced_search import search_once
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
 from gateway.services.hosted_tools.model_round import Round, RoundReader
+from gateway.services.hosted_tools.model_without_calls import search_once
 from gateway.services.hosted_tools.search_options import SearchOptions
 from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import AnswerEnd, ClientCall, ReasoningPiece, TextPiece

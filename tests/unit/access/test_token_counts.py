@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.access.tokens import Size, TokenCounts, believed, estimate, size_of
+from gateway.access.token_counts import Size, TokenCounts, believed, estimate, size_of
 from gateway.domain import Json
 
 
@@ -29,11 +29,11 @@ def test_a_character_counts_by_its_bytes_and_names_of_members_count_too() -> Non
 @pytest.mark.parametrize(
     ("part", "size"),
     [
-        ({"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4_000_000}}, Size(9, 1000)),
-        ({"type": "input_image", "image_url": "https://example.org/a.png"}, Size(11, 1000)),
-        ({"type": "input_audio", "input_audio": {"data": "A" * 6400, "format": "wav"}}, Size(14, 1100)),
-        ({"type": "file", "file": {"file_data": "data:application/pdf;base64," + "A" * 6372}}, Size(4, 1100)),
-        ({"type": "file", "file": {"file_data": "data:text/plain;base64," + "A" * 3977}}, Size(4 + 3000)),
+        ({"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4_000_000}}, Size(25, 1000)),
+        ({"type": "input_image", "image_url": "https://example.org/a.png"}, Size(24, 1000)),
+        ({"type": "input_audio", "input_audio": {"data": "A" * 6400, "format": "wav"}}, Size(39, 1100)),
+        ({"type": "file", "file": {"file_data": "data:application/pdf;base64," + "A" * 6372}}, Size(21, 1100)),
+        ({"type": "file", "file": {"file_data": "data:text/plain;base64," + "A" * 3977}}, Size(21 + 3000)),
     ],
 )
 def test_media_counts_as_such_and_a_file_of_text_by_its_text(part: Json, size: Size) -> None:

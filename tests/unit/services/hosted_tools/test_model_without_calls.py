@@ -1,4 +1,4 @@
-"""Tool calls of a model that has none, without sockets: what it is told, and which of its words become calls."""
+"""Tool calls of the embedded model, without sockets: what it is told, and which of its answers are calls."""
 
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 
 from gateway.domain import Json, RequestStats
 from gateway.errors import InvalidRequest, UpstreamError
-from gateway.providers.prompted_tools import PromptedToolsUpstream
+from gateway.services.hosted_tools.model_without_calls import ForcedCalls
 
 CITY: Json = {"type": "object", "properties": {"city": {"$ref": "#/$defs/n"}}, "required": ["city"],
               "$defs": {"n": {"type": "string", "minLength": 2}}}  # fmt: skip
@@ -29,7 +29,11 @@ class Model:
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "") -> Json:
         self.sent = body
-        return {"choices": [{"index": 0, "message": {"content": self.text}, "finish_reason": self.finish}]}
+        return {
+            "id": "c",
+            "usage": {"total_tokens": 3},
+            "choices": [{"index": 0, "message": {"content": self.text}, "finish_reason": self.finish}],
+        }
 
     async def stream(self, body: Json, stats: RequestStats, *, route: str = "") -> AsyncGenerator[list[bytes], None]:
         self.sent = body
@@ -44,7 +48,7 @@ async def asked(model: Model, streamed: bool, **body: Any) -> tuple[str, list[Js
     """`(text, calls, finish reason, warnings)`."""
     stats = RequestStats()
     request = {"messages": [{"role": "user", "content": "hi"}], "tools": [WEATHER, CLOCK], **body}
-    upstream = PromptedToolsUpstream(model)
+    upstream = ForcedCalls(model)
     if not streamed:
         choice = (await upstream.complete(request, stats))["choices"][0]
         message = choice["message"]
@@ -60,73 +64,67 @@ async def asked(model: Model, streamed: bool, **body: Any) -> tuple[str, list[Js
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-@pytest.mark.parametrize(
-    "said", [CALL, f"  {CALL}\n", f"```json\n{CALL}\n```", f"<tool_call>{CALL}</tool_call>", f"[{CALL}]"]
-)
-async def test_words_that_are_a_valid_call_become_one(said: str, streamed: bool) -> None:
-    text, [call], finish, warnings = await asked(Model(said), streamed)
-    assert (text, finish, warnings) == ("", "tool_calls", [])
-    assert call["function"] == {"name": "weather", "arguments": '{"city":"Oslo"}'} and call["id"].startswith("call_")
-
-
-@pytest.mark.parametrize("streamed", [True, False])
-@pytest.mark.parametrize(
-    ("said", "warning"),
-    [
-        ("It rains.", "called none"),
-        ('{"name": "weather", "arguments": {"city": "O"}}', "do not fit"),
-        ('{"name": "weather", "arguments": []}', "do not fit"),
-        ('{"name": "other", "arguments": {}}', "called none"),
-        ("{not json", "called none"),
-        ("[]", "called none"),
-        ("[" + ",".join([CALL] * 17) + "]", "do not fit"),
-    ],
-)
-async def test_other_words_stay_a_text_and_the_caller_is_told(said: str, warning: str, streamed: bool) -> None:
-    text, calls, finish, warnings = await asked(Model(said), streamed)
-    assert (text, calls, finish) == (said, [], "stop") and warning in warnings[0]
-
-
-@pytest.mark.parametrize("streamed", [True, False])
-async def test_a_call_can_be_forced_by_a_schema(streamed: bool) -> None:
+async def test_a_demanded_call_is_forced_by_a_schema(streamed: bool) -> None:
     model = Model('{"name": "clock", "arguments": {}}')
-    _, [call], _, _ = await asked(model, streamed, tool_choice=NAMED, stop=["}"])
+    text, [call], finish, warnings = await asked(model, streamed, tool_choice=NAMED, stop=["}"], stream=streamed)
+    assert (text, finish, warnings) == ("", "tool_calls", []) and call["id"].startswith("call_")
+    assert call["function"] == {"name": "clock", "arguments": "{}"}
     schema = model.sent["response_format"]["json_schema"]["schema"]
-    assert schema["properties"]["name"] == {"const": "clock"} and call["function"]["name"] == "clock"
-    assert schema["$defs"]["f0"]["additionalProperties"] is False and "stop" not in model.sent
+    assert schema["properties"]["name"] == {"const": "clock"} and not {"stop", "tools", "tool_choice"} & set(model.sent)
+    assert schema["$defs"]["f0"]["additionalProperties"] is False
     model = Model(CALL)
     await asked(model, streamed, tool_choice="required")
     schema = model.sent["response_format"]["json_schema"]["schema"]
     assert len(schema["anyOf"]) == 2 and schema["$defs"]["f0"]["properties"]["city"]["$ref"] == "#/$defs/f0/$defs/n"
+    assert "Tells it." in model.sent["messages"][0]["content"]
+
+
+async def test_a_forced_call_in_a_stream_comes_with_its_usage_and_end() -> None:
+    body = {"messages": [{"role": "user", "content": "hi"}], "tools": [WEATHER], "tool_choice": "required"}
+    [batch] = [batch async for batch in ForcedCalls(Model(CALL)).stream(body, RequestStats())]
+    assert [orjson.loads(data).get("usage") for data in batch[:-1]] == [None, None, {"total_tokens": 3}]
+    assert batch[-1] == b"[DONE]"
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-async def test_a_forced_call_that_does_not_come_is_an_error_unless_it_was_cut(streamed: bool) -> None:
+@pytest.mark.parametrize(
+    "said", ["It rains.", "", '{"name": "weather", "arguments": {"city": "O"}}', '{"name": "x", "arguments": {}}', "[]"]
+)
+async def test_a_demanded_call_that_does_not_come_is_an_error(said: str, streamed: bool) -> None:
     with pytest.raises(UpstreamError, match="valid tool call"):
-        await asked(Model("It rains."), streamed, tool_choice="required")
+        await asked(Model(said), streamed, tool_choice="required")
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_a_call_that_is_cut_is_told_as_cut(streamed: bool) -> None:
     text, calls, finish, warnings = await asked(Model('{"name": "we', "length"), streamed, tool_choice="required")
     assert (text, calls, finish) == ("", [], "length") and "cut" in warnings[0]
-    with pytest.raises(InvalidRequest, match="tool_choice"):
-        await asked(Model(""), streamed, tool_choice={"type": "function", "function": {"name": "gone"}})
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-async def test_tools_that_may_not_be_called_are_not_described(streamed: bool) -> None:
+async def test_where_no_call_is_demanded_it_answers_in_words_and_the_caller_is_told(streamed: bool) -> None:
     model = Model("Words.")
-    assert (await asked(model, streamed, tool_choice="none"))[3] == []
-    assert "clock" not in str(model.sent) and "tools" not in model.sent
-    _, _, _, warnings = await asked(model, streamed, response_format={"type": "json_object"})
-    assert "response_format" in warnings[0]
-    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [NAMED]}}
-    await asked(model, streamed, tool_choice=allowed, messages=[{"role": "system", "content": "Be kind."}])
+    text, calls, _, [warning] = await asked(model, streamed, response_format={"type": "json_object"})
+    assert (text, calls) == ("Words.", []) and "tool_choice" in warning
+    assert "tools" not in model.sent and model.sent["response_format"] == {"type": "json_object"}
+    assert (await asked(model, streamed, tool_choice="none"))[3] == [] and "clock" not in str(model.sent)
+
+
+async def test_only_allowed_functions_are_described_and_one_that_is_not_there_is_refused() -> None:
+    model = Model('{"name": "clock", "arguments": {}}')
+    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [NAMED]}}
+    await asked(model, False, tool_choice=allowed, messages=[{"role": "system", "content": "Be kind."}])
     assert "clock" in model.sent["messages"][0]["content"] and "weather" not in str(model.sent)
     assert model.sent["messages"][0]["content"].startswith("Be kind.")
+    with pytest.raises(InvalidRequest, match="tool_choice"):
+        await asked(model, False, tool_choice={"type": "function", "function": {"name": "gone"}})
 
 
-async def test_tools_that_cannot_be_checked_are_left_out_by_name() -> None:
+async def test_tools_that_cannot_be_checked_are_left_out_and_told() -> None:
     broken = {"type": "function", "function": {"name": "x", "parameters": {"type": "nonsense"}}}
-    _, _, _, warnings = await asked(Model("Words."), False, tools=[broken, {"type": "custom"}, CLOCK])
-    assert [warning.split(" ")[0] for warning in warnings[:2]] == ["tools[0]", "tools[1]"]
+    tools, model = [broken, {"type": "custom"}, CLOCK], Model('{"name": "clock", "arguments": {}}')
+    _, _, _, warnings = await asked(model, False, tools=tools, tool_choice="required")
+    assert ["left out" in warning for warning in warnings] == [True, True]
 
 
 async def test_calls_and_results_of_earlier_turns_become_text() -> None:
@@ -150,7 +148,7 @@ async def test_calls_and_results_of_earlier_turns_become_text() -> None:
 async def test_a_request_without_tools_passes_as_it_is() -> None:
     model, stats = Model("Words."), RequestStats()
     body = {"messages": [{"role": "user", "content": "hi"}]}
-    upstream = PromptedToolsUpstream(model)
+    upstream = ForcedCalls(model)
     await upstream.complete(body, stats)
     assert model.sent is body and upstream.name == "model"
     assert [batch async for batch in upstream.stream(body, stats)][-1][-1] == b"[DONE]"

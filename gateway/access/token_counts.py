@@ -5,15 +5,14 @@ count is rarely too low. Each model then has its own ratio: of bytes, since a by
 make about as many tokens, and a character of each does not.
 
     counts = TokenCounts()
-    counts.most("SvcLLM", Size(400))            # 200
-    counts.note("SvcLLM", Size(40_000), 10_000) # the upstream has told that 40,000 bytes were 10,000 tokens
-    counts.most("SvcLLM", Size(400))            # about 125
+    counts.most(TEXT_MODEL, Size(400))            # 200
+    counts.note(TEXT_MODEL, Size(40_000), 10_000) # the upstream has told that 40,000 bytes were 10,000 tokens
+    counts.most(TEXT_MODEL, Size(400))            # about 125
 """
 
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -47,9 +46,15 @@ _IMAGE_TOKENS = 1000
 _MEDIA_CHARS_A_TOKEN = 64
 """Characters of base64 for one token of sound, film or a paged document that goes on as it is, beside _IMAGE_TOKENS."""
 _MEDIA_PARTS = (*IMAGE_PARTS, "computer_screenshot", "file", "input_file", "input_audio", "audio_url", "video_url")
-_MEDIA_DATA = ("url", "image_url", "audio_url", "video_url", "data", "file_data")
 _MEDIA_TYPES = ("image/", "audio/", "video/", "application/pdf", "application/vnd.", "application/epub")
-_TALKS = ("messages", "input")
+_ELEMENTS = {"messages": "item", "input": "item", "parts": "part"}
+_NO_MEMBERS: dict[str, str] = {}
+_MEMBERS = {
+    "item": {"content": "parts", "output": "parts"},
+    "media": dict.fromkeys(("url", "image_url", "audio_url", "video_url", "data"), "data") | {"file_data": "file"},
+}
+_MEMBERS["data"] = _MEMBERS["media"]
+"""The places of the values in a list, and in an object, by its own place."""
 _UNREAD = ("model", "user", "metadata", "stream_options", "thinking", "reasoning", "reasoning_effort")
 _READ = ("messages", "tools", "response_format")
 """Fields of a chat body that a model reads."""
@@ -63,16 +68,40 @@ class Size(NamedTuple):
 
 
 def size_of(body: Json) -> Size:
-    """The size of what a model may read of a decoded body: of its conversation (`messages`, `input`), parts that hold
-    media count as such."""
-    media: list[Json] = []
-    read = [(name, value) for name, value in body.items() if name not in _UNREAD and not isinstance(value, int)]
-    size = _text_bytes([_without_media(value, media) if name in _TALKS else value for name, value in read])
-    tokens = 0
-    for part in media:
-        more = _media_size(part)
-        size, tokens = size + more.bytes, tokens + more.media_tokens
+    """The size of what a model may read of a decoded body. Parts of its conversation that hold media count as such, and
+    a whole number of a list (a token's id, say) as two bytes. Without recursion: each value waits with its place."""
+    size = tokens = 0
+    waiting = [(name, value) for name, value in body.items() if name not in _UNREAD and not isinstance(value, int)]
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, str):
+            if place in ("data", "file"):
+                more = _media_size(value, is_file=place == "file")
+                size, tokens = size + more.bytes, tokens + more.media_tokens
+            else:
+                size += utf8_size(value)
+        elif isinstance(value, dict):
+            if place in ("part", "parts"):
+                place = "media" if value.get("type") in _MEDIA_PARTS else ""
+            inner = _MEMBERS.get(place, _NO_MEMBERS)
+            size += sum(map(len, value))
+            waiting += [(inner.get(name, "media" if place == "media" else ""), each) for name, each in value.items()]
+        elif isinstance(value, list):
+            if value and set(map(type, value)) <= {int, float}:
+                size += 2 * len(value)
+            else:
+                waiting += [(_ELEMENTS.get(place, ""), each) for each in value]
+        elif type(value) is int:
+            size += 2
     return Size(size, tokens)
+
+
+def _media_size(data: str, *, is_file: bool) -> Size:
+    """The size of an image, a file or sound: an address or base64. A file that holds text counts by its text."""
+    if is_file and not data[5:].startswith(_MEDIA_TYPES):
+        return Size(len(data) * 3 // 4)
+    is_image = data.startswith(("data:image/", "http"))
+    return Size(0, _IMAGE_TOKENS + (0 if is_image else len(data) // _MEDIA_CHARS_A_TOKEN))
 
 
 def estimate(items: Any) -> int:
@@ -84,74 +113,6 @@ def estimate(items: Any) -> int:
 def read_size(chat: Json) -> Size:
     """The size of what a model reads of a chat body."""
     return size_of({name: chat.get(name) for name in _READ})
-
-
-def _without_media(talk: Any, media: list[Json]) -> Any:
-    """Messages or items without the parts that hold media, which are added to `media`."""
-    return [_item_without(item, media) if isinstance(item, dict) else item for item in talk] if (
-        isinstance(talk, list)
-    ) else talk  # fmt: skip
-
-
-def _item_without(item: Json, media: list[Json]) -> Json:
-    for name in ("content", "output"):
-        value = item.get(name)
-        parts = value if isinstance(value, list) else [value]
-        found = [part for part in parts if isinstance(part, dict) and part.get("type") in _MEDIA_PARTS]
-        if found:
-            media += found
-            taken = set(map(id, found))
-            item = {**item, name: [part for part in parts if id(part) not in taken]}
-    return item
-
-
-def _media_size(part: Json) -> Size:
-    """The size of a part with an image, a file or sound. A file that holds text counts by its text."""
-    size, tokens = 0, 0
-    for name, text in _named_texts(part):
-        if name not in _MEDIA_DATA:
-            size += utf8_size(text)
-        elif part.get("type") in ("file", "input_file") and not text[5:].startswith(_MEDIA_TYPES):
-            size += len(text) * 3 // 4
-        else:
-            is_image = part["type"] in IMAGE_PARTS or part["type"] == "computer_screenshot"
-            tokens += _IMAGE_TOKENS + (0 if is_image else len(text) // _MEDIA_CHARS_A_TOKEN)
-    return Size(size, tokens)
-
-
-def _named_texts(part: Json) -> Iterator[tuple[str, str]]:
-    """The strings of a part with the names of their members; those of a list have none."""
-    waiting: list[tuple[str, Any]] = [("", part)]
-    while waiting:
-        name, value = waiting.pop()
-        if isinstance(value, str):
-            yield name, value
-        elif isinstance(value, dict):
-            waiting.extend(value.items())
-        elif isinstance(value, list):
-            waiting.extend(("", each) for each in value)
-
-
-def _text_bytes(body: Any) -> int:
-    """Bytes of all strings and names of a decoded value, without recursion; a number of a list (a token's id, say)
-    counts as two."""
-    size = 0
-    waiting = [body]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            size += utf8_size(value)
-        elif isinstance(value, dict):
-            size += sum(map(len, value))
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            if value and set(map(type, value)) <= {int, float}:
-                size += 2 * len(value)
-            else:
-                waiting.extend(value)
-        elif type(value) is int:
-            size += 2
-    return size
 
 
 @dataclass(slots=True)
@@ -179,7 +140,7 @@ class Ratio:
             return False
         ratio, share = min(told / size, _MOST), min(1.0, size / _SURE_BYTES)
         seen, is_sure = ratio * _MARGIN, self.bytes >= _SURE_BYTES
-        self.usual += (ratio - self.usual) * share
+        self.usual += (ratio - self.usual) * min(1.0, share * 8)
         self.most += (seen - self.most) * share * (_FORGETS if is_sure and seen < self.most else 1)
         self.bytes += size
         return True
@@ -230,8 +191,10 @@ class TokenCounts:
         known = self._known[model]
         if not size.media_tokens and known.input.note(size.bytes, told):
             known.noted_s = time.monotonic()
-            over = told + _MARGIN_TOKENS - size.bytes * known.input.most
-            known.overhead = min(max(over, known.overhead * (1 - _FORGETS)), _MOST_OVERHEAD)
+            over = told - size.bytes * known.input.most
+            known.overhead *= 1 - _FORGETS
+            if over > 0:
+                known.overhead = min(max(over + _MARGIN_TOKENS, known.overhead), _MOST_OVERHEAD)
 
     def note_answer(self, model: str, written: int, told: int) -> None:
         """The upstream has counted so many tokens for an answer in which `written` bytes were seen."""
