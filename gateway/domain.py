@@ -137,6 +137,10 @@ class RelayTemplate(Protocol):
     def channel(self) -> Hashable: ...
 
     @property
+    def answer(self) -> Hashable:
+        """As `wire.dialect.Dialect.answer_of`."""
+
+    @property
     def where(self) -> str: ...
 
     def slot_of(self, event: Event) -> TextSlot:

@@ -3,7 +3,7 @@
 Dialects make them, the sanitizer reads and replaces them."""
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, MutableMapping, MutableSequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -22,6 +22,10 @@ Form: TypeAlias = Literal["text", "json", "url", "data", "name", "label", "group
 """
 
 
+Edit: TypeAlias = tuple[int, int, str]
+"""(start, end, words): what stands at [start, end) of a text becomes these words."""
+
+
 @dataclass(slots=True)
 class TextSlot:
     """A string in decoded data that may be inspected and replaced, through `text`.
@@ -30,7 +34,7 @@ class TextSlot:
     pieces of one text, and `last` marks the final piece; a slot without a channel is a whole text. Whole texts of one
     unit with the same `flow` continue each other: a value may be split over them. `name` is the name of the value,
     where `key` is none (the items of a list). `copies` is the object whose `logprobs` spell the text again: they are
-    dropped when the text is replaced.
+    dropped when the text is replaced, and respelt when it is rewritten.
     """
 
     holder: MutableMapping[str, Any] | MutableSequence[Any]
@@ -58,6 +62,63 @@ class TextSlot:
         self.holder[self.key] = value
         if self.copies is not None:
             drop_logprobs(self.copies)
+
+    def rewrite(self, edits: Sequence[Edit]) -> None:
+        """Replace some places of the text, in order, in the tokens that spell it as well."""
+        before = self.text
+        self.holder[self.key] = edited(before, edits)
+        if self.copies is not None:
+            _respell(self.copies.get("logprobs"), before, edits)
+
+
+def edited(text: str, edits: Sequence[Edit]) -> str:
+    """A text with other words at these places."""
+    parts, at = list[str](), 0
+    for start, end, words in edits:
+        parts += (text[at:start], words)
+        at = end
+    return "".join((*parts, text[at:]))
+
+
+def _respell(logprobs: Any, text: str, edits: Sequence[Edit]) -> None:
+    """Write the edits of a text into the tokens that spell it, of which none is lost.
+
+    "[", "EMAIL", "_1]", " so"  ->  "jane@x.org", "", "", " so"
+    """
+    lists = [logprobs, *(logprobs.values() if isinstance(logprobs, dict) else ())]
+    for tokens in lists:
+        if isinstance(tokens, list) and all(map(_is_token, tokens)):
+            at = "".join([each["token"] for each in tokens]).find(text)
+            if at >= 0:
+                _edit_tokens(tokens, [(at + start, at + end, words) for start, end, words in edits])
+
+
+def _is_token(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("token"), str)
+
+
+def _edit_tokens(tokens: list[Any], edits: Sequence[Edit]) -> None:
+    end = 0
+    for token in tokens:
+        old = token["token"]
+        start, end = end, end + len(old)
+        new = edited(old, within(edits, start, end))
+        for each in (token, *(token.get("top_logprobs") or ())) if new != old else ():
+            if each.get("token") == old:
+                each["token"] = new
+                if isinstance(each.get("bytes"), list):
+                    each["bytes"] = list(new.encode("utf-8", "replace"))
+
+
+def within(edits: Iterable[Edit], start: int, end: int) -> list[Edit]:
+    """The edits that touch a part of a text, in the part's places: the words stand where an edit begins."""
+    found = list[Edit]()
+    for first, last, words in edits:
+        if first >= end:
+            break
+        if last > start:
+            found.append((max(first - start, 0), min(last, end) - start, words if first >= start else ""))
+    return found
 
 
 def drop_logprobs(holder: MutableMapping[str, Any]) -> None:

@@ -33,7 +33,7 @@ from gateway.access.keys import Keys
 from gateway.access.rate_limits import Limiter, LimitState
 from gateway.calls.in_flight import InFlight
 from gateway.calls.masking import Earlier, Masked, Masking, Memory, clean_tool_texts
-from gateway.domain import WEB_SEARCH_SCOPE, WEB_TOOLS, Caller, RequestStats
+from gateway.domain import WEB_SEARCH_SCOPE, WEB_TOOLS, Caller, Json, RequestStats
 from gateway.errors import (
     BudgetSpent,
     Forbidden,
@@ -352,6 +352,11 @@ class Call:
     async def clean_answer_text(self, text: str) -> str:
         """A text that a model wrote, masked as an answer of the call. Raises ContentBlocked, SanitizerFailed."""
         return await self.masking.clean_answer_text(text) if self.masking is not None else text
+
+    async def hide_known(self, reply: Json) -> None:
+        """Put placeholders over the call's values in an answer that is stored. Raises SanitizerFailed."""
+        if self.masking is not None:
+            await self.masking.hide_known(reply)
 
     async def clean_tool_texts(self, unit: TextUnit, direction: Direction) -> None:
         """Mask texts of a tool that the gateway calls for a model, in place. Raises ContentBlocked, SanitizerFailed."""

@@ -114,13 +114,17 @@ class Masking:
         stored = earlier.stored if earlier is not None else ()
         if self._placeholders is not None:
             self._begin(body, stored)
-        if earlier is not None and (items := [item for each in stored if each.is_read for item in each.items]):
+        items = [item for each in stored if each.is_read for item in each.items]
+        if earlier is not None and items:
             try:
                 await self.clean_part({"input": items})
             except ContentBlocked as error:
                 error.param = earlier.param
                 raise
+        found = len(self._work.masks.found)
         await self.clean_part(body)
+        if items and len(self._work.masks.found) > found:
+            await self._mask_known({"input": items})
 
     def _begin(self, body: object, stored: Sequence[Stored]) -> None:
         """Prepare the placeholders: none that the caller typed, or that a stored item holds without a map."""
@@ -128,9 +132,11 @@ class Masking:
         for each in stored:
             self._placeholders.meet(each.items, each.values, each.where)
             self._work.masks.know(each.values)
+            self._addresses |= {self._placeholders.filled(own) for own in addresses_of({"input": each.items})}
         if isinstance(body, dict):
             self._placeholders.reserve_typed(body)
-            self._addresses, self._is_json = addresses_of(body), asks_for_json(body)
+            self._addresses |= addresses_of(body)
+            self._is_json = asks_for_json(body)
 
     async def clean_part(self, body: object) -> None:
         """Mask a checked body, or a part that was added to one, in place. Raises as `clean_request`."""
@@ -149,11 +155,21 @@ class Masking:
             if verdict and not dialect.is_one_question:
                 dialect.note_findings(unit, _merged([verdict]))
         if masks.found and dialect.is_one_question:
-            again = Verdict()
-            for unit in dialect.request_units(body):
-                await sanitizer.mask_known(unit, again, self._work)
-            self._verdicts.append(again)
-            _note(self._stats, again)
+            await self._mask_known(body)
+
+    async def _mask_known(self, body: object) -> None:
+        """Mask the values that were found in one text of the request in all of them."""
+        again = Verdict()
+        for unit in self._dialect.request_units(body):
+            await self._sanitizer.mask_known(unit, again, self._work)
+        self._verdicts.append(again)
+        _note(self._stats, again)
+
+    async def hide_known(self, reply: Json) -> None:
+        """Put placeholders over the values of the request in an answer that is stored. Raises SanitizerFailed."""
+        if self._placeholders and self._work.masks.found:
+            for unit in self._dialect.reply_units(reply):
+                await self._sanitizer.mask_known(unit, Verdict(), self._work)
 
     async def clean_reply(self, reply: object, *, restores: bool = True) -> None:
         """Mask an answer's data or events, and put values back in the place of their placeholders, where `restores`;
@@ -168,8 +184,14 @@ class Masking:
         elif restorer is not None or (self._sanitizer.responses and not reply.was_masked):
             dialect, stats = self._dialect, self._stats
             note = lambda entity: _count(stats, {entity: 1})  # noqa: E731
-            finds, known = not reply.was_masked, self._placeholders
-            mask = self._sanitizer.stream(dialect.event_slots, note, restorer, finds=finds, placeholders=known)
+            mask = self._sanitizer.stream(
+                dialect.event_slots,
+                note,
+                restorer,
+                finds=not reply.was_masked,
+                placeholders=self._placeholders,
+                answer_of=dialect.answer_of,
+            )
             place = partial(self._sanitizer.apart, key_id=stats.key_id)
             masked = mask.run(reply.events, reply.refusal_events or dialect.refused_events, place, self._clean_error)
             reply.events = _reported(masked, mask, restorer, () if reply.was_masked else self._verdicts)

@@ -61,6 +61,9 @@ class WebSearchDialect:
         for unit in self.reply_units(data):
             yield from unit.slots
 
+    def answer_of(self, data: Json) -> None:
+        """None: there is one."""
+
     def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
         """The same as `error_events`."""
         return self.error_events(error)

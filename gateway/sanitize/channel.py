@@ -5,28 +5,19 @@
 
 import re
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from gateway.domain import RelayTemplate
 from gateway.sanitize.folding import View
 from gateway.sanitize.holdback import holdback_start
-from gateway.sanitize.pending_events import PendingEvent
+from gateway.sanitize.pending_events import EventQueue, PendingEvent
 from gateway.sanitize.restoring import Reading
-from gateway.texts import TextSlot
+from gateway.texts import Edit, TextSlot, edited, within
 
 _CONTEXT_CHARS = 256
 """Decided text that stays in the buffer, as detectors look to the left of a value: more than any reach of a word."""
 _QUOTE_OR_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
-
-
-@dataclass(slots=True)
-class Segment:
-    """The text of one item of a flow, as it came and as it was sent. `left`: pieces that are not decided."""
-
-    came: list[str] = field(default_factory=list)
-    sent: list[str] = field(default_factory=list)
-    left: int = 0
 
 
 @dataclass(slots=True)
@@ -37,33 +28,32 @@ class Piece:
     start: int
     end: int
     pending: PendingEvent
-    segment: Segment | None = None
 
 
 @dataclass(slots=True, eq=False)
 class Channel:
     """`form`, `where` and `name` are those of its TextSlots.
 
-    `edits` are (start, end, mask) in offsets, in order. `last_event` is the number of the last event with text.
-    `mask_until` matches the rest of a value that was too long to hold back. `in_string`: for the form `json`, whether
-    `final` is inside a JSON string. `segment`: the open item's, in a flow. `reading`: where values of a request stand;
-    None where none are put back.
+    `queue`: of its answer. `edits` are (start, end, mask) in offsets, in order; `masks`: where those begin that are no
+    values. `last_event` is the number of the last event with text. `mask_until` matches the rest of a value that was
+    too long to hold back. `in_string`: for the form `json`, whether `final` is inside a JSON string. `reading`: where
+    values of a request stand; None where none are put back.
     """
 
     form: str
     where: str
+    queue: EventQueue
     name: Hashable = None
     closed: bool = False
-    parted: bool = False
     last_event: int = 0
     buffer: str = ""
     base: int = 0
     final: int = 0
     pieces: deque[Piece] = field(default_factory=deque)
-    edits: deque[tuple[int, int, str]] = field(default_factory=deque)
+    edits: deque[Edit] = field(default_factory=deque)
+    masks: set[int] = field(default_factory=set)
     mask_until: re.Pattern[str] | None = None
     in_string: bool = False
-    segment: Segment | None = None
     reading: Reading | None = None
 
     @property
@@ -76,11 +66,7 @@ class Channel:
         start, text = self.length, slot.text
         self.buffer += text
         self.last_event = pending.number
-        if slot.flow is not None:
-            self.segment = self.segment or Segment()
-            self.segment.came.append(text)
-            self.segment.left += 1
-        self.pieces.append(Piece(slot, start, self.length, pending, self.segment))
+        self.pieces.append(Piece(slot, start, self.length, pending))
         pending.undecided_pieces += 1
 
     @property
@@ -99,6 +85,7 @@ class Channel:
         self.decide_until(start)
         if self.form == "json" and not self.in_string:
             mask = f'"{mask}"'
+        self.masks.add(self.base + start)
         self.edits.append((self.base + start, self.base + end, mask))
         self.final = max(self.final, self.base + end)
 
@@ -139,6 +126,7 @@ class Channel:
     def cut_at(self, index: int) -> PendingEvent | None:
         """Remove all text from the buffer's `index` on and decide the rest. Returns the event that holds the index."""
         start = self.base + index
+        self.masks.add(start)
         self.edits.append((start, self.length, ""))
         self.final = self.length
         last_event = next((piece.pending for piece in self.pieces if piece.end > start), None)
@@ -151,19 +139,18 @@ class Channel:
         while pieces and pieces[0].end <= self.final:
             piece = pieces.popleft()
             piece.pending.undecided_pieces -= 1
-            if not edits and piece.segment is None:
+            if not edits:
                 continue
             slot = piece.slot if isinstance(piece.slot, TextSlot) else piece.slot.slot_of(piece.pending.event)
-            text = _edited(piece, slot.text, edits)
-            if text is not None:
-                slot.text = text
+            if found := within(edits, piece.start, piece.end):
+                if any(first in self.masks and first < piece.end and last > piece.start for first, last, _ in edits):
+                    slot.text = edited(slot.text, found)
+                else:
+                    slot.rewrite(found)
                 piece.pending.frame = None
-            if piece.segment is not None:
-                piece.segment.sent.append(slot.text)
-                piece.segment.left -= 1
         needed_from = pieces[0].start if pieces else self.final
         while edits and edits[0][1] <= needed_from and not (self.mask_until and len(edits) == 1):
-            edits.popleft()
+            self.masks.discard(edits.popleft()[0])
 
 
 def holdback_of(text: str, least: int = 0) -> int:
@@ -175,19 +162,3 @@ def holdback_of(text: str, least: int = 0) -> int:
     if not view.is_shifted:
         return max(index, least)
     return view.origin(index, index + 1)[0] if index < len(view.folded) else len(text)
-
-
-def _edited(piece: Piece, text: str, edits: Iterable[tuple[int, int, str]]) -> str | None:
-    """The piece's text with the edits that overlap it; None when none does."""
-    parts: list[str] = []
-    offset, is_changed = piece.start, False
-    for first, last, mask in edits:
-        if first >= piece.end:
-            break
-        if last <= piece.start:
-            continue
-        is_changed = True
-        if first >= offset:
-            parts += (text[offset - piece.start : first - piece.start], mask)
-        offset = max(offset, last)
-    return "".join((*parts, text[max(offset - piece.start, 0) :])) if is_changed else None

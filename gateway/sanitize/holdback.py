@@ -30,8 +30,6 @@ _MAX_BLANKS = 3
 _MAX_SPELT_CHARS = 480
 """How far a row of single characters with white space between them reaches to the left. A key of 160 characters with
 two blanks or line ends between them fits."""
-_MAX_PLAIN_CHARS = 4
-"""So many characters of a value may leave before it is seen to be one."""
 _MAX_PLAIN_WORD = 20
 """Longer words of small letters are held as well: a key that comes in pieces can begin with a few letters, not
 with so many."""
@@ -91,18 +89,6 @@ def holdback_start(text: bytes, least: int) -> int:
     if text.find(b"-----BEGIN") >= 0:
         begin = _private_key_start(text, begin)
     return begin if begin > least else least
-
-
-def may_be_value(tail: str) -> bool:
-    """Whether a held text may be the beginning of a value; False for the end of ordinary prose.
-
-    Asked where a text ends that another may go on with: what is held then holds others up as well. Plain words, of
-    small letters with a capital in front at most, do not count; one with a sign behind it ends any value.
-    """
-    words = tail.split()
-    if not words or (words[-1][-1] in ".,;:!?" and _is_plain(words[-1])):
-        return False
-    return _value_chars(words) > _MAX_PLAIN_CHARS
 
 
 def may_be_key(tail: str) -> bool:

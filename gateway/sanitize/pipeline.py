@@ -8,7 +8,7 @@ into messages. Knows no interface and no HTTP: texts come as units of slots that
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -237,6 +237,7 @@ class Sanitizer:
         *,
         finds: bool = True,
         placeholders: Placeholders | None = None,
+        answer_of: Callable[[Json], Hashable] | None = None,
     ) -> StreamMask:
         """A mask for one streamed answer. `slots_of(data)` are an event's texts, `note(entity)` is called per finding,
         `restorer` puts values back. Without `finds` it does nothing else. `placeholders`: of the request; nothing is
@@ -245,7 +246,9 @@ class Sanitizer:
         The guardrail does not read streams: each paragraph would have to wait for it.
         """
         table = self._actions["responses"] if self.responses and finds else self._no_actions
-        return StreamMask(self._scanner, table, slots_of, note, restorer, placeholders=placeholders)
+        return StreamMask(
+            self._scanner, table, slots_of, note, restorer, placeholders=placeholders, answer_of=answer_of
+        )
 
     async def _judge(self, guardrail: Guardrail, unit: TextUnit, verdict: Verdict, work: RequestWork) -> None:
         direction = verdict.direction

@@ -46,7 +46,7 @@ _FIND_CLOSING = searcher(re2.compile(rb"[A-Za-z0-9\\][ _-][0-9]{1,6}[ \t`*\\]{0,
 _MAX_TYPED = 2_000
 """Endings that are looked at in one body (50 ms)."""
 _SEPARATORS = re.compile(r"\\{0,4}[ _-]")
-_BARE = re.compile(r"(?<![\w\[])[A-Z][A-Z0-9_]{1,39}_[0-9]{1,6}(?![\w\]])")
+_BARE = re.compile(r"(?<!\w)[A-Za-z][A-Za-z0-9_]{1,39}_[0-9]{1,6}(?!\w)")
 _FIND_ADDRESS = searcher(re2.compile(rb"(?i)(?:[a-z][a-z0-9+.-]*:[/\\]|(?:https?|wss?|ftp):|[/\\]{2})[^\s\"'<>`]*"))
 _TRAILING = ".,;:!?)]}\\*"
 _ESCAPED = re.compile(r"(?<!\\)\\++u00([2-7][0-9A-Fa-f])")
@@ -167,6 +167,11 @@ class Placeholders:
         read, origin = _unescaped(text) if "\\u00" in text else (text, _same)
         found = [each.span() for each in _PLACEHOLDER.finditer(read) if _name_of(each) in self._values]
         return [(origin(start), origin(end)) for start, end in found]
+
+    def entities(self, text: str) -> Iterator[str]:
+        """Of each placeholder in a text that was given out."""
+        names = map(_name_of, _PLACEHOLDER.finditer(text) if "[" in text else ())
+        return (name.rpartition("_")[0] for name in names if name in self._values)
 
     def as_map(self) -> dict[str, str]:
         """`{EMAIL_1: value}`: what `adopt` takes."""
@@ -303,18 +308,18 @@ class Restorer:
         """Restore a whole text in place; whether it has changed. `data`: the answer that holds it."""
         if isinstance(slot, GroupSlot):
             return any([self.restore(member, data) for member in slot.members])  # noqa: C419  each is to be restored
-        if slot.form not in ("text", "json", "url") or not slot.is_there:
+        if not slot.is_there:
+            return False
+        if slot.form not in ("text", "json", "url"):
+            self.left.update(self.placeholders.entities(slot.text))
             return False
         text = slot.text
         tool, reading = self.tool_of(slot, data), self.reading(slot.form)
-        parts, at = list[str](), 0
-        for start, end, value in self.edits(text, 0, len(text), reading, tool=tool):
-            parts += (text[at:start], value)
-            at = end
+        edits = list(self.edits(text, 0, len(text), reading, tool=tool))
         self.count_bare(text, 0, len(text))
-        if parts:
-            slot.text = "".join((*parts, text[at:]))
-        return bool(parts)
+        if edits:
+            slot.rewrite(edits)
+        return bool(edits)
 
     def restore_again(self, slots: Iterable[TextSlot], *, counts: bool) -> bool:
         """Restore whole texts of a stream; whether one has changed. Without `counts` they repeat texts that came in
@@ -331,8 +336,9 @@ class Restorer:
             return
         text = _PLACEHOLDER.sub(lambda each: " " * len(each.group()), text)
         for match in _BARE.finditer(text, start, end):
-            if self.placeholders.value_of(match.group()) is not None:
-                self.left[match.group().rpartition("_")[0]] += 1
+            name = match.group().upper()
+            if self.placeholders.value_of(name) is not None:
+                self.left[name.rpartition("_")[0]] += 1
 
     def note_tools(self, data: Json) -> None:
         """Remember the names of the tools whose arguments an event of a stream begins (three interfaces)."""

@@ -8,8 +8,7 @@ no later piece can change what is found in it. Tests compare both forms for text
 wire format: the dialect's `slots_of` says where text is.
 
 A channel is one text of the stream (the content of a choice, the arguments of a tool call). Its pieces arrive in
-events, and events of several channels may alternate. Texts of one `flow` (the message after a message) are one channel:
-the next one goes on where the last was closed. Offsets count characters from the channel's beginning:
+events, and events of several channels may alternate. Offsets count characters from the channel's beginning:
 
     0 <= base <= final <= length     [base, length) is buffered, [0, final) is decided, [final, length) is held back
 
@@ -18,23 +17,20 @@ the next one goes on where the last was closed. Offsets count characters from th
 | decided       | final == length               | plain glance or scan             | nothing to do            |
 | holding back  | final < length, no mask_until | the same                         | all of it is decided     |
 | masking a tail| mask_until is a pattern       | extend the last mask over it     | what was masked stays    |
-| parted        | closed, waits for its flow    | the next item's; then as above   | all of it is decided     |
 | closed        | all of it is decided          | a new channel under this name    | nothing to do            |
 
-A parted channel holds its end back only while that may be the beginning of a value (`may_be_value`).
+| event   | condition                | leaves this state when                   |
+|---------|--------------------------|------------------------------------------|
+| pending | undecided_pieces > 0     | its texts are decided, and all before it |
+| ready   | in `_ready`              | `run` yields it                          |
+| dropped | behind a blocked finding | never; the stream ends there             |
 
-| event   | condition                                            | leaves this state when                  |
-|---------|------------------------------------------------------|-----------------------------------------|
-| pending | undecided_pieces > 0, or `copies` wait for its turn  | its texts are decided, and all before it |
-| ready   | in `_queue.ready`                                    | `run` yields it                         |
-| dropped | behind a blocked finding                             | never; the stream ends there            |
-
-Invariants: events leave in the order in which they came, and no event is lost, but for a blocked stream. Text before
+Invariants: events of one answer leave in the order in which they came (with `n`, answers run side by side, and none
+waits for another), and no event is lost, but for a blocked stream. Text before
 `final` is never judged again; a value split over events is masked in the event where it starts and removed from the
 others. A channel holds back at most MAX_HOLDBACK_CHARS once it is scanned; one without new text for IDLE_EVENTS events
 (MAX_IDLE_EVENTS if it may end in a number or key) is decided as it is. The glance at plain words decides only what the
-scan would decide in the same way. An event that holds closed texts again (`output_text.done`) gets what was sent of
-them.
+scan would decide in the same way.
 """
 
 import asyncio
@@ -47,14 +43,13 @@ from typing import Any, TypeAlias
 
 from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
-from gateway.sanitize.channel import Channel, Piece, Segment, holdback_of
+from gateway.sanitize.channel import Channel, Piece, holdback_of
 from gateway.sanitize.findings import Finding, mask_of
 from gateway.sanitize.holdback import (
     MAX_HOLDBACK_CHARS,
     REST_OF_KEY,
     REST_OF_VALUE,
     may_be_key,
-    may_be_value,
 )
 from gateway.sanitize.pending_events import EventQueue, PendingEvent
 from gateway.sanitize.plain_words import plain_text_cut
@@ -112,7 +107,7 @@ class _Judge:
     def advance_plain(self, channel: Channel) -> bool:
         """Decide plain words up to the holdback and emit their pieces. False, with nothing done, for any other text
         and for a closed channel, of which all is decided. Naive form: `advance(channel)`, which decides the same."""
-        is_simple = not channel.edits and channel.mask_until is None and not channel.closed and not channel.parted
+        is_simple = not channel.edits and channel.mask_until is None and not channel.closed
         if not is_simple or self.scanner.min_holdback_chars:
             return False
         start = channel.final - channel.base
@@ -142,20 +137,6 @@ class _Judge:
         if cut > start or length - start > MAX_HOLDBACK_CHARS:
             self._decide(channel, cut)
         channel.emit_decided()
-        if channel.parted and not whole and not self._may_go_on(channel):
-            self.advance(channel, whole=True)
-
-    def _may_go_on(self, channel: Channel) -> bool:
-        """Whether the text of another item may complete a value that this closed text may end with.
-
-        A value to be blocked that is complete ends the stream at once.
-        """
-        held = channel.final < channel.length and (channel.mask_until is not None or may_be_value(channel.held))
-        if not held and not self.scanner.min_holdback_chars:
-            return False
-        found = self.scanner.scan_uncached(channel.buffer)
-        ends = (each for each in found if each.end > channel.final - channel.base)
-        return all(self._actions.action(each.entity, each.certain) != "block" for each in ends)
 
     def _decide(self, channel: Channel, cut: int) -> None:
         """Scan the buffer and decide it up to `cut`, or up to a finding that goes beyond it."""
@@ -222,18 +203,21 @@ class StreamMask:
         restorer: Restorer | None = None,
         *,
         placeholders: Placeholders | None = None,
+        answer_of: Callable[[Json], Hashable] | None = None,
     ) -> None:
         """`on_finding(entity)` is called once for each finding, before its text is sent. `restorer` puts values back in
-        the place of their placeholders; None where there are none. `placeholders`: in which nothing is found."""
+        the place of their placeholders; None where there are none. `placeholders`: in which nothing is found.
+        `answer_of` as `wire.dialect.Dialect`; None where all events are one answer's."""
         self._slots_of, self._on_finding, self._restorer = slots_of, on_finding, restorer
         sparing = SparingScanner(scanner, placeholders) if placeholders else None
         self._judge = _Judge(scanner, actions, on_finding, restorer, sparing)
         self._masker = SlotMasker(sparing or scanner, actions, self._note)
-        self._queue = EventQueue()
+        self._answer_of = answer_of
+        self._ready: EventBatch = []
+        self._queue = EventQueue(self._ready)  # of the answer that got the last event
+        self._queues: dict[Hashable, EventQueue] = {None: self._queue}
         self._last: Event | None = None
         self._channels: dict[Hashable, Channel] = {}
-        self._parted: dict[Hashable, Channel] = {}  # by flow: the channel of its last closed item
-        self._segments: dict[str, Segment] = {}  # by their texts: the closed items of flows
         self._has_pieces = False  # whole texts repeat them
         self._decodes_all = False  # something beside a text was masked (an id): relayed frames may hold it too
         self._place: Place | None = None
@@ -266,10 +250,11 @@ class StreamMask:
                 await clean_error(failure)
             raise
         except Blocked as blocked:
-            self._queue.end(blocked.last_event)
+            for queue in self._queues.values():
+                queue.end(blocked.last_event)
             error = ContentBlocked(f"the answer holds {blocked.entity}", param=blocked.where)
             last = sse.decode(self._last) if self._last is not None else None
-            yield [*await self._released(), *refused_events(error, last)]
+            yield [*self._released(), *refused_events(error, last)]
         finally:
             await events.aclose()
 
@@ -316,24 +301,24 @@ class StreamMask:
         for channel, may_be_plain in changed.items():
             if not may_be_plain or not self._judge.advance_plain(channel):
                 await self._advance(channel)
-        if len(self._queue.pending) > IDLE_EVENTS + 1:
+        if any([len(queue.pending) > IDLE_EVENTS + 1 for queue in self._queues.values()]):  # noqa: C419  quicker
             await self._decide_idle()
-        return await self._released() if self._queue.pending else self._queue.take()
+        return self._released()
 
     async def _finish(self) -> EventBatch:
         await self._close_all()
-        return await self._released()
+        return self._released()
 
     async def _close_all(self) -> None:
-        for channel in (*self._channels.values(), *self._parted.values()):
+        for channel in self._channels.values():
             channel.closed = True
             await self._advance(channel)
         self._channels.clear()
-        self._parted.clear()
 
     def _add_relayed(self, relayed: RelayTemplate, events: EventBatch, changed: dict[Channel, bool]) -> None:
         """Add pieces of one channel that came together. Plain words, the usual case, are ready at once."""
-        channel, queue = self._channels.get(relayed.channel), self._queue
+        queue = self._queue = self._queue_of(relayed.answer)
+        channel = self._channels.get(relayed.channel)
         if channel is None:
             channel = self._channels[relayed.channel] = self._new_channel("text", relayed.where)
         self._last, offset = events[-1], channel.length
@@ -350,7 +335,7 @@ class StreamMask:
             queue.ready += events[:ready]
             queue.count += ready
         for event in events[ready:]:
-            pending = queue.add(event)
+            pending = queue.add(event, event.raw)
             pending.undecided_pieces = 1
             channel.pieces.append(Piece(relayed, offset, offset + len(event.text), pending))
             offset += len(event.text)
@@ -360,8 +345,10 @@ class StreamMask:
 
     async def _add_event(self, event: Event, changed: dict[Channel, bool]) -> None:
         """Add an event of any kind; channels that got text are added to `changed`."""
-        pending = self._queue.add(event)
-        data = sse.decode(event)
+        frame, data = event.raw, sse.decode(event)
+        if data is not None and self._answer_of is not None and (answer := self._answer_of(data)) is not None:
+            self._queue = self._queue_of(answer)
+        pending = self._queue.add(event, frame)
         if data is None:
             if event.raw == sse.DONE:
                 await self._close_all()
@@ -376,59 +363,43 @@ class StreamMask:
                 await self._pace()
             else:
                 self._append(slot, pending, changed)
-        if self._segments and any((segment := self._segment_of(slot)) and segment.left for slot in whole_texts):
-            pending.copies = whole_texts
-        elif whole_texts:
+        if whole_texts:
             await self._mask_whole(whole_texts, pending)
 
     def _append(self, slot: TextSlot, pending: PendingEvent, changed: dict[Channel, bool]) -> None:
-        """Add a piece to its channel, and part or close that behind the last one."""
+        """Add a piece to its channel, and close that behind the last one."""
         channel, self._has_pieces = self._channels.get(slot.channel), True
         if channel is None:
-            if slot.last and slot.flow is None and not slot.text:
+            if slot.last and not slot.text:
                 return  # the end of a text that never began
-            channel = self._parted.pop(slot.flow, None) or self._new_channel(slot.form, slot.where)
-            channel.where, channel.name, channel.parted = slot.where, slot.channel, False
-            self._channels[slot.channel] = channel
+            channel = self._channels[slot.channel] = self._new_channel(slot.form, slot.where)
+            channel.name = slot.channel
         channel.append(slot, pending)
         changed.setdefault(channel, True)
-        if not slot.last:
-            return
-        del self._channels[slot.channel]
-        segment, channel.segment = channel.segment, None
-        if segment is None:
+        if slot.last:
+            del self._channels[slot.channel]
             channel.closed = True
-            return
-        channel.parted = True
-        if text := "".join(segment.came):
-            self._segments[text] = segment
-        beside = self._parted.get(slot.flow)  # of an item that was open beside this one
-        if beside is not None:
-            beside.closed = True
-            changed[beside] = False
-        self._parted[slot.flow] = channel
 
     def _new_channel(self, form: str, where: str) -> Channel:
-        return Channel(form, where, reading=self._restorer.reading(form) if self._restorer is not None else None)
+        reading = self._restorer.reading(form) if self._restorer is not None else None
+        return Channel(form, where, self._queue, reading=reading)
 
-    def _segment_of(self, slot: TextSlot) -> Segment | None:
-        """The closed text that a whole text repeats."""
-        return self._segments.get(slot.text) if slot.form == "text" else None
+    def _queue_of(self, answer: Hashable) -> EventQueue:
+        """The queue of an answer; the first one has what came before it too."""
+        if answer in self._queues or self._answer_of is None:
+            return self._queues[answer if self._answer_of is not None else None]
+        queue = self._queues.pop(None, None) or EventQueue(self._ready)
+        self._queues[answer] = queue
+        return queue
 
     async def _mask_whole(self, slots: list[TextSlot], pending: PendingEvent) -> None:
         """Mask the texts that one event holds whole: ids, titles, long texts, and closed texts that come again."""
-        others, is_changed = list[TextSlot](), False
-        for slot in slots:
-            segment = self._segment_of(slot) if self._segments else None
-            if segment is None:
-                others.append(slot)
-            elif (sent := "".join(segment.sent)) != slot.text:
-                slot.text, pending.frame = sent, None
+        is_changed = False
         try:
-            for each in self._masker.seam_steps(others):
+            for each in self._masker.seam_steps(slots):
                 is_changed |= each
                 await self._pace()
-            for slot in others:
+            for slot in slots:
                 if weight_of(slot) > IN_THREAD_CHARS:
                     before = slot.text
                     await self._do(partial(self._masker.clean, slot))
@@ -441,7 +412,7 @@ class StreamMask:
             self._queue.end(None, before=pending)  # the event with this text must not be sent
             raise
         if self._restorer is not None:
-            is_changed |= self._restorer.restore_again(others, counts=not self._has_pieces)
+            is_changed |= self._restorer.restore_again(slots, counts=not self._has_pieces)
         if is_changed:
             pending.frame = None
             self._decodes_all = True
@@ -453,8 +424,8 @@ class StreamMask:
 
     async def _decide_idle(self) -> None:
         """Decide the texts that have got no piece for too long."""
-        for channel in (*self._channels.values(), *self._parted.values()):
-            idle_events = self._queue.count - channel.last_event
+        for channel in self._channels.values():
+            idle_events = channel.queue.count - channel.last_event
             if channel.pieces and idle_events > IDLE_EVENTS:
                 may_be_long = channel.mask_until is not None or may_be_key(channel.held)
                 if idle_events > MAX_IDLE_EVENTS or not may_be_long:
@@ -466,12 +437,15 @@ class StreamMask:
         else:
             self._judge.advance(channel, whole)
 
-    async def _released(self) -> EventBatch:
-        """The events whose texts are decided, the copies of closed texts in them written."""
-        while (pending := self._queue.release()) is not None:
-            copies, pending.copies = pending.copies or [], None
-            await self._mask_whole(copies, pending)
-        return self._queue.take()
+    def _released(self) -> EventBatch:
+        """The events whose texts are decided; those of no answer stand in the last queue, which leaves last."""
+        for queue in self._queues.values():
+            if queue.pending and queue is not self._queue:
+                queue.release()
+        self._queue.release()
+        ready = self._ready[:]
+        self._ready.clear()
+        return ready
 
     async def _do(self, work: Callable[[], object]) -> None:
         if self._place is None:

@@ -5,7 +5,7 @@ or inside a stream. Implementations, one for each interface: `wire.chat.dialect`
 `wire.messages.dialect`, `wire.embeddings`, `mcp.dialect`. `withhold` cuts a blocked answer.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import partial
 from typing import Any, Protocol
 
@@ -59,6 +59,11 @@ class Dialect(Protocol):
         """Every string in the data of one stream event; pieces of a text have the channel that they continue."""
         ...
 
+    def answer_of(self, data: Json) -> Hashable:
+        """Which of the answers that a stream hands out side by side (`n`) an event belongs to; None where there is one,
+        and for an event of none or several."""
+        ...
+
     def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
         """The events that end a stream whose text is blocked (`finish_reason: content_filter`, then `[DONE]`).
 
@@ -91,6 +96,10 @@ class OneQuestion:
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
         """Raises `error`: one refused text refuses the request."""
         raise error
+
+    def answer_of(self, data: Json) -> Hashable:
+        """None: there is one."""
+        return None
 
     def refused_events(self, error: GatewayError, last: Json | None) -> list[Event]:
         """As `error_events`: a stream that knows its ids makes its own refusal."""

@@ -127,7 +127,6 @@ as structural."""
 _SHOWN_NAME = re.compile(r"[A-Za-z_]{1,40}").fullmatch
 """Whether a property name may be part of a path that callers and logs see; any other is shown as `*`."""
 _MIN_NUMBER, _BODY_NAMES = rules.MIN_NUMBER, rules.USUAL_NAMES
-_INDEX = re.compile(r"\[\d+\]")
 _NONE: frozenset[str] = frozenset()
 _Place: TypeAlias = "tuple[Any, str, str, MutableMapping[str, Any] | None, int, Iterator[tuple[Any, Any]] | None]"
 """(object or list, its path, the field it is in, the nearest object above with logprobs, how it is read, the
@@ -158,30 +157,27 @@ def request_slots(value: Any, where: str = "", skip: frozenset[str] = frozenset(
 
     `where` is the value's path; `skip` names members of it (not of what is below) that are left out.
     """
-    return _Walk("name", joins_all=False).slots(value, where, skip)
+    return _Walk("name", is_answer=False).slots(value, where, skip)
 
 
 def answer_slots(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> list[TextSlot]:
-    """As `request_slots` for an answer or an event of one; structural strings have the form `label`.
-
-    Running texts of all items of a list of lists have one flow (`output[].content[].text`).
-    """
-    return _Walk("label", joins_all=True).slots(value, where, skip)
+    """As `request_slots` for an answer or an event of one; structural strings have the form `label`."""
+    return _Walk("label", is_answer=True).slots(value, where, skip)
 
 
 def request_steps(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> Iterator[list[TextSlot]]:
     """As `request_slots`, in steps: the slots found so far, the last time all of them."""
-    return _Walk("name", joins_all=False).steps((value, where, skip))
+    return _Walk("name", is_answer=False).steps((value, where, skip))
 
 
 def answer_steps(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> Iterator[list[TextSlot]]:
     """As `answer_slots`, in steps: the slots found so far, the last time all of them."""
-    return _Walk("label", joins_all=True).steps((value, where, skip))
+    return _Walk("label", is_answer=True).steps((value, where, skip))
 
 
 def answer_unit(*roots: Root, owner: Any) -> TextUnit:
     """The unit of these objects of an answer; one of more than a step's members is walked when it is judged."""
-    walk = _Walk("label", joins_all=True)
+    walk = _Walk("label", is_answer=True)
     steps = walk.steps(*roots)
     found = next(steps)
     while walk.read <= _STEP and not walk.is_over:
@@ -194,9 +190,9 @@ class _Walk:
     property names come after those of the values: an object must not change its names while it is read. `read`: the
     members that were read; `is_over`: all of them were."""
 
-    def __init__(self, structural: Form, *, joins_all: bool) -> None:
+    def __init__(self, structural: Form, *, is_answer: bool) -> None:
         self._structural = structural
-        self._joins_all = joins_all
+        self._is_answer = is_answer
         self._slots: list[TextSlot] = []
         self._named: list[tuple[dict[str, Any], str, Form, list[str]]] = []
         self._names = PropertyNames()
@@ -274,7 +270,7 @@ class _Walk:
         holder: dict[str, Any] = place[0]
         _, path, _, copies, mode, _ = place
         logprobs = holder.get("logprobs")
-        if logprobs and self._joins_all and type(logprobs) in _LOGPROBS:
+        if logprobs and self._is_answer and type(logprobs) in _LOGPROBS:
             copies = holder
         below: list[_Place] = []
         odd_names: list[str] = []
@@ -357,15 +353,14 @@ class _Walk:
         self._add_short(NumberSlot(holder, key, where, form, name=name), len(str(holder[key])))
 
     def _flow(self, where: str, holder: Any) -> Any:
-        """What the texts that may continue this one share: their place but for the index, and whether they are
-        reasoning. None where the text is in no list, and for whole messages of a request: each has its own role.
+        """What the texts that may continue this one share: their list, and whether they are reasoning. None where the
+        text is in no list, and for whole messages: each has its own role.
         """
-        if "[" not in where or (not self._joins_all and where.endswith(".content")):
+        if "[" not in where or where.endswith(".content"):
             return None
         kind = str(holder.get("type")) if type(holder) is dict else ""
         is_reasoning = "reasoning" in kind or "summary" in kind or "thinking" in kind
-        place = _INDEX.sub("[]", where) if self._joins_all else where[: where.rindex("[")]
-        flow = (place, is_reasoning)
+        flow = (where[: where.rindex("[")], is_reasoning)
         return self._flows.setdefault(flow, flow)  # one object for all texts of a flow
 
 

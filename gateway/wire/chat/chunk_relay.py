@@ -12,13 +12,13 @@ event, the event equals the naive form; at every doubtful chunk it stops and `Ch
 """
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
 
 import orjson
 
 from gateway.domain import Event, EventBatch
-from gateway.texts import TextSlot, drop_logprobs
+from gateway.texts import Edit, TextSlot, drop_logprobs, edited
 from gateway.wire import sse
 
 _CONTENT_KEY = re.compile(rb'"content"\s*:\s*"')
@@ -52,6 +52,9 @@ class RelayedSlot(TextSlot):
             data["choices"][0]["delta"]["content"] = self._text = value
             drop_logprobs(data["choices"][0])
 
+    def rewrite(self, edits: Sequence[Edit]) -> None:
+        self.text = edited(self._text, edits)
+
 
 class ChunkPattern(Generic[ChoiceT]):
     """The bytes around the text of one choice's plain chunks: as the upstream sends them (`theirs`), and as we do.
@@ -61,12 +64,12 @@ class ChunkPattern(Generic[ChoiceT]):
     """
 
     __slots__ = (
-        "after", "before", "channel", "choice", "fixed_bytes", "our_after", "our_before",
+        "after", "answer", "before", "channel", "choice", "fixed_bytes", "our_after", "our_before",
         "text_from", "text_to", "where",
     )  # fmt: skip
 
     def __init__(self, choice: ChoiceT, index: int, theirs: tuple[bytes, bytes], ours: tuple[bytes, bytes]) -> None:
-        self.choice = choice
+        self.choice, self.answer = choice, index
         self.channel, self.where = (index, "content"), f"choices[{index}].delta.content"
         self.before, self.after = theirs
         self.fixed_bytes = len(self.before) + len(self.after)

@@ -5,7 +5,7 @@ Source: OpenAI API reference, read 2026-11-21.
 
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain
 
 from gateway.domain import Event, Json
@@ -86,6 +86,11 @@ class ChatDialect(OneQuestion):
             if last:
                 yield from _endings(index)
         yield from answer_slots(data, skip=_OWN_IN_ANSWERS)
+
+    def answer_of(self, data: Json) -> Hashable:
+        """The index of a chunk's only choice."""
+        choices: list[Json] = data.get("choices") or []
+        return choices[0]["index"] if len(choices) == 1 else None
 
     def refused_events(self, error: GatewayError, last: Json | None, usage: Json | None = None) -> list[Event]:
         """The last chunk of the refused choice, with the ids of the chunk `last`, then `[DONE]`.

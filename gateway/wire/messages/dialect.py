@@ -23,8 +23,6 @@ _OWN_IN_EVENTS = frozenset(("delta", "index", "type", "block", "message", "usage
 """Members of an event that are walked on their own, or are the gateway's."""
 _PIECES = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 """Types of deltas, and the member of each that continues the text of its block."""
-_FLOWS = {"text": "text", "text_delta": "text", "thinking": "thinking", "thinking_delta": "thinking"}
-"""Which blocks and deltas continue the text of the block before."""
 
 
 class MessagesDialect(OneQuestion):
@@ -64,8 +62,7 @@ class MessagesDialect(OneQuestion):
         if kind == "content_block_delta" and isinstance(delta, dict):
             yield from _delta_slots(delta, index)
         elif kind == "content_block_stop":
-            flow = _FLOWS.get(str(data.get("block")))
-            yield TextSlot({"end": ""}, "end", f"content[{index}]", channel=(index,), last=True, flow=flow)
+            yield TextSlot({"end": ""}, "end", f"content[{index}]", channel=(index,), last=True)
         elif isinstance(delta, dict):
             yield from answer_slots(delta, "delta")
         if isinstance(data.get("message"), dict):
@@ -89,4 +86,4 @@ def _delta_slots(delta: Json, index: Any) -> Iterator[TextSlot]:
     yield from answer_slots(delta, f"content[{index}]", skip)
     if piece is not None and isinstance(delta.get(piece), str):
         form: Any = "json" if piece == "partial_json" else "text"
-        yield TextSlot(delta, piece, f"content[{index}].{piece}", form, (index,), flow=_FLOWS.get(kind))
+        yield TextSlot(delta, piece, f"content[{index}].{piece}", form, (index,))

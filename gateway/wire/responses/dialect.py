@@ -25,8 +25,6 @@ _OWN_IN_ANSWERS = frozenset(("model", "object", "user", "provider_specific_field
 _OWN_IN_EVENTS = frozenset(("response", "sequence_number"))
 _OWN_IN_DELTAS = frozenset(("delta", "sequence_number"))
 """Members of an event that are walked on their own, or are a number of ours."""
-_FLOWING = ("_text", ".refusal", "transcript")
-"""Ends of the kinds of running text, which the next item of the kind may continue."""
 _PLAIN_DELTA = frozenset(
     ("type", "sequence_number", "item_id", "output_index", "content_index", "summary_index", "delta", "logprobs")
 )
@@ -74,7 +72,7 @@ class ResponsesDialect(OneQuestion):
             item_id, delta = data.get("item_id"), data.get("delta")
             if type(delta) is str and type(item_id) is str and is_made_id(item_id):
                 channel = (item_id, kind[:-6], str(data.get("content_index")))
-                return (TextSlot(data, "delta", kind, _form_of(kind[:-6]), channel, flow=_flow_of(kind[:-6])),)
+                return (TextSlot(data, "delta", kind, _form_of(kind[:-6]), channel),)
         return self._event_slots(data, kind)
 
     def _event_slots(self, data: Json, kind: str) -> Iterator[TextSlot]:
@@ -83,10 +81,10 @@ class ResponsesDialect(OneQuestion):
         skip = _OWN_IN_EVENTS
         if suffix == "delta" and isinstance(data.get("delta"), str):
             copies = data if data.get("logprobs") else None
-            yield TextSlot(data, "delta", kind, _form_of(stem), channel, flow=_flow_of(stem), copies=copies)
+            yield TextSlot(data, "delta", kind, _form_of(stem), channel, copies=copies)
             skip = _OWN_IN_DELTAS
         elif suffix == "done":
-            yield TextSlot({"end": ""}, "end", kind, channel=channel, last=True, flow=_flow_of(stem))
+            yield TextSlot({"end": ""}, "end", kind, channel=channel, last=True)
         yield from _found(answer_steps(data, kind, skip))
         if isinstance(data.get("response"), dict):
             yield from _found(answer_steps(data["response"], skip=_OWN_IN_ANSWERS))
@@ -112,8 +110,3 @@ def _found(steps: Iterator[list[TextSlot]]) -> Iterator[TextSlot]:
 def _form_of(stem: str) -> Form:
     """The form of the text that deltas of one kind spell: a call's arguments are JSON and must stay so."""
     return "json" if stem.endswith("_arguments") else "text"
-
-
-def _flow_of(stem: str) -> str | None:
-    """What the texts of one kind share, over all items (`response.output_text`); None for arguments and other texts."""
-    return stem if stem.endswith(_FLOWING) else None

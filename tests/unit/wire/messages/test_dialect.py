@@ -55,7 +55,7 @@ def test_the_strings_of_an_event_are_found(event: Json, found: list[str], channe
 
 def test_the_end_of_a_block_ends_its_text() -> None:
     [end] = MessagesDialect().event_slots({"type": "content_block_stop", "index": 2, "block": "text"})
-    assert end.last and end.channel == (2,) and end.flow == "text"
+    assert end.last and end.channel == (2,)
 
 
 def test_a_blocked_answer_keeps_its_text_before_the_finding() -> None:
