@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 240,
     "services": 5423,
     "shared_state": 1254,
-    "tests": 46954,
+    "tests": 46953,
     "top": 793,
     "web": 3557,
     "wire": 6431,

@@ -668,9 +668,8 @@ async def test_what_waits_for_a_slot_is_not_decoded(plain: Stage, door: Door, wa
             before = sys.getallocatedblocks()
             for _ in range(5):
                 await other.send(raw)
-            with contextlib.suppress(TimeoutError):
-                await until(lambda: sys.getallocatedblocks() - before >= 2 * len(JUNK), waits_s)
-            assert sys.getallocatedblocks() - before < len(JUNK)
+            await asyncio.sleep(waits_s)  # a message may be decoded for as long as it is looked at
+            await until(lambda: sys.getallocatedblocks() - before < len(JUNK), LIMIT_S)
 
 
 @row("nothing is left")
