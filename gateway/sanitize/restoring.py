@@ -316,7 +316,7 @@ class Restorer:
         text = slot.text
         tool, reading = self.tool_of(slot, data), self.reading(slot.form)
         edits = list(self.edits(text, 0, len(text), reading, tool=tool))
-        self.count_bare(text, 0, len(text))
+        self.count_bare(text)
         if edits:
             slot.rewrite(edits)
         return bool(edits)
@@ -330,12 +330,11 @@ class Restorer:
             self.restored, self.left = before
         return any(changes)
 
-    def count_bare(self, text: str, start: int, end: int) -> None:
+    def count_bare(self, text: str) -> None:
         """Count names of ours that lost their brackets as not restored."""
         if "_" not in text:
             return
-        text = _PLACEHOLDER.sub(lambda each: " " * len(each.group()), text)
-        for match in _BARE.finditer(text, start, end):
+        for match in _BARE.finditer(_PLACEHOLDER.sub(" ", text)):
             name = match.group().upper()
             if self.placeholders.value_of(name) is not None:
                 self.left[name.rpartition("_")[0]] += 1

@@ -176,7 +176,7 @@ class _Judge:
         if restorer is None or channel.reading is None:
             return deque()
         tool = restorer.tool_of_channel(channel.name, channel.form)
-        restorer.count_bare(text, start, cut)
+        restorer.count_bare(text[start:cut])
         return deque(restorer.edits(text, start, cut, channel.reading, tool=tool))
 
     def _apply(self, channel: Channel, finding: Finding) -> None:
@@ -214,7 +214,8 @@ class StreamMask:
         self._masker = SlotMasker(sparing or scanner, actions, self._note)
         self._answer_of = answer_of
         self._ready: EventBatch = []
-        self._queue = EventQueue(self._ready)  # of the answer that got the last event
+        self._answer: Hashable = None  # the one that got the last event
+        self._queue = EventQueue(self._ready)  # its own
         self._queues: dict[Hashable, EventQueue] = {None: self._queue}
         self._last: Event | None = None
         self._channels: dict[Hashable, Channel] = {}
@@ -301,8 +302,10 @@ class StreamMask:
         for channel, may_be_plain in changed.items():
             if not may_be_plain or not self._judge.advance_plain(channel):
                 await self._advance(channel)
-        if any([len(queue.pending) > IDLE_EVENTS + 1 for queue in self._queues.values()]):  # noqa: C419  quicker
-            await self._decide_idle()
+        queues = self._queues.values() if len(self._queues) > 1 else (self._queue,)
+        for queue in queues:
+            if len(queue.pending) > IDLE_EVENTS + 1:
+                await self._decide_idle()
         return self._released()
 
     async def _finish(self) -> EventBatch:
@@ -317,7 +320,9 @@ class StreamMask:
 
     def _add_relayed(self, relayed: RelayTemplate, events: EventBatch, changed: dict[Channel, bool]) -> None:
         """Add pieces of one channel that came together. Plain words, the usual case, are ready at once."""
-        queue = self._queue = self._queue_of(relayed.answer)
+        if relayed.answer != self._answer:
+            self._turn_to(relayed.answer)
+        queue = self._queue
         channel = self._channels.get(relayed.channel)
         if channel is None:
             channel = self._channels[relayed.channel] = self._new_channel("text", relayed.where)
@@ -347,7 +352,7 @@ class StreamMask:
         """Add an event of any kind; channels that got text are added to `changed`."""
         frame, data = event.raw, sse.decode(event)
         if data is not None and self._answer_of is not None and (answer := self._answer_of(data)) is not None:
-            self._queue = self._queue_of(answer)
+            self._turn_to(answer)
         pending = self._queue.add(event, frame)
         if data is None:
             if event.raw == sse.DONE:
@@ -384,13 +389,12 @@ class StreamMask:
         reading = self._restorer.reading(form) if self._restorer is not None else None
         return Channel(form, where, self._queue, reading=reading)
 
-    def _queue_of(self, answer: Hashable) -> EventQueue:
-        """The queue of an answer; the first one has what came before it too."""
-        if answer in self._queues or self._answer_of is None:
-            return self._queues[answer if self._answer_of is not None else None]
-        queue = self._queues.pop(None, None) or EventQueue(self._ready)
-        self._queues[answer] = queue
-        return queue
+    def _turn_to(self, answer: Hashable) -> None:
+        """Add what comes to the queue of an answer; the first one has what came before it too."""
+        self._answer = answer
+        if self._answer_of is not None and answer not in self._queues:
+            self._queues[answer] = self._queues.pop(None) if None in self._queues else EventQueue(self._ready)
+        self._queue = self._queues[answer if self._answer_of is not None else None]
 
     async def _mask_whole(self, slots: list[TextSlot], pending: PendingEvent) -> None:
         """Mask the texts that one event holds whole: ids, titles, long texts, and closed texts that come again."""
@@ -439,10 +443,11 @@ class StreamMask:
 
     def _released(self) -> EventBatch:
         """The events whose texts are decided; those of no answer stand in the last queue, which leaves last."""
-        for queue in self._queues.values():
-            if queue.pending and queue is not self._queue:
+        for queue in self._queues.values() if len(self._queues) > 1 else ():
+            if queue is not self._queue:
                 queue.release()
-        self._queue.release()
+        if self._queue.pending:
+            self._queue.release()
         ready = self._ready[:]
         self._ready.clear()
         return ready

@@ -380,3 +380,100 @@ async def arguments_from(server: InProcessGateway, path: str, stream: bool, text
         elif event.get("type") == "content_block_delta":
             said += event["delta"].get("partial_json", "")
     return said
+
+
+def chunk_of(index: int, text: str, finish: str | None = None, logprobs: Any = None) -> bytes:
+    choice = {"index": index, "delta": {"content": text} if text else {}, "finish_reason": finish, "logprobs": logprobs}
+    return up.frame({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "choices": [choice]})
+
+
+@pytest.mark.parametrize("between", [1, 70, 1_200])
+async def test_answers_beside_each_other_are_restored_as_one_alone_is(
+    server: InProcessGateway, upstream: Upstream, between: int
+) -> None:
+    text = f"write to [EMAIL_1], card {CARD}, so"
+    frames = []
+    for at in range(0, len(text), 3):
+        frames += [chunk_of(0, text[at : at + 3]), *[chunk_of(1, "hm ")] * between]
+    upstream.will(
+        up.stream(*frames, chunk_of(0, "", "stop"), chunk_of(1, "[EMAIL_1]"), chunk_of(1, "", "stop"), up.DONE)
+    )
+    _, events = await ask_stream(server, messages=[{"role": "user", "content": f"I am {MAIL}"}], n=2)
+    said_by = ["", ""]
+    for event in filter(None, events):
+        for choice in event["choices"]:
+            said_by[choice["index"]] += choice["delta"].get("content") or ""
+    assert said_by[0] == f"write to {MAIL}, card [REDACTED:CREDIT_CARD], so"
+    assert said_by[1].endswith(f"hm {MAIL}") and len(said_by[1]) == 3 * len(range(0, len(text), 3)) * between + len(
+        MAIL
+    )
+
+
+TOKENS = ["write", " to", " [", "EMAIL", "_", "1", "]", ",", " then", " so"]
+
+
+def spelt(*tokens: str) -> dict[str, Any]:
+    def one(text: str) -> dict[str, Any]:
+        return {"token": text, "logprob": -0.1, "bytes": list(text.encode())}
+
+    return {"content": [{**one(each), "top_logprobs": [one(each), one("x")]} for each in tokens], "refusal": None}
+
+
+async def test_the_tokens_of_a_restored_text_spell_it_and_none_is_lost(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    answer = up.completion("".join(TOKENS))
+    answer["choices"][0]["logprobs"] = spelt(*TOKENS)
+    frames = [chunk_of(0, each, None, spelt(each)) for each in TOKENS]
+    upstream.will(up.answer(answer), up.stream(*frames, chunk_of(0, "", "stop"), up.DONE))
+    asked: dict[str, Any] = {"messages": [{"role": "user", "content": f"I am {MAIL}"}], "logprobs": True}
+    _, data, _ = await ask(server, **asked)
+    _, events = await ask_stream(server, **asked)
+    choices = [each["choices"][0] for each in events if each and each["choices"]]
+    for found in ([data["choices"][0]], [each for each in choices if each.get("logprobs")]):
+        tokens = [token for each in found for token in each["logprobs"]["content"]]
+        assert len(tokens) == len(TOKENS)
+        for token in tokens:
+            assert bytes(token["bytes"]).decode() == token["token"] == token["top_logprobs"][0]["token"]
+        assert "".join(token["token"] for token in tokens) == f"write to {MAIL}, then so"
+    assert "".join(each["delta"].get("content", "") for each in choices) == f"write to {MAIL}, then so"
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_what_could_not_be_restored_is_counted(server: InProcessGateway, upstream: Upstream, path: str) -> None:
+    text = "EMAIL_1 and email_1, [EMAIL_1 or (EMAIL_1), http:/evil/[EMAIL_1] and https://[EMAIL_1]@evil/, but [EMAIL_1]"
+    pieces = [text[at : at + 4] for at in range(0, len(text), 4)]
+    upstream.will(up.answer(up.completion(text)), up.stream(*up.text_stream(pieces)))
+    talk: dict[str, Any] = {"messages": [{"role": "user", "content": f"I am {MAIL}"}]}
+    talk = {"input": f"I am {MAIL}"} if path == PATHS[1] else {**talk, "max_tokens": 100}
+    for stream in (False, True):
+        _, data, _ = await send(server, path, {"model": "SvcLLM", "stream": stream, **talk})
+        reports = re.findall(r"'restored': \{'EMAIL': (\d+)\}, 'not_restored': \{'EMAIL': (\d+)\}", str(data))
+        assert reports == [("1", "6")]
+
+
+async def test_a_password_that_is_named_late_is_masked_in_what_was_said_before(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    upstream.will(echo)
+    _, first, _ = await ask(server, "/v1/responses", input=f"try {PASSWORD} first", messages=None)
+    again = {"input": f"password: {PASSWORD}", "previous_response_id": first["id"]}
+    _, second, _ = await ask(server, "/v1/responses", messages=None, **again)
+    assert PASSWORD not in str(upstream.last.body) and "try [SECRET_1] first" in str(upstream.last.body)
+    again = {"input": "and now?", "previous_response_id": second["id"]}
+    _, third, _ = await ask(server, "/v1/responses", messages=None, **again)
+    assert PASSWORD not in str(upstream.last.body) and third["status"] == "completed"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_value_that_a_model_says_is_stored_as_its_placeholder(
+    server: InProcessGateway, upstream: Upstream, stream: bool
+) -> None:
+    text = f"it was {PASSWORD} all along"
+    upstream.will(up.stream(*up.text_stream([text])) if stream else up.answer(up.completion(text)))
+    status, _, _ = await send(
+        server, "/v1/responses", {"model": "SvcLLM", "input": f"password: {PASSWORD}", "stream": stream}
+    )
+    assert status == 200
+    state = b"".join(path.read_bytes() for path in server.config.state_dir.rglob("*") if path.is_file())
+    assert b"it was [SECRET_1] all along" in state and PASSWORD.encode() not in state
