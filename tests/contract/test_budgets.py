@@ -35,10 +35,10 @@ BUDGETS = {
     "schemas": 240,
     "services": 5423,
     "shared_state": 1254,
-    "tests": 47116,
+    "tests": 47114,
     "top": 793,
     "web": 3557,
-    "wire": 6431,
+    "wire": 6429,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -71,8 +71,6 @@ STREAMED: dict[str, list[bytes]] = {
     "arguments": [up.chunk({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "add", "arguments": ""}}]})]
     + [up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
        for piece in ('{"a":"4539 14', "88 0343", ' 6467"}')],
-    "two texts": [up.chunk({"content": "it is 4539 1488"}), up.chunk({"reasoning_content": "hm"}),
-                  up.chunk({"content": " 0343 6467"})],
 }  # fmt: skip
 
 
@@ -82,7 +80,7 @@ async def test_a_value_split_over_deltas_is_masked(masking: InProcessGateway, up
     events = await raw_stream(masking, tools=[ADD], thinking={"type": "enabled"})
     deltas = [event["delta"] for event in events if event["type"] == "content_block_delta"]
     said = "".join(delta.get("text") or delta.get("thinking") or delta.get("partial_json") or "" for delta in deltas)
-    assert events[-1]["type"] == "message_stop" and "0343" not in said.replace("hm", ""), said
+    assert events[-1]["type"] == "message_stop" and "0343" not in said
     assert all(event.keys() == {"type", "index"} for event in events if event["type"] == "content_block_stop")
 
 

@@ -85,7 +85,7 @@ class Blocks:
         yield from self._event("content_block_start", {"content_block": shown})
         if given is not None:
             yield from self._delta({"type": "input_json_delta", "partial_json": orjson.dumps(given).decode()})
-        yield from self._event("content_block_stop", {"block": block["type"]})
+        yield from self._event("content_block_stop", {})
 
     def end(self) -> Iterator[Event]:
         """Write what waits, and close what is open."""
@@ -163,7 +163,7 @@ class Blocks:
             block["input"] = self._input() if self.is_whole else {}
         else:
             block["text"] = "".join(self._text)
-        yield from self._event("content_block_stop", {"block": block["type"]})
+        yield from self._event("content_block_stop", {})
 
     def _keep(self, text: str) -> None:
         if self.is_whole:
@@ -185,14 +185,9 @@ class Blocks:
 
     def _event(self, kind: str, fields: Json) -> Iterator[Event]:
         data = {"type": kind, "index": len(self.content) - 1, **fields}
-        yield Event.from_data(data, name=kind, finish=_as_sent if kind == "content_block_stop" else None)
+        yield Event.from_data(data, name=kind)
 
 
 def stop_event(index: int) -> Event:
     """The end of the block `index`."""
     return Event.from_data({"type": "content_block_stop", "index": index}, name="content_block_stop")
-
-
-def _as_sent(data: Json) -> Json:
-    """A stop event without `block`, the type of its block, which only the sanitizer needs."""
-    return {name: value for name, value in data.items() if name != "block"}

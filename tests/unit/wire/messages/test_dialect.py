@@ -54,7 +54,7 @@ def test_the_strings_of_an_event_are_found(event: Json, found: list[str], channe
 
 
 def test_the_end_of_a_block_ends_its_text() -> None:
-    [end] = MessagesDialect().event_slots({"type": "content_block_stop", "index": 2, "block": "text"})
+    [end] = MessagesDialect().event_slots({"type": "content_block_stop", "index": 2})
     assert end.last and end.channel == (2,)
 
 
