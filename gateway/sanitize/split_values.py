@@ -1,4 +1,4 @@
-"""Finds values that are split over texts which continue each other: parts of a message, messages of one answer.
+"""Finds values that are split over texts which continue each other: the parts of one message.
 
     text 1  …the card is 4111 11        keeps its last _WINDOW_CHARS for the run
     text 2  11 1111                     short: whole
