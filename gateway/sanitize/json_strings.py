@@ -8,10 +8,14 @@ import re
 
 import orjson
 
-_QUOTE = re.compile(r'\\*"')
-_BEGINS_JSON = re.compile(r"(?:\s|\\+[nrt])*[\[{](?:[\s\[\]{},:0-9.eE+-]|\\+[nrt]|true|false|null)*")
+_QUOTE = re.compile(r'(?<!\\)\\*+"')
+_BEGINS_JSON = re.compile(
+    r"(?:\s|\\{1,64}+[nrt]){0,64}+[\[{](?:[\s\[\]{},:0-9.eE+-]|\\{1,64}+[nrt]|true|false|null){0,64}+"
+)
 """What stands before the first quotation mark of a string that holds JSON."""
 _MAX_HEAD_CHARS, _MAX_DEPTH = 64, 6
+_MANY_BACKSLASHES = 2**_MAX_DEPTH
+"""As many before a quotation mark as no document has."""
 
 
 class JsonStrings:
@@ -35,7 +39,7 @@ class JsonStrings:
             self._quote(len(match.group()) - 1)
             at = match.end()
         self._between(piece[at:end])
-        self._backslashes = piece[end:]
+        self._backslashes = piece[end:][:_MANY_BACKSLASHES]
 
     def _between(self, text: str) -> None:
         if self._head is not None:

@@ -31,7 +31,7 @@ BUDGETS = {
     "providers": 1748,
     "resilience": 431,
     "runtime": 1374,
-    "sanitize": 5764,
+    "sanitize": 5768,
     "schemas": 240,
     "services": 5423,
     "shared_state": 1254,
