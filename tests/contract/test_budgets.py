@@ -24,7 +24,7 @@ BUDGETS = {
     "config": 738,
     "console": 0,
     "embedded": 346,
-    "engines": 16213,
+    "engines": 16216,
     "geometry": 988,
     "mcp": 782,
     "ocr": 4737,

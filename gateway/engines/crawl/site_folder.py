@@ -10,6 +10,7 @@ import hashlib
 import re
 import time
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -306,7 +307,9 @@ class IndexFiller:
                 await asyncio.gather(*map(one, paths[at : at + _READ_AT_ONCE]))
         finally:
             await batch.store()
-        return _summary(batch, failed, "" if paths else "The folder holds no file that can be read.")
+        return _summary(
+            batch, sorted(failed, key=itemgetter("url")), "" if paths else "The folder holds no file that can be read."
+        )
 
     async def _load(self, folder: Path, path: Path) -> IndexedPage:
         uri, body = await asyncio.to_thread(_read_file, folder, path)
