@@ -4,7 +4,6 @@
 runs in a process of its own, which counts between two signals (`_HOOK`); each case is asked ten times before.
 """
 
-import argparse
 import http.client
 import json
 import os
@@ -19,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from bench.served import gateway_serving, running
+from bench.served import HERE, compared_trees, gateway_serving, one_model, running
 from gateway.embedded.child_server import free_port
 
 _HOOK = """
@@ -76,11 +75,9 @@ def counting(folder: Path, tree: str, upstream: str) -> Iterator[tuple[int, int,
     result = folder / "moves.json"
     before = {name: os.environ.get(name) for name in ("PYTHONPATH", "GATEWAY_MOVES")}
     os.environ["GATEWAY_MOVES"] = str(result)
-    settings = '[guardrail]\nenabled = "off"\n[[models]]\nname = "SvcLLM"\n[[models.upstreams]]\n'
-    settings += f'base_url = "{upstream}"\nmodel = "upstream-model"\n'
     try:
         os.environ["PYTHONPATH"] = str(folder)
-        with gateway_serving(folder, settings, "chat responses", tree=tree) as (pid, port, key):
+        with gateway_serving(folder, one_model(upstream), "chat responses", tree=tree) as (pid, port, key):
             yield pid, port, key, result
     finally:
         for name, value in before.items():
@@ -120,12 +117,8 @@ def counted(pid: int, result: Path, work: object, *arguments: object) -> dict[st
 
 def main() -> None:
     """Print a line for each case and tree."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tree", action="append", default=[], metavar="NAME=FOLDER")
-    here = str(Path(__file__).resolve().parent.parent)
-    trees = {"this tree": here} | dict(each.split("=", 1) for each in parser.parse_args().tree)
-    port = free_port()
-    with running([sys.executable, "-m", "bench.upstream", str(port)], port, cwd=here):
+    trees, port = compared_trees(__doc__), free_port()
+    with running([sys.executable, "-m", "bench.upstream", str(port)], port, cwd=HERE):
         for name, tree in trees.items():
             with (
                 tempfile.TemporaryDirectory() as folder,

@@ -1,5 +1,6 @@
 """Servers that are measured: started as processes on the first core, asked when they answer, ended with the block."""
 
+import argparse
 import contextlib
 import os
 import socket
@@ -10,6 +11,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gateway.embedded.child_server import free_port
+
+HERE = str(Path(__file__).resolve().parent.parent)
+
+
+def compared_trees(about: str | None) -> dict[str, str]:
+    """`{name: folder}` of this tree and of those that the command line names with `--tree NAME=FOLDER`."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--tree", action="append", default=[], metavar="NAME=FOLDER")
+    return {"this tree": HERE} | dict(each.split("=", 1) for each in parser.parse_args().tree)
+
+
+def one_model(upstream: str) -> str:
+    """Settings of a gateway whose text model is at one upstream, `http://HOST:PORT/v1`, without the guardrail."""
+    return (
+        '[guardrail]\nenabled = "off"\n[[models]]\nname = "SvcLLM"\n[[models.upstreams]]\n'
+        f'base_url = "{upstream}"\nmodel = "upstream-model"\n'
+    )
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:

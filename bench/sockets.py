@@ -4,7 +4,6 @@
 message of 200 KB, whose answer is read to its end before the socket is closed.
 """
 
-import argparse
 import asyncio
 import sys
 import tempfile
@@ -14,7 +13,7 @@ from pathlib import Path
 import aiohttp
 import orjson
 
-from bench.served import gateway_serving, running
+from bench.served import HERE, compared_trees, gateway_serving, one_model, running
 from gateway.embedded.child_server import free_port
 
 _SOCKETS, _AT_ONCE, _ROUNDS = 300, 20, 4
@@ -48,14 +47,9 @@ async def one_round(port: int, key: str) -> None:
 
 def main() -> None:
     """Print a line for each tree: MB at the start and after each round."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tree", action="append", default=[], metavar="NAME=FOLDER")
-    here = str(Path(__file__).resolve().parent.parent)
-    trees = {"this tree": here} | dict(each.split("=", 1) for each in parser.parse_args().tree)
-    port = free_port()
-    settings = '[guardrail]\nenabled = "off"\n[[models]]\nname = "SvcLLM"\n[[models.upstreams]]\n'
-    settings += f'base_url = "http://127.0.0.1:{port}/v1"\nmodel = "upstream-model"\n'
-    with running([sys.executable, "-m", "bench.upstream", str(port)], port, cwd=here):
+    trees, port = compared_trees(__doc__), free_port()
+    settings = one_model(f"http://127.0.0.1:{port}/v1")
+    with running([sys.executable, "-m", "bench.upstream", str(port)], port, cwd=HERE):
         for name, tree in trees.items():
             with (
                 tempfile.TemporaryDirectory() as folder,

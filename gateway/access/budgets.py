@@ -71,7 +71,7 @@ _MONEY, _OF_USER = frozenset((SPEND_MONTH, USER_SPEND_DAY)), (USER_TOKENS_DAY, U
 _USERS_DAY = "users-day"
 """The counter of a key's users."""
 MOST_USERS = 10_000
-"""Users of a key and day that are told apart; all others are one, _REST."""
+"""Most users of a key that have budgets of their own on one day; all further users share those of _REST."""
 _NOBODY, _REST = "-", "rest"
 _ACCOUNT = re.compile(r"(user_\w{1,128}?)_account_([\w-]{0,128}?)_session_")
 

@@ -24,10 +24,10 @@ class StreamedAnswer:
     event's data is a complete answer, not a piece of one, and is sanitized as such. `failure_events`,
     `refusal_events`: the events that end this stream when it fails or is refused; the dialect's own where they are
     None. A handler sets them when they hold what the dialect cannot know: a request's id, a sequence number, the tokens
-    used so far. `cancelled_events`: the end of one that its caller has cancelled. `instead`: the events of one that
-    failed before its first event, where that is told in the stream all the same. `passes`: which events are sent, once
-    they are masked; None for all. `was_masked`: the events were masked before they were kept; of them only placeholders
-    become values. `sent`: events sent so far.
+    used so far. `cancelled_events`: the last events of a stream that its caller cancels. `instead`: makes the
+    events that are sent where the stream fails before its first event; None where such a failure is a status.
+    `passes`: filters the masked events; None sends all. `was_masked`: they were masked before they were stored, so
+    that only their placeholders become values. `sent`: events sent so far.
     """
 
     events: EventStream

@@ -2,7 +2,7 @@
 
 A door is a way in which work is asked for: a request of HTTP, whole or streamed, a message on a socket, a run in the
 background, a tool that a model calls. Each door makes a `Call` for each piece of work and is no more than an adapter:
-what is promised is kept here, once, so that it holds at every door.
+the rules stand here, once, so that they hold at every door.
 
 | promise          | kept by                                                                              |
 |------------------|--------------------------------------------------------------------------------------|
@@ -10,9 +10,9 @@ what is promised is kept here, once, so that it holds at every door.
 | how much         | `served`, `charge`; tokens and money: `access.budgets`, by `RequestStats.spend`       |
 | how large        | `take`                                                                               |
 | what leaves      | `answered`, which masks what goes out and comes back (`calls.masking`)                |
-| what is kept     | `values`: what the placeholders stand for, stored beside the texts that hold them     |
+| what is stored   | `values`: the masked values, which are stored beside the texts with their placeholders |
 | how it ends      | `calls.delivery.deliver`, `as_error`                                                  |
-| what is told     | `refused`, `record`                                                                  |
+| what is recorded | `refused`, `record`: log lines, metrics and usage                                     |
 
 The order at every door: `admit` (or `renew`), `served`, `take`, `answered`, `deliver`, `record`.
 """
@@ -86,7 +86,7 @@ class Finished:
 
 
 class CallLog(Protocol):
-    """Writes what is told of finished calls: log lines, metrics, usage."""
+    """Writes the log line, the metrics and the usage of each finished call."""
 
     def add(self, finished: Finished) -> None:
         """Record one call. Must be called inside the event loop."""
@@ -362,7 +362,7 @@ class Call:
         """Mask texts of a tool that the gateway calls for a model, in place. Raises ContentBlocked, SanitizerFailed."""
         await clean_tool_texts(self.rules.sanitizer, self.stats, self.work, unit, direction)
 
-    # --- how it ends, what is told ---
+    # --- how it ends, what is recorded ---
 
     def as_error(self, error: Exception) -> GatewayError:
         """The error to answer any exception with. Unexpected ones become InternalError; their place is logged."""

@@ -17,7 +17,7 @@ from tests.support.paths import ROOT
 BUDGETS = {
     "access": 1682,
     "app": 1011,
-    "bench": 6492,
+    "bench": 6490,
     "calls": 702,
     "child": 429,
     "cli": 2320,
