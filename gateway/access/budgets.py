@@ -518,8 +518,12 @@ class Reservation:
     def _used(self, model: str, error: BaseException | None) -> Used:
         told, tokens = self._told, self._budgets.tokens
         if told is None:
-            was_asked = self._stats.attempts > self._attempts and _may_cost(error)
-            return Used(self._input, 0, self._written_tokens) if was_asked else Used()
+            if self._stats.attempts == self._attempts or not _may_cost(error):
+                return Used()
+            # Nobody saw what was made of an answer that did not come, or of thoughts: all that was reserved may be it.
+            return Used(
+                self._input, 0, self._written_tokens if self._is_seen else max(self._output, self._written_tokens)
+            )
         prompt, completion = count_in(told, "prompt_tokens"), count_in(told, "completion_tokens")
         if error is None and not self._is_cut:
             tokens.note(model, self._size, prompt)

@@ -10,6 +10,7 @@ Theory of operation:
 | calls of ours alone                    | they are run, and the model is asked again with their output              |
 | calls of ours and of the caller's      | ours are run, then the answer ends: the caller goes on with its results   |
 | `length`, `content_filter`             | the answer ends; calls are not run, as their arguments may be cut         |
+| a refusal: the key's budget is spent   | the answer ends as by `length`, but for the first round, which fails       |
 
 Calls of one round run at the same time, and are reported one after the other. When the calls, the time or the tokens
 are used up, the model is asked a last time without our tools (`tool_choice: "none"` where it has no others); what it
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from gateway.domain import Json, RequestStats
+from gateway.errors import BudgetSpent
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.model_round import AskedCall, Round, RoundReader, ask
 from gateway.services.hosted_tools.sources import Sources
@@ -187,14 +189,19 @@ class HostedLoop:
         talk = _Conversation(request, self._tools)
         sources = self._sources if is_prose(request.body) else None
         usage: Json = {}
-        client_calls = 0
+        client_calls = rounds = 0
         while True:
             made = Round(lambda name: self._tool_of(name) is not None, client_calls)
             body = talk.next_body(usage, may_call=not budget.is_used_up)
             async with aclosing(ask(self._completions, body, stats, RoundReader(made, sources))) as round_events:
-                async for batch in round_events:
-                    yield batch
-            usage, client_calls = summed_usage(usage, made.usage), made.client_calls
+                try:
+                    async for batch in round_events:
+                        yield batch
+                except BudgetSpent:
+                    if not rounds:
+                        raise
+                    made.finish_reason = "length"  # what the rounds before have told stays, and was paid for
+            usage, client_calls, rounds = summed_usage(usage, made.usage), made.client_calls, rounds + 1
             is_over = made.finish_reason in _CUT or not made.calls or budget.is_used_up
             if not is_over:
                 running = self._started(made.calls, budget)

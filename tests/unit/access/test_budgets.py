@@ -207,12 +207,12 @@ async def test_fifty_calls_at_once_never_exceed_a_budget_together(budgets: Budge
     ("error", "left"),
     [
         (UpstreamRefused("no", status=400, code="x"), 1000),
-        (UpstreamTimeout("late"), 1000 - INPUT),
-        (asyncio.CancelledError(), 1000 - INPUT),
-        (GeneratorExit(), 1000 - INPUT),
+        (UpstreamTimeout("late"), 1000 - RESERVED),
+        (asyncio.CancelledError(), 1000 - RESERVED),
+        (GeneratorExit(), 1000 - RESERVED),
     ],
 )
-async def test_a_call_without_an_answer_costs_its_input_if_its_upstream_may_have_worked(
+async def test_a_call_without_an_answer_costs_what_it_reserved_if_its_upstream_may_have_worked(
     budgets: Budgets, error: BaseException, left: int
 ) -> None:
     key = Key(budgets, tokens_per_day=1000)
@@ -220,6 +220,15 @@ async def test_a_call_without_an_answer_costs_its_input_if_its_upstream_may_have
         async with await key.reserve():
             raise error
     assert key.left() == left
+
+
+async def test_a_stream_that_its_client_leaves_costs_what_was_seen_of_it(budgets: Budgets) -> None:
+    key = Key(budgets, tokens_per_day=1000)
+    with pytest.raises(asyncio.CancelledError):
+        async with await key.reserve({**BODY, "stream": True}) as held:
+            held.wrote(40)
+            raise asyncio.CancelledError
+    assert key.left() == 1000 - INPUT - 20
 
 
 @pytest.mark.parametrize(
