@@ -1,7 +1,8 @@
 """How far a request travels through the code: files entered, moves between them, and calls of one warm request.
 
 `python -m bench.moves [--tree NAME=FOLDER ...]`. A move is a call or return from one file of `gateway/` to another. It
-runs in a process of its own, which counts between two signals (`_HOOK`); each case is asked ten times before.
+runs in a process of its own, which counts between two signals (`_HOOK`); each case is asked ten times before. The
+cases of 10 and of 100 deltas, which come one by one, tell together what a further delta costs.
 """
 
 import http.client
@@ -58,11 +59,14 @@ if "serve" in sys.argv or "GATEWAY_MOVES" in os.environ:
 """
 _CHAT = {"model": "SvcLLM", "messages": [{"role": "user", "content": "Say it in few words, please."}]}
 _ASKED = {"model": "SvcLLM", "input": "Say it in few words, please.", "store": False}
+_SEARCHING = {**_ASKED, "stream": True, "tools": [{"type": "web_search"}], "paced": True}
 CASES: dict[str, tuple[str, Any]] = {
     "small chat": ("/v1/chat/completions", _CHAT),
     "streamed chat": ("/v1/chat/completions", {**_CHAT, "stream": True}),
     "responses": ("/v1/responses", _ASKED),
     "streamed responses": ("/v1/responses", {**_ASKED, "stream": True}),
+    "web_search, 10 deltas": ("/v1/responses", {**_SEARCHING, "seed": 2}),
+    "web_search, 100 deltas": ("/v1/responses", _SEARCHING),
 }
 FIGURES = ("files", "moves", "calls", "all_calls")
 _WARM, _TIMES = 10, 5
@@ -77,7 +81,7 @@ def counting(folder: Path, tree: str, upstream: str) -> Iterator[tuple[int, int,
     os.environ["GATEWAY_MOVES"] = str(result)
     try:
         os.environ["PYTHONPATH"] = str(folder)
-        with gateway_serving(folder, one_model(upstream), "chat responses", tree=tree) as (pid, port, key):
+        with gateway_serving(folder, one_model(upstream), "chat responses web-search", tree=tree) as (pid, port, key):
             yield pid, port, key, result
     finally:
         for name, value in before.items():
@@ -131,7 +135,7 @@ def main() -> None:
                     least = min(
                         told, key=lambda each: each["calls"]
                     )  # what runs by the clock may fall into any of them
-                    print(f"{name:12} {case:20}", *(f"{what} {least[what]:6}" for what in FIGURES))
+                    print(f"{name:12} {case:22}", *(f"{what} {least[what]:6}" for what in FIGURES))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 `python -m bench.upstream PORT`. Paths are ignored; a body with `"stream": true` (or `"stream":true`) is answered by a
 stream of 100 chunks in one burst, or, with `"paced":true` too, one a millisecond; anything else by a small completion.
-With `"seed":1` it calls `web_search` first, and answers once the body has a tool's output.
+With `"seed":1` it calls `web_search` first, and answers once the body has a tool's output; with `"seed":2` a paced
+stream has ten chunks.
 """
 
 import asyncio
@@ -62,6 +63,7 @@ WHOLE, CALL = _answer(_completion()), _answer(_call())
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 PIECES = [HEAD, *_stream()]
 STREAM = b"".join(PIECES)
+_FEW = PIECES[:12] + PIECES[-4:]
 _PACE_S = 0.001
 
 
@@ -83,17 +85,17 @@ class FastUpstream(asyncio.Protocol):
             if b'"seed":1' in body and b'"role":"tool"' not in body:
                 self.transport.write(CALL)
             elif streamed and b'"paced":true' in body:
-                self.say(0)
+                self.say(0, _FEW if b'"seed":2' in body else PIECES)
             else:
                 self.transport.write(STREAM if streamed else WHOLE)
 
-    def say(self, number: int) -> None:
+    def say(self, number: int, pieces: list[bytes]) -> None:
         """One piece, and the next a moment later: each is a read of its own for whoever relays it."""
         if self.transport.is_closing():
             return
-        self.transport.write(PIECES[number])
-        if number + 1 < len(PIECES):
-            asyncio.get_running_loop().call_later(_PACE_S, self.say, number + 1)
+        self.transport.write(pieces[number])
+        if number + 1 < len(pieces):
+            asyncio.get_running_loop().call_later(_PACE_S, self.say, number + 1, pieces)
 
 
 async def main(port: int) -> None:

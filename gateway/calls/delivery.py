@@ -1,6 +1,7 @@
 """A streamed answer on its way to whoever asked for it: what holds at every door from the first event to the last.
 
-One task reads the upstream and writes to the door's sink, so a slow client slows the reading down.
+One task reads the upstream and writes to the door's sink, so a slow client slows the reading down. The door's own task
+waits for its end.
 
 Theory of operation of a stream:
 
@@ -17,9 +18,9 @@ everything with `ClientGone`, from a failed write, or with the task's cancellati
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from contextlib import aclosing
-from typing import Protocol
+from typing import Any, Protocol
 
 from gateway.calls.answers import StreamedAnswer
 from gateway.calls.call import Call
@@ -66,8 +67,10 @@ async def deliver(call: Call, reply: StreamedAnswer, sink: Sink) -> None:
             if instead:
                 call.stats.outcome = "failed"
                 await sink.write(instead)
-            else:
-                await _pump(call, reply, sink, first)
+            elif (fault := await _fault_in(call, _pump(call, reply, sink, first))) is not None:
+                call.stats.outcome = "truncated"
+                fault.request_id, call.fault_status = call.request_id, fault.status
+                await sink.fail((reply.failure_events or call.interface.dialect.error_events)(fault))
         finally:
             if not first.done():
                 first.cancel()
@@ -98,6 +101,7 @@ async def _first(events: EventStream) -> EventBatch | None:
 
 
 async def _pump(call: Call, reply: StreamedAnswer, sink: Sink, first: Awaitable[EventBatch | None]) -> None:
+    """Write each batch as it comes. Raises what the events raise, ClientGone, Unauthenticated."""
     is_live, key_id = call.rules.keys.is_live, call.caller.key_id
     following, advance, write = first, reply.events.__anext__, sink.write
     next_yield, passes = _EVENTS_BETWEEN_YIELDS, reply.passes
@@ -106,35 +110,36 @@ async def _pump(call: Call, reply: StreamedAnswer, sink: Sink, first: Awaitable[
             batch = await following
         except StopAsyncIteration:
             return
-        except (asyncio.CancelledError, Exception) as error:
-            fault = _fault_of(call, error)
-            if fault is None:
-                raise
-        else:
-            if batch is None:
-                return
-            if is_live(key_id):
-                if passes is not None:
-                    batch = [event for event in batch if passes(event)]
-                if batch:
-                    await write(batch)
-                    count = reply.sent = reply.sent + len(batch)
-                    if count >= next_yield:
-                        next_yield = count + _EVENTS_BETWEEN_YIELDS
-                        await asyncio.sleep(0)  # a burst must not hold up other requests
-                following = advance()
-                continue
-            fault = Unauthenticated("this API key was revoked or has expired")
-        call.stats.outcome = "truncated"
-        fault.request_id, call.fault_status = call.request_id, fault.status
-        events = (reply.failure_events or call.interface.dialect.error_events)(fault)
-        del fault  # its traceback leads back here: in a circle the call would wait for the garbage collector
-        await sink.fail(events)
-        return
+        if batch is None:
+            return
+        if not is_live(key_id):
+            raise Unauthenticated("this API key was revoked or has expired")
+        if passes is not None:
+            batch = [event for event in batch if passes(event)]
+        if batch:
+            await write(batch)
+            count = reply.sent = reply.sent + len(batch)
+            if count >= next_yield:
+                next_yield = count + _EVENTS_BETWEEN_YIELDS
+                await asyncio.sleep(0)  # a burst must not hold up other requests
+        following = advance()
 
 
-def _fault_of(call: Call, error: Exception | asyncio.CancelledError) -> GatewayError | None:
-    """What a stream ends with that failed, or was cut off at the end of a drain; None where the client has left."""
-    if isinstance(error, asyncio.CancelledError):
-        return call.rules.in_flight.take_back()
-    return call.as_error(error)
+async def _fault_in(call: Call, pump: Coroutine[Any, Any, None]) -> GatewayError | None:
+    """Run the pump. Returns what the stream ends with where it failed, or was cut off at the end of a drain. Raises
+    ClientGone, and CancelledError for a client that left.
+
+    It runs as a task of its own: a chunk that comes wakes the pump alone, and not all that waits for its end.
+    """
+    try:
+        await asyncio.create_task(pump)
+    except ClientGone:
+        raise
+    except asyncio.CancelledError:
+        fault = call.rules.in_flight.take_back()
+        if fault is None:
+            raise
+        return fault
+    except Exception as error:
+        return call.as_error(error)
+    return None
