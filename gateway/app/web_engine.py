@@ -14,7 +14,7 @@ from pathlib import Path
 from gateway.access.private_files import create_private
 from gateway.config.settings import Config
 from gateway.domain import ExtractRequest, Json, WebCall
-from gateway.engines.crawl.crawler import Chooser
+from gateway.engines.crawl.choosing import Chooser
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
 from gateway.engines.crawl.page_loader import PageHelp, PageLoader
 from gateway.engines.crawl.site_folder import IndexFiller, SiteFolder, SiteWriter

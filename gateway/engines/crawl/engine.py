@@ -12,15 +12,9 @@ from typing import Any
 
 from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, ExtractRequest, Json, Progress, WebCall
-from gateway.engines.crawl.crawler import (
-    MAX_JUDGED_CHARS,
-    Chooser,
-    Crawler,
-    CrawlOutcome,
-    CrawlPlan,
-    PageCandidate,
-    Scope,
-)
+from gateway.engines.crawl.choosing import MAX_JUDGED_CHARS, Chooser, PageCandidate
+from gateway.engines.crawl.crawler import Crawler, CrawlOutcome, CrawlPlan
+from gateway.engines.crawl.frontier import Scope
 from gateway.engines.crawl.page_loader import HostPauses, LoadedPage, PageLoader, empty_reason
 from gateway.engines.crawl.page_results import (
     NO_MATCH,
@@ -180,7 +174,7 @@ class LocalWebEngine:
         urls = without_twins(urls, root_names)
         any_url = bool(urls)
         if request.instructions:
-            urls = await self._choose(urls, outcome, request.instructions)
+            urls = await self._choose(urls, outcome, request)
         urls = urls[: request.limit]
         data: Json = {"base_url": request.url, "results": urls}
         note = NO_MATCH if any_url and not urls else explain(outcome, request, bool(urls))
@@ -190,13 +184,13 @@ class LocalWebEngine:
             data["truncated"] = True
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
-    async def _choose(self, urls: list[str], outcome: CrawlOutcome, instructions: str) -> list[str]:
+    async def _choose(self, urls: list[str], outcome: CrawlOutcome, request: CrawlRequest) -> list[str]:
         """The URLs of a map that fit, judged by their links' texts and the beginnings of the pages that were read."""
         candidates = []
         for url in urls:
             title, text = outcome.beginnings.get(url, ("", ""))
             candidates.append(PageCandidate(f"{outcome.anchors.get(url, '')} {title}".strip(), url, text))
-        return [urls[at] for at in await self._chooser.choose(candidates, instructions)]
+        return [urls[at] for at in await self._chooser.choose(candidates, request.instructions or "", request.url)]
 
     async def _with_sitemap(self, urls: list[str], request: CrawlRequest, call: WebCall) -> list[str]:
         """`urls` completed from the site's sitemaps: up to the limit, or to MAX_LISTED when instructions will
@@ -233,7 +227,7 @@ class LocalWebEngine:
     async def _relevant(self, outcome: CrawlOutcome, request: CrawlRequest) -> list[tuple[int, LoadedPage]]:
         pages = [(visit.depth, page) for visit, page in outcome.pages]
         candidates = [PageCandidate(page.data["title"], page.address, page.data["content"]) for _, page in pages]
-        return [pages[at] for at in await self._chooser.choose(candidates, request.instructions or "")]
+        return [pages[at] for at in await self._chooser.choose(candidates, request.instructions or "", request.url)]
 
     async def _store(self, pages: list[LoadedPage], call: WebCall, data: Json) -> None:
         if not self._settings.index_fetched:

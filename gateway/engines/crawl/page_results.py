@@ -67,7 +67,7 @@ def describe_pages(pages: Iterable[Json]) -> str:
 
 
 def _why_nothing(outcome: CrawlOutcome, request: CrawlRequest) -> str:
-    if outcome.pages and request.instructions:
+    if (outcome.pages or outcome.reasons["refused"]) and request.instructions:
         return NO_MATCH
     if outcome.failures:
         url, failure = outcome.failures[0]

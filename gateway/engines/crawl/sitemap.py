@@ -9,7 +9,7 @@ from collections import deque
 from urllib.parse import urlsplit
 
 from gateway.domain import Json
-from gateway.engines.crawl.crawler import same_site, site_key
+from gateway.engines.crawl.frontier import same_site, site_key
 from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.robots import Robots

@@ -7,16 +7,9 @@ from pathlib import Path
 import pytest
 
 from gateway.domain import CrawlRequest, Json
-from gateway.engines.crawl.crawler import (
-    MAX_WAITING,
-    Chooser,
-    CrawlOutcome,
-    Frontier,
-    Interest,
-    PageCandidate,
-    Scope,
-    Visit,
-)
+from gateway.engines.crawl.choosing import Chooser, Interest, PageCandidate, wanted_and_refused
+from gateway.engines.crawl.crawler import CrawlOutcome
+from gateway.engines.crawl.frontier import MAX_WAITING, Frontier, Scope, Visit
 from gateway.engines.crawl.page_results import explain
 from gateway.errors import UpstreamUnavailable
 from tests.support.loop_turns import turns_of_others
@@ -146,6 +139,70 @@ async def test_a_map_keeps_what_the_instructions_mean_best_first(tmp_path: Path)
         none = await made.service.map(CrawlRequest(site.url + "/", instructions="quantum zebras"), made.call())
     assert set(data["results"]) == {site.url + "/security", site.url + "/guides/security-keys"}
     assert none["results"] == [] and "instructions" in none["note"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "wanted", "refused"),
+    [
+        ("only the API reference, no blog posts", ["the api reference"], ["blog posts"]),
+        ("No blog posts, API reference only", ["api reference"], ["blog posts"]),
+        ("skip news, I want tutorials", ["tutorials"], ["news", "i"]),
+        ("don't show me release notes; find the guide", ["the guide"], ["show me release notes"]),
+        ("everything except the changelog and the blog", ["everything"], ["the changelog", "the blog"]),
+        ("everything but the shop", [], ["the shop"]),
+        ("nothing but the handbook", ["the handbook"], []),
+        ("not only tutorials but the reference", ["tutorials", "the reference"], []),
+        ("trains (but no archives) in Wales", ["trains", "in wales"], ["archives"]),
+        ("API docs; ignore anything on billing, legal or jobs", ["api docs"], ["anything on billing", "legal", "jobs"]),
+        ("no-code tools", ["no-code tools"], []),
+        ('pages about "not found"', ["pages about not found"], []),
+        ("Berichte ohne Preise", ["berichte"], ["preise"]),
+    ],
+)
+def test_a_wish_says_what_is_wanted_and_what_is_not(wish: str, wanted: list[str], refused: list[str]) -> None:
+    assert wanted_and_refused(wish) == (wanted, refused)
+
+
+@pytest.mark.parametrize(
+    ("title", "path", "is_refused"),
+    [
+        ("Our interface grows", "blog/interface", True),
+        ("Blog", "x", True),
+        ("Release notes of May", "x", True),
+        ("What is new", "releases", False),
+        ("Notes", "x", False),
+        ("Install without a blog", "install-without-blog", False),
+        ("Interface", "docs/interface", False),
+    ],
+)
+def test_a_page_whose_name_says_what_is_not_wanted_is_refused(title: str, path: str, is_refused: bool) -> None:
+    interest = Interest("the interface, no blog posts, news or release notes", "https://a.test/docs/")
+    assert interest.refuses(title, f"https://a.test/{path}") == is_refused
+
+
+def test_words_of_the_first_address_tell_no_pages_apart() -> None:
+    interest = Interest("what is new in the garden, no blog posts", "https://blog.a.test/blog/")
+    assert not interest.refuses("The garden", "https://blog.a.test/blog/garden")
+
+
+@pytest.mark.slow  # a parse process
+async def test_refused_pages_take_no_place_of_the_limit_but_their_links_are_followed(tmp_path: Path) -> None:
+    site = Site(
+        {
+            "/": page("Home", TALK, "/blog", "/notes", "/guide"),
+            "/blog": page("Blog", f"{TALK} The gate grows.", "/blog/gate", "/gate"),
+            "/blog/gate": page("A new gate", f"{TALK} The gate, the gate."),
+            "/gate": page("The gate", f"{TALK} How the gate opens."),
+            "/guide": page("Guide", f"{TALK} Of the gate."),
+            "/notes": page("Notes", f"{TALK} Of nothing."),
+        }
+    )
+    async with serving(site) as site, engine(tmp_path, (site.address,)) as made:
+        wish = CrawlRequest(site.url + "/", max_depth=2, limit=20, instructions="no blog posts")
+        crawled = await made.service.crawl(wish, made.call())
+        mapped = await made.service.map(wish, made.call())
+    assert {each["title"] for each in crawled["results"]} == {"Home", "The gate", "Guide", "Notes"}
+    assert {url.removeprefix(site.url) for url in mapped["results"]} == {"/", "/gate", "/guide", "/notes"}
 
 
 CANDIDATES = [
