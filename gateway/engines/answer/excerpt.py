@@ -1,4 +1,4 @@
-"""Cuts a page down to what answers a query: whole passages in the order of the page, the best ones when it must cut.
+"""Cuts a page down to what answers a query: its best passages, whole, those that answer best first.
 
 Before the passages of a section stands the way to it (`Heading > Section > term`), so that each can be understood
 alone. Passages are small, since a page has few places that answer one question.
@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 from gateway.engines.answer.sections import (
@@ -113,12 +114,10 @@ def _ends_in_fence(text: str, fence: int, limit: int, room: int) -> list[int]:
 
 GAP = "\n\n[...]\n\n"
 """Marks the place of passages that were left out; Tavily's mark, on a line of its own so that it breaks no Markdown."""
-_SHARE = 0.27
+_SHARE = 0.25
 _LEAST_CHARS, _LEAST_SHARE, _LEAST_OF_LONG = 1_000, 0.4, 3_500
 """How much of a page an answer is: this share, but at least _LEAST_CHARS and the share _LEAST_SHARE, of a long page
-_LEAST_OF_LONG. Measured on 186 questions with known answers over 23 sites of documentation: .34 and .32 of what is
-returned of a page without a query, on two sets, hold the answer for .98 and .91. Before, .28 and at least 3,500
-characters of every page: .36 and .34, and as many answers; with .25 two fewer. Double returns most of usual pages."""
+_LEAST_OF_LONG. Double returns most of usual pages."""
 _PASSAGE_CHARS = 500
 """Size of a passage here. Measured as above: .93 at 400, .94 at 500, .93 at 600, .89 at 900, where a passage that
 answers brings too much beside it."""
@@ -144,7 +143,7 @@ _TERM = re.compile(rf"(?:(?<=\n\n)|\A){_MARK}(?: {{0,2}}\n{_MARK}){{0,8}}(?=\n\n
 @dataclass(frozen=True, slots=True)
 class _Piece:
     """`content[start:end]`, the headings above it, and the term whose description it continues. `before` and `after`
-    reopen and close a code fence that is cut."""
+    reopen and close a code fence that is cut. `worth`: how well it answers the query, 0 or more."""
 
     start: int
     end: int
@@ -152,6 +151,7 @@ class _Piece:
     term: str = ""
     before: str = ""
     after: str = ""
+    worth: float = 0.0
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -199,9 +199,9 @@ def _within(content: str, query: str, room: int, *, opens: bool) -> Steps[str]:
     pieces = yield from _pieces(content, int(room * _CODE_SHARE))
     if not pieces:
         return _beginning(content, room)
-    worth = yield from _worth(content, pieces, query)
-    order = sorted(range(len(pieces)), key=lambda at: (opens and at > 0, -worth[at], at))
-    return (yield from _fitting(content, [pieces[at] for at in order], room))
+    pieces = yield from _rated(content, pieces, query)
+    ranked = sorted(pieces, key=lambda piece: (opens and piece.start > 0, -piece.worth, piece.start))
+    return (yield from _fitting(content, ranked, room))
 
 
 def _pieces(content: str, most_code_chars: int) -> Steps[list[_Piece]]:
@@ -284,7 +284,7 @@ def _fences(content: str) -> Steps[list[_Fence]]:
 
 
 def _fitting(content: str, ranked: list[_Piece], room: int) -> Steps[str]:
-    """The pieces, best first, that fit into `room`, written in page order."""
+    """The first of the pieces that fit into `room`, as `_write` gives them."""
     chosen: list[_Piece] = []
     left = room
     for piece in ranked:
@@ -301,7 +301,8 @@ def _fitting(content: str, ranked: list[_Piece], room: int) -> Steps[str]:
     return text if 0 < len(text) <= room else _beginning(content, room)
 
 
-def _worth(content: str, pieces: list[_Piece], query: str) -> Steps[list[float]]:
+def _rated(content: str, pieces: list[_Piece], query: str) -> Steps[list[_Piece]]:
+    """The pieces with their worth."""
     bags = []
     for piece in pieces:
         bags.append(Counter(terms(plain_text(content[piece.start : piece.end]))))
@@ -313,32 +314,42 @@ def _worth(content: str, pieces: list[_Piece], query: str) -> Steps[list[float]]
     weights = rarity(bags, set(terms(query)))
     own = scores(bags, weights)
     yield
-    worth = []
+    rated = []
     for piece, score in zip(pieces, own, strict=True):
         yield
         headings = [titles[title] for title in piece.path]
         above = sum(weight for term, weight in weights.items() if any(term in heading for heading in headings))
         nearest = sum(weight for term, weight in weights.items() if headings and term in headings[-1])
-        worth.append(score + _HEADING * above + _LAST_HEADING * nearest)
-    return worth
+        rated.append(replace(piece, worth=score + _HEADING * above + _LAST_HEADING * nearest))
+    return rated
 
 
 def _write(content: str, chosen: list[_Piece]) -> Steps[str]:
-    """The pieces in page order, each below the way to its section."""
-    pieces = sorted(chosen, key=lambda piece: piece.start)
-    parts: list[str] = []
-    last: _Piece | None = None
-    for piece in pieces:
+    """The pieces, those that answer best first, each below the way to its section. Neighbours on the page stay
+    together, in their order."""
+    runs: list[list[_Piece]] = []
+    for piece in sorted(chosen, key=lambda piece: piece.start):
         yield
-        between = content[last.end : piece.start] if last is not None else ""
-        follows = last is not None and not _holds_text(between)
-        if last is not None:
-            parts.append(_seam(last, between, piece) if follows else GAP)
-        is_new = last is None or last.headings != piece.headings or (not follows and last.term != piece.term)
-        if piece.path and is_new:
-            parts.append(" > ".join(piece.headings if follows else piece.path) + "\n\n")
+        if runs and not _holds_text(content[runs[-1][-1].end : piece.start]):
+            runs[-1].append(piece)
+        else:
+            runs.append([piece])
+    runs.sort(key=lambda run: -max(piece.worth for piece in run))
+    return GAP.join(map(partial(_joined, content), runs))
+
+
+def _joined(content: str, run: list[_Piece]) -> str:
+    """Pieces between which no text stands."""
+    parts: list[str] = []
+    for number, piece in enumerate(run):
+        path = piece.headings if number else piece.path
+        if number:
+            last = run[number - 1]
+            parts.append(_seam(last, content[last.end : piece.start], piece))
+            path = () if last.headings == piece.headings else path
+        if path:
+            parts.append(" > ".join(path) + "\n\n")
         parts.append(f"{piece.before}{content[piece.start : piece.end]}{piece.after}")
-        last = piece
     return "".join(parts)
 
 
