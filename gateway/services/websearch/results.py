@@ -1,5 +1,7 @@
 """Shares a result budget among pages: short ones stay whole, long ones are cut where a paragraph ends.
 
+Fairly, where the caller named the pages: each has the same share. Of a crawl as many pages as possible stay whole.
+
 A cut never leaves a code fence open; a note says what was cut and how to get the rest.
 """
 
@@ -37,20 +39,25 @@ def fit(results: list[Json], budget_chars: int, field: str = "raw_content", spen
     return cuts.note
 
 
-def plan_cuts(results: list[Json], budget_chars: int, field: str = "raw_content", spent: int = 0) -> Cuts | None:
-    """The first part of `fit`, which reads no text: takes away texts without room, tells what is left to cut."""
+def plan_cuts(
+    results: list[Json], budget_chars: int, field: str = "raw_content", spent: int = 0, *, whole_first: bool = False
+) -> Cuts | None:
+    """The first part of `fit`, which reads no text: takes away texts without room, tells what is left to cut.
+    `whole_first`: as many texts stay whole as can, while the others keep MIN_SHARE_CHARS each."""
     room = max(0, budget_chars - spent)
     sizes = [len(result.get(field) or "") for result in results]
     if budget_chars <= 0 or sum(sizes) <= room:
         return None
     served = _count_served(sizes, room)
-    share = fair_share(sizes[:served], room)
+    whole = _whole_first(sizes[:served], room) if whole_first else frozenset[int]()
+    left = room - sum(sizes[place] for place in whole)
+    share = fair_share([size for place, size in enumerate(sizes[:served]) if place not in whole], left)
     emptied = 0
     for result, size in zip(results[served:], sizes[served:], strict=True):
         if size:
             result[field] = ""
             emptied += 1
-    cut = [result for result, size in zip(results[:served], sizes, strict=False) if size > share]
+    cut = [results[place] for place in range(served) if sizes[place] > share and place not in whole]
     clauses = [f"{len(cut)} of {len(results)} {_NOUNS[field]} were shortened (marked […])"] if cut else []
     if emptied:
         noun = _NOUNS[field] if emptied > 1 else _NOUNS[field].rstrip("s")
@@ -95,6 +102,16 @@ def fair_share(sizes: list[int], budget: int) -> int:
     return budget
 
 
+def _whole_first(sizes: list[int], budget: int) -> frozenset[int]:
+    """The places of the texts that stay whole, the shortest ones, so that MIN_SHARE_CHARS are left for each other."""
+    order, left = sorted(range(len(sizes)), key=sizes.__getitem__), budget
+    for number, place in enumerate(order):
+        if sizes[place] + MIN_SHARE_CHARS * (len(order) - number - 1) > left:
+            return frozenset(order[:number])
+        left -= sizes[place]
+    return frozenset(order)
+
+
 Shorten = Callable[[list[str], int, str], Awaitable[list[str]]]
 """(texts, most characters of each, the key's id) -> the texts as `answer.excerpt.shorten` cuts them."""
 _CUT_HERE_CHARS = 4_096
@@ -109,9 +126,11 @@ class ResultCutter:
         self._budget_chars = budget_chars
         self._shorten = shorten_elsewhere
 
-    async def cut(self, results: list[Json], owner: str, field: str, spent: int) -> str | None:
-        """As `fit`, for the key `owner`. Raises what the other process's pool does."""
-        cuts = plan_cuts(results, self._budget_chars, field, spent)
+    async def cut(
+        self, results: list[Json], owner: str, field: str, spent: int, *, whole_first: bool = False
+    ) -> str | None:
+        """As `fit`, for the key `owner`; `whole_first` as in `plan_cuts`. Raises what the other process's pool does."""
+        cuts = plan_cuts(results, self._budget_chars, field, spent, whole_first=whole_first)
         if cuts is None:
             return None
         texts = [result[field][: cuts.share + 1] for result in cuts.results]  # a cut reads no more of any

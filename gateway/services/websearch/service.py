@@ -24,6 +24,10 @@ once."""
 STATS_TTL_S = 1.0
 """Age at which the index is counted again. Counting takes a reader thread; nobody notices a second."""
 _ALL_DROPPED = "None of the {} results found fits the domains, dates or phrase asked for."
+_CUT_PAGE = (
+    "these are {:,} of its {:,} characters: call websearch-extract with this URL for the rest, or with a query too for "
+    "what matters of it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,11 @@ class WebSearchService:
         """As `extract`, and `base_url`; each result has its `depth`, 0 for the root."""
         data = await self._deps.engine.crawl(request, call)
         self._add_titles(data)
-        await self._cut(data, call)
+        sizes = [len(result.get("raw_content") or "") for result in data["results"]]
+        await self._cut(data, call, whole_first=True)
+        for result, size in zip(data["results"], sizes, strict=True):
+            if (left := len(result.get("raw_content") or "")) < size:
+                result["note"] = _CUT_PAGE.format(left, size)
         return data
 
     async def map(self, request: CrawlRequest, call: WebCall) -> Json:
@@ -211,8 +219,10 @@ class WebSearchService:
             if wants_icon:
                 result["favicon"] = result.get("favicon") or page.get("favicon")
 
-    async def _cut(self, data: Json, call: WebCall, field: str = "raw_content", spent: int = 0) -> None:
-        note = await self._cutter.cut(data["results"], call.owner, field, spent)
+    async def _cut(
+        self, data: Json, call: WebCall, field: str = "raw_content", spent: int = 0, *, whole_first: bool = False
+    ) -> None:
+        note = await self._cutter.cut(data["results"], call.owner, field, spent, whole_first=whole_first)
         if note is not None:
             data["truncated"] = True
             _add_note(data, note)

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.domain import Json
-from gateway.services.websearch.results import MIN_SHARE_CHARS, fair_share, fit
+from gateway.engines.answer.excerpt import shorten
+from gateway.services.websearch.results import MIN_SHARE_CHARS, ResultCutter, fair_share, fit
 
 
 def pages(sizes: list[int]) -> list[dict[str, str]]:
@@ -52,6 +53,24 @@ def test_what_is_spent_already_leaves_nothing(spent: int) -> None:
     note = fit(results, 1_000, spent=spent)
     assert [result["raw_content"] for result in results] == ["", None, ""]
     assert note is not None and "2 pages are listed without text" in note
+
+
+async def cut_whole_first(results: list[Json], budget: int) -> str | None:
+    async def shorten_here(texts: list[str], most_chars: int, owner: str) -> list[str]:
+        return [shorten(text, most_chars) for text in texts]
+
+    return await ResultCutter(budget, shorten_here).cut(results, "key1", "raw_content", 0, whole_first=True)
+
+
+async def test_as_many_pages_of_a_crawl_as_can_stay_whole_and_the_others_keep_a_beginning() -> None:
+    results: list[Json] = [*pages([5_000, 900, 4_000, 1_000, 60_000])]
+    note = await cut_whole_first(results, 7_000)
+    assert lengths(results)[1:4] == [900, 4_000, 1_000]
+    assert all(MIN_SHARE_CHARS // 2 < size <= 550 for size in (lengths(results)[0], lengths(results)[4]))
+    assert note is not None and "2 of 5 pages were shortened" in note
+    few: list[Json] = [*pages([300] * 10)]
+    assert await cut_whole_first(few, 2_050) is not None
+    assert sum(lengths(few)) <= 2_050 and min(lengths(few)) > MIN_SHARE_CHARS // 2
 
 
 @pytest.mark.slow

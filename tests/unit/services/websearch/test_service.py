@@ -8,11 +8,12 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.domain import ExtractRequest, Json, SearchRequest, WebCall
+from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 from gateway.engines.answer.excerpt import shorten
+from gateway.engines.index.search_provider import LocalSearch
 from gateway.errors import InvalidRequest, UpstreamUnavailable
 from gateway.ports import SearchProvider
-from gateway.services.websearch.filters import on_domain, published
+from gateway.services.websearch.filters import ignored, on_domain, published
 from gateway.services.websearch.search_cache import SearchCache
 from gateway.services.websearch.service import WebSearchDeps, WebSearchService, WebSearchSettings
 from gateway.wire.preencoded import PackedJson
@@ -68,11 +69,13 @@ async def cut_here(texts: list[str], max_chars: int, owner: str) -> list[str]:
     return [shorten(text, max_chars) for text in texts]
 
 
-def service(*providers: SearchProvider, reader: Any = None, budget: int = 80_000) -> WebSearchService:
+def service(
+    *providers: SearchProvider, reader: Any = None, engine: Any = None, budget: int = 80_000
+) -> WebSearchService:
     async def stats() -> Json:
         return {"pages": 0}
 
-    engines = (NoEngine(), reader or NoEngine())
+    engines = (engine or NoEngine(), reader or NoEngine())
     parts = WebSearchDeps(providers, *engines, cut_here, stats, lambda: {"enabled": False}, dict)  # type: ignore[arg-type]
     return WebSearchService(parts, WebSearchSettings("1.0", budget))
 
@@ -115,6 +118,14 @@ async def test_what_nobody_can_do_is_told_never_dropped_in_silence() -> None:
     assert data["results"] == [] and data["provider"] == "scripted" and data["request_id"] == "req_1"
 
 
+def test_the_local_search_says_what_it_cannot_do() -> None:
+    asked = SearchRequest(
+        *("q", "fast"), topic="news", country="France", include_images=True, include_image_descriptions=True
+    )
+    nobody = ["topic", "include_images", "include_image_descriptions", "country"]
+    assert ignored(asked, LocalSearch.capabilities) == nobody
+
+
 @pytest.mark.slow  # a parse process
 async def test_raw_content_and_favicons_come_from_the_own_engine(tmp_path: Path) -> None:
     site = Site({"/a": page("A", "Words of the page itself. " * 10)})
@@ -125,6 +136,18 @@ async def test_raw_content_and_favicons_come_from_the_own_engine(tmp_path: Path)
     assert "Words of the page itself" in data["results"][0]["raw_content"]
     assert data["results"][0]["favicon"] == f"{site.url}/favicon.ico"
     assert data["results"][1]["raw_content"] is None
+
+
+async def test_each_page_of_a_crawl_that_is_cut_says_how_to_get_the_rest() -> None:
+    class Engine(NoEngine):
+        async def crawl(self, request: CrawlRequest, call: WebCall) -> Json:  # type: ignore[override]
+            texts = ("short", "word " * 1_000)
+            return {"results": [{"url": f"https://a.test/{n}", "raw_content": text} for n, text in enumerate(texts)]}
+
+    made = service(Scripted([]), engine=Engine(), budget=1_000)
+    short, long = (await made.crawl(CrawlRequest("https://a.test/"), CALL))["results"]
+    assert short["raw_content"] == "short" and "note" not in short
+    assert f"{len(long['raw_content'])} of its 5,000 characters" in long["note"] and "websearch-extract" in long["note"]
 
 
 async def test_a_failure_is_told_when_the_fallback_finds_nothing_each_time() -> None:
