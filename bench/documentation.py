@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.parse_pool import ExtractOptions
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import Unreadable
 
 HOST = "http://docs.test"
 _SUFFIXES = (".html", ".htm")
@@ -73,7 +73,7 @@ def to_markdown(html: bytes, url: str) -> tuple[str, str]:
     """`(title, text)`; both empty when the extractor refuses the page."""
     try:
         data = extract(html, ExtractOptions(url))
-    except FetchFailed:
+    except Unreadable:
         return "", ""
     return data["title"], data["content"]
 

@@ -22,7 +22,7 @@ from gateway.engines.documents.feeds import read_sitemap
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.fetch import robots
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import Unreadable
 from gateway.engines.fetch.fetcher import DamagedBody, Decompressor, OutputTooLarge
 from gateway.engines.fetch.urls import canonical, join, parse_url
 from gateway.engines.html.encoding import decode
@@ -170,7 +170,7 @@ def markdown_of_html(data: bytes) -> None:
     depth = ("basic", "advanced", "none")[data[0] % 3] if data else "basic"
     form = "text" if data[:1] and data[0] & 4 else "markdown"
     options = ExtractOptions("http://a.test/x", "text/html", depth=depth, format=form, links=True, images=True)
-    with contextlib.suppress(FetchFailed):
+    with contextlib.suppress(Unreadable):
         page = extract(data[1:], options)
         orjson.dumps(page)
 

@@ -30,7 +30,6 @@ from gateway.engines.documents.parse_worker import MAX_STACK_FRAMES
 from gateway.engines.documents.sniff import read
 from gateway.engines.embedding.worker import WordPiece, load_vocabulary
 from gateway.engines.fetch import robots, urls
-from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import DamagedBody, decoder_for
 from gateway.engines.html import cleaning, encoding, head, tree
 from gateway.engines.index import query, rows, signals
@@ -53,7 +52,7 @@ from gateway.wire.openai_error import error_object
 
 Make = Callable[[int], Any]
 _URL = "https://example.org/a/b"
-_REFUSALS = (GatewayError, FetchFailed, DamagedBody, RpcFault, BadJson, ValueError, RecursionError)
+_REFUSALS = (GatewayError, DamagedBody, RpcFault, BadJson, ValueError, RecursionError)
 
 
 class Reader(NamedTuple):

@@ -64,7 +64,8 @@ def build_blocks(lines: list[Line], regions: list[Region], panels: Sequence[Rect
     placed: list[tuple[float, PageBlock]] = []
     for number, region in enumerate(regions):
         members = [line for line, owner in zip(lines, owners, strict=True) if owner == number]
-        placed.append((positions[len(lines) + number], _region_block(region, members)))
+        if members or region.label == "figure":  # the lines of the others may belong to a region above them
+            placed.append((positions[len(lines) + number], _region_block(region, members)))
     runs = _runs(lines, rows)
     is_document = 2 * sum(len(run) for run in runs if len(run) > 1) >= len(lines)
     for run in runs:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from gateway.domain import Json
 from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.engines.documents.pictures import PictureReader
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import FetchFailed, Unreadable
 from gateway.engines.fetch.fetcher import Fetched, Fetcher, FetchLimits, decoder_for
 from gateway.engines.fetch.robots import HostSlots
 from gateway.engines.fetch.urls import canonical, route_of
@@ -117,7 +117,7 @@ class PageRendering:
                 shown = await self._pictures.with_picture(rendered.html, wish, shown, self._owner, rendered.picture)
             elif rendered.no_picture:
                 shown["undrawn"] = rendered.no_picture
-        except (NotRendered, FetchFailed) as failure:
+        except (NotRendered, FetchFailed, Unreadable) as failure:
             page["unrendered"] = f"the page shows its text only with JavaScript, and could not be rendered ({failure})"
             return None
         if len(shown["content"]) < _KEPT_SHARE * len(page["content"]):
@@ -247,8 +247,13 @@ class PageLoader:
 
         Raises FetchFailed with a reason for the caller, EngineMissing, Overloaded.
         """
+        try:
+            return await self._load(options, delay_s, pauses or HostPauses())
+        except Unreadable as failure:
+            raise FetchFailed(failure.message, failure.code) from failure
+
+    async def _load(self, options: ExtractOptions, delay_s: float, pauses: HostPauses) -> LoadedPage:
         url = options.url
-        pauses = pauses or HostPauses()
         for _ in range(MAX_REFRESHES + 1):
             saved = self._help.saved.page(url) if self._help.saved is not None else None
             fetched = await self._fetch_politely(url, delay_s, pauses, saved)
@@ -289,7 +294,7 @@ class PageLoader:
     async def load_sitemap(self, url: str) -> Json:
         """`{pages: [address], sitemaps: [address]}` of the sitemap at `url`; gzip files are unpacked.
 
-        Raises FetchFailed, EngineMissing, Overloaded.
+        Raises FetchFailed, Unreadable, EngineMissing, Overloaded.
         """
         fetched = await self.fetcher.fetch(url, _SITEMAP_LIMITS, _SITEMAP_ACCEPT)
         if fetched.status != 200:

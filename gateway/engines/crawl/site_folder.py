@@ -25,7 +25,7 @@ from gateway.engines.crawl.engine import EngineDeps, indexed_page
 from gateway.engines.crawl.page_loader import LoadedPage, PageLoader
 from gateway.engines.crawl.page_results import explain
 from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
-from gateway.engines.fetch.errors import FetchFailed, SkippedUrl
+from gateway.engines.fetch.errors import FetchFailed, SkippedUrl, Unreadable
 from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.fetch.urls import canonical, from_caller, parse_url
 from gateway.engines.index.port import Index, IndexBatch
@@ -297,7 +297,7 @@ class IndexFiller:
             nonlocal done
             try:
                 await batch.take(await self._load(folder, path))
-            except FetchFailed as failure:
+            except (FetchFailed, Unreadable) as failure:
                 failed.append({"url": path.as_uri(), "error": failure.message})
             done += 1
             progress.step(done, len(paths), path.name)

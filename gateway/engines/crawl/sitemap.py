@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from gateway.domain import Json
 from gateway.engines.crawl.frontier import same_site, site_key
 from gateway.engines.crawl.page_loader import PageLoader
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import FetchFailed, Unreadable
 from gateway.engines.fetch.robots import Robots
 from gateway.engines.fetch.urls import canonical, join
 from gateway.errors import Overloaded
@@ -43,7 +43,7 @@ async def listed_urls(loader: PageLoader, root: str, robots: Robots) -> list[str
         requested.add(url)
         try:
             sitemap: Json = await loader.load_sitemap(url)
-        except (FetchFailed, Overloaded):
+        except (FetchFailed, Unreadable, Overloaded):
             continue
         if depth < MAX_INDEX_DEPTH:
             queue.extend((address, depth + 1) for address in sitemap["sitemaps"][: 2 * MAX_FILES])

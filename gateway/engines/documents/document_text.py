@@ -1,8 +1,10 @@
 """Writes what the readers of documents find as Markdown, or as plain text without its signs. Bounded in characters.
 
-It also counts hidden text that was left out, and drops lines that pages repeat at their heads and feet.
+It also decides that a part which cannot be read fails alone, counts hidden text that was left out, and drops lines that
+pages repeat at their heads and feet.
 """
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -44,6 +46,7 @@ class DocumentText:
         """Characters of hidden text that were left out."""
         self.missing: list[str] = []
         """Names of parts that are missing or damaged."""
+        self._around: list[str] = []
         self.first_heading = ""
         """A heading within the first TITLE_WITHIN_CHARS, or ""."""
         self.texts = 0
@@ -62,6 +65,21 @@ class DocumentText:
         """Notes a part of the document that is missing or damaged, by its name."""
         if len(self.missing) < MAX_MISSING and part not in self.missing:
             self.missing.append(part)
+
+    @contextlib.contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """What is read and written inside is one part of the document, such as `page 3`, and fails alone: whatever a
+        damaged part makes its reader raise ends this part and is noted, for a part of another one as `table of page 3`.
+        What it wrote stays. MemoryError, which is a limit of the whole, passes."""
+        self._around.append(name)
+        try:
+            yield
+        except MemoryError:
+            raise
+        except Exception:  # a damaged part may bring its reader to raise anything
+            self.miss(" of ".join(reversed(self._around)))
+        finally:
+            self._around.pop()
 
     def link(self, text: str, url: str) -> str:
         """A text that leads to a web address: `[text](url)`. Only the text for other addresses and in plain texts."""

@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from gateway.engines.documents.document_text import DocumentText
-from gateway.engines.documents.office import BROKEN_ZIP, Package
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.documents.office import Package
+from gateway.engines.fetch.errors import Unreadable
 from gateway.engines.html.cleaning import drop_code, write_formulas
 from gateway.engines.html.encoding import decode, text_only
 from gateway.engines.html.hidden import drop_hidden
@@ -29,6 +29,7 @@ _DISPLAY = f"{TEXT}display"
 _HIDING = frozenset(f"{TEXT}{name}" for name in ("section", "p", "h", "span", "hidden-text", "hidden-paragraph"))
 _STYLED = {f"{TEXT}p": "paragraph", f"{TEXT}h": "paragraph", f"{TEXT}span": "text"}
 _SECTIONS = frozenset(f"{TEXT}{name}" for name in ("section", "index-body", "table-of-content"))
+_NAMES = {"h": "heading", "p": "paragraph"}
 MAX_STYLE_DEPTH = 10
 """Styles that a style is based on, one on the other. A file may make a circle of them."""
 MAX_REPEATED = 50
@@ -109,24 +110,27 @@ class _Odt:
         for part in parent:
             if self._out.is_full:
                 return
-            if part.tag == f"{TEXT}h":
-                level = part.get(f"{TEXT}outline-level", "1")
-                self._out.heading(int(level) if level.isdigit() else 1, self._text(part))
-            elif part.tag == f"{TEXT}p":
-                self._out.paragraph(self._text(part))
-                for box in _boxes(part):
-                    self.write(box)
-            elif part.tag == f"{TEXT}list":
-                self._out.items(self._items(part, 0, part.get(f"{TEXT}style-name")))
-            elif part.tag == f"{TABLE}table":
-                self._out.table(self._rows(part))
-            elif part.tag in _SECTIONS:
-                self.write(part)
+            name = str(part.tag).rpartition("}")[2]
+            with self._out.part(_NAMES.get(name, name)):
+                if part.tag == f"{TEXT}h":
+                    level = part.get(f"{TEXT}outline-level", "1")
+                    self._out.heading(int(level) if level.isdigit() else 1, self._text(part))
+                elif part.tag == f"{TEXT}p":
+                    self._out.paragraph(self._text(part))
+                    for box in _boxes(part):
+                        self.write(box)
+                elif part.tag == f"{TEXT}list":
+                    self._out.items(self._items(part, 0, part.get(f"{TEXT}style-name")))
+                elif part.tag == f"{TABLE}table":
+                    self._out.table(self._rows(part))
+                elif part.tag in _SECTIONS:
+                    self.write(part)
 
     def write_notes(self) -> None:
         """The foot- and endnotes."""
         for number, note in enumerate(self._root.iter(f"{TEXT}note-body"), 1):
-            self._out.paragraph(f"[^{number}]: {' '.join(self._text(note).split())}")
+            with self._out.part(f"note {number}"):
+                self._out.paragraph(f"[^{number}]: {' '.join(self._text(note).split())}")
 
     def _items(self, part: Any, depth: int, style: str | None) -> list[tuple[int, str, str]]:
         items: list[tuple[int, str, str]] = []
@@ -172,7 +176,8 @@ class _Odt:
         if tag == f"{TEXT}a":
             return self._out.link(self._text(child), child.get(_XLINK, ""))
         if tag == f"{_DRAW}object":
-            return self._formula(child)
+            with self._out.part("formula"):
+                return self._formula(child)
         if tag == f"{_DRAW}control":
             return self._control(child)
         if tag == _TEXT_BOX or tag.endswith("}annotation"):
@@ -222,7 +227,7 @@ def _boxes(part: Any) -> Iterator[Any]:
 
 def read_epub(package: Package, out: DocumentText) -> str:
     """Writes the chapters; the title or "". A chapter that is missing, damaged or too long is noted. Raises
-    FetchFailed, AttributeError."""
+    Unreadable, AttributeError."""
     path = package.root(CONTAINER).find(".//{*}rootfile").get("full-path")
     book = package.root(path)
     items = {item.get("id"): item for item in book.iter("{*}item")}
@@ -239,24 +244,20 @@ def read_epub(package: Package, out: DocumentText) -> str:
         address = unquote(item.get("href", "")).partition("#")[0]
         name = posixpath.normpath(posixpath.join(posixpath.dirname(path), address))
         if name in locked:
-            raise FetchFailed("the book is protected against copying", "unparsable")
+            raise Unreadable("the book is protected against copying")
         if name not in read:  # several references to places in one file are one chapter
             read.add(name)
-            _write_chapter(package.archive, name, out)
+            with out.part(name):
+                _write_chapter(package.archive, name, out)
     return package.title(path)
 
 
 def _write_chapter(archive: zipfile.ZipFile, name: str, out: DocumentText) -> None:
     """A chapter; links to files of the book are plain text, since nobody could follow them."""
-    try:
-        if archive.getinfo(name).file_size > MAX_CHAPTER_BYTES:
-            out.miss(name)
-            return
-        markup = archive.read(name)
-    except (KeyError, *BROKEN_ZIP):
+    if archive.getinfo(name).file_size > MAX_CHAPTER_BYTES:
         out.miss(name)
         return
-    root = parse(as_html(text_only(decode(markup, "application/xhtml+xml"))))
+    root = parse(as_html(text_only(decode(archive.read(name), "application/xhtml+xml"))))
     body = root.find("body") if root is not None else None
     if root is None or body is None:
         return

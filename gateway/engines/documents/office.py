@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gateway.engines.documents.document_text import DocumentText
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import Unreadable
 
 MAX_ENTRIES = 5_000
 MAX_BYTES = 150_000_000
@@ -37,36 +37,36 @@ R_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 
 def checked_archive(body: bytes) -> zipfile.ZipFile:
-    """The opened archive. Raises FetchFailed (`unparsable`, `too_large`)."""
+    """The opened archive. Raises Unreadable (`unparsable`, `too_large`)."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(body))
         entries = archive.infolist()
         total = sum(entry.file_size for entry in entries)
         if len(entries) > MAX_ENTRIES or total > MAX_BYTES or total > max(SMALL_BYTES, MAX_RATIO * len(body)):
-            raise FetchFailed(
+            raise Unreadable(
                 f"the document unpacks to more than is read: at most {MAX_ENTRIES} files, {MAX_BYTES // 1_000_000} MB"
                 f" and {MAX_RATIO} times its size",
                 "too_large",
             )
         for entry in entries:
             if entry.flag_bits & 1:
-                raise FetchFailed("the document is protected by a password", "unparsable")
+                raise Unreadable("the document is protected by a password")
             if entry.filename.lower().endswith(_XML_NAMES):
                 _refuse_entities(archive, entry)
     except BROKEN_ZIP as error:
-        raise FetchFailed(DAMAGED, "unparsable") from error
+        raise Unreadable(DAMAGED) from error
     return archive
 
 
 def _refuse_entities(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
-    """Raises FetchFailed for a document type declaration, the only place of entities: Office documents have none."""
+    """Raises Unreadable for a document type declaration, the only place of entities: Office documents have none."""
     tail = b""
     with contextlib.suppress(zipfile.BadZipFile), archive.open(entry) as part:  # a damaged part costs only itself
         while piece := part.read(PIECE_BYTES):
             # UTF-16 has a zero byte beside each ASCII letter.
             window = (tail + piece).replace(b"\0", b"").upper()
             if b"<!DOCTYPE" in window or b"<!ENTITY" in window:
-                raise FetchFailed("the document declares XML entities, which are not read", "unparsable")
+                raise Unreadable("the document declares XML entities, which are not read")
             tail = piece[-32:]
 
 
@@ -144,13 +144,13 @@ class Package:
         return found
 
     def main(self, usual: str) -> str:
-        """The path of the main part, `usual` unless the package says otherwise. Raises FetchFailed without one."""
+        """The path of the main part, `usual` unless the package says otherwise. Raises Unreadable without one."""
         if self.has(usual):
             return usual
         for relation in self.relations("").values():
             if relation.kind == "officeDocument" and self.has(relation.target):
                 return relation.target
-        raise FetchFailed(DAMAGED, "unparsable")
+        raise Unreadable(DAMAGED)
 
     def title(self, part: str = "docProps/core.xml") -> str:
         """The title in the document's properties, or ""."""

@@ -147,7 +147,7 @@ _DESCRIPTION_CHARS = 500
 
 
 def extract(body: bytes, options: ExtractOptions) -> Json:
-    """The page. Raises FetchFailed, EngineMissing.
+    """The page. Raises Unreadable, EngineMissing.
 
     `{kind, title, content, hash, simhash, invisible}`, for documents and pictures `scanned?`: the pages
     without text, for documents `{left_out, missing_parts?, unread_pages?}` (engines.documents.reader.ReadDocument), for

@@ -33,7 +33,7 @@ _DAMAGED = "the image is damaged or incomplete"
 def page_picture(body: bytes, number: int) -> Json:
     """`{picture: base64, mime, width, height, pages: how many the document has}` of page `number`, counted from 1.
 
-    Raises InvalidRequest for damaged documents and pages that there are not, EngineMissing, FetchFailed.
+    Raises InvalidRequest for damaged documents and pages that there are not, EngineMissing, Unreadable.
     """
     _, body = unpacked("", body)
     picture, pages = _page_of_pdf(body, number) if is_pdf(body) else _frame(body, number)

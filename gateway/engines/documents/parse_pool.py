@@ -23,7 +23,7 @@ import orjson
 from gateway.child.client import Child, ChildDied, ChildLimits, ChildNotStarted
 from gateway.child.restart_policy import RestartPolicy
 from gateway.domain import Json
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import Unreadable
 from gateway.errors import EngineMissing, Overloaded
 from gateway.resilience.fair_queue import HALF, FairQueue, QueueFull
 
@@ -104,10 +104,10 @@ def memory_limit(task: str) -> int:
     return PICTURE_MEMORY_BYTES if task in _PICTURE_TASKS else MEMORY_BYTES
 
 
-def out_of_memory(task: str) -> FetchFailed:
+def out_of_memory(task: str) -> Unreadable:
     """The error for a page that needs more memory than its task may have."""
     size = f"{memory_limit(task) // 1_000_000} MB"
-    return FetchFailed(f"reading the page needs more memory than one page may take ({size})", "too_large")
+    return Unreadable(f"reading the page needs more memory than one page may take ({size})", "too_large")
 
 
 class ParsePool:
@@ -142,7 +142,7 @@ class ParsePool:
         self._closed = False
 
     async def close(self) -> None:
-        """End every process; jobs that still run fail with FetchFailed."""
+        """End every process; jobs that still run fail with Unreadable."""
         self._closed = True
         if self._warming is not None:
             await asyncio.wait({self._warming})
@@ -154,7 +154,7 @@ class ParsePool:
     async def extract(self, body: bytes, options: ExtractOptions, owner: str = "") -> Json:
         """Parse a document for the key `owner`. Returns the page as `engines.documents.page.extract` describes it.
 
-        Raises FetchFailed (`unparsable`, `too_large` or as the parser says), EngineMissing when an extra is not
+        Raises Unreadable (`unparsable`, `too_large` or as the parser says), EngineMissing when an extra is not
         installed, Overloaded when too many jobs wait.
         """
         if not self._slots.take(owner):
@@ -174,7 +174,7 @@ class ParsePool:
         if "missing" in answer:
             raise EngineMissing(answer["missing"])
         if "failed" in answer:
-            raise FetchFailed(answer["failed"], answer["code"])
+            raise Unreadable(answer["failed"], answer["code"])
         page: Json = answer["page"]
         return page
 
@@ -193,7 +193,7 @@ class ParsePool:
         except ChildDied as death:
             raise self._failure(death, body, options) from death
         except ChildNotStarted as error:
-            raise FetchFailed("the page cannot be read: the parser did not start", "unparsable") from error
+            raise Unreadable("the page cannot be read: the parser did not start") from error
         finally:
             slowing.cancel()
             self._busy.discard(child)
@@ -202,13 +202,13 @@ class ParsePool:
             else:
                 self._retire(child)
 
-    def _failure(self, death: ChildDied, body: bytes, options: ExtractOptions) -> FetchFailed:
+    def _failure(self, death: ChildDied, body: bytes, options: ExtractOptions) -> Unreadable:
         if death.reason == "memory":
             return out_of_memory(options.task)
         limits = {"cpu": f"{self._cpu_limit_s(body):.1f}", "too long": f"{self._limits.job_s:g}"}
         if death.reason in limits:
-            return FetchFailed(f"the page takes longer than {limits[death.reason]} s to read", "unparsable")
-        return FetchFailed("the page brought the parser down; it cannot be read", "unparsable")
+            return Unreadable(f"the page takes longer than {limits[death.reason]} s to read")
+        return Unreadable("the page brought the parser down; it cannot be read")
 
     async def _give_way(self, child: Child, owner: str) -> None:
         """Lower the priority of a page's process when it is slow, or when more pages of its key wait. Ends then."""

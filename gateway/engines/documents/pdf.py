@@ -12,13 +12,13 @@ import math
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gateway.engines.documents.document_text import DocumentText
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import Unreadable
 from gateway.geometry.blocks import body_of, build_blocks, is_bold, paragraph
 from gateway.geometry.boxes import Line, PageBlock, Rect, Region, Table, Word, hull, no_such_pages
 from gateway.geometry.tables import Grid, aligned_tables, build_table, column_table
@@ -82,19 +82,24 @@ class _Letter(NamedTuple):
     link: int = -1
 
 
-def read_page(pdfium: Any, document: Any, index: int, leave_out: Callable[[str], None]) -> PdfPage:
-    """Page `index`, from 0. `leave_out` is told text that the page holds and does not draw."""
-    raw = pdfium.raw
+def read_page(raw: Any, document: Any, index: int, out: DocumentText) -> PdfPage:
+    """Page `index`, from 0. `raw`: PDFium's functions; `out` is told text that the page holds and does not draw."""
     page = document[index]
+    links: list[tuple[Rect, str]] = []
+    fields: list[Word] = []
     try:
         height = page.get_height()
-        links = _links(raw, document, page, height)
-        fields = _fields(raw, document, page, height)
+        with out.part("links"):
+            links = _links(raw, document, page, height)
+        with out.part("form"):
+            fields = _fields(raw, document, page, height)
         page = _flattened(raw, document, page, index)
-        drawn = _Drawn(raw, page, height)
+        drawn = _Drawn(raw, height)
+        with out.part("drawings"):
+            drawn.collect(page)
         text = page.get_textpage()
         try:
-            letters = _letters(raw, text, page, drawn, leave_out)
+            letters = _letters(raw, text, page, drawn, out)
         finally:
             text.close()
         size = Rect(0, 0, page.get_width(), height)
@@ -165,7 +170,7 @@ def _link_at(rect: Rect, links: list[tuple[Rect, str]]) -> int:
     return next((number for number, (place, _) in enumerate(links) if _holds(place, rect)), -1)
 
 
-def _letters(raw: Any, text: Any, page: Any, drawn: "_Drawn", leave_out: Callable[[str], None]) -> list[_Letter]:
+def _letters(raw: Any, text: Any, page: Any, drawn: "_Drawn", out: DocumentText) -> list[_Letter]:
     """The letters that stand on the page, not beside it, and are drawn."""
     letters, unseen, height = [], [], page.get_height()
     x1, x2 = sorted(page.get_bbox()[::2])
@@ -188,7 +193,7 @@ def _letters(raw: Any, text: Any, page: Any, drawn: "_Drawn", leave_out: Callabl
             angle = (2 * math.pi - raw.FPDFText_GetCharAngle(text, index)) % (2 * math.pi)
             letters.append(_Letter(_plain(character), rect, angle, after_space, max(0, weight)))
             after_space = False
-    leave_out("".join(unseen))
+    out.leave_out("".join(unseen))
     return letters
 
 
@@ -349,17 +354,20 @@ def _field_lines(fields: list[Word]) -> list[Line]:
 
 
 class _Drawn:
-    """What is drawn on a page beside text: `rules` are thin boxes. Collected once."""
+    """What is drawn on a page beside text: `rules` are thin boxes."""
 
-    def __init__(self, raw: Any, page: Any, height: float) -> None:
+    def __init__(self, raw: Any, height: float) -> None:
         self._raw = raw
         self._height = height
         self._invisible: dict[int, bool] = {}
         self._pictures: list[Rect] = []
         self.rules: list[Rect] = []
         self._left = MAX_OBJECTS
-        count = raw.FPDFPage_CountObjects(page)
-        self._collect((raw.FPDFPage_GetObject(page, number) for number in range(count)), (1, 0, 0, 1, 0, 0), 0)
+
+    def collect(self, page: Any) -> None:
+        """Takes the objects of a page."""
+        objects = (self._raw.FPDFPage_GetObject(page, at) for at in range(self._raw.FPDFPage_CountObjects(page)))
+        self._collect(objects, (1, 0, 0, 1, 0, 0), 0)
 
     def hides(self, text: Any, index: int, rect: Rect) -> bool:
         """Whether a letter is not drawn, and there is no picture where it stands."""
@@ -550,14 +558,14 @@ NO_WISH = PdfWish()
 def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wish: PdfWish = NO_WISH) -> PdfText:
     """Writes the pages of a PDF. `pdfium`: the module pypdfium2.
 
-    Raises FetchFailed for a document that is damaged, protected by a password or has no such pages.
+    Raises Unreadable for a document that is damaged, protected by a password or has no such pages.
     """
     document = _opened(pdfium, body)
     try:
         total = len(document)
         first, last = wish.pages or (1, total)
         if not 1 <= first <= last or first > total:
-            raise FetchFailed(no_such_pages(total), "unparsable")
+            raise Unreadable(no_such_pages(total))
         wanted = min(last, total)
         last = min(wanted, first + MAX_PAGES - 1)
         scanned, end = [], _Deadline()
@@ -567,20 +575,19 @@ def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wish: PdfWish = NO_WIS
                 break
             if total > 1:
                 out.mark(f"page {number}")
-            page = _read_page(pdfium, document, number, out)
-            if page is None:
-                continue
-            if page.lines:
-                _write_page(page, out)
-            elif number in wish.texts:
-                out.paragraph(wish.texts[number])
-            elif _shows_something(document, number - 1):
-                scanned.append(number)
+            with out.part(f"page {number}"):
+                page = read_page(pdfium.raw, document, number - 1, out)
+                if page.lines:
+                    _write_page(page, out)
+                elif number in wish.texts:
+                    out.paragraph(wish.texts[number])
+                elif _shows_something(document, number - 1):
+                    scanned.append(number)
         out.drop_running_lines()
         title = (document.get_metadata_dict().get("Title") or "").strip()
         return PdfText(title, last, wanted, tuple(scanned))
     except pdfium.PdfiumError as error:
-        raise FetchFailed("the PDF is damaged and could not be read", "unparsable") from error
+        raise Unreadable("the PDF is damaged and could not be read") from error
     finally:
         document.close()
 
@@ -602,8 +609,8 @@ def _opened(pdfium: Any, body: bytes) -> Any:
         return pdfium.PdfDocument(body)
     except pdfium.PdfiumError as error:
         if getattr(error, "err_code", None) == pdfium.raw.FPDF_ERR_PASSWORD:
-            raise FetchFailed("the PDF is protected by a password", "unparsable") from error
-        raise FetchFailed("the PDF is damaged and could not be read", "unparsable") from error
+            raise Unreadable("the PDF is protected by a password") from error
+        raise Unreadable("the PDF is damaged and could not be read") from error
 
 
 def _shows_something(document: Any, index: int) -> bool:
@@ -613,17 +620,6 @@ def _shows_something(document: Any, index: int) -> bool:
         return next(page.get_objects(max_depth=1), None) is not None
     finally:
         page.close()
-
-
-def _read_page(pdfium: Any, document: Any, number: int, out: DocumentText) -> PdfPage | None:
-    """A page; None for a damaged one of several, which is noted."""
-    try:
-        return read_page(pdfium, document, number - 1, out.leave_out)
-    except pdfium.PdfiumError:
-        if len(document) == 1:
-            raise
-        out.miss(f"page {number}")
-        return None
 
 
 def _write_page(page: PdfPage, out: DocumentText) -> None:
@@ -655,12 +651,13 @@ class _Writer:
                 continue
             out.items(contents)
             contents = []
-            if block.label == "title":
-                out.heading(block.level, without_leaders(self._text(block.lines)))
-            elif block.label == "table" and (table := _table_of(block, held)) is not None:
-                out.table([[self._with_links(cell) for cell in row] for row in _rows(table)])
-            else:
-                out.paragraph(self._with_links(without_hyphens(without_leaders(paragraph(block)))))
+            with out.part(block.label):
+                if block.label == "title":
+                    out.heading(block.level, without_leaders(self._text(block.lines)))
+                elif block.label == "table" and (table := _table_of(block, held)) is not None:
+                    out.table([[self._with_links(cell) for cell in row] for row in _rows(table)])
+                else:
+                    out.paragraph(self._with_links(without_hyphens(without_leaders(paragraph(block)))))
         out.items(contents)
 
     def _text(self, lines: list[Line]) -> str:

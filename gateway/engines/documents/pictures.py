@@ -68,7 +68,7 @@ class PictureReader:
 
         Pages are read in order until `until` (of the event loop's clock). Then `scanned` names those that were not
         read, `unread` says why, `by_ocr` names those that were, and `uncertain` those of them that may be misread.
-        Raises EngineMissing, Overloaded, FetchFailed.
+        Raises EngineMissing, Overloaded, Unreadable.
         """
         reading = _Reading(page["scanned"], is_picture=page["kind"] == "picture", most=self._max_pages)
         while (number := reading.next_number()) is not None:
@@ -92,7 +92,7 @@ class PictureReader:
     async def with_picture(self, body: bytes, options: ExtractOptions, page: Json, owner: str, picture: bytes) -> Json:
         """`page`, an answer of the pool for this body and these options, with what OCR reads of a picture of it (PNG)
         below its own text; as it is where nothing can be read, with `undrawn` where OCR failed, which says why. Raises
-        EngineMissing, Overloaded, FetchFailed."""
+        EngineMissing, Overloaded, Unreadable."""
         try:
             async with WorkTime(self._page_timeout_s):
                 drawn = await self._pictures.picture(picture, 1, owner)

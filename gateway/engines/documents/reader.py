@@ -1,6 +1,6 @@
 """Reads PDF and Office documents in a parse process: which of them a body is, its title and its text.
 
-The libraries, lxml and pypdfium2 of the extra `web`, are imported here alone. Raises FetchFailed, EngineMissing.
+The libraries, lxml and pypdfium2 of the extra `web`, are imported here alone. Raises Unreadable, EngineMissing.
 """
 
 import io
@@ -16,8 +16,8 @@ from gateway.engines.documents.pdf import NO_WISH, PdfWish, read_pdf
 from gateway.engines.documents.sheets import read_xlsx
 from gateway.engines.documents.slides import read_pptx
 from gateway.engines.documents.word import read_docx
-from gateway.engines.fetch.errors import FetchFailed
-from gateway.errors import EngineMissing
+from gateway.engines.fetch.errors import Unreadable
+from gateway.errors import EngineMissing, GatewayError
 
 _MAIN_PARTS = {"word/document.xml": "docx", "xl/workbook.xml": "xlsx", "ppt/presentation.xml": "pptx"}
 _READER_MAIN_TYPES = {b"wordprocessingml.document.main+xml": "docx", b"presentationml.presentation.main+xml": "pptx"}
@@ -74,7 +74,8 @@ def read_document(kind: str, body: bytes, *, plain: bool, wish: PdfWish = NO_WIS
     out = DocumentText(plain)
     read = _read(kind, body, out, wish)
     if not read.text and not read.scanned:
-        raise FetchFailed(f"the {'PDF' if kind == 'pdf' else 'document'} holds no text", "unparsable")
+        why = f" that can be read; missing or damaged: {', '.join(out.missing)}" if out.missing else ""
+        raise Unreadable(f"the {'PDF' if kind == 'pdf' else 'document'} holds no text{why}")
     return read._replace(left_out=out.left_out, missing=tuple(out.missing))
 
 
@@ -88,10 +89,10 @@ def _read(kind: str, body: bytes, out: DocumentText, wish: PdfWish) -> ReadDocum
     package = Package(_library("lxml.etree"), checked_archive(body), out)
     try:
         title = _READERS[kind](package, out)
-    except (FetchFailed, MemoryError, RecursionError):
+    except (GatewayError, MemoryError, RecursionError):
         raise
     except Exception as error:  # whatever a damaged document brings the readers to raise
-        raise FetchFailed(DAMAGED, "unparsable") from error
+        raise Unreadable(DAMAGED) from error
     named = "" if kind == "xlsx" else out.first_heading  # the headings of a workbook are the names of its sheets
     return ReadDocument(title.strip() or named, out.whole())
 

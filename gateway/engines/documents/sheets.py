@@ -38,21 +38,26 @@ _MAX_DAY = 2_958_466
 
 def read_xlsx(package: Package, out: DocumentText) -> str:
     """Writes every visible sheet as a heading and a table of values (formulas as last computed); the title or "".
-    A sheet that cannot be read is noted as missing. Raises FetchFailed."""
+    A sheet that cannot be read is noted as missing. Raises Unreadable."""
     main = package.main("xl/workbook.xml")
     relations, workbook = package.relations(main), package.root(main)
     properties = workbook.find("{*}workbookPr")
     is_1904 = properties is not None and properties.get("date1904") in ("1", "true")
-    texts = [_shared_text(each) for each in package.each(related(relations, "sharedStrings"), "", "{*}si")]
-    formats = _formats(package, related(relations, "styles"))
+    texts: list[str] = []
+    formats: list[str] = []
+    with out.part("texts of cells"):
+        texts += map(_shared_text, package.each(related(relations, "sharedStrings"), "", "{*}si"))
+    with out.part("number formats"):
+        formats = _formats(package, related(relations, "styles"))
     for sheet in workbook.iter("{*}sheet"):
         relation = relations.get(sheet.get(R_ID, ""))
         if out.is_full or sheet.get("state", "visible") != "visible" or (relation and relation.kind != "worksheet"):
             continue
         name = sheet.get("name", "")
         out.heading(2, name)
-        reader = _Sheet(texts, formats, is_1904, out)
-        out.table(reader.rows(package, relation.target if relation is not None else "", f"sheet {name}"))
+        with out.part(f"sheet {name}"):
+            reader = _Sheet(texts, formats, is_1904, out)
+            out.table(reader.rows(package, relation.target if relation is not None else "", f"sheet {name}"))
     return package.title()
 
 

@@ -28,17 +28,18 @@ MAX_POINTS = 10_000
 
 def read_pptx(package: Package, out: DocumentText) -> str:
     """Writes every slide that is shown: a mark, its title as heading, texts, tables, charts' values, the speaker's
-    notes; the deck's title or "". A slide that cannot be read is noted as missing. Raises FetchFailed."""
+    notes; the deck's title or "". A slide that cannot be read is noted as missing. Raises Unreadable."""
     main = package.main("ppt/presentation.xml")
     relations = package.relations(main)
     for number, listed in enumerate(package.root(main).iter(f"{_P}sldId"), 1):
         if out.is_full:
             break
         relation = relations.get(listed.get(R_ID, ""))
-        root = package.root(relation.target if relation is not None else "", f"slide {number}")
-        if root is not None and root.get("show") not in ("0", "false"):
-            out.mark(f"slide {number}")
-            _Slide(package, relation.target if relation is not None else "", out).write(root)
+        with out.part(f"slide {number}"):
+            root = package.root(relation.target if relation is not None else "", f"slide {number}")
+            if root is not None and root.get("show") not in ("0", "false"):
+                out.mark(f"slide {number}")
+                _Slide(package, relation.target if relation is not None else "", out).write(root)
     return package.title()
 
 
@@ -55,11 +56,13 @@ class _Slide:
         shapes = [each for each in _shapes(root.find(f"{_P}cSld/{_P}spTree")) if _placeholder(each) not in _FOOTERS]
         title = next((each for each in shapes if _placeholder(each) in _TITLES), None)
         if title is not None and self._is_shown(title):
-            self._out.heading(2, " ".join(map(self._text, title.iterfind(f"{_P}txBody/{_A}p"))))
+            with self._out.part("title"):
+                self._out.heading(2, " ".join(map(self._text, title.iterfind(f"{_P}txBody/{_A}p"))))
         for shape in shapes:
             if shape is not title:
                 self._write_shape(shape, 0)
-        self._write_notes()
+        with self._out.part("notes"):
+            self._write_notes()
 
     def _write_notes(self) -> None:
         name = related(self._relations, "notesSlide")
@@ -86,16 +89,19 @@ class _Slide:
                 self._write_shape(inner, depth + 1)
         elif shape.tag == f"{_P}graphicFrame":
             for table in shape.iter(f"{_A}tbl"):
-                self._out.table(
-                    [[self._cell(cell) for cell in row.iterchildren(f"{_A}tc")] for row in table.iter(f"{_A}tr")]
-                )
+                with self._out.part("table"):
+                    self._out.table(
+                        [[self._cell(cell) for cell in row.iterchildren(f"{_A}tc")] for row in table.iter(f"{_A}tr")]
+                    )
             for chart in shape.iter(f"{_C}chart"):
-                relation = self._relations.get(chart.get(R_ID, ""))
-                root = self._package.root(relation.target) if relation is not None else None
-                for plot in root.iterfind(f".//{_C}plotArea/*") if root is not None else ():
-                    self._write_plot(plot)
+                with self._out.part("chart"):
+                    relation = self._relations.get(chart.get(R_ID, ""))
+                    root = self._package.root(relation.target) if relation is not None else None
+                    for plot in root.iterfind(f".//{_C}plotArea/*") if root is not None else ():
+                        self._write_plot(plot)
         elif (body := shape.find(f"{_P}txBody")) is not None:
-            self._write_paragraphs(body, address(self._relations, _properties(shape).find(f"{_A}hlinkClick")))
+            with self._out.part("text"):
+                self._write_paragraphs(body, address(self._relations, shape.find(f"./*/{_P}cNvPr/{_A}hlinkClick")))
 
     def _cell(self, cell: Any) -> str:
         """The text of a cell; one that another spans has none."""
@@ -132,7 +138,10 @@ class _Slide:
                 yield "\n"
             elif isinstance(child.tag, str):
                 for equation in child.iter(f"{M}oMath"):
-                    yield self._out.formula(tex_of(equation))
+                    tex = ""
+                    with self._out.part("formula"):
+                        tex = tex_of(equation)
+                    yield self._out.formula(tex)
 
     def _write_plot(self, plot: Any) -> None:
         """A chart's values: a row for each category, a column for each series."""

@@ -15,7 +15,7 @@ from gateway.engines.documents.mail import is_mail, read_mail
 from gateway.engines.documents.notebook import is_notebook, read_notebook
 from gateway.engines.documents.parse_pool import SNIFFED_BYTES, ZIP, is_pdf
 from gateway.engines.documents.reader import archive_kind
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import FetchFailed, Unreadable
 from gateway.engines.fetch.fetcher import decoder_for
 from gateway.engines.html.encoding import decode, not_text, text_only, wide_codec
 from gateway.wire.image_header import media_type
@@ -47,14 +47,17 @@ _MAX_TITLE_SEARCH_CHARS = 20_000
 
 def unpacked(content_type: str, body: bytes) -> tuple[str, bytes]:
     """The type and body of what a gzip file holds (a mailing list's archive, a change log, a page compressed twice);
-    any other body as it is. Raises FetchFailed."""
+    any other body as it is. Raises Unreadable."""
     if not body.startswith(_GZIP):
         return content_type, body
     is_told = content_type.partition(";")[0].strip().lower() not in _GZIP_TYPES
     decoder = decoder_for("gzip", _MAX_UNPACKED_BYTES)
-    held = decoder.feed(body)
+    try:
+        held = decoder.feed(body)
+    except FetchFailed as error:
+        raise Unreadable(error.message, error.code) from error
     if not decoder.is_complete:
-        raise FetchFailed("the gzip file is damaged: it ends early", "unparsable")
+        raise Unreadable("the gzip file is damaged: it ends early")
     return content_type if is_told else "", held
 
 
@@ -62,7 +65,7 @@ def kind_of(content_type: str, body: bytes) -> str:
     """`html`, `json`, `xml`, `feed` (RSS, Atom), `markdown`, `text`, `mail`, `notebook` (Jupyter), `picture`, or a
     document: `pdf`, `docx`, `xlsx`, `pptx`, `odt`, `epub`. A JSON Feed is `json`.
 
-    Raises FetchFailed, which names a type that cannot be read.
+    Raises Unreadable, which names a type that cannot be read.
     """
     kind = _declared_kind(content_type, body)
     return "feed" if kind in ("html", "xml") and is_xml_feed(body) else kind
@@ -72,7 +75,7 @@ def _declared_kind(content_type: str, body: bytes) -> str:
     essence = content_type.partition(";")[0].strip().lower()
     for beginning, name in _OLD_DOCUMENTS.items():
         if body.startswith(beginning):
-            raise FetchFailed(f"{name} cannot be read; save it as .docx, .xlsx, .pptx, .odt or PDF", "unsupported_type")
+            raise Unreadable(f"{name} cannot be read; save it as .docx, .xlsx, .pptx, .odt or PDF", "unsupported_type")
     if is_pdf(body):
         return "pdf"
     if media_type(body) and (essence.startswith("image/") or not _is_text(essence)):
@@ -139,9 +142,9 @@ def _sniff(body: bytes, content_type: str) -> str:
     return "text"
 
 
-def _unreadable_type(essence: str) -> FetchFailed:
+def _unreadable_type(essence: str) -> Unreadable:
     name = re.sub(r"[^a-z0-9/+.-]", "", essence)[:80]
-    return FetchFailed(
+    return Unreadable(
         f"content of type {name or 'unknown'} cannot be read; HTML, text, Markdown, JSON, XML, PDF, .docx,"
         " .xlsx, .pptx, .odt, .epub and pictures can",
         "unsupported_type",
@@ -149,7 +152,7 @@ def _unreadable_type(essence: str) -> FetchFailed:
 
 
 def read(kind: str, body: bytes, content_type: str, plain: bool) -> tuple[str, str]:
-    """(title or "", text) of a body of one of the kinds but `html` and documents. Raises FetchFailed.
+    """(title or "", text) of a body of one of the kinds but `html` and documents. Raises Unreadable.
 
     JSON and XML are in code fences unless `plain`; line ends are `\\n`.
     """

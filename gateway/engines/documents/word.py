@@ -5,6 +5,7 @@ Deleted text is left out, and text that a property or style declares as hidden. 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -43,7 +44,7 @@ _PICTURE_FONTS = {
 
 
 def read_docx(package: Package, out: DocumentText) -> str:
-    """Writes a .docx; its title or "". Raises FetchFailed."""
+    """Writes a .docx; its title or "". Raises Unreadable."""
     main = package.main("word/document.xml")
     root = package.root(main, "the end of the text")
     writer = _Docx(package, package.relations(main), out)
@@ -68,22 +69,29 @@ class _Docx:
         self._out = out
         self._package = package
         self._relations = relations
-        self._styles = _Styles(self._root("styles"))
-        self._numbering = _Numbering(self._root("numbering"))
+        self._styles, self._numbering = _Styles(None), _Numbering(None)
+        with out.part("styles"):
+            self._styles = _Styles(self._root("styles"))
+        with out.part("numbers of lists"):
+            self._numbering = _Numbering(self._root("numbering"))
         self._waiting: list[tuple[int, str, str]] = []
         self._texts = _Texts(self._styles, relations, out)
 
     def write(self, parts: Iterable[Any]) -> None:
         """Paragraphs and tables, as elements."""
+        counts: Counter[str] = Counter()
         for part in parts:
             if self._out.is_full:
                 return
-            if part.tag == f"{W}tbl":
-                self._end_list()
-                self._out.table(_rows(part, self._texts))
-            else:
-                self._write_paragraph(part)
-                self.write(_boxes(part))
+            name = "table" if part.tag == f"{W}tbl" else "paragraph"
+            counts[name] += 1
+            with self._out.part(f"{name} {counts[name]}"):
+                if name == "table":
+                    self._end_list()
+                    self._out.table(_rows(part, self._texts))
+                else:
+                    self._write_paragraph(part)
+                    self.write(_boxes(part))
 
     def end(self) -> None:
         """The last list, and the notes."""
@@ -92,8 +100,9 @@ class _Docx:
         for kind in ("footnotes", "endnotes") if self._texts.notes else ():
             root = self._root(kind)
             for note in root if root is not None else ():
-                pieces = [self._texts.of(part, with_notes=False) for part in _content(note)]
-                texts[f"{kind[0]}{note.get(f'{W}id')}"] = " ".join(pieces)
+                with self._out.part("note"):
+                    pieces = [self._texts.of(part, with_notes=False) for part in _content(note)]
+                    texts[f"{kind[0]}{note.get(f'{W}id')}"] = " ".join(pieces)
         for number, name in enumerate(self._texts.notes, 1):
             if text := texts.get(name, "").strip():
                 self._out.paragraph(f"[^{number}]: {text}")
@@ -221,7 +230,8 @@ class _Texts:
             elif tag == f"{W}hyperlink" or tag == f"{W}fldSimple":
                 self._read_link(child, is_hidden, run)
             elif tag in (f"{M}oMath", f"{M}oMathPara"):
-                run.pieces.append(self._out.formula(tex_of(child), is_block=tag == f"{M}oMathPara"))
+                with self._out.part("formula"):
+                    run.pieces.append(self._out.formula(tex_of(child), is_block=tag == f"{M}oMathPara"))
             elif tag == f"{W}fldChar":
                 self._read_field(child, run)
             elif tag == f"{W}instrText":

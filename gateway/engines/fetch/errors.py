@@ -1,4 +1,4 @@
-"""The web engine's failures for one URL, worded for the agent that asked.
+"""The web engine's failures for one URL and for one body, worded for the agent that asked.
 
 A reason never distinguishes an open port from a closed one, so nobody can use the fetcher to scan the network that it
 runs in. A name that only private networks use is refused in the same words whether it exists or not.
@@ -30,6 +30,13 @@ class FetchFailed(InvalidRequest):
     ) -> None:
         super().__init__(message, param="url", code=code, retry_after_s=retry_after_s)
         self.http_status = http_status
+
+
+class Unreadable(InvalidRequest):
+    """A page or file, fetched or sent, cannot be read. `code` is one of `unparsable too_large unsupported_type`."""
+
+    def __init__(self, message: str, code: str = "unparsable") -> None:
+        super().__init__(message, code=code)
 
 
 class SkippedUrl(FetchFailed):

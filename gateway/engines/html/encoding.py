@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter
 from typing import NamedTuple
 
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import Unreadable
 
 _WIDE_BYTES, _MIN_WIDE_BYTES, _MIN_ZEROS = 256, 16, 0.8
 """A page is UTF-16 without a byte-order mark if, of its first _WIDE_BYTES, at least _MIN_ZEROS of every second byte are
@@ -234,7 +234,7 @@ _FEW = 8  # bad characters that are accepted in any text
 
 
 def text_only(text: str) -> str:
-    """`text` itself. Raises FetchFailed (`unsupported_type`) when it is no text."""
+    """`text` itself. Raises Unreadable (`unsupported_type`) when it is no text."""
     starts = {0, max(0, (len(text) - _SAMPLE_CHARS) // 2), max(0, len(text) - _SAMPLE_CHARS)}
     samples = [text[start : start + _SAMPLE_CHARS] for start in sorted(starts)]
     encoded = "".join(samples).encode("utf-8", "surrogatepass")
@@ -257,9 +257,9 @@ def _is_above(count: int, share: float, size: int) -> bool:
     return count > _FEW and count > share * size
 
 
-def not_text() -> FetchFailed:
+def not_text() -> Unreadable:
     """The error for a body that is binary."""
-    return FetchFailed(
+    return Unreadable(
         "the page is not text, whatever its Content-Type says; HTML, text, Markdown, JSON, XML and PDF can be read",
         "unsupported_type",
     )

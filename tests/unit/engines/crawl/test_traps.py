@@ -13,7 +13,7 @@ from aiohttp import web
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json
 from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import Unreadable
 from gateway.engines.fetch.fetcher import FetchLimits
 from tests.support.waiting import until
 from tests.support.websites import Engine, Site, engine, page, serving, urls
@@ -200,7 +200,7 @@ async def test_closing_the_pool_ends_what_is_being_read(tmp_path: Path) -> None:
     async with asyncio.timeout(10):
         await until(lambda: bool(pool._busy), 5)
         await pool.close()
-        with pytest.raises(FetchFailed):
+        with pytest.raises(Unreadable):
             await task
 
 

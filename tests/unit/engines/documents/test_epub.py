@@ -7,7 +7,7 @@ from gateway.engines.documents.page import extract
 from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.reader import archive_kind, read_document
 from gateway.engines.documents.sniff import kind_of
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import Unreadable
 from tests.support.office_files import epub_file
 
 DOCTYPE = '<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" "http://www.w3.org/TR/x.dtd">'
@@ -42,16 +42,16 @@ def test_a_locked_book_is_refused_and_one_with_locked_fonts_is_read() -> None:
     fonts = epub_file(*CHAPTERS, more={"META-INF/encryption.xml": lock.format("OEBPS/font.otf")})
     assert "rope" in read_document("epub", fonts, plain=False).text
     locked = epub_file(*CHAPTERS, more={"META-INF/encryption.xml": lock.format("OEBPS/text%20parts/c0.xhtml")})
-    with pytest.raises(FetchFailed, match="protected against copying"):
+    with pytest.raises(Unreadable, match="protected against copying"):
         read_document("epub", locked, plain=False)
 
 
 def test_a_damaged_book_and_an_endless_chapter_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     body = epub_file(*CHAPTERS)
-    with pytest.raises(FetchFailed, match="damaged"):
+    with pytest.raises(Unreadable, match="damaged"):
         read_document("epub", epub_file(*CHAPTERS, more={"META-INF/container.xml": "<a"}), plain=False)
     monkeypatch.setattr(odt_epub, "MAX_CHAPTER_BYTES", 10)
-    with pytest.raises(FetchFailed, match="no text"):
+    with pytest.raises(Unreadable, match="no text"):
         read_document("epub", body, plain=False)
 
 
@@ -65,7 +65,7 @@ def test_a_damaged_book_and_an_endless_chapter_are_refused(monkeypatch: pytest.M
     ],
 )
 def test_old_documents_are_refused_by_name_with_what_to_do(content_type: str, body: bytes, words: str) -> None:
-    with pytest.raises(FetchFailed, match=r"save it as \.docx") as refused:
+    with pytest.raises(Unreadable, match=r"save it as \.docx") as refused:
         kind_of(content_type, body)
     assert words in refused.value.message and refused.value.code == "unsupported_type"
 

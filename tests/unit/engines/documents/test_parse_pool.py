@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import Unreadable
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow  # a parse process for each test
@@ -34,7 +34,7 @@ async def test_processes_that_keep_dying_are_replaced_with_short_pauses() -> Non
         for death in range(1, 6):
             reading = asyncio.create_task(pool.extract(SLOW, OPTIONS))
             os.kill(await _process_at_work(pool), signal.SIGKILL)
-            with pytest.raises(FetchFailed, match="brought the parser down"):
+            with pytest.raises(Unreadable, match="brought the parser down"):
                 await reading
             assert (pool._restarts.wait_s > 0) == (death == 5)
         assert (await pool.extract(PAGE, OPTIONS))["kind"] == "html"
@@ -141,7 +141,7 @@ async def test_a_page_that_takes_too_much_cpu_time_is_given_up_and_the_next_one_
     slow = b"<html><body><p>slow" + b"<p>A page with a sentence." * 100_000
     try:
         for _ in range(6):
-            with pytest.raises(FetchFailed, match=r"takes longer than 0\.0 s to read"):
+            with pytest.raises(Unreadable, match=r"takes longer than 0\.0 s to read"):
                 await pool.extract(slow, OPTIONS)
             assert pool._restarts.wait_s == 0
         assert (await pool.extract(PAGE, OPTIONS))["kind"] == "html"
@@ -175,7 +175,7 @@ async def test_a_pdf_that_takes_too_much_memory_is_given_up_and_the_next_page_is
     pool = ParsePool(1)
     try:
         for _ in range(2):
-            with pytest.raises(FetchFailed, match="needs more memory than one page may take") as failure:
+            with pytest.raises(Unreadable, match="needs more memory than one page may take") as failure:
                 await pool.extract(_pdf_of_words(2_000_000), OPTIONS)
             assert failure.value.code == "too_large"
             assert pool._restarts.wait_s == 0

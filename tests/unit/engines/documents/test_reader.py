@@ -15,7 +15,7 @@ from pptx.enum.chart import XL_CHART_TYPE
 from gateway.engines.documents.office import MAX_ENTRIES
 from gateway.engines.documents.pdf import PdfWish
 from gateway.engines.documents.reader import archive_kind, page_range, read_document
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import Unreadable
 from tests.support.office_files import docx_file, odt_file, pdf_file, pptx_file, saved, scanned_pdf, xlsx_file
 
 TABLE = [
@@ -84,9 +84,9 @@ def test_pages_of_a_pdf_are_marked_and_can_be_chosen() -> None:
     assert text("pdf", body).count("<!-- page ") == 5
     chosen = text("pdf", body, pages=(2, 3))
     assert "page 2 of" in chosen and "page 3 of" in chosen and "page 1 of" not in chosen and "page 4 of" not in chosen
-    with pytest.raises(FetchFailed, match="has 5 pages"):
+    with pytest.raises(Unreadable, match="has 5 pages"):
         text("pdf", body, pages=(6, 7))
-    with pytest.raises(FetchFailed, match="has 5 pages"):
+    with pytest.raises(Unreadable, match="has 5 pages"):
         text("pdf", body, pages=(3, 2))
 
 
@@ -100,7 +100,7 @@ def test_scanned_pages_are_named_and_get_the_text_that_ocr_read() -> None:
 def test_a_blank_page_is_no_scan() -> None:
     body = pdf_file([[(60, 780, 12, "The first page")], [], [(60, 780, 12, "The last page")]])
     assert not read_document("pdf", body, plain=False).scanned
-    with pytest.raises(FetchFailed, match="holds no text"):
+    with pytest.raises(Unreadable, match="holds no text"):
         text("pdf", pdf_file([[]]))
 
 
@@ -126,10 +126,10 @@ def archive(files: dict[str, bytes]) -> bytes:
 @pytest.mark.slow
 def test_an_archive_that_unpacks_to_too_much_is_refused() -> None:
     bomb = archive({"word/document.xml": b"<a>" + b"x" * 20_000_000})
-    with pytest.raises(FetchFailed, match="unpacks to more") as refused:
+    with pytest.raises(Unreadable, match="unpacks to more") as refused:
         text("docx", bomb)
     assert refused.value.code == "too_large"
-    with pytest.raises(FetchFailed, match="unpacks to more"):
+    with pytest.raises(Unreadable, match="unpacks to more"):
         text("docx", archive({f"{number}.bin": b"" for number in range(MAX_ENTRIES + 1)}))
 
 
@@ -137,7 +137,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused() -> None:
 def test_an_archive_with_xml_entities_is_refused(encoding: str) -> None:
     head = f"<!-- {'padding ' * 200_000} -->"
     content = f'{head}<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'.encode(encoding)
-    with pytest.raises(FetchFailed, match="XML entities"):
+    with pytest.raises(Unreadable, match="XML entities"):
         text("docx", archive({"word/document.xml": content, "pad.bin": random.Random(1).randbytes(400_000)}))
 
 
@@ -146,9 +146,9 @@ def test_a_damaged_document_is_refused_by_name(kind: str) -> None:
     whole = {"docx": docx_file, "xlsx": xlsx_file, "pptx": pptx_file}.get(
         kind, lambda: odt_file("<text:p>a</text:p>")
     )()
-    with pytest.raises(FetchFailed, match="damaged"):
+    with pytest.raises(Unreadable, match="damaged"):
         text(kind, whole[: len(whole) // 2])
-    with pytest.raises(FetchFailed, match="damaged"):
+    with pytest.raises(Unreadable, match="damaged"):
         text(kind, b"%PDF-1.4 nothing" if kind == "pdf" else archive({"other.xml": b"<a/>"}))
 
 

@@ -8,7 +8,7 @@ import pytest
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.sniff import kind_of
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import Unreadable
 from tests.support.websites import Site
 from tests.unit.engines.crawl.test_traps import TEXT, text, why
 
@@ -117,7 +117,7 @@ def test_a_gzip_file_is_read_as_what_it_holds(kind: str, body: bytes, shown: str
     ],
 )
 def test_a_gzip_file_of_anything_else_is_refused(body: bytes, why: str) -> None:
-    with pytest.raises(FetchFailed, match=why):
+    with pytest.raises(Unreadable, match=why):
         extract(body, ExtractOptions("https://a.test/x.tar.gz", "application/gzip"))
 
 
@@ -138,5 +138,5 @@ def test_json_that_is_called_html_is_json_and_html_that_begins_like_it_is_not() 
 
 def test_text_of_a_declared_wide_charset_is_text_and_a_binary_one_is_told_as_it_is() -> None:
     assert kind_of("text/plain; charset=UTF-16LE", "words".encode("utf-16-le")) == "text"
-    with pytest.raises(FetchFailed, match="is not text, whatever its Content-Type says"):
+    with pytest.raises(Unreadable, match="is not text, whatever its Content-Type says"):
         kind_of("text/plain", b"\x00\x01\x02words")

@@ -13,7 +13,7 @@ import pytest
 
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.parse_pool import ExtractOptions
-from gateway.engines.fetch.errors import FetchFailed
+from gateway.engines.fetch.errors import Unreadable
 from gateway.engines.html.tree import holdable
 from tests.support.paths import GOLDEN
 
@@ -91,13 +91,13 @@ CONTENT_TYPES = ["text/html", "text/html; charset=utf-8", "text/plain", "text/pl
 def test_binary_content_is_refused_whatever_text_it_is_said_to_be(name: str) -> None:
     content = BINARY[name]()
     for content_type in CONTENT_TYPES:
-        with pytest.raises(FetchFailed, match=r"not text|cannot be read") as caught:
+        with pytest.raises(Unreadable, match=r"not text|cannot be read") as caught:
             extract(content, ExtractOptions("http://a.test/x", content_type))
         assert caught.value.code == "unsupported_type"
 
 
 def test_noise_is_refused_in_an_encoding_of_two_bytes_that_lacks_few_characters() -> None:
-    with pytest.raises(FetchFailed, match="not text"):
+    with pytest.raises(Unreadable, match="not text"):
         extract(uniform(50_000, 9), ExtractOptions("http://a.test/x", "text/html; charset=utf-16le"))
 
 

@@ -46,3 +46,9 @@ def test_a_figure_with_sentences_as_wide_as_itself_is_text_and_one_with_labels_s
     wide = Rect(0, 0, 600, 900)
     assert [b.label for b in build_blocks(sentences, [Region("figure", wide, 0.5)])] == ["text"]
     assert [b.label for b in build_blocks(labels, [Region("figure", wide, 0.5)])] == ["image"]
+
+
+def test_a_heading_whose_lines_belong_to_a_table_around_it_is_no_block() -> None:
+    lines = [Line(Rect(x, y, x + 80, y + 12), text="cell") for y in (0, 20, 40) for x in (0, 100, 200)]
+    table, heading = Region("table", Rect(0, 0, 300, 60), 1), Region("title", Rect(0, 0, 90, 12), 1)
+    assert [block.label for block in build_blocks(lines, [table, heading])] == ["table"]
