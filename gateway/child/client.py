@@ -23,14 +23,12 @@ A caller that leaves in mid-job has it cancelled; a worker that does not end it 
 
 import asyncio
 import contextlib
-import os
 import signal
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import orjson
@@ -154,19 +152,6 @@ class Child:
         finally:
             self._active -= 1
             self._watch_idle()
-
-    def cpu_s(self) -> float | None:
-        """CPU seconds of the process so far; None where the kernel does not tell (`/proc/PID/schedstat`, proc(5))."""
-        try:
-            return int(Path(f"/proc/{self.pid}/schedstat").read_bytes().split()[0]) / 1e9
-        except (OSError, ValueError, IndexError):
-            return None
-
-    def lower_priority(self, nice: int) -> None:
-        """Give the running process the nice value, for the rest of its life."""
-        if self._run is not None:
-            with contextlib.suppress(OSError):  # it may be gone
-                os.setpriority(os.PRIO_PROCESS, self._run.process.pid, nice)
 
     async def stop(self) -> None:
         """End the process, which may be started again; its jobs raise ChildDied. Returns when it is gone."""

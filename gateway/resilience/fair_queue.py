@@ -120,9 +120,11 @@ class FairQueue:
         """Slots that the key holds."""
         return self._held.get(key, 0)
 
-    def waits(self, key: str) -> bool:
-        """Whether a job of the key waits."""
-        return key in self._waiting
+    def is_greedy(self, key: str) -> bool:
+        """Whether the key holds and waits for more slots than its due while another key holds one or waits."""
+        asked = self._held.get(key, 0) + len(self._waiting.get(key, ()))
+        is_alone = self._held.keys() | self._waiting.keys() <= {key}
+        return not is_alone and asked > self._due(key, self._slots)
 
     def take(self, key: str) -> bool:
         """Take a slot if the key may have one now. `release` must follow if so."""

@@ -6,15 +6,16 @@ key, and is bounded in time, CPU and memory; a job that is cancelled or too slow
 
 A page cannot be interrupted, so while one key's slow pages hold every process, a page of another key is read in a
 spare process at once (`resilience.fair_queue`). Two rules make that quick: when pages begin to wait, one process is
-started as a reserve, which a key that has a page in work does not get; and slow pages give way: the priority of their
-process is lowered, and it ends after them.
+started as a reserve, which a key that has a page in work does not get; and when a page of another key comes, the pages
+of a key that asks for more than its due are read on with a lower priority. The priority is that of one thread, since
+the kernel lets nobody raise it again: the next page is read by a new thread of the same process.
 """
 
 import asyncio
-import math
+import contextlib
 import os
 import sys
-import time
+from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -45,12 +46,8 @@ _CPU_S, _CPU_S_PER_MB, _DOCUMENT_CPU_S = 2.0, 0.6, 15.0
 """CPU seconds that a body may cost, which the kernel holds a process to: those of a small page, those of each megabyte
 more, and those of a PDF or Office document. An honest page of 1.6 MB takes 0.9 s; 300 pages of a PDF take 5 to 12 s."""
 _MAX_PROCESSES = 4
-_CROWDED_JOB_S, _FLOOD_S = 0.2, 1.0
-"""After the first time a page has its process's priority lowered when more pages of its key wait; at once when pages of
-its key have waited without a break for the second."""
-_LONG_JOB_CPU_S, _LONG_JOB_NICE, _LOOK_S = 1.0, 10, 0.25
-"""After so many seconds of CPU a page has its process's priority lowered in any case; looked at every _LOOK_S. CPU and
-not time: on a busy machine short pages take long."""
+_LOWERED_NICE = 10
+"""Nice value of a thread whose page gives way to those of another key: the kernel gives it a tenth of the time."""
 _LONGEST_PAUSE_S = 1.0
 """Longest pause before the next start when processes keep dying: a site full of pages that kill the parser must not
 stop the reading of others."""
@@ -110,6 +107,15 @@ def out_of_memory(task: str) -> Unreadable:
     return Unreadable(f"reading the page needs more memory than one page may take ({size})", "too_large")
 
 
+@dataclass(eq=False, slots=True)
+class _Reading:
+    """A page in work: its key, its process, and the thread that reads it there, 0 until the process has told."""
+
+    owner: str
+    child: Child
+    thread: int = 0
+
+
 class ParsePool:
     """At most `size` processes (0: one per CPU, up to 4), and as many spare ones for keys that have none.
 
@@ -135,8 +141,7 @@ class ParsePool:
         self._restarts = RestartPolicy(longest_pause_s=_LONGEST_PAUSE_S)
         self._slots = FairQueue(size, share=share, spare=size, max_waiting=max_waiting)
         self._idle: list[Child] = []
-        self._busy: set[Child] = set()
-        self._waits_since: dict[str, float] = {}
+        self._busy: set[_Reading] = set()
         self._warming: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -146,7 +151,7 @@ class ParsePool:
         self._closed = True
         if self._warming is not None:
             await asyncio.wait({self._warming})
-        for child in (*self._idle, *self._busy):
+        for child in (*self._idle, *(reading.child for reading in self._busy)):
             self._retire(child)
         self._idle.clear()
         await asyncio.gather(*self._ending, return_exceptions=True)
@@ -159,8 +164,6 @@ class ParsePool:
         """
         if not self._slots.take(owner):
             self.warm_up()
-            if not self._slots.waits(owner):
-                self._waits_since[owner] = time.monotonic()
             try:
                 await self._slots.acquire(owner)
             except QueueFull:
@@ -169,8 +172,6 @@ class ParsePool:
             answer = await self._run(body, options, owner)
         finally:
             self._slots.release(owner)
-            if not self._slots.waits(owner):
-                self._waits_since.pop(owner, None)
         if "missing" in answer:
             raise EngineMissing(answer["missing"])
         if "failed" in answer:
@@ -180,23 +181,24 @@ class ParsePool:
 
     async def _run(self, body: bytes, options: ExtractOptions, owner: str) -> Json:
         child = self._idle_child(owner) or Child(_WORKER, self._limits, self._restarts)
-        self._busy.add(child)
-        slowing = asyncio.get_running_loop().create_task(self._give_way(child, owner))
+        self._busy.add(reading := _Reading(owner, child))
         keep = False
         try:
-            cpu_s = self._cpu_limit_s(body)
-            answer, content = await child.ask({"options": asdict(options), "cpu_s": cpu_s}, body)
+            job = {"options": asdict(options), "cpu_s": self._cpu_limit_s(body)}
+            async with aclosing(child.stream(job, body)) as messages:
+                reading.thread = (await anext(messages)).head["thread"]
+                self._give_way()
+                answer, content = await anext(messages)
             if content:
                 answer["page"]["content"] = content
-            keep = slowing.cancel() and child.jobs < _JOBS_PER_PROCESS  # False once the priority was lowered
+            keep = child.jobs < _JOBS_PER_PROCESS
             return answer
         except ChildDied as death:
             raise self._failure(death, body, options) from death
         except ChildNotStarted as error:
             raise Unreadable("the page cannot be read: the parser did not start") from error
         finally:
-            slowing.cancel()
-            self._busy.discard(child)
+            self._busy.discard(reading)
             if keep and not self._closed:
                 self._idle.append(child)
             else:
@@ -210,17 +212,12 @@ class ParsePool:
             return Unreadable(f"the page takes longer than {limits[death.reason]} s to read")
         return Unreadable("the page brought the parser down; it cannot be read")
 
-    async def _give_way(self, child: Child, owner: str) -> None:
-        """Lower the priority of a page's process when it is slow, or when more pages of its key wait. Ends then."""
-        is_flood = time.monotonic() - self._waits_since.get(owner, math.inf) > _FLOOD_S
-        await child.start()
-        before_s = child.cpu_s() or 0.0
-        await asyncio.sleep(0.0 if is_flood else _CROWDED_JOB_S)
-        is_slow = self._slots.waits(owner)
-        while not is_slow:
-            await asyncio.sleep(_LOOK_S)
-            is_slow = self._slots.waits(owner) or (child.cpu_s() or 0.0) - before_s >= _LONG_JOB_CPU_S
-        child.lower_priority(_LONG_JOB_NICE)
+    def _give_way(self) -> None:
+        """Lower the priority of pages whose keys ask for more than their due; called when a page is begun."""
+        for reading in self._busy:
+            if reading.thread and self._slots.is_greedy(reading.owner):
+                with contextlib.suppress(OSError):  # it may be gone
+                    os.setpriority(os.PRIO_PROCESS, reading.thread, _LOWERED_NICE)
 
     def _idle_child(self, owner: str) -> Child | None:
         """An idle process for a page of this key: the last one only where the key has no other page in work, or nobody

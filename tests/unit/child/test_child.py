@@ -126,7 +126,7 @@ async def test_a_cancelled_task_ends_its_job_in_time(make_child: MakeChild) -> N
     child = make_child()
     await child.start()
     task = asyncio.create_task(child.ask({"do": "hang"}))
-    await until(lambda: child.cpu_s() is not None, 5)
+    await asyncio.wait({task}, timeout=0.2)
     began = time.monotonic()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -191,14 +191,6 @@ async def test_a_process_whose_parent_closes_its_input_ends_and_a_closed_client_
         await waiting
     with pytest.raises(ChildNotStarted, match="being ended"):
         await child.ask({"do": "echo"})
-
-
-async def test_the_priority_of_a_process_can_be_lowered_and_its_cpu_read(make_child: MakeChild) -> None:
-    child = make_child()
-    await child.ask({"do": "echo"})
-    child.lower_priority(10)
-    assert child.pid is not None and os.getpriority(os.PRIO_PROCESS, child.pid) == 10
-    assert (child.cpu_s() or 0) > 0
 
 
 async def test_bodies_of_jobs_that_are_sent_at_once_do_not_mix(make_child: MakeChild) -> None:

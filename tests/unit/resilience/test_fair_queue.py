@@ -85,6 +85,21 @@ async def test_a_freed_slot_goes_to_the_key_with_the_fewest() -> None:
     assert order[0] == "c"
 
 
+async def test_a_key_is_greedy_that_asks_for_more_than_its_due_beside_another() -> None:
+    queue = FairQueue(4, share=0.5, spare=2)
+    assert all(queue.take("a") for _ in range(3)) and not queue.is_greedy("a")
+    assert queue.take("b")
+    assert queue.is_greedy("a") and not queue.is_greedy("b")
+    queue.release("a")
+    assert not queue.is_greedy("a"), "two of four slots are its due"
+    waiting = [asyncio.create_task(queue.acquire("a")) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert queue.is_greedy("a"), "what waits counts"
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+
+
 async def test_a_full_queue_still_takes_a_key_that_has_less_than_its_due() -> None:
     queue = FairQueue(1, max_waiting=4)
     assert queue.take("a")

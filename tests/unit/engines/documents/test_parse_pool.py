@@ -3,14 +3,13 @@
 import asyncio
 import os
 import signal
-import time
 import zlib
 from collections.abc import Callable
 
 import pytest
 import uvloop
 
-from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
+from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool, _Reading
 from gateway.engines.fetch.errors import Unreadable
 from tests.support.waiting import until
 
@@ -24,8 +23,8 @@ PAGE = b"<html><body><p>A page with a sentence.</p></body></html>"
 
 async def _process_at_work(pool: ParsePool) -> int:
     """The process that reads a page now."""
-    await until(lambda: any(child.pid for child in pool._busy), 30)
-    return next(child.pid for child in pool._busy if child.pid)
+    await until(lambda: any(reading.child.pid for reading in pool._busy), 30)
+    return next(reading.child.pid for reading in pool._busy if reading.child.pid)
 
 
 async def test_processes_that_keep_dying_are_replaced_with_short_pauses() -> None:
@@ -85,17 +84,41 @@ async def test_slow_pages_of_one_key_do_not_keep_another_key_waiting() -> None:
         await pool.close()
 
 
-async def test_a_process_that_read_a_slow_page_gives_way_and_is_replaced() -> None:
+def _priority(reading: _Reading) -> int:
+    return os.getpriority(os.PRIO_PROCESS, reading.thread)
+
+
+async def test_slow_pages_give_way_to_another_key_and_their_process_reads_on_at_full_priority() -> None:
     pool = ParsePool(1, job_limit_s=60)
     try:
-        await pool.extract(PAGE, OPTIONS)
-        slowed = pool._idle[0]
-        task = asyncio.create_task(pool.extract(SLOW, OPTIONS))
-        await until(lambda: os.getpriority(os.PRIO_PROCESS, slowed.pid or 0) > 0, 30)
+        flood = [asyncio.create_task(pool.extract(SLOW, OPTIONS, "flood")) for _ in range(2)]
+        await until(lambda: any(reading.thread for reading in pool._busy), 30)
+        (slow,) = pool._busy
+        assert _priority(slow) == 0, "nobody else waits"
         async with asyncio.timeout(60):
-            await task
-        await until(lambda: slowed.pid is None, 10)
-        assert (await pool.extract(PAGE, OPTIONS))["kind"] == "html"
+            await pool.extract(PAGE, OPTIONS, "small")
+            assert _priority(slow) == 10
+            await flood[0]
+            await until(lambda: any(reading.thread for reading in pool._busy), 30)
+            (after,) = pool._busy
+            assert (after.child, _priority(after)) == (slow.child, 0)
+            await flood[1]
+    finally:
+        await pool.close()
+
+
+async def test_pages_of_one_key_are_read_by_the_same_processes_however_long_they_wait() -> None:
+    pool = ParsePool(2)
+    page, processes = SLOW[: len(SLOW) // 40], set[int]()
+    try:
+        async with asyncio.timeout(60):
+            for _ in range(3):
+                pages = asyncio.gather(*(pool.extract(page, OPTIONS, "key") for _ in range(10)))
+                while not pages.done():
+                    processes.update(reading.child.pid for reading in pool._busy if reading.child.pid)
+                    await asyncio.wait({pages}, timeout=0.01)
+                await pages
+        assert len(processes) <= 3, "two, and the one that was in reserve"
     finally:
         await pool.close()
 
@@ -110,23 +133,6 @@ async def test_a_flood_leaves_one_process_in_reserve_for_other_keys() -> None:
             await pool.extract(PAGE, OPTIONS, "small")
             assert reserve.jobs == 1, "the next page of the flood did not take it"
             await asyncio.gather(*flood)
-    finally:
-        await pool.close()
-
-
-async def test_a_page_that_waits_for_a_busy_machine_does_not_cost_its_process_the_priority() -> None:
-    pool = ParsePool(1)
-    try:
-        await pool.extract(PAGE, OPTIONS)
-        worker = pool._idle[0]
-        assert worker.pid is not None
-        os.kill(worker.pid, signal.SIGSTOP)
-        reading, end_s = asyncio.create_task(pool.extract(PAGE, OPTIONS)), time.monotonic() + 1.2
-        await until(lambda: time.monotonic() > end_s, 10)
-        os.kill(worker.pid, signal.SIGCONT)
-        async with asyncio.timeout(30):
-            await reading
-        assert pool._idle == [worker] and os.getpriority(os.PRIO_PROCESS, worker.pid) == 0
     finally:
         await pool.close()
 
