@@ -36,11 +36,8 @@ _SIDECARS = ("-wal", "-shm", "-journal")
 
 def add_commands(parsers: Parsers) -> None:
     """Add `backup` and `restore`."""
-    for name, command, text in (
-        ("backup", _backup, "save keys, secrets and databases in one file; the gateway may run"),
-        ("restore", _restore, "put a backup in place of what is there; stop the gateway first"),
-    ):
-        parser = parsers.add_parser(name, help=text)
+    for name, command in (("backup", _backup), ("restore", _restore)):
+        parser = parsers.add_parser(name)
         parser.add_argument("file", type=Path, metavar="FILE.tar")
         parser.add_argument("--state-dir", type=Path, metavar="DIR", help="default: $STATE_DIRECTORY, else ./var")
         parser.set_defaults(command=command)

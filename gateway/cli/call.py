@@ -250,22 +250,19 @@ def _run(arguments: argparse.Namespace, environment: Environment, tool: str, pai
 
 def add_commands(parsers: Parsers) -> None:
     """Add `call`, `search` and `chat`."""
-    tool = parsers.add_parser("call", help="call one web tool of a running gateway")
+    tool = parsers.add_parser("call")
     tool.add_argument("tool", metavar="TOOL", help="search, extract, crawl, map or search_status")
     tool.add_argument("pairs", metavar="key=value", nargs="*", help="its arguments, before or after the options")
     tool.add_argument("--json", action="store_true", help="print the raw result")
     add_connection_options(tool)
     tool.set_defaults(command=_call)
-    search = parsers.add_parser("search", help="search with a running gateway")
+    search = parsers.add_parser("search")
     search.add_argument("words", metavar="WORD", nargs="+", help="the query")
     search.add_argument("--max-results", type=count, default=5, metavar="N", help="default: %(default)s")
     search.add_argument("--json", action="store_true", help="print the raw result")
     add_connection_options(search)
     search.set_defaults(command=_search)
-    parser = parsers.add_parser(
-        "chat",
-        help="ask a model of a running gateway",
-    )
+    parser = parsers.add_parser("chat")
     parser.add_argument(
         "words", metavar="TEXT", nargs="*", help="the question; - is standard input, as is nothing at all"
     )

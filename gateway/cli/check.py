@@ -46,14 +46,14 @@ class ServiceCheck:
 
 def add_commands(parsers: Parsers) -> None:
     """Add both."""
-    check = parsers.add_parser("check-config", help="check a configuration file; exit 78 when it is wrong")
+    check = parsers.add_parser("check-config")
     check.add_argument("config", type=Path, metavar="FILE", nargs="?", help="default: $GATEWAY_CONFIG")
     check.add_argument(
         "--unit-dir", type=Path, action="append", metavar="DIR", help="where gateway.service is; default: systemd's own"
     )
     add_json_option(check)
     check.set_defaults(command=_check_config)
-    show = parsers.add_parser("print-config", help="show the configuration in force, without secrets")
+    show = parsers.add_parser("print-config")
     show.add_argument("config", type=Path, metavar="FILE", nargs="?", help="default: $GATEWAY_CONFIG")
     show.set_defaults(command=_print_config)
 

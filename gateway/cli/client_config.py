@@ -195,7 +195,7 @@ class ClientSettings:
 
 def add_commands(parsers: Parsers) -> None:
     """Add `client-config`."""
-    parser = parsers.add_parser("client-config", help="print the configuration of a client for this gateway")
+    parser = parsers.add_parser("client-config")
     parser.add_argument("name", metavar="NAME", choices=sorted(CLIENTS), help=", ".join(sorted(CLIENTS)))
     parser.add_argument("--check", action="store_true", help="try it: server, key, models, tools, one short answer")
     parser.add_argument(

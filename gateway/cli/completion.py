@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gateway import __version__
-from gateway.cli.main import EXIT_CODES, parser
+from gateway.cli.main import EXIT_CODES, whole_parser
 from gateway.cli.options import Parsers, say
 from gateway.config.environment import Environment
 
@@ -43,13 +43,10 @@ class CommandLine:
 
 def add_commands(parsers: Parsers) -> None:
     """Add `completion` and `manual`."""
-    completion = parsers.add_parser(
-        "completion",
-        help="print a script that completes commands in a shell",
-    )
+    completion = parsers.add_parser("completion")
     completion.add_argument("shell", choices=_SHELLS)
     completion.set_defaults(command=_completion)
-    manual = parsers.add_parser("manual", help="show the manual page; into a pipe or a file, print it for man")
+    manual = parsers.add_parser("manual")
     manual.set_defaults(command=_manual)
 
 
@@ -75,7 +72,7 @@ def _completion(arguments: argparse.Namespace, environment: Environment) -> int:
 
 
 def _all_commands() -> list[CommandLine]:
-    return command_lines(parser(""))
+    return command_lines(whole_parser())
 
 
 _BASH = """_gateway() {

@@ -78,7 +78,7 @@ class Installation:
 
 def add_commands(parsers: Parsers) -> None:
     """Add `doctor`."""
-    parser = parsers.add_parser("doctor", help="look at the whole installation, and say what is wrong")
+    parser = parsers.add_parser("doctor")
     parser.add_argument(
         "file", type=Path, metavar="FILE", nargs="?", help=f"default: $GATEWAY_CONFIG, else {_DEFAULT_FILE}"
     )

@@ -10,12 +10,12 @@ from gateway.ocr.server import app as ocr_server
 
 def add_commands(parsers: Parsers) -> None:
     """Add `llm-server` and `ocr-server`."""
-    llm = parsers.add_parser("llm-server", help="run the embedded language model alone, on loopback")
+    llm = parsers.add_parser("llm-server")
     llm.add_argument("--port", type=port, required=True)
     llm.add_argument("--model", default="", metavar="FILE.gguf", help="default: the packaged one")
     llm.add_argument("--threads", type=count, default=0, help="0 = half as many as cores")
     llm.set_defaults(command=_llm_server)
-    ocr = parsers.add_parser("ocr-server", help="run the embedded OCR engine alone, on loopback")
+    ocr = parsers.add_parser("ocr-server")
     ocr.add_argument("--port", type=port, required=True)
     ocr.add_argument("--threads", type=count, default=0, help="0 = as many as cores")
     ocr.add_argument("--nice", type=count, default=0, help="nice value of the process that reads (default 0)")

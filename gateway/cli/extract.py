@@ -39,10 +39,7 @@ def add_commands(parsers: Parsers) -> None:
     """Add `extract`, `crawl` and `index`."""
     _add_crawl(parsers)
     _add_index(parsers)
-    read = parsers.add_parser(
-        "extract",
-        help="print the text of web pages, rendered in a browser where they need it",
-    )
+    read = parsers.add_parser("extract")
     read.add_argument("urls", metavar="URL", nargs="+")
     add_depth_option(read)
     read.add_argument("--format", default="markdown", choices=("markdown", "text"), help="default: %(default)s")
@@ -109,10 +106,7 @@ def _printed(data: Json) -> str:
 
 def _add_crawl(parsers: Parsers) -> None:
     """Add `crawl`."""
-    parser = parsers.add_parser(
-        "crawl",
-        help="write a site into a folder, one Markdown file for each page; a second run fetches what has changed",
-    )
+    parser = parsers.add_parser("crawl")
     parser.add_argument("url", metavar="URL")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--format", choices=("md", "jsonl"), default="md", help="default: %(default)s")
@@ -168,7 +162,7 @@ def _crawl(arguments: argparse.Namespace, environment: Environment) -> int:
 
 
 def _add_index(parsers: Parsers) -> None:
-    index = parsers.add_parser("index", help="manage the local search index")
+    index = parsers.add_parser("index")
     actions = index.add_subparsers(required=True, metavar="ACTION")
     add = actions.add_parser("add", help="add a site or a folder of documents, for every key")
     add.add_argument("source", metavar="URL|DIR")

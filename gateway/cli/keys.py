@@ -49,7 +49,7 @@ def _scope(text: str) -> str:
 def add_commands(parsers: Parsers) -> None:
     """Add `keys create`, `list`, `revoke`, `erase`, `rotate` and `import`."""
     _add_usage(parsers)
-    keys = parsers.add_parser("keys", help="manage API keys")
+    keys = parsers.add_parser("keys")
     actions = keys.add_subparsers(required=True, metavar="ACTION")
     create = actions.add_parser("create", help="make a key; it is printed once, alone on standard output")
     create.add_argument("--name", required=True, help="its holder, for people")
@@ -206,7 +206,7 @@ _COLUMNS = ("requests", "input_tokens", "cached_tokens", "output_tokens", "tool_
 
 def _add_usage(parsers: Parsers) -> None:
     """Add `usage`."""
-    usage = parsers.add_parser("usage", help="show what keys, models and tools have used, by day")
+    usage = parsers.add_parser("usage")
     usage.add_argument("--since", type=first_day, default="30d", metavar="DAY", help="YYYY-MM-DD, or 30d; default: 30d")
     usage.add_argument(
         "--by", type=groups, default="key", metavar="GROUPS", help=f"of {','.join(GROUPS)}; default: key"

@@ -29,34 +29,37 @@ EXIT_CODES = {
 }
 """What each exit code of a command means; 69 and 78 are those of sysexits.h."""
 
-_MODULES = {
-    "chat": "gateway.cli.call",
-    "search": "gateway.cli.call",
-    "extract": "gateway.cli.extract",
-    "crawl": "gateway.cli.extract",
-    "ocr": "gateway.cli.ocr",
-    "sanitize": "gateway.cli.sanitize",
-    "call": "gateway.cli.call",
-    "index": "gateway.cli.extract",
-    "client-config": "gateway.cli.client_config",
-    "keys": "gateway.cli.keys",
-    "usage": "gateway.cli.keys",
-    "serve": "gateway.cli.serve",
-    "check-config": "gateway.cli.check",
-    "print-config": "gateway.cli.check",
-    "doctor": "gateway.cli.doctor",
-    "reload": "gateway.cli.service",
-    "upgrade": "gateway.cli.service",
-    "backup": "gateway.cli.backup",
-    "restore": "gateway.cli.backup",
-    "llm-server": "gateway.cli.engine_servers",
-    "ocr-server": "gateway.cli.engine_servers",
-    "completion": "gateway.cli.completion",
-    "manual": "gateway.cli.completion",
-    "worker": "gateway.cli.service",
+_COMMANDS = {
+    "chat": ("call", "ask a model of a running gateway"),
+    "search": ("call", "search with a running gateway"),
+    "extract": ("extract", "print the text of web pages, rendered in a browser where they need it"),
+    "crawl": (
+        "extract",
+        "write a site into a folder, one Markdown file for each page; a second run fetches what has changed",
+    ),
+    "ocr": ("ocr", "read images, TIFFs and PDFs"),
+    "sanitize": ("sanitize", "show what the sanitizer finds in a text"),
+    "call": ("call", "call one web tool of a running gateway"),
+    "index": ("extract", "manage the local search index"),
+    "client-config": ("client_config", "print the configuration of a client for this gateway"),
+    "keys": ("keys", "manage API keys"),
+    "usage": ("keys", "show what keys, models and tools have used, by day"),
+    "serve": ("serve", "run the server"),
+    "check-config": ("check", "check a configuration file; exit 78 when it is wrong"),
+    "print-config": ("check", "show the configuration in force, without secrets"),
+    "doctor": ("doctor", "look at the whole installation, and say what is wrong"),
+    "reload": ("service", "have the running service read its configuration again; fails if it refuses"),
+    "upgrade": ("service", "have the running service replaced by the program as it is installed now"),
+    "backup": ("backup", "save keys, secrets and databases in one file; the gateway may run"),
+    "restore": ("backup", "put a backup in place of what is there; stop the gateway first"),
+    "llm-server": ("engine_servers", "run the embedded language model alone, on loopback"),
+    "ocr-server": ("engine_servers", "run the embedded OCR engine alone, on loopback"),
+    "completion": ("completion", "print a script that completes commands in a shell"),
+    "manual": ("completion", "show the manual page; into a pipe or a file, print it for man"),
+    "worker": ("service", ""),
 }
-"""Command -> the module that has it, whose function `add_commands` adds its parsers. In the order of the help: first
-what people use most."""
+"""Command -> the module of `gateway.cli` that has it, whose function `add_commands` adds its parsers, and its help: it
+stands here, so that `gateway --help` imports none of them. In the order of the help: first what people use most."""
 
 
 _EXAMPLES = {
@@ -97,8 +100,8 @@ _EXAMPLES = {
 """What the help of each command ends with."""
 
 
-def parser(word: str) -> argparse.ArgumentParser:
-    """The parser of the command `word`, or of all commands if there is no such command."""
+def parser(*words: str) -> argparse.ArgumentParser:
+    """The parser of these commands; the help lists all."""
     root = argparse.ArgumentParser(
         prog="gateway",
         description="One authenticated HTTP gateway for models and agents.",
@@ -108,13 +111,18 @@ def parser(word: str) -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"gateway {__version__}")
     parsers = root.add_subparsers(required=True, metavar="COMMAND")
-    names = [_MODULES[word]] if word in _MODULES else dict.fromkeys(_MODULES.values())
-    for name in names:
-        importlib.import_module(name).add_commands(parsers)
-    places = {name: place for place, name in enumerate(_MODULES)}
-    parsers._choices_actions.sort(key=lambda each: places[each.dest])
+    for name in dict.fromkeys(_COMMANDS[word][0] for word in words):
+        importlib.import_module(f"gateway.cli.{name}").add_commands(parsers)
+    parsers._choices_actions = [
+        parsers._ChoicesPseudoAction(name, (), text) for name, (_, text) in _COMMANDS.items() if text
+    ]
     _give_examples(parsers.choices, "")
     return root
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    return parser(*_COMMANDS)
 
 
 def _give_examples(commands: Mapping[str, argparse.ArgumentParser], before: str) -> None:
@@ -134,7 +142,7 @@ def main(argv: list[str] | None = None) -> int:
     usage."""
     words = sys.argv[1:] if argv is None else argv
     if not words:
-        parser("").print_help()
+        parser().print_help()
         return 0
     arguments = _parsed(words)
     command: Command = arguments.command
@@ -171,9 +179,9 @@ def _print_error(environment: Environment, message: str, code: int) -> int:
 
 def _parsed(words: list[str]) -> argparse.Namespace:
     """The arguments; `key=value` may stand after options too. Exits with 2 for wrong usage."""
-    root = parser(words[0])
-    if words[0] not in _MODULES and not words[0].startswith("-"):
-        close = difflib.get_close_matches(words[0], [name for name in _MODULES if name != "worker"], 1)
+    root = parser(*(word for word in words[:1] if word in _COMMANDS))
+    if words[0] not in _COMMANDS and not words[0].startswith("-"):
+        close = difflib.get_close_matches(words[0], [name for name in _COMMANDS if name != "worker"], 1)
         root.error(f"there is no command '{words[0]}'{f'; did you mean {close[0]}?' if close else ''}")
     arguments, rest = root.parse_known_args(words)
     pairs = getattr(arguments, "pairs", None)

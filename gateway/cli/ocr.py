@@ -55,7 +55,7 @@ _OF_ONE_DOCUMENT = ("mode", "prompt", "grounding", "find", "overlay")
 
 def add_commands(parsers: Parsers) -> None:
     """Add `ocr`."""
-    read = parsers.add_parser("ocr", help="read images, TIFFs and PDFs")
+    read = parsers.add_parser("ocr")
     read.add_argument("sources", metavar="FILE|DIR|URL", nargs="+", help="several, or a folder, need --out")
     read.add_argument("--out", type=Path, metavar="DIR", help="write a file for each document")
     read.add_argument("--format", choices=FORMATS, help="of the files in --out (default md)")

@@ -13,7 +13,7 @@ from gateway.sanitize.report import explain, preview
 
 def add_commands(parsers: Parsers) -> None:
     """Add `sanitize`."""
-    clean = parsers.add_parser("sanitize", help="show what the sanitizer finds in a text")
+    clean = parsers.add_parser("sanitize")
     clean.add_argument("file", metavar="FILE", nargs="?", default="-", help="default: -, standard input")
     clean.add_argument("--profile", choices=("balanced", "strict", "reversible"))
     clean.add_argument("--check", action="store_true", help="exit with 1 if a value would be masked in a request")

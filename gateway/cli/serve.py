@@ -17,7 +17,7 @@ from gateway.runtime.fork_server import ForkServer, metrics_folder
 
 def add_commands(parsers: Parsers) -> None:
     """Add `serve`."""
-    parser = parsers.add_parser("serve", help="run the server")
+    parser = parsers.add_parser("serve")
     add_state_options(parser)
     parser.add_argument(
         "--supervised", action="store_true", help="serve in worker processes even if server.workers is 1"

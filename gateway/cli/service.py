@@ -22,11 +22,8 @@ _UPGRADE_S = 75.0
 def add_commands(parsers: Parsers) -> None:
     """Add `reload` and `upgrade`."""
     _add_worker(parsers)
-    for command, text, timeout_s in (
-        ("reload", "have the running service read its configuration again; fails if it refuses", _RELOAD_S),
-        ("upgrade", "have the running service replaced by the program as it is installed now", _UPGRADE_S),
-    ):
-        parser = parsers.add_parser(command, help=text)
+    for command, timeout_s in (("reload", _RELOAD_S), ("upgrade", _UPGRADE_S)):
+        parser = parsers.add_parser(command)
         parser.add_argument("--runtime-dir", type=Path, metavar="DIR", help=f"default: {_RUNTIME_DIR}")
         parser.set_defaults(command=_ask, name=command, timeout_s=timeout_s)
 

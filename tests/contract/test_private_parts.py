@@ -45,7 +45,8 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_choices_actions": "nor the help of each command",
     },
     "cli.main": {
-        "_choices_actions": "the help of each command, in the order in which they are added",
+        "_choices_actions": "the help of commands whose modules are not imported",
+        "_ChoicesPseudoAction": "a line of that help",
         "_actions": "argparse tells the options of a parser in no public way",
         "_SubParsersAction": "nor which of them holds the commands",
     },

@@ -10,7 +10,7 @@ import pytest
 from gateway.cli import main as entry
 from gateway.cli.call import connection
 from gateway.cli.completion import command_lines, manual_page
-from gateway.cli.main import parser
+from gateway.cli.main import parser, whole_parser
 from gateway.cli.options import for_terminal
 from gateway.config.environment import Environment
 
@@ -48,7 +48,7 @@ def test_gateway_alone_lists_its_commands(capsys: pytest.CaptureFixture[str]) ->
 def test_every_command_has_help_and_stands_in_the_manual_and_the_completions(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    commands = command_lines(parser(""))
+    commands = command_lines(whole_parser())
     manual = manual_page(commands)
     assert {"serve", "chat", "keys create", "index add"} <= {" ".join(each.words) for each in commands}
     for shell in ("bash", "zsh", "fish"):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gateway.access.keys import KeyFile, KeyRequest
-from gateway.cli.main import main, parser
+from gateway.cli.main import main, whole_parser
 from tests.support.ocr_running import SAMPLE
 from tests.support.paths import ROOT
 
@@ -118,7 +118,7 @@ def commands(root: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[st
 
 
 def test_every_command_with_an_answer_gives_it_as_json() -> None:
-    without = {name for name, options in commands(parser("")) if "--json" not in options}
+    without = {name for name, options in commands(whole_parser()) if "--json" not in options}
     assert without == WITHOUT_ANSWER
 
 
@@ -160,3 +160,13 @@ def test_a_page_is_read_as_json() -> None:
     page = rows("ocr", str(SAMPLE), "--mode", "free", "--json")[0]
     assert page["page"] == 1 and "Harbour Street Stationers" in str(page["text"])
     assert page["ocr"]["lines"][0]["box"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["--version"], ["serv"]])
+def test_what_needs_no_command_imports_none(words: list[str]) -> None:
+    told = (
+        "import sys, gateway.cli.main as m\ntry: m.main(sys.argv[1:])\nexcept SystemExit: pass\n"
+        "sys.stderr.write(' '.join(name for name in sys.modules if name.startswith('gateway.cli.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", told, *words], capture_output=True, text=True, check=True)
+    assert done.stderr.split("\n")[-1].split() == ["gateway.cli.options", "gateway.cli.main"]
