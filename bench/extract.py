@@ -166,9 +166,9 @@ def _held_out(folder: Path, count: int) -> None:
     from bench.train_blocks import block_data, type_data
 
     pages = read(folder, measure=True)
-    known = [page for page in pages if not is_held_out(page.number)]
+    known = [page for page in pages if not is_held_out(page.url)]
     model, types = BlockModel(block_data(known)), PageTypes(type_data(known))
-    rows = list(_tested([page for page in pages if is_held_out(page.number)], model, types))
+    rows = list(_tested([page for page in pages if is_held_out(page.url)], model, types))
     show("held out", rows, f"{len(rows)} pages; trained on the other {len(known)}")
     worst(rows, count)
 

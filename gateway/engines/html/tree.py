@@ -260,7 +260,10 @@ _LONG_TAG_BYTES = 20_000
 _LONG_TAG = re.compile(rb"<[A-Za-z][^<>]{%d,}" % _LONG_TAG_BYTES)
 """Tags long enough to hold too many attributes: both parsers compare each attribute with the earlier ones of its tag.
 4,000 short attributes, 30 ms."""
-_MAX_TAG_BLANKS = 4_000  # blanks in a long tag from which the tag is cut
+_MAX_ATTRIBUTES = 4_000  # of a long tag, which is cut behind them
+_ATTRIBUTE = re.compile(rb"""[^\s/][^\s/=]*+(?:\s*+=\s*+(?:"[^"]*"?|'[^']*'?|[^\s"']\S*)?)?""")
+"""An attribute as a browser reads it (HTML Standard, 13.2.5.33 to 13.2.5.38); its value may hold any number of blanks,
+and one that holds a bracket ends with the stretch."""
 _TAG = re.compile(rb"<(/?[A-Za-z][A-Za-z0-9-]*)")
 _TAGS_AT_ONCE = 250  # tags counted together, see _nests_deeply
 _NOT_NESTED = frozenset(
@@ -317,8 +320,8 @@ def _may_have_long_tag(markup: bytes) -> bool:
 
 
 def _with_few_attributes(tag: re.Match[bytes]) -> bytes:
-    pieces = tag[0].split(None, _MAX_TAG_BLANKS)
-    return tag[0] if len(pieces) <= _MAX_TAG_BLANKS else b" ".join(pieces[:-1])
+    further = next(itertools.islice(_ATTRIBUTE.finditer(tag[0]), _MAX_ATTRIBUTES, None), None)
+    return tag[0] if further is None else tag[0][: further.start()]
 
 
 def _nests_deeply(markup: bytes) -> bool:

@@ -115,3 +115,19 @@ def test_a_page_that_is_a_list_of_links_is_read_as_that_list(box: str) -> None:
     markup = f"<title>Contents</title><{box}><ul>{items}</ul></{box}>"
     content = extract(markup.encode(), ExtractOptions("http://x.test/"))["content"]
     assert "[Part 0](http://x.test/0)" in content and "[Part 59](http://x.test/59)" in content
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_a_value_of_any_number_of_words_takes_nothing_of_the_page_along(quote: str) -> None:
+    data = "posts, \\&quot;title\\&quot;: \\&lt;b\\&gt;, " * 20_000
+    root = parse(f"<body><div id=store data-x={quote}{data}{quote} hidden></div><p>The text of the page.</p></body>")
+    store = root.find(".//div")
+    assert len(store.get("data-x")) > 400_000 and store.get("hidden") is not None
+    assert root.find("body/p").text == "The text of the page."
+
+
+def test_of_a_tag_with_too_many_attributes_the_first_are_kept() -> None:
+    names = " ".join(f"a{number}='x y'" for number in range(6_000))
+    root = parse(f"<body><div {names}>one</div><p>two</p></body>")
+    assert 3_900 < len(root.find(".//div").keys()) <= 4_000
+    assert root.find("body/p").text == "two"
