@@ -1,18 +1,18 @@
-"""Cuts a page into its smallest blocks of text: the text directly inside one block-level element.
+"""Cuts a page into its smallest blocks of text: a block-level element without others in it, or text between others.
 
-Runs in the parsing processes. Records for each block the kinds of elements around it, by tag, class and role, as bits.
-Decides nothing: see `models` and `selection`.
+Text between others becomes a `p` of the document. Records for each block the kinds of elements around it, by tag, class
+and role, as bits. Decides nothing: see `models` and `selection`. Runs in the parsing processes.
 """
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import re2
 
-from gateway.engines.html.tree import BLOCKS, FURNITURE_ROLES, PREFORMATTED
+from gateway.engines.html.tree import BLOCKS, FURNITURE_ROLES, PREFORMATTED, raw_text
 
 _REMEMBERED = 8_192  # classes and ids whose categories a process remembers
 CATEGORIES = (
@@ -65,11 +65,13 @@ _RUNNING_LINK_SHARE = 3  # running text is a block of so many words, of which le
 
 @dataclass(slots=True)
 class TextBlock:
-    """One block. Bits of CATEGORY_BITS: `own` of its element, `near` also of the parent, `far` also of all ancestors;
-    `tags`: bits of the tags around it (TAG_BITS, HIDDEN, ROLE). `depth`: nesting in blocks. `text` has its blanks
-    collapsed; `words` are in lower case; `link_words` counts those inside links."""
+    """One block. `paragraph` holds its text and nothing else; `element` is the page's own block around that text: the
+    same, unless `set_paragraphs` made the paragraph. Bits of CATEGORY_BITS: `own` of the element, `near` also of the
+    parent, `far` also of all ancestors; `tags`: bits of the tags around it (TAG_BITS, HIDDEN, ROLE). `depth`: nesting
+    in blocks. `text` has its blanks collapsed; `words` are in lower case; `link_words` counts those inside links."""
 
     element: Any
+    paragraph: Any
     depth: int
     tags: int
     near: int
@@ -81,12 +83,14 @@ class TextBlock:
 
 
 class _Box:
-    """A block-level element and the texts directly inside it; its bits are None until a text needs them."""
+    """A block-level element and the texts directly inside it; its bits are None until a text needs them. That of a
+    paragraph that was made is the element around it."""
 
-    __slots__ = ("depth", "element", "far", "link_pieces", "near", "outer", "own", "pieces", "tags")
+    __slots__ = ("depth", "element", "far", "link_pieces", "near", "outer", "own", "paragraph", "pieces", "tags")
 
-    def __init__(self, element: Any, outer: "_Box | None", depth: int) -> None:
+    def __init__(self, element: Any, outer: "_Box | None", depth: int, paragraph: Any = None) -> None:
         self.element, self.outer, self.depth = element, outer, depth
+        self.paragraph = element if paragraph is None else paragraph
         self.tags: int | None = None
         self.near = self.far = self.own = 0
         self.pieces: list[str] | None = None
@@ -100,6 +104,7 @@ class _Collector:
         self._masks: dict[str, int] = {}
 
     def collect(self, root: Any) -> list[TextBlock]:
+        made = set_paragraphs(root)
         top = _Box(root, None, 0)
         top.tags = 0
         boxes = [top]
@@ -112,8 +117,9 @@ class _Collector:
                 continue
             tag = node.tag
             in_link = in_link or tag in ("a", "button")
-            if tag in BLOCKS and node is not box.element and box.element.tag not in PREFORMATTED:
-                box = _Box(node, box, box.depth + 1)
+            if tag in BLOCKS and node is not root and box.element.tag not in PREFORMATTED:
+                is_made = node in made
+                box = _Box(box.element, box.outer, box.depth, node) if is_made else _Box(node, box, box.depth + 1)
                 boxes.append(box)
             if text := node.text:
                 _add_piece(box, text, in_link)
@@ -140,7 +146,8 @@ class _Collector:
         else:
             link_words = len(WORD.findall(" ".join(box.link_pieces)))
         tags = self._measure(box)
-        return TextBlock(box.element, box.depth, tags, box.near, box.far, box.own, text, words, link_words)
+        marks = (box.depth, tags, box.near, box.far, box.own)
+        return TextBlock(box.element, box.paragraph, *marks, text, words, link_words)
 
     def _measure(self, box: _Box) -> int:
         """Sets the bits of the box and of all around it, and returns its tags."""
@@ -177,6 +184,58 @@ class _Collector:
         return mask
 
 
+_NO_RUNS = frozenset(
+    {*PREFORMATTED, "h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "summary", "legend", "table", "thead", "tbody",
+     "tfoot", "tr", "colgroup"}
+)  # fmt: skip
+"""Elements whose text stays as it is: of lines, of one line, and parts of tables, which hold none."""
+
+
+def set_paragraphs(root: Any) -> set[Any]:
+    """Makes a `p` of each run of text between blocks, in place, and returns them (HTML Standard, 3.2.5.4).
+
+    `<div>Open: <b>daily</b><ul>…</ul>Closed in May</div>` becomes
+    `<div><p>Open: <b>daily</b></p><ul>…</ul><p>Closed in May</p></div>`."""
+    holders: dict[Any, None] = {}  # elements with blocks in them
+    for block in root.iterdescendants(*BLOCKS):
+        box = block.getparent()
+        while box not in holders:
+            holders[box] = None
+            if box is root:
+                break
+            box = box.getparent()
+    return {made for box in holders if box.tag not in _NO_RUNS for made in _paragraphs(box, holders)}
+
+
+def _paragraphs(box: Any, holders: Container[Any]) -> Iterator[Any]:
+    """Makes a paragraph of each run of text directly inside a box, and yields it."""
+    runs: list[tuple[Any, list[Any]]] = [(None, [])]  # the block before each run, and the elements of the run
+    for child in box:
+        if child.tag in BLOCKS or child in holders:
+            runs.append((child, []))
+        else:
+            runs[-1][1].append(child)
+    for before, members in runs:
+        text = box.text if before is None else before.tail
+        if not (text and not text.isspace()) and not any(map(_has_text, members)):
+            continue
+        made = box.makeelement("p")
+        made.text = text
+        if before is None:
+            box.text = None
+            box.insert(0, made)
+        else:
+            before.tail = None
+            before.addnext(made)
+        made.extend(members)
+        yield made
+
+
+def _has_text(element: Any) -> bool:
+    """Whether an element, or what follows it, shows text."""
+    return bool((element.tail or "").strip() or raw_text(element).strip())
+
+
 def _add_piece(box: _Box, text: str, in_link: bool) -> None:
     if box.pieces is None:
         if text.isspace():
@@ -200,7 +259,7 @@ def is_running_text(block: TextBlock) -> bool:
 
 
 def collect(root: Any) -> list[TextBlock]:
-    """The blocks that have words, in document order. `root`: an lxml element."""
+    """The blocks that have words, in document order. `root`: an lxml element, which `set_paragraphs` changes."""
     return _Collector().collect(root)
 
 

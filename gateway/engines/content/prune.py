@@ -153,7 +153,7 @@ def prune_page(
 
 def _keep_notes(page: PageMeasures, keep: list[bool]) -> None:
     """Keeps the notes of texts that are kept, and the heading above them; leaves those of others out."""
-    places = {block.element: at for at, block in enumerate(page.blocks)}
+    places = {block.paragraph: at for at, block in enumerate(page.blocks)}
     for box, mark in page.notes:
         text = next((places[each] for each in mark.iterancestors() if each in places), None)
         members = [places[each] for each in box.iter() if each in places]
@@ -166,7 +166,7 @@ def _keep_notes(page: PageMeasures, keep: list[bool]) -> None:
 def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
     """Removes every block element that neither is in `content` nor holds one of it; pictures beside content stay."""
     alive = {body}
-    texts = {block.element for block in content}
+    texts = {block.paragraph for block in content}
     for element in texts:
         box: Any = element
         while box is not None and box not in alive:
@@ -182,9 +182,6 @@ def remove_others(body: Any, content: Sequence[TextBlock]) -> None:
     texts |= lines
     alive |= lines
     remove_apart(_others(list(body.iter(*BLOCKS)), alive, pictured))
-    for element in alive:
-        if element not in texts and element.tag in BLOCKS:
-            _strip_loose(element, alive | pictured)
     _remove_dangling(body)
 
 
@@ -249,12 +246,3 @@ def _is_figure(element: Any, alive: set[Any]) -> bool:
     if all(leads) or 2 < len(leads) < 2 * sum(leads):
         return False
     return any(near is not None and near in alive for near in (element.getprevious(), element.getnext()))
-
-
-def _strip_loose(element: Any, kept: set[Any]) -> None:
-    """Removes the text directly inside a box that stays only because a block inside it is content."""
-    element.text = None
-    for child in list(element):
-        child.tail = None
-        if child not in kept and child.tag not in BLOCKS and child.tag not in PICTURES:
-            element.remove(child)

@@ -41,15 +41,18 @@ _PRICE_AND_LABELS = re.compile(
 
 
 def judged_alike(blocks: Sequence[TextBlock], probabilities: Sequence[float]) -> list[float]:
-    """The probabilities, each moved towards the mean (of the odds) of the blocks at its place."""
+    """The probabilities, each moved towards the mean (of the odds) of the blocks at its place: the first texts of boxes
+    of one shape, the second ones, and so on."""
     places: dict[str, list[int]] = {}
     around: dict[Any, str] = {}
+    texts: Counter[Any] = Counter()  # of each box, up to this block
     for at, block in enumerate(blocks):
+        texts[block.element] += 1
         box = block.element.getparent()
         above = around.get(box)
         if above is None:
             above = around[box] = _place(box, _LEVELS - 1)
-        places.setdefault(f"{_shape(block.element)}>{above}", []).append(at)
+        places.setdefault(f"{texts[block.element]} {_shape(block.element)}>{above}", []).append(at)
     out = list(probabilities)
     for members in places.values():
         if len(members) < _ALIKE_BLOCKS:
@@ -189,10 +192,14 @@ def _copied_shares(blocks: Sequence[TextBlock], keep: Sequence[bool], copied: Se
 
 
 def groups_of(blocks: Sequence[TextBlock]) -> dict[Any, list[int]]:
-    """Numbers of the blocks by the table to which they belong directly, or by the outermost list."""
+    """Numbers of the first texts of cells and items, by their table or by their outermost list."""
     groups: dict[Any, list[int]] = {}
     outermost: dict[Any, Any] = {}
+    seen: set[Any] = set()
     for at, block in enumerate(blocks):
+        if block.element in seen:
+            continue
+        seen.add(block.element)
         if block.element.tag in ("td", "th"):
             box = next(block.element.iterancestors("table"), None)
         elif block.element.tag == "li":

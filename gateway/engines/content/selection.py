@@ -30,8 +30,9 @@ _INSIDE_FLOOR, _BEFORE_FLOOR = 0.01, 0.1
 _TEXT_PARAGRAPHS = 2  # kept paragraphs in a box from which it holds a text
 _LEAD_BLOCKS = 6  # most blocks between the title and the text
 _PARTS_OF_TEXT = frozenset(
-    {"p", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "h2", "h3", "h4", "h5", "h6", "figure", "figcaption"}
-)
+    {"p", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "h2", "h3", "h4", "h5", "h6", "figure", "figcaption",
+     "details", "summary"}
+)  # fmt: skip
 _TITLE_FLOOR = 0.02  # the same for the title of documentation, of which `_doubted_before_title` halves nothing
 _CODE_REACH = 3  # blocks before and after code among which one must be content
 _HEADING_REACH = 12  # blocks after a heading among which content must follow
@@ -101,7 +102,7 @@ def _keep_inside_text(
     box: a line of links, thanks at the end, "See also" with its list."""
     members: dict[Any, list[int]] = {}
     for at, block in enumerate(blocks):
-        element = block.element
+        element = block.paragraph
         if element.tag == "div" and element.getparent().tag in _PARTS_OF_TEXT:
             element = element.getparent()
         while element.tag in _PARTS_OF_TEXT and (box := element.getparent()) is not None:
@@ -109,7 +110,9 @@ def _keep_inside_text(
             if element.tag not in _PARTS_OF_TEXT:
                 members.setdefault(element, []).append(at)
     for places in members.values():
-        text = [at for at in places if keep[at] and blocks[at].element.tag in ("p", "div") and _is_sentence(blocks[at])]
+        text = [
+            at for at in places if keep[at] and blocks[at].paragraph.tag in ("p", "div") and _is_sentence(blocks[at])
+        ]
         if len(text) < _TEXT_PARAGRAPHS:
             continue
         for at in places:

@@ -146,6 +146,7 @@ class Writer:
         items: list[_Item] = []
         sections: list[str] | None = None if self._plain or element.tag == "ol" else []
         last = number - step
+        above = self._text(element.text)
         for child in element:
             tag = child.tag
             if tag in _LISTS and items:  # a nested list beside its item instead of inside it
@@ -155,6 +156,10 @@ class Writer:
                 continue
             blocks = self._container(child, depth + 1) if isinstance(tag, str) else []
             blocks += self._text(child.tail)
+            if tag == "p" and blocks:  # belongs to the item before it, or stands above the list
+                (items[-1].blocks if items else above).extend(blocks)
+                sections = None
+                continue
             if tag == "li":
                 number = _value_of(child, number)
             if blocks:
@@ -170,8 +175,8 @@ class Writer:
             if tag == "li":
                 number += step
         if sections and len(sections) > len(items):
-            return [*self._text(element.text), *sections]
-        return [*self._text(element.text), *([_joined(items)] if items else [])]
+            return [*above, *sections]
+        return [*above, *([_joined(items)] if items else [])]
 
     def _text(self, text: str | None) -> list[str]:
         return self._paragraph([self._inline.escape(text)]) if text and not text.isspace() else []
@@ -181,7 +186,9 @@ class Writer:
         if any(child.tag == "li" for child in element):
             return False
         has_text = any(text and not text.isspace() for text in (element.text, *(child.tail for child in element)))
-        return has_text or any(child.tag not in BLOCKS and child not in self._mixed for child in element)
+        return has_text or any(
+            child.tag == "p" or (child.tag not in BLOCKS and child not in self._mixed) for child in element
+        )
 
     def _table(self, element: Any, depth: int) -> list[str]:
         rows = tables.rows_of(element)

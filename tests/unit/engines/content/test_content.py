@@ -1,5 +1,6 @@
 """What of a page is its content, by the type of page: texts the models were not trained on."""
 
+import re
 from typing import Any
 
 import pytest
@@ -58,6 +59,40 @@ def test_a_text_for_wide_and_one_for_narrow_screens_is_kept_once() -> None:
 def test_a_line_repeated_within_one_text_stays() -> None:
     made = page(f"<main><h1>A ballad</h1><div>{paragraphs()}<p>{_SENTENCES[0]}</p></div></main>", ARTICLE_HEAD)
     assert made["content"].count(_SENTENCES[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("loose", "words"),
+    [
+        ("Nobody smokes on deck.", "Nobody smokes on deck"),
+        ("Quay seven", "Quay seven"),
+        ("<code>ferry --list</code>", "ferry list"),
+        ("<a href='/plan'>Plan of the quay</a>", "Plan of the quay http post test plan"),
+        ("<b>Boat:</b> Gull<br><b>Mate:</b> Jo", "Boat Gull Mate Jo"),
+        ("<math display=block><mi>v</mi><mo>=</mo><mi>s</mi></math>", "v s"),
+        ("<script type='math/tex; mode=display'>d = 3 t</script>", "d 3 t"),
+        ("<span>Boarding <i>ends</i> early</span>", "Boarding ends early"),
+    ],
+)
+@pytest.mark.parametrize(
+    "box",
+    [
+        "<div>{title}{0}{loose}{1}</div>",
+        "<main><article>{title}{loose}{0}{1}</article></main>",
+        "{title}{0}<table><tr><th>Day<th>Time<tr><td>Monday<td>9.30</table>{loose}{1}",
+        "<table><tr><td>{title}{0}<hr>{loose}<hr>{1}</td></tr></table>",
+        "<div><div>{title}{0}Between two lines.{1}<h2>Plan</h2>{loose}</div></div>",
+        "{title}{0}<ul><li>ropes for bicycles</li></ul>{loose}<pre>6.15\n9.30</pre>{1}",
+        "<main>{title}{0}<details><summary>More of it</summary>{loose}<p>Ropes lie on board.</p></details>{1}</main>",
+    ],
+)
+def test_what_stands_between_blocks_is_read_in_its_place(box: str, loose: str, words: str) -> None:
+    texts = ["".join(f"<p>{text}</p>" for text in part) for part in (_SENTENCES[:3], _SENTENCES[3:5])]
+    markup = box.format(*texts, title="<h1>The ferry</h1>", loose=loose)
+    made = " ".join(re.findall(r"\w+", page(markup, url="http://post.test/ferry")["content"]))
+    ends = {"{0}": "every other spring", "{1}": "The council met", "{loose}": words}
+    assert words in made
+    assert sorted(ends, key=lambda name: made.find(ends[name])) == sorted(ends, key=box.find)
 
 
 def test_what_many_items_share_stays_with_each() -> None:
