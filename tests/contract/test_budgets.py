@@ -18,7 +18,7 @@ BUDGETS = {
     "access": 1682,
     "app": 1011,
     "bench": 6490,
-    "calls": 702,
+    "calls": 704,
     "child": 418,
     "cli": 2320,
     "config": 738,
@@ -32,13 +32,13 @@ BUDGETS = {
     "resilience": 433,
     "runtime": 1374,
     "sanitize": 5768,
-    "schemas": 240,
-    "services": 5423,
+    "schemas": 242,
+    "services": 5427,
     "shared_state": 1254,
-    "tests": 47125,
+    "tests": 47175,
     "top": 793,
-    "web": 3557,
-    "wire": 6429,
+    "web": 3563,
+    "wire": 6448,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
